@@ -1,0 +1,34 @@
+PYTHON ?= python3
+VENV := .venv
+PIP := $(VENV)/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint clean
+
+demo: $(VENV)/installed
+	$(VENV)/bin/mlebench demo
+
+test: $(VENV)/tested
+	$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadgroup $(TESTS)
+
+lint: $(VENV)/linted
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/basedpyright
+
+clean:
+	rm -rf $(VENV) .venv-* .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/tested: $(VENV)/installed
+	$(PIP) --editable '.[test]'
+	touch $@
+
+$(VENV)/linted: $(VENV)/tested
+	$(PIP) --editable '.[lint]'
+	touch $@

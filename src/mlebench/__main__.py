@@ -1,0 +1,3 @@
+from mlebench.cli import main
+
+main()

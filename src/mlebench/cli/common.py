@@ -1,0 +1,98 @@
+"""What verbs share: options, output, progress."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from mlebench import paths
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Registry
+
+Item = TypeVar("Item")
+
+data_dir_option = click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"Where the data lies. Default: ${paths.DATA_DIR_VARIABLE}, or a folder in the user's cache.",
+)
+
+
+def registry_at(data_dir: Path | None, *, twin: bool = False) -> Registry:
+    return Registry(data_dir or paths.default_data_dir(twin=twin))
+
+
+def twin_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    command = click.option("--size", default=1.0, show_default=True, help="Scale of a twin's rows and files.")(command)
+    return click.option("--seed", default=0, show_default=True, help="Seed of a twin.")(command)
+
+
+def print_json(value: Any) -> None:
+    """Machine output. Braces inside strings are escaped, so that the outermost pair is easy to find in a log."""
+    text = json.dumps(value, indent=4)
+    if isinstance(value, dict):
+        inner = text[1:-1]
+        if not any(isinstance(item, dict | list) for item in value.values()):
+            inner = inner.replace("{", "\\u007b").replace("}", "\\u007d")
+        text = f"{text[0]}{inner}{text[-1]}"
+    click.echo(text)
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Columns in plain text."""
+    cells = [list(header), *([_cell(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def track(items: Sequence[Item], describe: Callable[[Item], str]) -> Iterator[Item]:
+    """Go through items and, on a terminal, show how far along we are."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=len(items))
+        for item in items:
+            progress.update(task, description=describe(item))
+            yield item
+            progress.advance(task)
+
+
+class Failures:
+    """Goes on with the others when one item fails; the last word is an exit code."""
+
+    def __init__(self) -> None:
+        self._errors: list[PrerequisiteError] = []
+        self._tried = 0
+
+    @contextmanager
+    def of(self, item: str) -> Iterator[None]:
+        self._tried += 1
+        try:
+            yield
+        except PrerequisiteError as error:
+            self._errors.append(error)
+            click.echo(f"{item}: failed", err=True)
+
+    def finish(self) -> None:
+        if not self._errors:
+            return
+        if self._tried == 1:
+            raise self._errors[0]
+        lines = "\n".join(f"  {error}" for error in self._errors)
+        raise PrerequisiteError(f"{len(self._errors)} of {self._tried} failed:\n{lines}")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.5g}" if isinstance(value, float) else str(value)

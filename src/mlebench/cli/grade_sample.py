@@ -1,0 +1,21 @@
+"""mlebench grade-sample"""
+
+from pathlib import Path
+
+import click
+
+from mlebench.cli.common import data_dir_option, print_json, registry_at
+
+
+@click.command("grade-sample")
+@click.argument("submission", type=click.Path(path_type=Path))
+@click.argument("competition_id")
+@data_dir_option
+def command(submission: Path, competition_id: str, data_dir: Path | None) -> None:
+    """Grade one submission; the report is one JSON object on stdout.
+
+    A missing or invalid submission is a result, not a failure: the exit code is 0 and the report says why.
+    """
+    from mlebench.grade import grade_csv
+
+    print_json(grade_csv(submission, registry_at(data_dir).get_competition(competition_id)).to_dict())

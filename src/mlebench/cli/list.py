@@ -1,0 +1,47 @@
+"""mlebench list"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mlebench.cli.common import data_dir_option, print_json, print_table, registry_at
+from mlebench.data.state import preparation_fault
+from mlebench.registry import Competition
+
+
+@click.command("list")
+@click.option("--split", help="Only the competitions of a split, by name.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@data_dir_option
+def command(split: str | None, as_json: bool, data_dir: Path | None) -> None:
+    """Show the competitions there are, and whether their data is prepared."""
+    registry = registry_at(data_dir)
+    ids = registry.list_competition_ids()
+    if split:
+        members = registry.get_split(split)
+        ids = [id for id in ids if id in members]
+        if len(ids) < len(members):
+            click.echo(f"{len(members) - len(ids)} of the {len(members)} in split {split} are not here yet", err=True)
+    rows = [_facts(registry.get_competition(id)) for id in ids]
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_table([name.replace("_", " ") for name in rows[0]], [_words(row) for row in rows])
+
+
+def _facts(competition: Competition) -> dict[str, Any]:
+    return {
+        "id": competition.id,
+        "category": competition.category,
+        "complexity": competition.complexity,
+        "metric": competition.grader.name,
+        "higher_is_better": not competition.lower_is_better,
+        "prepared": preparation_fault(competition) is None,
+    }
+
+
+def _words(row: dict[str, Any]) -> list[Any]:
+    return [
+        {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value for value in row.values()
+    ]

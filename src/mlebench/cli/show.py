@@ -1,0 +1,49 @@
+"""mlebench show"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mlebench.cli.common import data_dir_option, print_json, registry_at
+from mlebench.data.state import preparation_fault, source_kind
+from mlebench.registry import Competition
+from mlebench.scoring import Thresholds, read_leaderboard
+
+
+@click.command()
+@click.argument("competition_id")
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@data_dir_option
+def command(competition_id: str, as_json: bool, data_dir: Path | None) -> None:
+    """Show what is known about one competition: facts, medal thresholds, data, known issues."""
+    facts = _facts(registry_at(data_dir).get_competition(competition_id))
+    if as_json:
+        print_json(facts)
+        return
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        for line in value if isinstance(value, list) else [value]:
+            click.echo(f"{name.replace('_', ' ').ljust(width)}  {'-' if line is None else line}")
+            name = ""
+
+
+def _facts(competition: Competition) -> dict[str, Any]:
+    board = read_leaderboard(competition.leaderboard)
+    fault = preparation_fault(competition)
+    return {
+        "id": competition.id,
+        "name": competition.name,
+        "category": competition.category,
+        "complexity": competition.complexity,
+        "metric": competition.grader.name,
+        "higher_is_better": not competition.lower_is_better,
+        "teams": len(board),
+        **Thresholds.of(board)._asdict(),
+        "sample_score": competition.sample_score,
+        "profile": competition.profile,
+        "prepared": fault is None,
+        "data": f"{source_kind(competition)} data in {competition.paths.prepared}" if fault is None else fault,
+        "description": str(competition.folder / "description.md"),
+        "known_issues": list(competition.known_issues),
+    }

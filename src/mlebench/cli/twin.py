@@ -1,0 +1,26 @@
+"""mlebench twin"""
+
+from pathlib import Path
+
+import click
+
+from mlebench.cli.common import Failures, data_dir_option, registry_at, track, twin_options
+
+
+@click.command()
+@click.argument("ids", nargs=-1)
+@click.option("--split", help="Twins of all competitions of a split, by name.")
+@twin_options
+@data_dir_option
+def command(ids: tuple[str, ...], split: str | None, seed: int, size: float, data_dir: Path | None) -> None:
+    """Make synthetic raw data in a competition's exact layout, and nothing more; `prepare --twin` goes on from it."""
+    from mlebench.data import TwinSource
+
+    registry = registry_at(data_dir, twin=True)
+    if not ids and not split:
+        raise click.UsageError("name competitions, or a --split")
+    failures = Failures()
+    for id in track([*ids, *(registry.get_split(split) if split else [])], str):
+        with failures.of(id):
+            click.echo(TwinSource(seed, size).fetch(registry.get_competition(id)))
+    failures.finish()

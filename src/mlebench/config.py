@@ -1,0 +1,140 @@
+"""A competition's config.yaml, read into a frozen dataclass; errors name the file and the key.
+
+Keys are a superset of the reference's. What follows from the folder's name or place need not be written down.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mlebench.errors import ConfigError
+
+CONFIG_NAME = "config.yaml"
+COMPLEXITIES = ("low", "medium", "high", "dev")
+
+
+@dataclass(frozen=True)
+class CompetitionConfig:
+    """What a competition declares about itself. Paths of data are relative to the prepared folder."""
+
+    id: str
+    name: str
+    metric: str
+    answers: str
+    sample_submission: str
+    gold_submission: str
+    public_sample: str
+    folder: Path
+    competition_type: str = "simple"
+    awards_medals: bool | None = None
+    prizes: tuple[dict[str, Any], ...] = ()
+    category: str | None = None
+    complexity: str | None = None
+    higher_is_better: bool | None = None
+    sample_score: float | None = None
+    submission: dict[str, Any] = field(default_factory=dict)
+    known_issues: tuple[str, ...] = ()
+    grade_fn: str | None = None
+    preparer: str | None = None
+    description: str | None = None
+
+    @classmethod
+    def load(cls, folder: Path) -> "CompetitionConfig":
+        keys = _Keys(folder / CONFIG_NAME, _read_yaml(folder / CONFIG_NAME))
+        grader, dataset = keys.section("grader"), keys.section("dataset")
+        answers = dataset.data_path("answers", folder.name)
+        sample = dataset.data_path("sample_submission", folder.name)
+        config = cls(
+            id=keys.get("id", str),
+            name=keys.get("name", str),
+            metric=grader.get("name", str),
+            answers=answers,
+            sample_submission=sample,
+            gold_submission=dataset.data_path("gold_submission", folder.name, default=answers),
+            public_sample=dataset.data_path("public_sample", folder.name, default=sample),
+            folder=folder,
+            competition_type=keys.get("competition_type", str, default="simple"),
+            awards_medals=keys.get("awards_medals", bool, default=None),
+            prizes=tuple(keys.get("prizes", list, default=None) or ()),
+            category=keys.get("category", str, default=None),
+            complexity=keys.get("complexity", str, default=None),
+            higher_is_better=keys.get("higher_is_better", bool, default=None),
+            sample_score=keys.get("sample_score", (int, float), default=None),
+            submission=keys.get("submission", dict, default={}),
+            known_issues=tuple(keys.get("known_issues", list, default=[])),
+            grade_fn=grader.get("grade_fn", str, default=None),
+            preparer=keys.get("preparer", str, default=None),
+            description=keys.get("description", str, default=None),
+        )
+        config._check(keys)
+        return config
+
+    def _check(self, keys: "_Keys") -> None:
+        if self.id != self.folder.name:
+            raise keys.error("id", f"must be the folder's name, {self.folder.name}, not {self.id!r}")
+        if self.complexity is not None and self.complexity not in COMPLEXITIES:
+            raise keys.error("complexity", f"must be one of {', '.join(COMPLEXITIES)}, not {self.complexity!r}")
+
+
+def read_description(config: CompetitionConfig) -> str:
+    """The text of the task. A path from a repository's root, as the reference writes it, means the folder's file."""
+    path = config.folder / Path(config.description or "description.md").name
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{config.folder / CONFIG_NAME}: `description`: there is no file {path}") from None
+    if not text.strip():
+        raise ConfigError(f"{path} is empty")
+    return text
+
+
+_REQUIRED = object()
+
+
+class _Keys:
+    """A mapping of a YAML file that checks what is taken from it."""
+
+    def __init__(self, path: Path, values: Any, prefix: str = ""):
+        self._path = path
+        self._values = values
+        self._prefix = prefix
+
+    def get(self, key: str, kind: type | tuple[type, ...], default: Any = _REQUIRED) -> Any:
+        value = self._values.get(key)
+        if value is None:
+            if default is _REQUIRED:
+                raise self.error(key, "is missing")
+            return default
+        wrong = isinstance(value, bool) and kind in (int, float, (int, float))
+        if wrong or not isinstance(value, kind):
+            kinds = kind if isinstance(kind, tuple) else (kind,)
+            raise self.error(key, f"must be {' or '.join(k.__name__ for k in kinds)}, not {value!r}")
+        return value
+
+    def section(self, key: str) -> "_Keys":
+        return _Keys(self._path, self.get(key, dict), f"{self._prefix}{key}.")
+
+    def data_path(self, key: str, id: str, default: Any = _REQUIRED) -> str:
+        """A file of the prepared data; `<id>/prepared/private/test.csv` means `private/test.csv`."""
+        path = self.get(key, str, default).removeprefix(f"{id}/prepared/")
+        if not path.startswith(("public/", "private/")):
+            raise self.error(key, f"must lie under public/ or private/, not {path!r}")
+        return path
+
+    def error(self, key: str, fault: str) -> ConfigError:
+        return ConfigError(f"{self._path}: `{self._prefix}{key}` {fault}")
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        values = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506
+    except FileNotFoundError:
+        raise ConfigError(f"there is no {path}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path} must hold keys and values")
+    return values

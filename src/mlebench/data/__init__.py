@@ -1,0 +1,55 @@
+"""Raw data → prepared data. Existing clients import these names from here."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlebench.data.pipeline import prepare
+from mlebench.data.sources import LocalSource, Source, TwinSource
+from mlebench.data.state import is_dataset_prepared, preparation_fault, require_prepared
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Competition
+from mlebench.scoring import read_leaderboard
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "LocalSource",
+    "Source",
+    "TwinSource",
+    "download_and_prepare_dataset",
+    "ensure_leaderboard_exists",
+    "get_leaderboard",
+    "is_dataset_prepared",
+    "preparation_fault",
+    "prepare",
+    "require_prepared",
+]
+
+
+def download_and_prepare_dataset(
+    competition: Competition,
+    keep_raw: bool = True,
+    overwrite_checksums: bool = False,
+    overwrite_leaderboard: bool = False,
+    skip_verification: bool = False,
+) -> None:
+    """Prepare a competition from the raw data in its data directory."""
+    ensure_leaderboard_exists(competition, force=overwrite_leaderboard)
+    prepare(competition, keep_raw=keep_raw, overwrite_checksums=overwrite_checksums, verify=not skip_verification)
+
+
+def ensure_leaderboard_exists(competition: Competition, force: bool = False) -> Path:
+    """The competition's leaderboard file, which ships with the package."""
+    if force:
+        raise PrerequisiteError("leaderboards cannot be downloaded yet; the package carries them")
+    read_leaderboard(competition.leaderboard)
+    return competition.leaderboard
+
+
+def get_leaderboard(competition: Competition) -> "pd.DataFrame":
+    """The human leaderboard, best first, with a column `score`."""
+    import pandas as pd
+
+    read_leaderboard(competition.leaderboard)  # says what is wrong with the file
+    return pd.read_csv(competition.leaderboard)

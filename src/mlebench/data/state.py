@@ -1,0 +1,86 @@
+"""Is a competition's data prepared, and what is this data directory for?"""
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+from mlebench import paths
+from mlebench.errors import NotPreparedError, PrerequisiteError
+from mlebench.registry import Competition
+
+logger = logging.getLogger(__name__)
+
+
+def is_dataset_prepared(competition: Competition, grading_only: bool = False) -> bool:
+    """Whether agents can run on the data, or (`grading_only`) submissions be graded with it; says why not."""
+    fault = preparation_fault(competition, grading_only)
+    if fault:
+        logger.warning("%s", fault)
+    return fault is None
+
+
+def preparation_fault(competition: Competition, grading_only: bool = False) -> str | None:
+    """What is missing, in one sentence; None when the data is prepared.
+
+    Only files count: data that the reference prepared, or a mounted private folder alone, is as good as ours.
+    """
+    folders = (
+        {"Private": competition.private_dir}
+        if grading_only
+        else {
+            "Public": competition.public_dir,
+            "Private": competition.private_dir,
+        }
+    )
+    for name, folder in folders.items():
+        if not folder.is_dir():
+            return f"{name} directory does not exist."
+        if not any(folder.iterdir()):
+            return f"{name} directory is empty."
+    if not competition.answers.is_file():
+        return "Answers file does not exist."
+    if not grading_only and not competition.sample_submission.is_file():
+        return "Sample submission file does not exist."
+    return None
+
+
+def require_prepared(competition: Competition, grading_only: bool = False) -> None:
+    fault = preparation_fault(competition, grading_only)
+    if fault:
+        raise NotPreparedError(
+            f"{competition.id} is not prepared in {competition.paths.data_dir}: {fault} "
+            f"Run `mlebench prepare -c {competition.id}` first."
+        )
+
+
+def read_manifest(competition: Competition) -> dict[str, Any] | None:
+    """How the data was prepared; None when another program prepared it, or nobody did."""
+    try:
+        return json.loads(competition.paths.manifest.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError):
+        return None
+
+
+def source_kind(competition: Competition) -> str:
+    """Where prepared data came from: `twin`, `local`, or `unknown` when there is no manifest."""
+    manifest = read_manifest(competition)
+    return manifest["source"]["kind"] if manifest else "unknown"
+
+
+def holds_twins(data_dir: Path) -> bool:
+    return paths.data_dir_record(data_dir).is_file()
+
+
+def claim_data_dir(data_dir: Path, *, twin: bool) -> None:
+    """A data directory holds twins or real data, never both: refuse the other kind."""
+    if holds_twins(data_dir):
+        if not twin:
+            raise PrerequisiteError(f"{data_dir} holds twins; give real data another --data-dir")
+        return
+    if not twin:
+        return
+    if data_dir.is_dir() and any(entry.is_dir() for entry in data_dir.iterdir()):
+        raise PrerequisiteError(f"{data_dir} holds real data; give twins another --data-dir")
+    data_dir.mkdir(parents=True, exist_ok=True)
+    paths.data_dir_record(data_dir).write_text('{"kind": "twin"}\n', encoding="utf-8")

@@ -1,0 +1,37 @@
+"""Errors say who must act.
+
+Exception
+├── InvalidSubmissionError     the agent: its submission cannot be graded
+├── ValueError
+│   └── PrerequisiteError      the person at the keyboard: one line says what to do, no traceback is shown
+│       ├── UnknownCompetitionError
+│       ├── ConfigError            a competition's config.yaml is broken; names file and key
+│       └── NotPreparedError       data is missing or incomplete; names the command that prepares it
+└── SandboxError               infrastructure: the run may be tried again
+
+Whatever else escapes is a bug of ours and keeps its traceback.
+"""
+
+
+class InvalidSubmissionError(Exception):
+    """A submission breaks its competition's format; the message tells the agent's author what to mend."""
+
+
+class PrerequisiteError(ValueError):
+    """Something outside this program has to be put right before the command can work."""
+
+
+class UnknownCompetitionError(PrerequisiteError):
+    """No competition has this id."""
+
+
+class ConfigError(PrerequisiteError):
+    """A competition folder's config.yaml is broken."""
+
+
+class NotPreparedError(PrerequisiteError):
+    """A competition's data has not been prepared in this data directory."""
+
+
+class SandboxError(Exception):
+    """The place where an agent runs failed; the agent is not to blame."""

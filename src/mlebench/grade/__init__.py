@@ -1,0 +1,7 @@
+"""Submission → report. The only place where private data meets a submission."""
+
+from mlebench.grade.many import aggregate_reports, grade_jsonl
+from mlebench.grade.one import grade_csv
+from mlebench.grade.validation import stand_in, validate_format, validate_submission
+
+__all__ = ["aggregate_reports", "grade_csv", "grade_jsonl", "stand_in", "validate_format", "validate_submission"]

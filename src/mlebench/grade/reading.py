@@ -1,0 +1,51 @@
+"""Reading what is graded: submissions and answers, in the dialect of the tables they were made from."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlebench.errors import InvalidSubmissionError, PrerequisiteError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def is_submission_file(path: Path) -> bool:
+    return path.is_file() and path.suffix.lower() == ".csv"
+
+
+def read_submission(path: Path) -> "pd.DataFrame":
+    """A submission as a data frame; one that cannot be read at all is invalid."""
+    import pandas as pd
+
+    from mlebench.kit.tables import read_frame
+
+    try:
+        return read_frame(path)
+    except pd.errors.EmptyDataError:
+        raise InvalidSubmissionError("Submission is empty.") from None
+    except UnicodeDecodeError:
+        raise InvalidSubmissionError("Submission is not UTF-8 text.") from None
+    except (pd.errors.ParserError, ValueError, OverflowError) as error:
+        raise InvalidSubmissionError(f"Submission is not a CSV file: {error}") from error
+    except OSError as error:
+        raise PrerequisiteError(f"cannot read {path}: {error.strerror}") from error
+
+
+def load_answers(path: Path) -> Any:
+    """Answers: a data frame from CSV, a list of records from JSON lines."""
+    if path.suffix == ".csv":
+        from mlebench.kit.tables import read_frame
+
+        return read_frame(path)
+    if path.suffix == ".jsonl":
+        return read_jsonl(path)
+    raise ValueError(f"answers must be .csv or .jsonl, not {path.name}")
+
+
+def read_jsonl(path: Path | str, skip_commented_out_lines: bool = False) -> list[dict[str, Any]]:
+    """One JSON value a line; on request, blank lines and those that begin with # or // are passed over."""
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    if skip_commented_out_lines:
+        lines = [line for line in map(str.strip, lines) if line and not line.startswith(("#", "//"))]
+    return [json.loads(line) for line in lines]

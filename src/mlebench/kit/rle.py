@@ -1,0 +1,60 @@
+"""Run-length encoded masks: `start length` pairs, one-based, down the columns of an image.
+
+Runs stay runs: a mask of a gigapixel slide is a few thousand numbers, and overlaps can be counted on those.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Runs(NamedTuple):
+    """Half-open, zero-based pixel ranges, sorted and disjoint."""
+
+    starts: np.ndarray
+    ends: np.ndarray
+
+
+def parse_runs(text: str, pixels: int, *, strict: bool = True) -> Runs:
+    """Read the runs of a mask with that many pixels; ValueError says what is wrong with the text.
+
+    `strict=False` keeps what the published graders accept: runs past the last pixel are cut off there, and of an odd
+    number of tokens, one gives an empty mask and three share the only length.
+    """
+    try:
+        tokens = np.array(list(map(int, text.split())), dtype=np.int64)
+    except (ValueError, OverflowError):
+        raise ValueError("a run-length encoding holds something that is not a whole number") from None
+    starts, lengths = tokens[0::2], tokens[1::2]
+    if len(starts) != len(lengths):
+        if strict or len(tokens) > 3:
+            raise ValueError("a run-length encoding has a start without a length")
+        starts, lengths = (starts[:0], lengths) if len(tokens) == 1 else (starts, np.repeat(lengths, 2))
+    if (tokens <= 0).any():
+        raise ValueError("starts and lengths of a run-length encoding must be positive")
+    if (np.diff(starts) < 0).any():
+        raise ValueError("the starts of a run-length encoding must be in ascending order")
+    starts, ends = starts - 1, starts - 1 + lengths
+    if strict and len(ends) and ends[-1] > pixels:
+        raise ValueError("a run-length encoding goes past the last pixel")
+    inside = starts < pixels
+    starts, ends = starts[inside], np.minimum(ends[inside], pixels)
+    if (starts[1:] < ends[:-1]).any():
+        raise ValueError("runs of a run-length encoding overlap")
+    return Runs(starts, ends)
+
+
+def decode_runs(runs: Runs, height: int, width: int) -> np.ndarray:
+    """The mask as a boolean array of shape (height, width)."""
+    edges = np.zeros(height * width + 1, dtype=np.int8)
+    np.add.at(edges, runs.starts, 1)
+    np.add.at(edges, runs.ends, -1)
+    return np.cumsum(edges[:-1], dtype=np.int8).astype(bool).reshape(width, height).T
+
+
+def encode_runs(mask: np.ndarray, value: int = 1) -> list[int]:
+    """Starts and lengths, alternating, of the pixels that have this value."""
+    hit = np.concatenate([[False], mask.T.ravel() == value, [False]])
+    edges = np.flatnonzero(hit[1:] != hit[:-1])
+    starts, ends = edges[0::2], edges[1::2]
+    return np.column_stack([starts + 1, ends - starts]).ravel().tolist()

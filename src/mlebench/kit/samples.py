@@ -1,0 +1,37 @@
+"""The sample submission as an agent finds it: a CSV in public/, or inside an archive there."""
+
+import io
+from pathlib import Path
+from typing import Protocol
+
+import pandas as pd
+
+from mlebench.errors import NotPreparedError
+from mlebench.kit.files import open_raw
+from mlebench.kit.tables import read_frame
+
+
+class HasPublicSample(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def sample_submission(self) -> Path: ...
+    @property
+    def public_sample(self) -> Path | None: ...
+
+
+def public_sample_bytes(competition: HasPublicSample) -> bytes:
+    path = competition.public_sample or competition.sample_submission
+    if not path.is_file():
+        raise NotPreparedError(
+            f"{competition.id} has no sample submission at {path}: run `mlebench prepare -c {competition.id}`"
+        )
+    if path.suffix != ".zip":
+        return path.read_bytes()
+    with open_raw(path) as archive:
+        (sample,) = archive.files("**/*.csv")
+        return sample.read()
+
+
+def public_sample(competition: HasPublicSample) -> pd.DataFrame:
+    return read_frame(io.BytesIO(public_sample_bytes(competition)))

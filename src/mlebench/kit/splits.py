@@ -1,0 +1,58 @@
+"""Splits: which rows, records or groups are for training and which for testing.
+
+They are numpy permutations. With a test share x of n items, the test set is the first ceil(x * n) entries of
+`RandomState(seed).permutation(n)` and the train set is the rest, both in permutation order: what scikit-learn's
+`train_test_split` gives, without scikit-learn.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mlebench.kit.tables import Table, is_in, unique
+
+Items = TypeVar("Items", Table, list, np.ndarray)
+
+
+def split_rows(
+    items: Items, *, test_size: float | int | None = None, train_size: float | int | None = None, seed: int
+) -> tuple[Items, Items]:
+    """Split a table, list or array into train and test; a size is a share (float) or a count (int)."""
+    train, test = permutation_split(len(items), test_size, train_size, seed)
+    return _take(items, train), _take(items, test)
+
+
+def split_groups(table: Table, by: str, *, test_size: float | int, seed: int) -> tuple[Table, Table]:
+    """Split the distinct values of a column; rows follow their value and keep the order of the file."""
+    keys = table[by]
+    _, test = split_rows(unique(keys), test_size=test_size, seed=seed)
+    in_test = is_in(keys, test)
+    return table.where(~in_test), table.where(in_test)
+
+
+def permutation_split(
+    count: int, test_size: float | int | None, train_size: float | int | None, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The row numbers of train and test."""
+    tests = _count(test_size, count, math.ceil)
+    trains = _count(train_size, count, math.floor)
+    if tests is None and trains is None:
+        raise ValueError("a split needs test_size or train_size")
+    tests = count - trains if tests is None else tests  # type: ignore[operator]
+    trains = count - tests if trains is None else trains
+    if min(tests, trains) < 1 or tests + trains > count:
+        raise ValueError(f"{count} items cannot be split into {trains} for training and {tests} for testing")
+    order = np.random.RandomState(seed).permutation(count)
+    return order[tests : tests + trains], order[:tests]
+
+
+def _count(size: float | int | None, count: int, rounding: Any) -> int | None:
+    return rounding(size * count) if isinstance(size, float) else size
+
+
+def _take(items: Any, rows: Sequence[int] | np.ndarray) -> Any:
+    if isinstance(items, Table):
+        return items.take(rows)
+    return items[rows] if isinstance(items, np.ndarray) else [items[row] for row in rows]

@@ -1,0 +1,18 @@
+"""Metrics: pure functions, arrays in, float out. Truth comes first; callers have checked what they pass."""
+
+from mlebench.metrics.classification import accuracy, log_loss
+from mlebench.metrics.ranking import auroc, average_precision_at_k, mean_average_precision_at_k
+from mlebench.metrics.regression import rmse, rmsle
+from mlebench.metrics.segmentation import dice_coefficient, dice_of_runs
+
+__all__ = [
+    "accuracy",
+    "auroc",
+    "average_precision_at_k",
+    "dice_coefficient",
+    "dice_of_runs",
+    "log_loss",
+    "mean_average_precision_at_k",
+    "rmse",
+    "rmsle",
+]

@@ -1,0 +1,160 @@
+"""The only place where directory and file names are spelled.
+
+<data-dir>/
+├── data-dir.json             says that this data directory holds twins (absent: real data)
+├── grades.jsonl              one line for every submission graded with this data
+└── <id>/
+    ├── <id>.zip              the archive as Kaggle ships it
+    ├── raw/                  the same, as a folder; read-only for us
+    ├── twin.json             how raw/ was made, when it is a twin
+    ├── lock                  held while somebody prepares this competition
+    ├── prepared.staging/     becomes prepared/ in one rename
+    └── prepared/             profile v2: prepared-v2/
+        ├── public/           what the agent may see
+        ├── private/          what only the grader may see
+        └── manifest.json     how it was prepared; absent when the reference prepared it
+
+Settings come from the environment, then from a YAML file (keys `data_dir`, `competition_path`).
+"""
+
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlebench.errors import PrerequisiteError
+
+PROFILES = ("v1",)
+DATA_DIR_VARIABLE = "MLEBENCH_DATA_DIR"
+COMPETITION_PATH_VARIABLE = "MLEBENCH_COMPETITION_PATH"
+CONFIG_VARIABLE = "MLEBENCH_CONFIG"
+
+
+@dataclass(frozen=True)
+class CompetitionPaths:
+    """Where one competition's files lie in a data directory."""
+
+    data_dir: Path
+    id: str
+    profile: str = "v1"
+
+    @property
+    def root(self) -> Path:
+        return self.data_dir / self.id
+
+    @property
+    def archive(self) -> Path:
+        return self.root / f"{self.id}.zip"
+
+    @property
+    def raw(self) -> Path:
+        return self.root / "raw"
+
+    @property
+    def twin(self) -> Path:
+        return twin_record(self.raw)
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "lock"
+
+    @property
+    def prepared(self) -> Path:
+        return self.root / ("prepared" if self.profile == "v1" else f"prepared-{self.profile}")
+
+    @property
+    def staging(self) -> Path:
+        return self.prepared.with_name(f"{self.prepared.name}.staging")
+
+    @property
+    def public(self) -> Path:
+        return self.prepared / "public"
+
+    @property
+    def private(self) -> Path:
+        return self.prepared / "private"
+
+    @property
+    def manifest(self) -> Path:
+        return self.prepared / "manifest.json"
+
+
+def twin_record(raw: Path) -> Path:
+    return raw.parent / "twin.json"
+
+
+def data_dir_record(data_dir: Path) -> Path:
+    return data_dir / "data-dir.json"
+
+
+def grades_log(data_dir: Path) -> Path:
+    return data_dir / "grades.jsonl"
+
+
+def module_dir() -> Path:
+    return Path(__file__).parent.resolve()
+
+
+def competitions_dir() -> Path:
+    return module_dir() / "competitions"
+
+
+def splits_dir() -> Path:
+    return module_dir() / "splits"
+
+
+def cache_dir() -> Path:
+    if sys.platform == "darwin":
+        base = Path("~/Library/Caches").expanduser()
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    return base / "mle-bench"
+
+
+def config_file() -> Path:
+    if named := os.environ.get(CONFIG_VARIABLE):
+        return Path(named)
+    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "mle-bench" / "config.yaml"
+
+
+def default_data_dir(*, twin: bool = False) -> Path:
+    """The data directory when none is named: real data and twins have different ones."""
+    if named := os.environ.get(DATA_DIR_VARIABLE):
+        return Path(named).resolve()
+    if not twin and (configured := _setting("data_dir", str)):
+        return Path(configured).expanduser().resolve()
+    return (cache_dir() / ("twins" if twin else "data")).resolve()
+
+
+def competition_path() -> list[Path]:
+    """Folders outside the package that hold competition folders."""
+    if named := os.environ.get(COMPETITION_PATH_VARIABLE):
+        entries = named.split(os.pathsep)
+    else:
+        entries = _setting("competition_path", list) or []
+    return [Path(entry).expanduser().resolve() for entry in entries if entry]
+
+
+def _setting(key: str, kind: type) -> "str | list | None":
+    path = config_file()
+    if not path.is_file():
+        return None
+    import yaml
+
+    try:
+        value = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get(key)
+    except (yaml.YAMLError, AttributeError) as error:
+        raise PrerequisiteError(f"{path} is not a YAML mapping: {_first_line(error)}") from error
+    if value is not None and not isinstance(value, kind):
+        raise PrerequisiteError(f"{path}: `{key}` must be a {kind.__name__}, not {value!r}")
+    return value
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+def timestamp() -> str:
+    """Now, in UTC, as file and folder names carry it."""
+    return time.strftime("%Y-%m-%dT%H-%M-%S-GMT", time.gmtime())

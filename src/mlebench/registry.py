@@ -1,0 +1,191 @@
+"""What exists: competitions, their facts, and where their data lies. Reading them imports no competition code."""
+
+import difflib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mlebench import paths
+from mlebench.config import CONFIG_NAME, CompetitionConfig, read_description
+from mlebench.errors import PrerequisiteError, UnknownCompetitionError
+from mlebench.scoring import Grader, import_fn, lower_is_better, read_leaderboard
+
+SPLIT_ALIASES = {"lite": "low", "all": "split75"}
+
+
+@dataclass(frozen=True)
+class Competition:
+    """One task: what config.yaml declares, with every path made absolute."""
+
+    id: str
+    name: str
+    description: str
+    grader: Grader
+    answers: Path
+    gold_submission: Path
+    sample_submission: Path
+    competition_type: str
+    prepare_fn: Callable[..., Any]
+    raw_dir: Path
+    private_dir: Path
+    public_dir: Path
+    checksums: Path
+    leaderboard: Path
+    profile: str = "v1"
+    category: str | None = None
+    complexity: str | None = None
+    higher_is_better: bool | None = None  # None: nothing is declared, the leaderboard shows it
+    sample_score: float | None = None
+    known_issues: tuple[str, ...] = ()
+    submission: dict[str, Any] = field(default_factory=dict)
+    public_sample: Path | None = None  # None: it is `sample_submission`
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Competition":
+        try:
+            return cls(**(data | {"grader": Grader.from_dict(data["grader"])}))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"a competition lacks a field: {error}") from error
+
+    @property
+    def folder(self) -> Path:
+        """The competition's own folder, with its code and facts."""
+        return self.leaderboard.parent
+
+    @property
+    def paths(self) -> paths.CompetitionPaths:
+        return paths.CompetitionPaths(self.raw_dir.parent.parent, self.id, self.profile)
+
+    @property
+    def lower_is_better(self) -> bool:
+        if self.higher_is_better is None:
+            return lower_is_better(read_leaderboard(self.leaderboard))
+        return not self.higher_is_better
+
+    @property
+    def obfuscated_description(self) -> str:
+        """The description without its header, which alone names the original competition."""
+        return self.description.partition("\n---\n")[2].lstrip() or self.description
+
+
+class Preparer:
+    """`prepare(raw, public, private)` of a competition, for callers that have plain paths.
+
+    A folder that names a `preparer` in its config was written for the reference and gets the paths themselves.
+    """
+
+    def __init__(self, config: CompetitionConfig):
+        self._name = config.preparer or f"{code_name(config.id)}.prepare:prepare"
+        self.takes_paths = config.preparer is not None
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return import_fn(self._name)
+
+    def __call__(self, raw: Path, public: Path, private: Path) -> dict[str, str]:
+        """Fill both folders; the md5 of each file that we wrote ourselves, under `public/` or `private/`."""
+        if self.takes_paths:
+            self.function(raw=raw, public=public, private=private)
+            return {}
+        from mlebench.kit.files import run_prepare
+
+        return run_prepare(self.function, Path(raw), Path(public), Path(private))
+
+
+def code_name(id: str) -> str:
+    """The package that holds a competition's code."""
+    return f"mlebench.competitions.{id}"
+
+
+class Registry:
+    """The competitions of the package and of the search path, over one data directory."""
+
+    def __init__(self, data_dir: Path | str | None = None, profile: str = "v1"):
+        if profile not in paths.PROFILES:
+            raise PrerequisiteError(f"there is no profile {profile!r}; there is {', '.join(paths.PROFILES)}")
+        self._data_dir = None if data_dir is None else Path(data_dir).resolve()
+        self.profile = profile
+
+    def get_competition(self, competition_id: str) -> Competition:
+        config = CompetitionConfig.load(self.competition_dir(competition_id))
+        where = paths.CompetitionPaths(self.get_data_dir(), config.id, self.profile)
+        return Competition(
+            id=config.id,
+            name=config.name,
+            description=read_description(config),
+            grader=Grader(config.metric, config.grade_fn or f"{code_name(config.id)}.grade:grade"),
+            answers=where.prepared / config.answers,
+            gold_submission=where.prepared / config.gold_submission,
+            sample_submission=where.prepared / config.sample_submission,
+            competition_type=config.competition_type,
+            prepare_fn=Preparer(config),
+            raw_dir=where.raw,
+            private_dir=where.private,
+            public_dir=where.public,
+            checksums=config.folder / "checksums.yaml",
+            leaderboard=config.folder / "leaderboard.csv",
+            profile=self.profile,
+            category=config.category,
+            complexity=config.complexity,
+            higher_is_better=config.higher_is_better,
+            sample_score=config.sample_score,
+            known_issues=config.known_issues,
+            submission=config.submission,
+            public_sample=where.prepared / config.public_sample,
+        )
+
+    def competition_dir(self, competition_id: str) -> Path:
+        """The folder of a competition, in the package or on the search path."""
+        for root in self._roots():
+            if competition_id and (root / competition_id / CONFIG_NAME).is_file():
+                _make_importable(root)
+                return root / competition_id
+        near = difflib.get_close_matches(competition_id, self.list_competition_ids(), n=3, cutoff=0.4)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`mlebench list` shows them all"
+        raise UnknownCompetitionError(f"there is no competition {competition_id!r}; {hint}")
+
+    def list_competition_ids(self) -> list[str]:
+        """All ids, sorted."""
+        return sorted({entry.parent.name for root in self._roots() for entry in root.glob(f"*/{CONFIG_NAME}")})
+
+    def get_split(self, name: str) -> list[str]:
+        """The ids of a published split, by name."""
+        path = self.get_splits_dir() / f"{SPLIT_ALIASES.get(name, name)}.txt"
+        if not path.is_file():
+            raise PrerequisiteError(f"there is no split {name!r}; there are {', '.join(self.list_splits())}")
+        return path.read_text(encoding="utf-8").split()
+
+    def list_splits(self) -> list[str]:
+        return sorted({path.stem for path in self.get_splits_dir().glob("*.txt")} | SPLIT_ALIASES.keys())
+
+    def get_lite_competition_ids(self) -> list[str]:
+        return self.get_split("lite")
+
+    def get_competitions_dir(self) -> Path:
+        return paths.competitions_dir()
+
+    def get_splits_dir(self) -> Path:
+        return paths.splits_dir()
+
+    def get_data_dir(self) -> Path:
+        return self._data_dir or paths.default_data_dir()
+
+    def set_data_dir(self, new_data_dir: Path | str) -> "Registry":
+        """Another registry, over another data directory; this one stays as it is."""
+        return Registry(new_data_dir, self.profile)
+
+    def _roots(self) -> Iterator[Path]:
+        yield self.get_competitions_dir()
+        yield from paths.competition_path()
+
+
+def _make_importable(root: Path) -> None:
+    """Let `mlebench.competitions.<id>` find folders outside the package."""
+    import mlebench.competitions
+
+    if str(root) not in mlebench.competitions.__path__:
+        mlebench.competitions.__path__.append(str(root))
+
+
+registry = Registry()

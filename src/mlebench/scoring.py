@@ -1,0 +1,187 @@
+"""A score against a leaderboard: graders, medal thresholds and the report of one submission."""
+
+import csv
+import importlib
+import logging
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mlebench.errors import InvalidSubmissionError, PrerequisiteError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+logger = logging.getLogger(__name__)
+
+GradeFn = Callable[["pd.DataFrame", Any], float]
+
+
+def import_fn(name: str) -> Callable[..., Any]:
+    """The function that `package.module:function` names."""
+    module, _, function = name.partition(":")
+    return getattr(importlib.import_module(module), function)
+
+
+class Grader:
+    """A competition's metric. Its code is imported when it is first used."""
+
+    def __init__(self, name: str, grade_fn: str | GradeFn):
+        if not isinstance(name, str) or not name:
+            raise ValueError("a grader needs a name")
+        self.name = name
+        self._grade_fn = grade_fn
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Grader":
+        return cls(**data)
+
+    @property
+    def grade_fn(self) -> GradeFn:
+        if isinstance(self._grade_fn, str):
+            self._grade_fn = import_fn(self._grade_fn)
+        return self._grade_fn
+
+    @property
+    def module(self) -> str:
+        """The name of the module that holds the grading function."""
+        return self._grade_fn.partition(":")[0] if isinstance(self._grade_fn, str) else self._grade_fn.__module__
+
+    def score(self, submission: "pd.DataFrame", answers: Any) -> float:
+        """The score, to five decimals; InvalidSubmissionError when the submission has none."""
+        import numpy as np
+
+        # numpy's rounding, not Python's: published scores were rounded so, and the two differ on ties.
+        return float(np.round(self.grade_fn(submission, answers), 5))
+
+    def __call__(self, submission: "pd.DataFrame", answers: Any) -> float | None:
+        """The score, or None whatever the reason: existing clients rely on that. New code uses `score`."""
+        try:
+            return self.score(submission, answers)
+        except InvalidSubmissionError as error:
+            logger.warning("Invalid submission: %s", error)
+        except Exception:
+            logger.exception("The grader of this competition failed; this is a fault of the grader")
+        return None
+
+    def is_lower_better(self, leaderboard: "pd.DataFrame") -> bool:
+        """The direction that a leaderboard shows, best score first."""
+        return lower_is_better(leaderboard["score"].tolist())
+
+    def rank_score(self, score: float | None, leaderboard: "pd.DataFrame") -> dict[str, Any]:
+        """Medals and thresholds of a score, as a flat mapping."""
+        scores = leaderboard["score"].tolist()
+        thresholds = Thresholds.of(scores)
+        medals = Medals.of(score, thresholds, lower=lower_is_better(scores))
+        return {**medals._asdict(), **{f"{name}_threshold": value for name, value in thresholds._asdict().items()}}
+
+
+class Thresholds(NamedTuple):
+    """The scores that earn medals, and the median, on a human leaderboard."""
+
+    gold: float
+    silver: float
+    bronze: float
+    median: float
+
+    @classmethod
+    def of(cls, scores: Sequence[float]) -> "Thresholds":
+        """Kaggle's medal places for that many teams, read off a leaderboard that has the best score first."""
+        if not scores:
+            raise ValueError("a leaderboard without scores has no thresholds")
+        places = _medal_places(len(scores))
+        return cls(*(float(scores[max(1, place) - 1]) for place in places), float(median(scores)))
+
+
+def _medal_places(teams: int) -> tuple[int, int, int]:
+    """The last places that earn gold, silver and bronze."""
+    if teams < 100:
+        return int(teams * 0.1), int(teams * 0.2), int(teams * 0.4)
+    if teams < 250:
+        return 10, int(teams * 0.2), int(teams * 0.4)
+    gold = 10 + int(teams * 0.002)
+    return (gold, 50, 100) if teams < 1000 else (gold, int(teams * 0.05), int(teams * 0.1))
+
+
+class Medals(NamedTuple):
+    """What a score earned; at most one of the three medals."""
+
+    gold_medal: bool
+    silver_medal: bool
+    bronze_medal: bool
+    above_median: bool
+
+    @classmethod
+    def of(cls, score: float | None, thresholds: Thresholds, *, lower: bool) -> "Medals":
+        if score is None or math.isnan(score):
+            return cls(False, False, False, False)
+        sign = -1 if lower else 1
+        gold, silver, bronze, middle = (sign * threshold for threshold in thresholds)
+        score *= sign
+        return cls(score >= gold, gold > score >= silver, min(gold, silver) > score >= bronze, score > middle)
+
+
+def lower_is_better(scores: Sequence[float]) -> bool:
+    return bool(scores[0] < scores[-1])
+
+
+def read_leaderboard(path: Path) -> list[float]:
+    """The scores of a leaderboard file, in its order: best first."""
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            rows = csv.DictReader(stream)
+            return [float(row["score"]) for row in rows if row["score"] != ""]
+    except FileNotFoundError:
+        raise PrerequisiteError(f"there is no leaderboard at {path}") from None
+    except (KeyError, TypeError, ValueError):
+        with path.open("rb") as stream:
+            pointer = stream.read(40).startswith(b"version https://git-lfs")
+        fault = "is a Git LFS pointer, run `git lfs pull`" if pointer else "needs a column `score` of numbers"
+        raise PrerequisiteError(f"{path} {fault}") from None
+
+
+@dataclass(frozen=True)
+class CompetitionReport:
+    """The graded outcome of one submission.
+
+    The first sixteen fields are the reference's. `status` says how grading ended: `graded`, `missing` (no submission),
+    `invalid` (the agent's fault), `grader_error` (ours) or `not_prepared`; `reason` says why.
+    """
+
+    competition_id: str
+    score: float | None
+    gold_threshold: float
+    silver_threshold: float
+    bronze_threshold: float
+    median_threshold: float
+    any_medal: bool
+    gold_medal: bool
+    silver_medal: bool
+    bronze_medal: bool
+    above_median: bool
+    submission_exists: bool
+    valid_submission: bool
+    is_lower_better: bool
+    created_at: datetime
+    submission_path: str
+    profile: str = "v1"
+    source: str = "unknown"
+    status: str = "graded"
+    reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Flat and ready for JSON: a score that is no finite number becomes null; `reason` then says so."""
+        data = asdict(self) | {"created_at": self.created_at.isoformat()}
+        if self.score is not None:
+            data["score"] = float(self.score) if math.isfinite(self.score) else None
+        return {name: value.item() if hasattr(value, "item") else value for name, value in data.items()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "CompetitionReport":
+        known = {field.name for field in fields(cls)}
+        kept = {name: value for name, value in data.items() if name in known}
+        return cls(**(kept | {"created_at": datetime.fromisoformat(data["created_at"])}))

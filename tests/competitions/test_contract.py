@@ -1,0 +1,181 @@
+"""What every competition folder must satisfy. Adding a folder adds its tests; golden figures are the reference's."""
+
+import csv
+import io
+import json
+import math
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import Case
+
+from mlebench.data import TwinSource, prepare
+from mlebench.errors import InvalidSubmissionError
+from mlebench.grade import grade_csv, stand_in, validate_format
+from mlebench.grade.reading import load_answers, read_submission
+from mlebench.registry import Registry
+from mlebench.scoring import lower_is_better, read_leaderboard
+
+pytestmark = pytest.mark.bytes
+
+# Ids are given out anew on each side of the split, so that train and test ids are equal without being the same rows.
+RENUMBERED: set[str] = set()
+
+
+@pytest.fixture
+def written(case: Case, tmp_path: Path) -> dict[str, Path]:
+    """Every submission of a case as a file."""
+    paths = {}
+    for number, (name, content) in enumerate(case.submissions.items()):
+        paths[name] = tmp_path / f"{number}.csv"
+        paths[name].write_bytes(content)
+    return paths
+
+
+def test_prepared_files_are_the_references(case: Case) -> None:
+    assert case.fingerprint == case.golden["files"]
+
+
+def test_scores_and_verdicts_are_the_references(case: Case, written: dict[str, Path]) -> None:
+    assert written.keys() == case.golden["scores"].keys()
+    ours = {}
+    for name, path in written.items():
+        report = grade_csv(path, case.competition)
+        score = "nan" if report.score is not None and math.isnan(report.score) else report.score
+        ours[name] = score if report.status == "graded" else f"{report.status}"
+    assert ours == case.golden["scores"]
+
+
+def test_format_check_without_answers_accepts_only_what_the_grader_accepts(
+    case: Case, written: dict[str, Path]
+) -> None:
+    accepted = {name for name, path in written.items() if validate_format(path, case.competition)[0]}
+    assert {"sample", "gold"} <= accepted
+    assert accepted <= {name for name, score in case.golden["scores"].items() if score != "invalid"}
+
+
+def test_error_messages_do_not_depend_on_the_truth(case: Case, written: dict[str, Path]) -> None:
+    answers = load_answers(case.competition.answers)
+    facts = case.competition.submission
+    order = np.random.RandomState(3).permutation(len(answers))
+    permuted = answers.assign(
+        **{name: answers[name].to_numpy()[order] for name in facts.get("truth", facts["targets"])}
+    )
+    for name, path in written.items():
+        assert _message(case, path, answers) == _message(case, path, permuted), name
+
+
+def _message(case: Case, path: Path, answers: pd.DataFrame) -> str | None:
+    try:
+        case.competition.grader.grade_fn(read_submission(path), answers)
+    except InvalidSubmissionError as error:
+        return str(error)
+    return None
+
+
+def test_gold_earns_gold_and_sample_is_valid(case: Case, written: dict[str, Path]) -> None:
+    assert grade_csv(written["gold"], case.competition).gold_medal
+    assert grade_csv(written["sample"], case.competition).valid_submission
+
+
+def test_public_files_do_not_hold_the_truth_of_test_rows(case: Case) -> None:
+    competition, facts = case.competition, case.competition.submission
+    truth = facts.get("truth", facts["targets"])
+    test_ids = (
+        set(map(str, load_answers(competition.answers)[facts["id"]])) if facts["id"] in stand_in(competition) else set()
+    )
+    for name, table in _public_tables(competition.public_dir):
+        if set(truth) & set(table.columns) and not _is_sample(table, stand_in(competition), facts["id"]):
+            assert facts["id"] in table.columns, name
+            shared = set(map(str, table[facts["id"]])) & test_ids
+            assert not shared or competition.id in RENUMBERED, name
+
+
+def _is_sample(table: pd.DataFrame, sample: pd.DataFrame, id: str) -> bool:
+    return id in table and list(map(str, table[id])) == list(map(str, sample[id]))
+
+
+def _public_tables(public: Path) -> list[tuple[str, pd.DataFrame]]:
+    tables = []
+    for path in sorted(path for path in public.rglob("*") if path.is_file()):
+        members = {path.name: path.read_bytes()}
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                members = {name: archive.read(name) for name in archive.namelist()}
+        for name, content in members.items():
+            if name.endswith(".csv"):
+                tables.append((f"{path.name}/{name}", pd.read_csv(io.BytesIO(content), dtype=str)))
+            elif name.endswith(".json") and content.startswith(b"["):
+                tables.append((f"{path.name}/{name}", pd.DataFrame(json.loads(content))))
+    return tables
+
+
+def test_prepare_is_deterministic_and_leaves_raw_untouched(competition_id: str, tmp_path: Path) -> None:
+    before, after = [], []
+    for folder in ("a", "b"):
+        competition = Registry(tmp_path / folder).get_competition(competition_id)
+        source = TwinSource(seed=5)
+        source.fetch(competition)
+        before.append(_snapshot(competition.raw_dir))
+        prepare(competition, source)
+        after.append(_snapshot(competition.raw_dir))
+        assert before[-1] == after[-1]
+    assert _contents(tmp_path / "a" / competition_id / "raw") == _contents(tmp_path / "b" / competition_id / "raw")
+    assert _contents(tmp_path / "a" / competition_id / "prepared") == _contents(
+        tmp_path / "b" / competition_id / "prepared"
+    )
+
+
+def _snapshot(folder: Path) -> dict[str, tuple]:
+    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "manifest.json"
+    }
+
+
+def test_twins_of_other_seeds_and_sizes_differ(competition_id: str, tmp_path: Path) -> None:
+    registry = Registry(tmp_path)
+    competition = registry.get_competition(competition_id)
+    seen = [_contents(TwinSource(seed, size).fetch(competition)) for seed, size in ((0, 1.0), (1, 1.0), (0, 2.0))]
+    assert seen[0] != seen[1]
+    assert sum(map(len, seen[2].values())) > 1.3 * sum(map(len, seen[0].values()))
+
+
+def test_declared_direction_agrees_with_the_leaderboard(competition_id: str) -> None:
+    competition = Registry().get_competition(competition_id)
+    board = read_leaderboard(competition.leaderboard)
+    assert competition.higher_is_better is (not lower_is_better(board))
+    assert board == sorted(board, reverse=bool(competition.higher_is_better))
+
+
+def test_medal_thresholds_and_facts_are_the_published_ones(competition_id: str) -> None:
+    from mlebench.scoring import Thresholds
+
+    with (Path(__file__).parents[1] / "golden" / "competitions.csv").open(encoding="utf-8") as stream:
+        facts = next(row for row in csv.DictReader(stream) if row["id"] == competition_id)
+    competition = Registry().get_competition(competition_id)
+    board = read_leaderboard(competition.leaderboard)
+    assert len(board) == int(facts["teams"])
+    for name, value in Thresholds.of(board)._asdict().items():
+        assert value == pytest.approx(float(facts[name]), abs=1e-12), name
+    assert (competition.complexity, competition.grader.name) == (facts["complexity"], facts["grader_name"])
+    assert competition.sample_score == float(facts["sample_score"])
+    assert facts["category"] in ("", competition.category)
+
+
+def test_description_names_the_original_in_its_header_only(competition_id: str) -> None:
+    competition = Registry().get_competition(competition_id)
+    header, _, body = competition.description.partition("\n---\n")
+    assert competition_id in header
+    for name in (competition_id, competition.name, "kaggle"):
+        assert name.lower() not in body.lower(), name
+    assert 40 <= len(competition.description.splitlines()) <= 120
+    assert competition.obfuscated_description == body.lstrip()

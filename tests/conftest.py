@@ -1,0 +1,107 @@
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fingerprints import fingerprint, raw_index
+from submissions import submissions
+
+from mlebench.data import TwinSource, prepare
+from mlebench.registry import Competition, Registry
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A competition's twin of one seed and size, prepared, with what the reference makes of it."""
+
+    competition: Competition
+    seed: int
+    size: float
+    golden: dict[str, Any]
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        where = self.competition.paths
+        return fingerprint(where.prepared, raw_index(where.raw))
+
+    @cached_property
+    def submissions(self) -> dict[str, bytes]:
+        from mlebench.kit import public_sample_bytes
+
+        facts = self.competition.submission
+        gold = self.competition.gold_submission.read_bytes()
+        return submissions(public_sample_bytes(self.competition), gold, facts["id"], facts["targets"])
+
+
+def golden_cases() -> list[tuple[str, str]]:
+    """(competition, case) for every competition there is; one without golden figures fails when it is used."""
+    return [
+        (id, name) for id in Registry().list_competition_ids() for name in (_golden(id) or {"seed 0, size 1.0": None})
+    ]
+
+
+def _golden(id: str) -> dict[str, Any] | None:
+    path = GOLDEN / f"{id}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`case`: every golden case of every competition. `competition_id`: every competition once."""
+    if "case" in metafunc.fixturenames:
+        metafunc.parametrize(
+            "case",
+            [pytest.param(case, id=", ".join(case), marks=pytest.mark.xdist_group(case[0])) for case in golden_cases()],
+            indirect=True,
+            scope="session",
+        )
+    if "competition_id" in metafunc.fixturenames:
+        metafunc.parametrize(
+            "competition_id",
+            [pytest.param(id, id=id, marks=pytest.mark.xdist_group(id)) for id in Registry().list_competition_ids()],
+            scope="session",
+        )
+
+
+@pytest.fixture(scope="session")
+def _cases() -> dict[tuple[str, str], Case]:
+    return {}
+
+
+@pytest.fixture(scope="session")
+def case(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    id, name = request.param
+    if request.param not in _cases:
+        golden = _golden(id)
+        assert golden, f"tests/golden/{id}.json is missing: record what the reference does with this twin"
+        seed, size = name.removeprefix("seed ").split(", size ")
+        competition = Registry(tmp_path_factory.mktemp("twins")).get_competition(id)
+        prepare(competition, TwinSource(int(seed), float(size)))
+        _cases[request.param] = Case(competition, int(seed), float(size), golden[name])
+    return _cases[request.param]
+
+
+@pytest.fixture(scope="session")
+def titanic(tmp_path_factory: pytest.TempPathFactory) -> Competition:
+    """A small prepared competition for tests that need any; do not change its files."""
+    competition = Registry(tmp_path_factory.mktemp("titanic")).get_competition("spaceship-titanic")
+    prepare(competition, TwinSource())
+    return competition
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No test reads or writes the settings, cache or credentials of whoever runs it."""
+    for variable in (
+        "MLEBENCH_DATA_DIR",
+        "MLEBENCH_COMPETITION_PATH",
+        "MLEBENCH_CONFIG",
+        "KAGGLE_API_TOKEN",
+        "KAGGLE_KEY",
+    ):
+        monkeypatch.delenv(variable, raising=False)
+    for variable in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "KAGGLE_CONFIG_DIR"):
+        monkeypatch.setenv(variable, str(tmp_path / variable))
