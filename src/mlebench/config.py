@@ -41,11 +41,13 @@ class CompetitionConfig:
     @classmethod
     def load(cls, folder: Path) -> "CompetitionConfig":
         keys = _Keys(folder / CONFIG_NAME, _read_yaml(folder / CONFIG_NAME))
+        if keys.get("id", str) != folder.name:
+            raise keys.error("id", f"must be the folder's name, {folder.name}")
         grader, dataset = keys.section("grader"), keys.section("dataset")
         answers = dataset.data_path("answers", folder.name)
         sample = dataset.data_path("sample_submission", folder.name)
         config = cls(
-            id=keys.get("id", str),
+            id=folder.name,
             name=keys.get("name", str),
             metric=grader.get("name", str),
             answers=answers,
@@ -70,8 +72,6 @@ class CompetitionConfig:
         return config
 
     def _check(self, keys: "_Keys") -> None:
-        if self.id != self.folder.name:
-            raise keys.error("id", f"must be the folder's name, {self.folder.name}, not {self.id!r}")
         if self.complexity is not None and self.complexity not in COMPLEXITIES:
             raise keys.error("complexity", f"must be one of {', '.join(COMPLEXITIES)}, not {self.complexity!r}")
 

@@ -6,6 +6,7 @@
 └── <id>/
     ├── <id>.zip              the archive as Kaggle ships it
     ├── raw/                  the same, as a folder; read-only for us
+    ├── raw.staging/          becomes raw/ in one rename, when we unpack or make it
     ├── twin.json             how raw/ was made, when it is a twin
     ├── lock                  held while somebody prepares this competition
     ├── prepared.staging/     becomes prepared/ in one rename
@@ -22,10 +23,12 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mlebench.errors import PrerequisiteError
 
 PROFILES = ("v1",)
+PUBLIC, PRIVATE, MANIFEST = "public", "private", "manifest.json"
 DATA_DIR_VARIABLE = "MLEBENCH_DATA_DIR"
 COMPETITION_PATH_VARIABLE = "MLEBENCH_COMPETITION_PATH"
 CONFIG_VARIABLE = "MLEBENCH_CONFIG"
@@ -52,6 +55,10 @@ class CompetitionPaths:
         return self.root / "raw"
 
     @property
+    def raw_staging(self) -> Path:
+        return self.root / "raw.staging"
+
+    @property
     def twin(self) -> Path:
         return twin_record(self.raw)
 
@@ -69,15 +76,15 @@ class CompetitionPaths:
 
     @property
     def public(self) -> Path:
-        return self.prepared / "public"
+        return self.prepared / PUBLIC
 
     @property
     def private(self) -> Path:
-        return self.prepared / "private"
+        return self.prepared / PRIVATE
 
     @property
     def manifest(self) -> Path:
-        return self.prepared / "manifest.json"
+        return self.prepared / MANIFEST
 
 
 def twin_record(raw: Path) -> Path:
@@ -136,7 +143,7 @@ def competition_path() -> list[Path]:
     return [Path(entry).expanduser().resolve() for entry in entries if entry]
 
 
-def _setting(key: str, kind: type) -> "str | list | None":
+def _setting(key: str, kind: type) -> Any:
     path = config_file()
     if not path.is_file():
         return None

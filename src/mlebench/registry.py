@@ -44,7 +44,8 @@ class Competition:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Competition":
         try:
-            return cls(**(data | {"grader": Grader.from_dict(data["grader"])}))
+            fields: dict[str, Any] = data | {"grader": Grader.from_dict(data["grader"])}
+            return cls(**fields)
         except (KeyError, TypeError) as error:
             raise ValueError(f"a competition lacks a field: {error}") from error
 
@@ -138,7 +139,7 @@ class Registry:
     def competition_dir(self, competition_id: str) -> Path:
         """The folder of a competition, in the package or on the search path."""
         for root in self._roots():
-            if competition_id and (root / competition_id / CONFIG_NAME).is_file():
+            if Path(competition_id).name == competition_id and (root / competition_id / CONFIG_NAME).is_file():
                 _make_importable(root)
                 return root / competition_id
         near = difflib.get_close_matches(competition_id, self.list_competition_ids(), n=3, cutoff=0.4)

@@ -53,10 +53,8 @@ class Grader:
 
     def score(self, submission: "pd.DataFrame", answers: Any) -> float:
         """The score, to five decimals; InvalidSubmissionError when the submission has none."""
-        import numpy as np
-
-        # numpy's rounding, not Python's: published scores were rounded so, and the two differ on ties.
-        return float(np.round(self.grade_fn(submission, answers), 5))
+        # Python and numpy round ties differently; `round` goes by the kind of float that the metric returns.
+        return float(round(self.grade_fn(submission, answers), 5))
 
     def __call__(self, submission: "pd.DataFrame", answers: Any) -> float | None:
         """The score, or None whatever the reason: existing clients rely on that. New code uses `score`."""
@@ -93,8 +91,8 @@ class Thresholds(NamedTuple):
         """Kaggle's medal places for that many teams, read off a leaderboard that has the best score first."""
         if not scores:
             raise ValueError("a leaderboard without scores has no thresholds")
-        places = _medal_places(len(scores))
-        return cls(*(float(scores[max(1, place) - 1]) for place in places), float(median(scores)))
+        gold, silver, bronze = (float(scores[max(1, place) - 1]) for place in _medal_places(len(scores)))
+        return cls(gold, silver, bronze, float(median(scores)))
 
 
 def _medal_places(teams: int) -> tuple[int, int, int]:
@@ -175,7 +173,7 @@ class CompetitionReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Flat and ready for JSON: a score that is no finite number becomes null; `reason` then says so."""
-        data = asdict(self) | {"created_at": self.created_at.isoformat()}
+        data: dict[str, Any] = asdict(self) | {"created_at": self.created_at.isoformat()}
         if self.score is not None:
             data["score"] = float(self.score) if math.isfinite(self.score) else None
         return {name: value.item() if hasattr(value, "item") else value for name, value in data.items()}
@@ -183,5 +181,6 @@ class CompetitionReport:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "CompetitionReport":
         known = {field.name for field in fields(cls)}
-        kept = {name: value for name, value in data.items() if name in known}
-        return cls(**(kept | {"created_at": datetime.fromisoformat(data["created_at"])}))
+        kept: dict[str, Any] = {name: value for name, value in data.items() if name in known}
+        kept["created_at"] = datetime.fromisoformat(data["created_at"])
+        return cls(**kept)

@@ -24,6 +24,10 @@ VERBS = {
 }
 
 
+class _UsageFailure(click.ClickException):
+    exit_code = 2
+
+
 class VerbGroup(click.Group):
     """Lists the verbs without importing them."""
 
@@ -44,9 +48,8 @@ class VerbGroup(click.Group):
         try:
             return super().invoke(ctx)
         except PrerequisiteError as error:
-            failure = click.ClickException(str(error))
-            failure.exit_code = 2 if isinstance(error, UnknownCompetitionError) else 1
-            raise failure from error
+            usage = isinstance(error, UnknownCompetitionError)
+            raise (_UsageFailure if usage else click.ClickException)(str(error)) from error
 
 
 @click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"]})

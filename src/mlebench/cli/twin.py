@@ -20,7 +20,8 @@ def command(ids: tuple[str, ...], split: str | None, seed: int, size: float, dat
     if not ids and not split:
         raise click.UsageError("name competitions, or a --split")
     failures = Failures()
-    for id in track([*ids, *(registry.get_split(split) if split else [])], str):
+    chosen: list[str] = [*ids, *(registry.get_split(split) if split else [])]
+    for id in track(chosen, str):
         with failures.of(id):
             click.echo(TwinSource(seed, size).fetch(registry.get_competition(id)))
     failures.finish()

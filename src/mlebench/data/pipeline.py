@@ -86,13 +86,13 @@ def _clear(competition: Competition) -> None:
 def _stage(competition: Competition, raw: Path, keep_raw: bool) -> dict[str, str]:
     """Fill the staging folder; the md5 of each file that a kit-style `prepare` wrote."""
     where = competition.paths
-    folders = where.staging / "public", where.staging / "private"
+    folders = where.staging / paths.PUBLIC, where.staging / paths.PRIVATE
     for folder in folders:
         folder.mkdir(parents=True)
     unpacked = raw.is_file() and getattr(competition.prepare_fn, "takes_paths", True)
     if unpacked:
         logger.info("Unpacking %s", raw)
-        raw = _unpack(raw, where.raw)
+        raw = _unpack(raw, where)
     logger.info("Preparing %s", competition.id)
     hashes = competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
     if unpacked and not keep_raw:
@@ -105,18 +105,17 @@ def _stage(competition: Competition, raw: Path, keep_raw: bool) -> dict[str, str
     return hashes if isinstance(hashes, dict) else {}
 
 
-def _unpack(archive: Path, folder: Path) -> Path:
-    staging = folder.with_name("raw.staging")
-    if staging.exists():
-        shutil.rmtree(staging)
+def _unpack(archive: Path, where: paths.CompetitionPaths) -> Path:
+    if where.raw_staging.exists():
+        shutil.rmtree(where.raw_staging)
     try:
         with zipfile.ZipFile(archive) as opened:
-            opened.extractall(staging)
+            opened.extractall(where.raw_staging)
     except (zipfile.BadZipFile, EOFError) as error:
         raise PrerequisiteError(f"{archive} cannot be read ({error}); get the archive again") from error
-    if folder.exists():
-        folder.rmdir()
-    return staging.rename(folder)
+    if where.raw.exists():
+        where.raw.rmdir()
+    return where.raw_staging.rename(where.raw)
 
 
 def _write_manifest(competition: Competition, source: Source, hashes: dict[str, str]) -> dict[str, dict[str, Any]]:
@@ -137,7 +136,7 @@ def _write_manifest(competition: Competition, source: Source, hashes: dict[str, 
         | {name: version(name) for name in ("mlebench", "pandas", "numpy")},
         "files": files,
     }
-    (staging / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    (staging / paths.MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
     return files
 
 
@@ -162,6 +161,8 @@ def _explained(folder: Path) -> Iterator[None]:
         errno.EROFS: "the disk is read-only",
         errno.EACCES: "permission denied",
         errno.EPERM: "permission denied",
+        errno.ENOTDIR: "a part of the path is not a folder",
+        errno.EEXIST: "something else is there",
     }
     try:
         yield

@@ -60,14 +60,13 @@ class TwinSource:
         claim_data_dir(where.data_dir, twin=True)
         if where.raw.is_dir() and self.matches(_read(where.twin)):
             return where.raw
-        staging = where.raw.with_name("raw.staging")
-        for leftover in (staging, where.raw):
+        for leftover in (where.raw_staging, where.raw):
             if leftover.exists():
                 shutil.rmtree(leftover)
         where.twin.unlink(missing_ok=True)
-        scaled = make_twin(competition, staging, seed=self.seed, size=self.size)
+        scaled = make_twin(competition, where.raw_staging, seed=self.seed, size=self.size)
         where.twin.write_text(json.dumps(asdict(self) | {"scaled": scaled}) + "\n", encoding="utf-8")
-        staging.rename(where.raw)
+        where.raw_staging.rename(where.raw)
         return where.raw
 
     def matches(self, record: dict[str, Any] | None) -> bool:

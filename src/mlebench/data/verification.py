@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.errors import PrerequisiteError
+from mlebench.paths import PRIVATE, PUBLIC
 from mlebench.registry import Competition
 
-SIDES = ("public", "private")
+SIDES = (PUBLIC, PRIVATE)
 SUFFIXES = (".csv", ".json", ".jsonl", ".parquet", ".bson")
 
 

@@ -52,18 +52,25 @@ def column_values(
 
 
 def align(
-    submission: pd.DataFrame, answers: pd.DataFrame, *, id: str, target: str | Sequence[str], values: Values = "labels"
+    submission: pd.DataFrame,
+    answers: pd.DataFrame,
+    *,
+    id: str,
+    target: str | Sequence[str],
+    values: Values = "labels",
+    compare_ids: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Predictions and truth in one order, after checking columns, row count, ids and values.
 
     Rows are brought together by sorting both sides by id. With a list of targets both results have a column for each.
+    Without `compare_ids` that sorting is all that ids are for: unknown and repeated ones are accepted.
     """
     targets = [target] if isinstance(target, str) else list(target)
     require_columns(submission, [id, *targets])
     require_rows(submission, len(answers))
     ids, expected = values_of(submission[id]), values_of(answers[id])
     theirs, ours = sorting_order(ids, id), sorting_order(expected, id)
-    if (ids[theirs] != expected[ours]).any():
+    if compare_ids and (ids[theirs] != expected[ours]).any():
         raise InvalidSubmissionError(_id_mismatch(id, ids, expected))
     predicted, truth = [], []
     for name in targets:
@@ -115,8 +122,8 @@ def _check_labels(name: str, column: np.ndarray, answers: np.ndarray | None) -> 
     """
     if pd.isna(column).any():
         raise InvalidSubmissionError(f"Column `{name}` has empty values.")
-    if column.dtype.kind == "f" and (column != np.trunc(column)).any():
-        raise InvalidSubmissionError(f"Column `{name}` must hold labels; it holds fractions.")
+    if column.dtype.kind == "f" and not ((column == np.trunc(column)) & (np.abs(column) < 2**63)).all():
+        raise InvalidSubmissionError(f"Column `{name}` must hold labels; it holds fractions or infinite numbers.")
     text = column.dtype.kind == "O"
     if text and not all(isinstance(value, str) for value in column):
         raise InvalidSubmissionError(f"Column `{name}` mixes text and other values.")

@@ -172,28 +172,15 @@ class Output:
 
 
 class _HashingStream:
-    """A binary stream that knows the hash of what went through it."""
+    """A stream that knows the hash of what went through it."""
 
     def __init__(self, file: BinaryIO):
         self._file = file
         self.hash = hashlib.md5(usedforsecurity=False)
-        self.closed = False
 
-    def write(self, data: bytes) -> int:
+    def write(self, data: bytes, /) -> None:
         self.hash.update(data)
-        return self._file.write(data)
-
-    def writable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return False
-
-    def flush(self) -> None:
-        self._file.flush()
+        self._file.write(data)
 
 
 def encode_json(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> bytes:

@@ -13,7 +13,7 @@ def tfrecord_values(stream: BinaryIO, feature: str) -> list[bytes]:
 def tfrecords(stream: BinaryIO) -> Iterator[bytes]:
     """The records of a TFRecord file: each is framed by its length and two checksums, which are not checked."""
     while header := stream.read(12):
-        (length,) = struct.unpack("<Q", header[:8])
+        (length,) = struct.unpack("<Q", header[:8].ljust(8, b"\0"))
         record = stream.read(length)
         if len(header) < 12 or len(record) < length or len(stream.read(4)) < 4:
             raise ValueError("a TFRecord file ends in the middle of a record")
@@ -24,10 +24,19 @@ def _example_feature(record: bytes, feature: str) -> bytes:
     # Example{1: Features{1: map entry{1: key, 2: Feature{1: BytesList{1: values}}}}}
     for features in _fields(record, 1):
         for entry in _fields(features, 1):
-            if next(_fields(entry, 1)).decode("utf-8") == feature:
-                value = next(_fields(entry, 2))
-                return next(_fields(next(_fields(value, 1)), 1))
-    raise ValueError(f"a record has no feature {feature!r}")
+            if feature.encode() in _fields(entry, 1):
+                for value in _path(entry, 2, 1, 1):
+                    return value
+    raise ValueError(f"a record has no feature {feature!r} that holds bytes")
+
+
+def _path(message: bytes, *numbers: int) -> Iterator[bytes]:
+    """The fields that these numbers lead to, message by message."""
+    if not numbers:
+        yield message
+    else:
+        for field in _fields(message, numbers[0]):
+            yield from _path(field, *numbers[1:])
 
 
 def _fields(message: bytes, number: int) -> Iterator[bytes]:

@@ -35,9 +35,10 @@ def parse_runs(text: str, pixels: int, *, strict: bool = True) -> Runs:
     if (np.diff(starts) < 0).any():
         raise ValueError("the starts of a run-length encoding must be in ascending order")
     starts, ends = starts - 1, starts - 1 + lengths
-    if strict and len(ends) and ends[-1] > pixels:
+    overflown = ends < starts  # sums beyond 64 bits come out negative
+    if strict and ((ends > pixels) | overflown).any():
         raise ValueError("a run-length encoding goes past the last pixel")
-    inside = starts < pixels
+    inside = (starts < pixels) & ~overflown
     starts, ends = starts[inside], np.minimum(ends[inside], pixels)
     if (starts[1:] < ends[:-1]).any():
         raise ValueError("runs of a run-length encoding overlap")

@@ -8,11 +8,10 @@ competition.
 """
 
 import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,9 @@ _QUOTING = {"minimal": csv.QUOTE_MINIMAL, "nonnumeric": csv.QUOTE_NONNUMERIC}
 
 
 # From 3.1 on pandas always reads floats exactly and warns when it is asked to; before, it has to be asked.
-_EXACT_FLOATS = {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
+_EXACT_FLOATS: dict[str, Any] = (
+    {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
+)
 
 
 def read_frame(source: Any, **options: Any) -> pd.DataFrame:
@@ -36,7 +37,7 @@ def _text_as_objects(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(text, object)) if text else frame
 
 
-def values_of(series: pd.Series) -> np.ndarray:
+def values_of(series: Any) -> np.ndarray:
     """A column as numpy: numbers and booleans in their own type, all else as objects with NaN where a cell is empty."""
     if series.dtype.kind in "biuf":
         return series.to_numpy()
@@ -98,6 +99,22 @@ class Computed:
 
 
 Column = Stored | Constant | Computed
+
+
+class Writable(Protocol):
+    """All that is asked of a stream to write a table to it."""
+
+    def write(self, data: bytes, /) -> Any: ...
+
+
+class _Utf8:
+    """Text in, UTF-8 out."""
+
+    def __init__(self, stream: Writable):
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        self._stream.write(text.encode("utf-8"))
 
 
 class Table:
@@ -195,8 +212,8 @@ class Table:
         """The way out, for what tables cannot do. A test keeps the list of competitions that use it."""
         return _frame({name: self[name] for name in self.columns})
 
-    def write_csv(self, stream: BinaryIO, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
-        text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
+    def write_csv(self, stream: Writable, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
+        text: Any = _Utf8(stream)
         self.to_pandas().to_csv(
             text,
             index=False,
@@ -207,7 +224,6 @@ class Table:
             quoting=_QUOTING[quoting],
             float_format=float_format,
         )
-        text.detach()
 
     def _column(self, name: str) -> Column:
         try:

@@ -1,5 +1,6 @@
 """Trees: files by name, wherever they lie. A folder is one, and so is an archive, also one inside another."""
 
+import io
 import os
 import re
 import shutil
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Protocol, cast
+from typing import IO, Any, BinaryIO, Protocol, cast
 
 from mlebench.errors import PrerequisiteError
 
@@ -37,16 +38,17 @@ class Tree(Protocol):
 class FolderTree:
     def __init__(self, folder: Path):
         self.label = str(folder)
-        self._folder = folder
+        self._folder = folder.absolute()
 
     def glob(self, pattern: str) -> list[str]:
+        literal = "/".join(_parts(pattern)).replace("[", "[[]")  # to pathlib a bracket opens a set of characters
         prefix = len(str(self._folder)) + 1
-        return sorted(str(path)[prefix:] for path in self._folder.glob(pattern) if path.is_file())
+        return sorted(str(path)[prefix:] for path in self._folder.glob(literal) if path.is_file())
 
     def open(self, name: str) -> BinaryIO:
         try:
             return (self._folder / name).open("rb")
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             raise missing(self, name) from None
 
     def path(self, name: str) -> Path | None:
@@ -74,7 +76,8 @@ class ZipTree:
         if name not in self._members:
             raise missing(self, name)
         with _archive_errors(f"{self.label}, member {name}"):
-            return cast(BinaryIO, self._zip.open(self._members[name]))
+            member = _Member(self._zip.open(self._members[name]), f"{self.label}, member {name}")
+            return cast(BinaryIO, io.BufferedReader(member, COPY_BYTES))
 
     def path(self, name: str) -> Path | None:  # noqa: ARG002
         return None
@@ -86,13 +89,41 @@ class ZipTree:
         self._zip.close()
 
 
+class _Member(io.RawIOBase):
+    """A member of an archive; damage that shows while it is read is told as such."""
+
+    def __init__(self, stream: IO[bytes], what: str):
+        self._stream = stream
+        self._what = what
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._stream.seekable()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        with _archive_errors(self._what):
+            return self._stream.seek(offset, whence)
+
+    def readinto(self, buffer: Any) -> int:
+        with _archive_errors(self._what):
+            content = self._stream.read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
 def missing(tree: Tree, name: str) -> PrerequisiteError:
     return PrerequisiteError(f"the raw data lacks {name} (looked in {tree.label}); get the data again, whole")
 
 
 def copy_out(tree: Tree, name: str, destination: Path) -> None:
     """Write a file of a tree to a new place."""
-    with _archive_errors(f"{tree.label}, member {name}"), tree.open(name) as source, destination.open("xb") as target:
+    with tree.open(name) as source, destination.open("xb") as target:
         shutil.copyfileobj(source, target, COPY_BYTES)
 
 
@@ -102,9 +133,10 @@ def place(tree: Tree, name: str, destination: Path) -> None:
     if path is None:
         copy_out(tree, name, destination)
         return
+    if path.is_symlink():  # a link to a link would point into the raw folder; the file itself is wanted
+        path = path.resolve()
     try:
-        # A link to a link would point at the raw folder; follow it to the file.
-        os.link(path, destination, follow_symlinks=True)
+        os.link(path, destination)
     except FileNotFoundError:
         if path.exists():
             raise
@@ -136,6 +168,15 @@ def _safe(name: str) -> bool:
     return True
 
 
+def _parts(glob: str) -> list[str]:
+    """The pattern, folder by folder; `**` at its end stands for all files below."""
+    parts = glob.split("/")
+    if any("**" in part and part != "**" for part in parts):
+        raise ValueError(f"in the pattern {glob!r}, ** must stand between slashes")
+    return [*parts, "*"] if parts[-1] == "**" else parts
+
+
 def _pattern(glob: str) -> re.Pattern[str]:
-    pieces = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(pieces.get(piece) or re.escape(piece) for piece in re.split(r"(\*\*/|\*\*|\*|\?)", glob)))
+    pieces = {"**/": "(?:[^/]+/)*", "*": "[^/]*", "?": "[^/]"}
+    pattern = "/".join(_parts(glob))
+    return re.compile("".join(pieces.get(piece) or re.escape(piece) for piece in re.split(r"(\*\*/|\*|\?)", pattern)))

@@ -39,16 +39,14 @@ class TwinFolder:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 
-    def write_csv(self, name: str, columns: Mapping[str, Sequence[Any]], **style: Any) -> None:
+    def write_csv(self, name: str, columns: Mapping[str, Any], **style: Any) -> None:
         self.write(name, csv_bytes(columns, **style))
 
     def write_zip(self, name: str, members: Mapping[str, bytes]) -> None:
         self.write(name, zip_bytes(members))
 
 
-def csv_bytes(
-    columns: Mapping[str, Sequence[Any]], *, sep: str = ",", newline: str = "\n", quote_text: bool = False
-) -> bytes:
+def csv_bytes(columns: Mapping[str, Any], *, sep: str = ",", newline: str = "\n", quote_text: bool = False) -> bytes:
     """Columns as CSV. Strings stand as they are, so a cell may be `007`, `1e-05` or `NA`; None is empty."""
     text = io.StringIO()
     quoting = csv.QUOTE_NONNUMERIC if quote_text else csv.QUOTE_MINIMAL
@@ -86,5 +84,5 @@ def rounded(values: np.ndarray, decimals: int = 6) -> np.ndarray:
     return np.round(values, decimals)
 
 
-def _plain(values: Sequence[Any]) -> list[Any]:
+def _plain(values: Sequence[Any] | np.ndarray) -> list[Any]:
     return values.tolist() if isinstance(values, np.ndarray) else list(values)

@@ -1,4 +1,8 @@
-"""Metrics: pure functions, arrays in, float out. Truth comes first; callers have checked what they pass."""
+"""Metrics: pure functions, arrays in, float out. Truth comes first; callers have checked what they pass.
+
+The float is Python's or numpy's, whichever the published grader returned: scores are rounded, and on ties the two
+round differently. Accuracy moves in steps of 1/n, so ties are common.
+"""
 
 from mlebench.metrics.classification import accuracy, log_loss
 from mlebench.metrics.ranking import auroc, average_precision_at_k, mean_average_precision_at_k

@@ -18,7 +18,7 @@ def auroc(y_true: np.ndarray, y_score: np.ndarray) -> float:
         raise ValueError("AUROC needs both classes in the truth")
     _, group, sizes = np.unique(np.asarray(y_score, dtype=float), return_inverse=True, return_counts=True)
     ranks = (np.cumsum(sizes) - (sizes - 1) / 2)[group]
-    return float((ranks[positive].sum() - positives * (positives + 1) / 2) / (positives * negatives))
+    return (ranks[positive].sum() - positives * (positives + 1) / 2) / (positives * negatives)
 
 
 def average_precision_at_k(actual: Collection[Any], predicted: Sequence[Any], k: int) -> float:
@@ -36,4 +36,4 @@ def average_precision_at_k(actual: Collection[Any], predicted: Sequence[Any], k:
 
 def mean_average_precision_at_k(actual: Sequence[Collection[Any]], predicted: Sequence[Sequence[Any]], k: int) -> float:
     """The mean of `average_precision_at_k` over all lists; higher is better."""
-    return float(np.mean([average_precision_at_k(*pair, k) for pair in zip(actual, predicted, strict=False)]))
+    return np.float64(np.mean([average_precision_at_k(*pair, k) for pair in zip(actual, predicted, strict=False)]))

@@ -5,7 +5,7 @@ import numpy as np
 
 def rmse(y_true: np.ndarray, y_pred: np.ndarray) -> float:
     """Root mean squared error."""
-    return float(np.sqrt(np.mean(np.square(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float)))))
+    return np.sqrt(np.mean(np.square(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float))))
 
 
 def rmsle(y_true: np.ndarray, y_pred: np.ndarray) -> float:

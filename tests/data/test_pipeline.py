@@ -1,0 +1,275 @@
+"""Raw → prepared: sources, staging, locks, faults of disks and archives, verification."""
+
+import errno
+import json
+import logging
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+import mlebench.kit.files
+from mlebench.data import LocalSource, TwinSource, is_dataset_prepared, prepare
+from mlebench.errors import NotPreparedError, PrerequisiteError
+from mlebench.grade import grade_csv
+from mlebench.registry import Competition, Registry
+
+ID = "spaceship-titanic"
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    """Raw data of a twin that passes for real: nothing says that it is a twin."""
+    competition = Registry(tmp_path / "twin").get_competition(ID)
+    TwinSource().fetch(competition)
+    return shutil.copytree(competition.raw_dir, tmp_path / "raw")
+
+
+@pytest.fixture
+def competition(tmp_path: Path) -> Competition:
+    return Registry(tmp_path / "data").get_competition(ID)
+
+
+def _archive(raw: Path, competition: Competition) -> Path:
+    competition.paths.root.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(competition.paths.archive, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(raw.rglob("*")):
+            archive.write(path, path.relative_to(raw))
+    return competition.paths.archive
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _data(competition: Competition) -> dict[str, bytes]:
+    return {name: content for name, content in _files(competition.paths.prepared).items() if name != "manifest.json"}
+
+
+def test_archive_and_folder_give_the_same_bytes(raw: Path, tmp_path: Path) -> None:
+    from_zip = Registry(tmp_path / "zip").get_competition(ID)
+    from_folder = Registry(tmp_path / "folder").get_competition(ID)
+    _archive(raw, from_zip)
+    shutil.copytree(raw, from_folder.raw_dir)
+    for competition in (from_zip, from_folder):
+        assert prepare(competition, verify=False)
+    assert _data(from_zip) == _data(from_folder)
+    assert not from_zip.raw_dir.exists()
+
+
+def test_what_is_prepared_is_not_prepared_again(raw: Path, competition: Competition) -> None:
+    shutil.copytree(raw, competition.raw_dir)
+    assert prepare(competition, verify=False)
+    before = {path: path.stat().st_mtime_ns for path in competition.paths.prepared.rglob("*")}
+    assert not prepare(competition, verify=False)
+    assert before == {path: path.stat().st_mtime_ns for path in competition.paths.prepared.rglob("*")}
+
+
+def test_the_manifest_tells_how_data_came_about(competition: Competition) -> None:
+    prepare(competition, TwinSource(seed=3, size=0.5))
+    manifest = json.loads(competition.paths.manifest.read_text())
+    assert manifest["profile"] == "v1"
+    assert manifest["source"] == {"kind": "twin", "seed": 3, "size": 0.5}
+    assert {"mlebench", "pandas", "numpy", "python"} <= manifest["versions"].keys()
+    for name, facts in manifest["files"].items():
+        path = competition.paths.prepared / name
+        assert facts["size"] == path.stat().st_size
+        assert facts.get("md5") in (None, mlebench.kit.files.md5_of(path))
+    assert {name for name, facts in manifest["files"].items() if "md5" in facts} >= {
+        "private/test.csv",
+        "public/train.csv",
+    }
+
+
+def test_data_that_the_reference_prepared_is_accepted_as_it_is(raw: Path, competition: Competition) -> None:
+    shutil.copytree(raw, competition.raw_dir)
+    prepare(competition, verify=False)
+    competition.paths.manifest.unlink()
+    shutil.rmtree(competition.raw_dir)
+    assert is_dataset_prepared(competition)
+    assert not prepare(competition, LocalSource())
+    assert grade_csv(competition.answers, competition).source == "unknown"
+
+
+def test_another_twin_replaces_the_one_that_is_there(competition: Competition) -> None:
+    prepare(competition, TwinSource(seed=0))
+    first = _data(competition)
+    assert not prepare(competition, TwinSource(seed=0))
+    assert prepare(competition, TwinSource(seed=1))
+    assert _data(competition) != first
+    assert prepare(competition, TwinSource(seed=0))
+    assert _data(competition) == first
+
+
+def test_a_data_dir_holds_twins_or_real_data_never_both(raw: Path, tmp_path: Path) -> None:
+    twins, real = Registry(tmp_path / "twins"), Registry(tmp_path / "real")
+    prepare(twins.get_competition(ID), TwinSource())
+    with pytest.raises(PrerequisiteError, match="holds twins"):
+        prepare(twins.get_competition(ID), LocalSource())
+    shutil.copytree(raw, real.get_competition(ID).raw_dir)
+    with pytest.raises(PrerequisiteError, match="holds real data"):
+        prepare(real.get_competition(ID), TwinSource())
+    assert not (tmp_path / "real" / "data-dir.json").exists()
+
+
+def test_a_failing_prepare_leaves_nothing_that_looks_prepared(
+    raw: Path, competition: Competition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(raw, competition.raw_dir)
+    before = _files(competition.raw_dir)
+    write = mlebench.kit.files.Output.write
+
+    def fail_late(self, name, *args, **kwargs):
+        if name == "sample_submission.csv":
+            raise RuntimeError("power cut")
+        write(self, name, *args, **kwargs)
+
+    monkeypatch.setattr(mlebench.kit.files.Output, "write", fail_late)
+    with pytest.raises(RuntimeError, match="power cut"):
+        prepare(competition, verify=False)
+    assert not is_dataset_prepared(competition)
+    assert not competition.paths.prepared.exists()
+    assert _files(competition.raw_dir) == before
+    monkeypatch.undo()
+    assert prepare(competition, verify=False)
+    assert not competition.paths.staging.exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "words"), [(errno.ENOSPC, "disk is full"), (errno.EROFS, "read-only"), (errno.EACCES, "permission")]
+)
+def test_a_full_or_read_only_disk_is_said_in_one_line(
+    raw: Path, competition: Competition, monkeypatch: pytest.MonkeyPatch, code: int, words: str
+) -> None:
+    shutil.copytree(raw, competition.raw_dir)
+
+    def fail(self, data):
+        raise OSError(code, "no")
+
+    monkeypatch.setattr(mlebench.kit.files._HashingStream, "write", fail)
+    with pytest.raises(PrerequisiteError, match=words) as caught:
+        prepare(competition, verify=False)
+    assert len(str(caught.value).splitlines()) == 1
+    assert not competition.paths.prepared.exists()
+
+
+def test_a_data_dir_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    competition = Registry(tmp_path / "file" / "data").get_competition(ID)
+    with pytest.raises(PrerequisiteError, match="file"):
+        prepare(competition)
+
+
+@pytest.mark.parametrize("damage", ["cut", "scrambled", "empty", "not a zip"])
+def test_a_corrupt_archive_is_named_and_nothing_is_left(raw: Path, competition: Competition, damage: str) -> None:
+    archive = _archive(raw, competition)
+    content = archive.read_bytes()
+    middle = len(content) // 3
+    archive.write_bytes(
+        {
+            "cut": content[:-100],
+            "scrambled": content[:middle] + bytes(500) + content[middle + 500 :],
+            "empty": b"",
+            "not a zip": b"<html>please log in</html>",
+        }[damage]
+    )
+    with pytest.raises(PrerequisiteError, match=f"{ID}.zip") as caught:
+        prepare(competition, verify=False)
+    assert len(str(caught.value).splitlines()) == 1
+    assert not competition.paths.prepared.exists()
+
+
+def test_raw_data_that_lacks_a_file_is_named(raw: Path, competition: Competition) -> None:
+    shutil.copytree(raw, competition.raw_dir)
+    (competition.raw_dir / "train.csv").unlink()
+    with pytest.raises(PrerequisiteError, match=r"train\.csv"):
+        prepare(competition, verify=False)
+
+
+def test_without_raw_data_the_error_says_where_it_belongs(competition: Competition) -> None:
+    with pytest.raises(PrerequisiteError, match=f"{ID}.zip.*--twin"):
+        prepare(competition)
+
+
+def test_an_incomplete_folder_of_another_program_is_not_touched(raw: Path, competition: Competition) -> None:
+    shutil.copytree(raw, competition.raw_dir)
+    competition.public_dir.mkdir(parents=True)
+    (competition.public_dir / "train.csv").write_text("half")
+    with pytest.raises(PrerequisiteError, match="remove it"):
+        prepare(competition, verify=False)
+    assert (competition.public_dir / "train.csv").read_text() == "half"
+    (competition.public_dir / "train.csv").unlink()
+    assert prepare(competition, verify=False)  # empty folders, as the reference makes them, do not matter
+
+
+def test_two_prepares_at_once_take_turns(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mlebench", "prepare", "-c", ID, "--twin", "--data-dir", str(tmp_path / "d")]
+    running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    talk = [process.communicate()[1] for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0], talk
+    assert sum(f"{ID}: prepared" in text for text in talk) == 1
+    assert sum(f"{ID}: already prepared" in text for text in talk) == 2
+
+
+def test_is_dataset_prepared_says_why_not(competition: Competition, caplog: pytest.LogCaptureFixture) -> None:
+    def why(**how) -> list[str]:
+        caplog.clear()
+        assert not is_dataset_prepared(competition, **how)
+        return [record.message for record in caplog.records if record.levelno == logging.WARNING]
+
+    assert why() == ["Public directory does not exist."]
+    assert why(grading_only=True) == ["Private directory does not exist."]
+    competition.public_dir.mkdir(parents=True)
+    assert why() == ["Public directory is empty."]
+    competition.private_dir.mkdir()
+    assert why(grading_only=True) == ["Private directory is empty."]
+    (competition.public_dir / "x").touch()
+    (competition.private_dir / "x").touch()
+    assert why() == ["Answers file does not exist."]
+    competition.answers.touch()
+    assert why() == ["Sample submission file does not exist."]
+    assert is_dataset_prepared(competition, grading_only=True)
+
+
+def test_unprepared_data_names_the_command(competition: Competition) -> None:
+    with pytest.raises(NotPreparedError, match=f"mlebench prepare -c {ID}"):
+        grade_csv(Path("x.csv"), competition)
+
+
+class TestVerification:
+    """The published checksums, against data that is not the real one."""
+
+    @pytest.fixture
+    def own(self, raw: Path, competition: Competition, tmp_path: Path) -> Competition:
+        """The competition with a checksums file that may be written."""
+        shutil.copytree(raw, competition.raw_dir)
+        object.__setattr__(competition, "checksums", tmp_path / "checksums.yaml")
+        return competition
+
+    def test_files_that_differ_are_listed(self, raw: Path, competition: Competition) -> None:
+        shutil.copytree(raw, competition.raw_dir)
+        with pytest.raises(PrerequisiteError) as caught:
+            prepare(competition)
+        for name in ("public/train.csv", "public/test.csv", "public/sample_submission.csv", "private/test.csv"):
+            assert name in str(caught.value)
+        assert not competition.paths.prepared.exists()
+
+    def test_an_archive_that_differs_is_refused_before_it_is_read(self, raw: Path, competition: Competition) -> None:
+        _archive(raw, competition)
+        with pytest.raises(PrerequisiteError, match="not the published archive"):
+            prepare(competition)
+
+    def test_checksums_can_be_written_anew_and_then_hold(self, own: Competition) -> None:
+        prepare(own, overwrite_checksums=True)
+        sums = yaml.safe_load(own.checksums.read_text())
+        assert sums["public"].keys() == {"train.csv", "test.csv", "sample_submission.csv"}
+        assert sums["private"].keys() == {"test.csv"}
+        shutil.rmtree(own.paths.prepared)
+        assert prepare(own)
+
+    def test_twins_are_not_compared_with_published_figures(self, competition: Competition) -> None:
+        assert prepare(competition, TwinSource(), verify=True)

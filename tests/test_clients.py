@@ -1,0 +1,362 @@
+"""The drop-in contract: what existing clients import, call, parse and find on disk, row by row.
+
+The parsers below do what the clients named beside them do with our output.
+"""
+
+import dataclasses
+import importlib
+import inspect
+import json
+import logging
+import re
+import struct
+import subprocess
+import sys
+import zipfile
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mlebench
+from mlebench.registry import Competition, Registry, registry
+
+REPORT_KEYS = [
+    "competition_id",
+    "score",
+    "gold_threshold",
+    "silver_threshold",
+    "bronze_threshold",
+    "median_threshold",
+    "any_medal",
+    "gold_medal",
+    "silver_medal",
+    "bronze_medal",
+    "above_median",
+    "submission_exists",
+    "valid_submission",
+    "is_lower_better",
+    "created_at",
+    "submission_path",
+]
+COMPETITION_FIELDS = [
+    "id",
+    "name",
+    "description",
+    "grader",
+    "answers",
+    "gold_submission",
+    "sample_submission",
+    "competition_type",
+    "prepare_fn",
+    "raw_dir",
+    "private_dir",
+    "public_dir",
+    "checksums",
+    "leaderboard",
+]
+
+
+def _cli(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mlebench.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+class TestImports:
+    def test_registry_calls(self, tmp_path: Path) -> None:
+        for made in (Registry(tmp_path), Registry(data_dir=tmp_path), Registry().set_data_dir(tmp_path)):
+            assert made.get_data_dir() == tmp_path.resolve()
+        assert registry.list_competition_ids() == sorted(registry.list_competition_ids())
+        assert len(registry.get_lite_competition_ids()) == 22
+        assert (registry.get_splits_dir() / "split75.txt").is_file()
+        assert (registry.get_competitions_dir() / "spaceship-titanic" / "config.yaml").is_file()
+
+    def test_competition_is_built_by_keyword_with_the_14_fields(self, titanic: Competition) -> None:
+        assert [field.name for field in dataclasses.fields(Competition)][:14] == COMPETITION_FIELDS
+        fields = {name: getattr(titanic, name) for name in COMPETITION_FIELDS}
+        built = Competition(**fields)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            built.id = "x"  # type: ignore[misc]
+        object.__setattr__(built, "id", "other")
+        assert built.id == "other"
+        from mlebench.grade import grade_csv
+
+        assert grade_csv(titanic.sample_submission, Competition(**fields)).valid_submission
+
+    def test_competition_attributes(self, titanic: Competition) -> None:
+        assert isinstance(titanic.description, str)
+        assert titanic.description
+        assert titanic.grader.name == "accuracy"
+        assert callable(titanic.grader.grade_fn)
+        assert titanic.raw_dir.parent == titanic.public_dir.parent.parent
+        for path in (titanic.answers, titanic.gold_submission, titanic.sample_submission, titanic.leaderboard):
+            assert path.is_file()
+        assert "score" in pd.read_csv(titanic.leaderboard).columns
+
+    def test_prepare_fn_takes_plain_paths_by_keyword(self, titanic: Competition, tmp_path: Path) -> None:
+        public, private = tmp_path / "public", tmp_path / "private"
+        titanic.prepare_fn(raw=titanic.raw_dir, public=public, private=private)
+        for name in ("train.csv", "test.csv", "sample_submission.csv"):
+            assert (public / name).read_bytes() == (titanic.public_dir / name).read_bytes()
+        assert (private / "test.csv").read_bytes() == titanic.answers.read_bytes()
+
+    def test_data_functions(self, titanic: Competition) -> None:
+        from mlebench.data import download_and_prepare_dataset, get_leaderboard, is_dataset_prepared
+
+        assert is_dataset_prepared(titanic, grading_only=False) is True
+        assert is_dataset_prepared(titanic, grading_only=True) is True
+        board = get_leaderboard(titanic)
+        assert board["score"].is_monotonic_decreasing
+        assert list(inspect.signature(download_and_prepare_dataset).parameters) == [
+            "competition",
+            "keep_raw",
+            "overwrite_checksums",
+            "overwrite_leaderboard",
+            "skip_verification",
+        ]
+
+    def test_download_and_prepare_uses_what_is_there(self, titanic: Competition, tmp_path: Path) -> None:
+        import shutil
+
+        from mlebench.data import download_and_prepare_dataset
+
+        competition = Registry(tmp_path).get_competition(titanic.id)
+        shutil.copytree(titanic.raw_dir, competition.raw_dir)
+        assert download_and_prepare_dataset(competition, keep_raw=True, skip_verification=True) is None
+        assert competition.answers.read_bytes() == titanic.answers.read_bytes()
+        assert competition.raw_dir.is_dir()
+
+    def test_grade_functions(self, titanic: Competition) -> None:
+        from mlebench.grade import aggregate_reports, grade_csv, validate_submission
+        from mlebench.grade_helpers import CompetitionReport
+
+        report = grade_csv(titanic.sample_submission, titanic)
+        assert isinstance(report, CompetitionReport)
+        assert validate_submission(titanic.sample_submission, titanic) == (True, "Submission is valid.")
+        assert aggregate_reports([report])["total_runs"] == 1
+        assert grade_csv(Path("dummy.csv"), titanic).is_lower_better is False  # kapso asks this way
+
+    def test_report_is_built_by_keyword_and_survives_a_round_trip(self) -> None:
+        from mlebench.grade_helpers import CompetitionReport
+
+        values = dict.fromkeys(REPORT_KEYS[6:14], True)
+        report = CompetitionReport(
+            competition_id="x",
+            score=0.5,
+            gold_threshold=1.0,
+            silver_threshold=0.9,
+            bronze_threshold=0.8,
+            median_threshold=0.7,
+            created_at=datetime(2024, 1, 2),
+            submission_path="s.csv",
+            **values,
+        )
+        data = report.to_dict()
+        assert list(data)[:16] == REPORT_KEYS
+        assert data["created_at"] == "2024-01-02T00:00:00"
+        assert all(isinstance(data[name], bool) for name in REPORT_KEYS[6:14])
+        assert not any(isinstance(value, dict | list) for value in data.values())
+        assert CompetitionReport.from_dict(json.loads(json.dumps(data))) == report
+        assert CompetitionReport.from_dict({name: data[name] for name in REPORT_KEYS}) == report
+        assert "CompetitionReport(" in str(report)
+
+    def test_grader(self, titanic: Competition) -> None:
+        from mlebench.grade_helpers import Grader, InvalidSubmissionError
+
+        grader = Grader(name="accuracy", grade_fn="mlebench.competitions.spaceship-titanic.grade:grade")
+        same = Grader.from_dict({"name": "accuracy", "grade_fn": "mlebench.competitions.spaceship-titanic.grade:grade"})
+        answers = pd.read_csv(titanic.answers)
+        assert grader(answers, answers) == same(answers, answers) == 1.0
+        assert grader(answers.head(3), answers) is None
+        with pytest.raises(InvalidSubmissionError):
+            grader.grade_fn(answers.head(3), answers)
+        board = pd.DataFrame({"score": [3.0, 2.0, 1.0]})
+        assert grader.is_lower_better(board) is False
+        ranks = grader.rank_score(2.5, board)
+        assert sorted(ranks) == sorted(
+            [f"{kind}_medal" for kind in ("gold", "silver", "bronze")]
+            + [f"{kind}_threshold" for kind in ("gold", "silver", "bronze", "median")]
+            + ["above_median"]
+        )
+        assert grader.rank_score(None, board)["gold_medal"] is False
+
+    def test_utils(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        from mlebench import utils
+
+        (tmp_path / "a.csv").write_text("x,y\n1,0.1234567890123456789\n,abc\n")
+        assert utils.read_csv(tmp_path / "a.csv")["x"].tolist()[0] == 1.0
+        assert utils.read_csv(tmp_path / "a.csv", dtype=str)["x"].tolist()[0] == "1"
+        (tmp_path / "empty.csv").touch()
+        assert utils.read_csv(tmp_path / "empty.csv").empty
+        (tmp_path / "a.jsonl").write_text('{"a": 1}\n{"a": 2}\n')
+        assert utils.read_jsonl(str(tmp_path / "a.jsonl")) == [{"a": 1}, {"a": 2}]
+        assert utils.load_answers(tmp_path / "a.jsonl") == [{"a": 1}, {"a": 2}]
+        assert len(utils.load_answers(tmp_path / "a.csv")) == 2
+        (tmp_path / "a.yaml").write_text("k: [1]")
+        assert utils.load_yaml(tmp_path / "a.yaml") == {"k": [1]}
+        assert utils.import_fn("os.path:join") is importlib.import_module("os.path").join
+        assert isinstance(utils.get_logger("x"), logging.Logger)
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[A-Z]+", utils.get_timestamp())
+        assert utils.get_module_dir() == Path(mlebench.__file__).parent
+        assert utils.get_repo_dir() == utils.get_module_dir().parent
+        assert "text" in utils.purple("text")
+        monkeypatch.setattr(utils, "get_runs_dir", lambda: tmp_path / "runs")
+        assert utils.create_run_dir("comp", "agent", "group").parent == tmp_path / "runs" / "group"
+        assert utils.create_run_dir().is_dir()
+
+    def test_extract_and_compress(self, tmp_path: Path) -> None:
+        from mlebench.utils import compress, extract
+
+        (tmp_path / "src" / "sub").mkdir(parents=True)
+        (tmp_path / "src" / "sub" / "a.txt").write_text("a")
+        compress(tmp_path / "src", tmp_path / "one.zip")
+        with zipfile.ZipFile(tmp_path / "outer.zip", "w") as archive:
+            archive.write(tmp_path / "one.zip", "one.zip")
+        extract(tmp_path / "outer.zip", tmp_path / "flat")
+        assert [path.name for path in (tmp_path / "flat").iterdir()] == ["one.zip"]
+        extract(tmp_path / "outer.zip", tmp_path / "deep", recursive=True)
+        assert (tmp_path / "deep" / "sub" / "a.txt").read_text() == "a"
+        with pytest.raises(FileExistsError):
+            compress(tmp_path / "src", tmp_path / "one.zip")
+        compress(tmp_path / "src", tmp_path / "one.zip", exist_ok=True)
+
+    def test_authentication_without_credentials_is_a_permission_error(self) -> None:
+        from mlebench.utils import authenticate_kaggle_api
+
+        with pytest.raises(PermissionError, match="Kaggle"):
+            authenticate_kaggle_api()
+
+    def test_competition_utils(self, tmp_path: Path) -> None:
+        from mlebench.competitions import utils
+
+        frame = pd.DataFrame({"id": [3, 1], "author": ["b", "a"]}, index=[7, 5])
+        hot = utils.df_to_one_hot(frame, "id", "author", ["a", "b"])
+        assert hot.to_dict("list") == {"id": [3, 1], "a": [0, 1], "b": [1, 0]}
+        assert list(hot.index) == [7, 5]
+        assert utils.is_one_hot_encoded(hot[["a", "b"]].to_numpy())
+        soft = hot.assign(a=[0.5, 2.0], b=[0.5, 1.0]).iloc[::-1]
+        inputs = utils.one_hot_dfs_to_log_loss_inputs(soft, hot)
+        assert np.allclose(inputs["y_pred"].sum(axis=1), 1)
+        assert np.array_equal(inputs["y_true"], [[1, 0], [0, 1]])
+        mask = np.array([[0, 1], [1, 1]])
+        assert utils.rle_encode(mask) == [2, 3]
+        assert np.array_equal(utils.rle_decode("2 3", 2, 2), mask.astype(bool))
+        assert len(utils.rles_to_masks(["2 3", ""], [2, 2], [2, 2])) == 2
+        pair = utils.prepare_for_accuracy_metric(frame, frame, target_column="author", id_column="id")
+        assert list(pair["y_true"]) == list(pair["y_pred"]) == ["a", "b"]
+        scores = pd.DataFrame({"id": [1, 2], "p": [0.25, 1.0]})
+        pair = utils.prepare_for_auroc_metric(scores, scores, id_col="id", target_col="p")
+        assert list(pair["y_score"]) == [0.25, 1.0]
+        (tmp_path / "a.tfrec").write_bytes(_tfrecord("image_name", b"ISIC_1") + _tfrecord("image_name", b"ISIC_2"))
+        assert utils.get_ids_from_tf_records(tmp_path / "a.tfrec") == ["ISIC_1", "ISIC_2"]
+
+    def test_metrics(self) -> None:
+        from mlebench.metrics import average_precision_at_k, dice_coefficient, mean_average_precision_at_k
+
+        assert average_precision_at_k({1, 2}, [1, 3, 2], 2) == 0.5
+        assert mean_average_precision_at_k([{1}, {2}], [[1], [3]], 5) == 0.5
+        assert dice_coefficient(np.array([1, 0]), np.array([1, 1])) == pytest.approx(2 / 3)
+        assert np.isnan(dice_coefficient(np.zeros(3), np.zeros(3)))
+
+    def test_files_beside_the_package(self, competition_id: str) -> None:
+        folder = Path(mlebench.__file__).parent / "competitions" / competition_id
+        for name in ("config.yaml", "grade.py", "prepare.py", "description.md", "leaderboard.csv", "checksums.yaml"):
+            assert (folder / name).is_file(), name
+        assert callable(importlib.import_module(f"mlebench.competitions.{competition_id}.grade").grade)
+        assert (Path(mlebench.__file__).parent.parent / "environment" / "instructions.txt").is_file()
+
+
+def _tfrecord(feature: str, value: bytes) -> bytes:
+    def field(number: int, content: bytes) -> bytes:
+        return bytes([number << 3 | 2, len(content)]) + content
+
+    example = field(1, field(1, field(1, feature.encode()) + field(2, field(1, field(1, value)))))
+    return struct.pack("<Q", len(example)) + bytes(4) + example + bytes(4)
+
+
+class TestReportOnTheCommandLine:
+    @pytest.mark.parametrize("kind", ["valid", "invalid", "missing", "RD-Agent's None", "braces in the path"])
+    def test_every_known_parser_finds_the_one_object(self, kind: str, titanic: Competition, tmp_path: Path) -> None:
+        (tmp_path / "bad.csv").write_text("{a},b}\n1,2\n")
+        (tmp_path / "{braces}.csv").write_text("{}\n{}\n")
+        path = {
+            "valid": titanic.sample_submission,
+            "invalid": tmp_path / "bad.csv",
+            "missing": tmp_path / "none.csv",
+            "RD-Agent's None": "None",
+            "braces in the path": tmp_path / "{braces}.csv",
+        }[kind]
+        output = _cli("grade-sample", path, titanic.id, "--data-dir", titanic.paths.data_dir)
+        assert output.returncode == 0
+        report = json.loads(output.stdout)
+        assert list(report)[:16] == REPORT_KEYS
+        assert report["submission_path"] == str(path)
+        assert output.stdout.count("{") == output.stdout.count("}") == 1
+        assert "{" not in output.stderr
+        assert "}" not in output.stderr
+        combined = output.stderr + output.stdout
+        greedy = re.search(r"\{.*\}", combined, re.DOTALL)  # RD-Agent
+        lazy = re.search(r"\{.*?\}", output.stdout, re.DOTALL)  # FM-Agent
+        assert greedy is not None
+        assert lazy is not None
+        assert json.loads(greedy.group()) == json.loads(lazy.group()) == report
+        assert json.loads(combined[combined.index("{") : combined.rindex("}") + 1]) == report
+
+    def test_invalid_submissions_are_said_on_stderr(self, titanic: Competition, tmp_path: Path) -> None:
+        (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
+        done = _cli("grade-sample", tmp_path / "bad.csv", titanic.id, "--data-dir", titanic.paths.data_dir)
+        assert "Invalid submission: Submission is missing the following columns" in done.stderr
+
+    def test_unprepared_data_fails(self, tmp_path: Path) -> None:
+        done = _cli("grade-sample", "x.csv", "spaceship-titanic", "--data-dir", tmp_path)
+        assert done.returncode == 1
+        assert done.stdout == ""
+
+
+def test_unprepared_data_raises_a_value_error(tmp_path: Path) -> None:
+    from mlebench.grade import grade_csv, validate_submission
+
+    competition = Registry(tmp_path).get_competition("spaceship-titanic")
+    competition.private_dir.mkdir(parents=True)
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    with pytest.raises(ValueError, match="Private directory is empty"):
+        grade_csv(tmp_path / "x.csv", competition)
+    with pytest.raises(ValueError, match="Private directory is empty"):
+        validate_submission(tmp_path / "x.csv", competition)
+
+
+def test_a_script_that_prints_a_report_prints_nothing_else(titanic: Competition) -> None:
+    program = f"""
+import json
+from pathlib import Path
+from mlebench.grade import grade_csv
+from mlebench.registry import registry
+competition = registry.set_data_dir(Path({str(titanic.paths.data_dir)!r})).get_competition({titanic.id!r})
+print(json.dumps(grade_csv(Path({str(titanic.sample_submission)!r}), competition).to_dict()))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["competition_id"] == titanic.id
+
+
+def test_prepare_takes_the_references_flags(tmp_path: Path) -> None:
+    (tmp_path / "ids.txt").write_text("spaceship-titanic\n")
+    for choice in (
+        ["-c", "spaceship-titanic"],
+        ["--competition-id", "spaceship-titanic"],
+        ["-l", str(tmp_path / "ids.txt")],
+    ):
+        done = _cli(
+            "prepare",
+            *choice,
+            "--data-dir",
+            tmp_path / "d",
+            "--keep-raw",
+            "--skip-verification",
+            "--overwrite-checksums",
+        )
+        assert done.returncode == 1  # there is no raw data; the flags were understood
+        assert "no raw data of spaceship-titanic" in done.stderr
+    for flag in ("--lite", "-a", "--all", "--list", "--overwrite-leaderboard"):
+        assert flag in _cli("prepare", "--help").stdout

@@ -1,0 +1,141 @@
+"""House rules: which way imports point, what may happen at import, how large things may grow."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mlebench
+
+SOURCE = Path(mlebench.__file__).parent
+# Each may import itself and what stands before it.
+ORDER = (
+    ["errors"],
+    ["paths"],
+    ["metrics", "kit"],
+    ["scoring"],
+    ["config"],
+    ["registry"],
+    ["data"],
+    ["grade"],
+    ["agents"],
+    ["cli"],
+)
+# Names for existing clients: they may import anything, and nothing of ours imports them.
+FOR_CLIENTS = {"grade_helpers", "utils", "competitions.utils"}
+# The way out of tables. This list may only shrink.
+TO_PANDAS_USERS: set[str] = set()
+HEAVY = ("pandas", "numpy", "pyarrow", "scipy", "PIL", "rich", "kaggle", "sklearn")
+
+
+def _modules() -> Iterator[tuple[str, ast.Module, str]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        name = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+        yield name, ast.parse(text), text
+
+
+def _imports(tree: ast.AST) -> set[str]:
+    """Modules of ours that a tree imports, without the leading `mlebench.`."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "mlebench":
+            package = (node.module or "").partition(".")[2]
+            found |= {package} if package else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[2] for alias in node.names if alias.name.split(".")[0] == "mlebench"}
+    return found - {""}
+
+
+def _rank(module: str) -> int:
+    return next(rank for rank, names in enumerate(ORDER) if module.split(".")[0] in names)
+
+
+def test_imports_point_one_way() -> None:
+    for name, tree, _ in _modules():
+        if name in FOR_CLIENTS or name.startswith("competitions") or name in ("", "__main__"):
+            continue
+        for imported in _imports(tree) - {"__version__", "competitions"}:
+            assert imported not in FOR_CLIENTS, f"{name} imports {imported}, which is for clients"
+            assert _rank(imported) <= _rank(name), f"{name} imports {imported}"
+            same_room = imported.split(".")[0] == name.split(".")[0]
+            assert same_room or _rank(imported) < _rank(name), f"{name} imports {imported}"
+
+
+def test_competitions_import_kit_and_metrics_only() -> None:
+    for name, tree, _ in _modules():
+        if name.startswith("competitions.") and name not in FOR_CLIENTS:
+            assert {imported.split(".")[0] for imported in _imports(tree)} <= {"kit", "metrics"}, name
+
+
+def test_competitions_stay_with_tables() -> None:
+    users = {
+        name.split(".")[1] for name, _, text in _modules() if name.startswith("competitions.") and "to_pandas(" in text
+    }
+    assert users == TO_PANDAS_USERS
+
+
+def test_library_code_raises_and_never_asserts() -> None:
+    for name, tree, _ in _modules():
+        assert not any(isinstance(node, ast.Assert) for node in ast.walk(tree)), name
+
+
+def test_modules_and_functions_stay_small() -> None:
+    for name, tree, text in _modules():
+        assert len(text.splitlines()) <= 400, name
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                assert (node.end_lineno or 0) - node.lineno <= 50, f"{name}.{node.name}"
+
+
+@pytest.mark.parametrize(
+    "module", ["mlebench", "mlebench.registry", "mlebench.scoring", "mlebench.data", "mlebench.grade", "mlebench.cli"]
+)
+def test_import_does_nothing(module: str, tmp_path: Path) -> None:
+    program = f"""
+import json, logging, socket, sys
+def no_network(*args, **kwargs): raise RuntimeError("network at import")
+socket.socket.connect = socket.create_connection = no_network
+import {module}
+handlers = logging.getLogger().handlers + logging.getLogger("mlebench").handlers
+print(json.dumps({{"modules": sorted(sys.modules), "handlers": len(handlers)}}))
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    seen = json.loads(done.stdout)
+    assert not {name for name in seen["modules"] if name.split(".")[0] in HEAVY}
+    assert seen["handlers"] == 0
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["prepare", "--help"], ["list"], ["show", "spaceship-titanic"]])
+def test_commands_that_only_read_facts_load_no_heavy_library(arguments: list[str], tmp_path: Path) -> None:
+    program = f"""
+import sys
+from mlebench.cli import main
+try:
+    main({arguments!r})
+except SystemExit as end:
+    assert not end.code
+loaded = sorted(name for name in sys.modules if name in {HEAVY!r})
+print(loaded, file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_public_names_exist() -> None:
+    import mlebench.data
+    import mlebench.grade
+    import mlebench.kit
+    import mlebench.metrics
+    import mlebench.utils
+
+    for module in (mlebench.kit, mlebench.metrics, mlebench.data, mlebench.grade, mlebench.utils):
+        assert sorted(module.__all__) == list(module.__all__)
+        assert all(hasattr(module, name) for name in module.__all__)

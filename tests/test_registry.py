@@ -1,0 +1,225 @@
+"""The registry: what exists, errors that name file and key, competitions from outside the package."""
+
+import importlib
+import textwrap
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from mlebench.data import prepare
+from mlebench.errors import ConfigError, PrerequisiteError, UnknownCompetitionError
+from mlebench.grade import grade_csv, validate_format, validate_submission
+from mlebench.registry import Registry, registry
+
+FILES = {
+    "config.yaml": """
+        id: ID
+        name: Guess the sign
+        competition_type: simple
+        awards_medals: false
+        prizes: null
+        description: mlebench/competitions/ID/description.md
+        dataset:
+          answers: ID/prepared/private/answers.csv
+          sample_submission: ID/prepared/public/sample.csv
+        grader:
+          name: accuracy
+          grade_fn: mlebench.competitions.ID.grade:grade
+        preparer: mlebench.competitions.ID.prepare:prepare
+        """,
+    "description.md": "Say whether a number is above zero.\n",
+    "leaderboard.csv": """
+        scoreNullable,teamId,hasTeamName,submissionDate,score,hasScore
+        0.9,1,True,2020-01-01,0.9,True
+        0.8,2,True,2020-01-01,0.8,True
+        0.5,3,True,2020-01-01,0.5,True
+        """,
+    "prepare.py": """
+        from pathlib import Path
+
+        from mlebench.utils import extract, read_csv
+
+
+        def prepare(raw: Path, public: Path, private: Path):
+            extract(raw / "inner.zip", raw)
+            rows = read_csv(raw / "rows.csv")
+            rows.head(3).to_csv(public / "train.csv", index=False)
+            held_out = rows.tail(4)
+            held_out.to_csv(private / "answers.csv", index=False)
+            held_out.assign(positive=0).to_csv(public / "sample.csv", index=False)
+        """,
+    "grade.py": """
+        from mlebench.competitions.utils import prepare_for_accuracy_metric
+        from mlebench.grade_helpers import InvalidSubmissionError
+        from mlebench.utils import get_logger
+
+        logger = get_logger(__name__)
+
+
+        def grade(submission, answers):
+            if "positive" not in submission.columns:
+                raise InvalidSubmissionError("no column `positive`")
+            pair = prepare_for_accuracy_metric(submission, answers, target_column="positive", id_column="id")
+            return (pair["y_true"] == pair["y_pred"]).mean()
+        """,
+}
+
+
+@pytest.fixture
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A competition in the reference's format, in a folder of its own; its id is new for each test."""
+    id = f"guess-the-sign-{abs(hash(tmp_path)) % 10**8}"
+    folder = tmp_path / "mine" / id
+    folder.mkdir(parents=True)
+    for name, text in FILES.items():
+        (folder / name).write_text(textwrap.dedent(text).lstrip("\n").replace("ID", id), encoding="utf-8")
+    monkeypatch.setenv("MLEBENCH_COMPETITION_PATH", str(tmp_path / "mine"))
+    return folder
+
+
+def _raw_data(folder: Path) -> None:
+    import zipfile
+
+    folder.mkdir(parents=True)
+    rows = "id,positive\n" + "".join(f"{number},{int(number > 0)}\n" for number in range(-3, 4))
+    with zipfile.ZipFile(folder / "inner.zip", "w") as archive:
+        archive.writestr("rows.csv", rows)
+
+
+def test_a_folder_written_for_the_reference_loads_prepares_and_grades_unchanged(outside: Path, tmp_path: Path) -> None:
+    competition = Registry(tmp_path / "data").get_competition(outside.name)
+    _raw_data(competition.raw_dir)
+    prepare(competition)
+    report = grade_csv(competition.answers, competition)
+    assert (report.score, report.gold_medal, report.is_lower_better) == (1.0, True, False)
+    report = grade_csv(competition.sample_submission, competition)
+    assert (report.score, report.any_medal) == (0.25, False)
+    assert validate_format(competition.sample_submission, competition) == (True, "Submission is valid.")
+    assert not validate_submission(competition.public_dir / "description.md", competition)[0]
+    assert (competition.public_dir / "description.md").read_text() == FILES["description.md"]
+
+
+def test_a_reference_folder_is_prepared_from_an_archive_and_raw_is_kept_on_demand_only(
+    outside: Path, tmp_path: Path
+) -> None:
+    import shutil
+
+    _raw_data(tmp_path / "unzipped")
+    for keep_raw in (True, False):
+        competition = Registry(tmp_path / f"data-{keep_raw}").get_competition(outside.name)
+        competition.paths.root.mkdir(parents=True)
+        shutil.make_archive(str(competition.paths.archive.with_suffix("")), "zip", tmp_path / "unzipped")
+        prepare(competition, keep_raw=keep_raw)
+        assert competition.answers.is_file()
+        assert competition.raw_dir.exists() is keep_raw
+
+
+def test_its_code_is_importable_by_the_name_that_clients_use(outside: Path) -> None:
+    Registry().get_competition(outside.name)
+    module = importlib.import_module(f"mlebench.competitions.{outside.name}.grade")
+    frame = pd.DataFrame({"id": [1, 2], "positive": [1, 1]})
+    assert module.grade(frame, frame) == 1.0
+
+
+def test_the_search_path_can_stand_in_the_settings_file(
+    outside: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("MLEBENCH_COMPETITION_PATH")
+    assert outside.name not in registry.list_competition_ids()
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(f"competition_path: [{outside.parent}]\ndata_dir: {tmp_path / 'here'}\n")
+    monkeypatch.setenv("MLEBENCH_CONFIG", str(settings))
+    assert outside.name in registry.list_competition_ids()
+    assert registry.get_data_dir() == tmp_path / "here"
+    monkeypatch.setenv("MLEBENCH_DATA_DIR", str(tmp_path / "there"))
+    assert registry.get_data_dir() == tmp_path / "there"
+
+
+@pytest.mark.parametrize("content", ["competition_path: 3", "- a list", "data_dir: [1]", "{"])
+def test_broken_settings_are_named(content: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(content)
+    monkeypatch.setenv("MLEBENCH_CONFIG", str(settings))
+    with pytest.raises(PrerequisiteError, match=r"settings\.yaml"):
+        (registry.list_competition_ids(), registry.get_data_dir())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("name: Guess the sign", "", "name"),
+        ("name: accuracy", "name: 3", "grader.name"),
+        ("  answers:", "  answer:", "dataset.answers"),
+        ("dataset:", "data:", "dataset"),
+        ("prepared/private/answers.csv", "raw/answers.csv", "dataset.answers"),
+        ("competition_type: simple", "competition_type: [simple]", "competition_type"),
+        ("awards_medals: false", "complexity: tiny", "complexity"),
+        ("awards_medals: false", "higher_is_better: 1", "higher_is_better"),
+        ("awards_medals: false", "sample_score: true", "sample_score"),
+    ],
+)
+def test_a_broken_config_names_file_and_key(outside: Path, old: str, new: str, key: str) -> None:
+    path = outside / "config.yaml"
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(ConfigError) as caught:
+        Registry().get_competition(outside.name)
+    assert str(path) in str(caught.value)
+    assert f"`{key}`" in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("content", ["[1, 2]", "a: [", "just words", ""])
+def test_a_config_that_is_no_mapping_is_named(outside: Path, content: str) -> None:
+    (outside / "config.yaml").write_text(content)
+    with pytest.raises(ConfigError, match=r"config\.yaml"):
+        Registry().get_competition(outside.name)
+
+
+def test_a_config_with_another_id_than_its_folder_is_refused(outside: Path) -> None:
+    other = outside.rename(outside.with_name("renamed"))
+    with pytest.raises(ConfigError, match="`id`"):
+        Registry().get_competition(other.name)
+
+
+def test_unknown_ids_get_near_names() -> None:
+    with pytest.raises(UnknownCompetitionError, match="spaceship-titanic"):
+        registry.get_competition("spaceship-titanik")
+    for odd in ("", "..", "../competitions/spaceship-titanic", "no such thing at all"):
+        with pytest.raises(UnknownCompetitionError):
+            registry.get_competition(odd)
+
+
+def test_splits_are_the_published_ones() -> None:
+    sizes = {"low": 22, "lite": 22, "medium": 38, "high": 15, "all": 75, "split75": 75, "dev": 7, "systemcard": 30}
+    assert {name: len(set(registry.get_split(name))) for name in sizes} == sizes
+    assert set(registry.get_split("all")) == set().union(
+        *(registry.get_split(name) for name in ("low", "medium", "high"))
+    )
+    assert not set(registry.get_split("all")) & set(registry.get_split("dev"))
+    with pytest.raises(PrerequisiteError, match="systemcard"):
+        registry.get_split("everything")
+
+
+def test_declared_complexity_agrees_with_the_splits(competition_id: str) -> None:
+    complexity = registry.get_competition(competition_id).complexity
+    assert competition_id in registry.get_split(str(complexity))
+
+
+def test_a_data_dir_may_be_a_string_and_gives_a_new_registry(tmp_path: Path) -> None:
+    other = registry.set_data_dir(str(tmp_path))
+    assert other.get_data_dir() == tmp_path.resolve()
+    assert registry.get_data_dir() != tmp_path.resolve()
+    assert other.get_competition("spaceship-titanic").public_dir == tmp_path / "spaceship-titanic/prepared/public"
+
+
+def test_only_known_profiles_are_taken() -> None:
+    with pytest.raises(PrerequisiteError, match="v1"):
+        Registry(profile="v3")
+
+
+def test_reading_facts_does_not_change_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for id in registry.list_competition_ids():
+        registry.get_competition(id)
+    assert not any(tmp_path.iterdir())
