@@ -8,7 +8,8 @@ import pytest
 from fingerprints import fingerprint, raw_index
 from submissions import submissions
 
-from mlebench.data import TwinSource, prepare
+from mlebench.data.pipeline import prepare
+from mlebench.data.sources import TwinSource
 from mlebench.registry import Competition, Registry
 
 GOLDEN = Path(__file__).parent / "golden"

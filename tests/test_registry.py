@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from mlebench.data import prepare
+from mlebench.data.pipeline import prepare
 from mlebench.errors import ConfigError, PrerequisiteError, UnknownCompetitionError
 from mlebench.grade import grade_csv, validate_format, validate_submission
 from mlebench.registry import Registry, registry

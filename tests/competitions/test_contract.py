@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 from conftest import Case
 
-from mlebench.data import TwinSource, prepare
+from mlebench.data.pipeline import prepare
+from mlebench.data.sources import TwinSource
 from mlebench.errors import InvalidSubmissionError
 from mlebench.grade import grade_csv, stand_in, validate_format
 from mlebench.grade.reading import load_answers, read_submission

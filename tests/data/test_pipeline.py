@@ -13,7 +13,9 @@ import pytest
 import yaml
 
 import mlebench.kit.files
-from mlebench.data import LocalSource, TwinSource, is_dataset_prepared, prepare
+from mlebench.data import is_dataset_prepared
+from mlebench.data.pipeline import prepare
+from mlebench.data.sources import LocalSource, TwinSource
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.grade import grade_csv
 from mlebench.registry import Competition, Registry

@@ -1,6 +1,7 @@
 """What verbs share: options, output, progress."""
 
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,10 +11,34 @@ from typing import Any, TypeVar
 import click
 
 from mlebench import paths
-from mlebench.errors import PrerequisiteError
+from mlebench.errors import PrerequisiteError, UnknownCompetitionError
 from mlebench.registry import Registry
 
 Item = TypeVar("Item")
+
+
+class _WithoutBraces(logging.Formatter):
+    """Clients find the report on combined output by its braces, so log lines have none."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return super().format(record).replace("{", "(").replace("}", ")")
+
+
+def run_verb(command: click.Command, verb: str, arguments: list[str]) -> None:
+    """Run a command; what the person at the keyboard has to mend becomes one line, without a traceback."""
+    talk = logging.getLogger("mlebench")
+    if not talk.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(_WithoutBraces("[%(asctime)s] %(message)s", "%H:%M:%S"))
+        talk.addHandler(handler)
+        talk.setLevel(logging.INFO)
+        talk.propagate = False
+    try:
+        command.main(arguments, prog_name=f"mlebench {verb}")
+    except PrerequisiteError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2 if isinstance(error, UnknownCompetitionError) else 1)
+
 
 data_dir_option = click.option(
     "--data-dir",

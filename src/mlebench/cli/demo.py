@@ -26,7 +26,8 @@ COMPETITIONS = (
 def command(data_dir: Path | None) -> None:
     """Make twins, prepare them, let the dummy agent submit the sample submission, and grade it."""
     from mlebench.agents import dummy
-    from mlebench.data import TwinSource, prepare
+    from mlebench.data.pipeline import prepare
+    from mlebench.data.sources import TwinSource
     from mlebench.grade import grade_csv
 
     registry = registry_at(data_dir, twin=True)

@@ -47,7 +47,9 @@ def command(
 
     Raw data is read from <data-dir>/<id>/raw/ or <data-dir>/<id>/<id>.zip; with --twin it is made up.
     """
-    from mlebench.data import LocalSource, TwinSource, ensure_leaderboard_exists, prepare
+    from mlebench.data import ensure_leaderboard_exists
+    from mlebench.data.pipeline import prepare
+    from mlebench.data.sources import LocalSource, TwinSource
 
     registry = registry_at(data_dir, twin=twin)
     source = TwinSource(seed, size) if twin else LocalSource()

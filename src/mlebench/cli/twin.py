@@ -14,7 +14,7 @@ from mlebench.cli.common import Failures, data_dir_option, registry_at, track, t
 @data_dir_option
 def command(ids: tuple[str, ...], split: str | None, seed: int, size: float, data_dir: Path | None) -> None:
     """Make synthetic raw data in a competition's exact layout, and nothing more; `prepare --twin` goes on from it."""
-    from mlebench.data import TwinSource
+    from mlebench.data.sources import TwinSource
 
     registry = registry_at(data_dir, twin=True)
     if not ids and not split:

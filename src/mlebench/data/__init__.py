@@ -1,11 +1,9 @@
-"""Raw data → prepared data. Existing clients import these names from here."""
+"""Raw data → prepared data. These names are for existing clients; the work is in `pipeline`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlebench.data.pipeline import prepare
-from mlebench.data.sources import LocalSource, Source, TwinSource
-from mlebench.data.state import is_dataset_prepared, preparation_fault, require_prepared
+from mlebench.data.state import is_dataset_prepared
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition
 from mlebench.scoring import read_leaderboard
@@ -14,16 +12,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "LocalSource",
-    "Source",
-    "TwinSource",
     "download_and_prepare_dataset",
     "ensure_leaderboard_exists",
     "get_leaderboard",
     "is_dataset_prepared",
-    "preparation_fault",
-    "prepare",
-    "require_prepared",
 ]
 
 
@@ -35,6 +27,8 @@ def download_and_prepare_dataset(
     skip_verification: bool = False,
 ) -> None:
     """Prepare a competition from the raw data in its data directory."""
+    from mlebench.data.pipeline import prepare
+
     ensure_leaderboard_exists(competition, force=overwrite_leaderboard)
     prepare(competition, keep_raw=keep_raw, overwrite_checksums=overwrite_checksums, verify=not skip_verification)
 

@@ -14,7 +14,6 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +119,8 @@ def _unpack(archive: Path, where: paths.CompetitionPaths) -> Path:
 
 def _write_manifest(competition: Competition, source: Source, hashes: dict[str, str]) -> dict[str, dict[str, Any]]:
     """Record what lies in staging: size and time of each file, and the hash of those that we wrote ourselves."""
+    from importlib.metadata import version
+
     staging = competition.paths.staging
     files: dict[str, dict[str, Any]] = {}
     for path in sorted(path for path in staging.rglob("*") if path.is_file()):

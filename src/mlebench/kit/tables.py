@@ -140,6 +140,8 @@ class Table:
     @classmethod
     def concat(cls, tables: Sequence["Table"]) -> "Table":
         """Rows of one table after those of another; the columns must be the same."""
+        if any(set(table.columns) != set(tables[0].columns) for table in tables):
+            raise ValueError("only tables with the same columns can be put together")
         return cls.from_pandas(pd.concat([table.to_pandas() for table in tables], ignore_index=True))
 
     @property

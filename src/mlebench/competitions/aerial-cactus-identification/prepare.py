@@ -1,0 +1,12 @@
+from mlebench.kit import Output, Raw, split_rows
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    train, test = split_rows(raw.table("train.csv"), test_size=0.19, seed=0)
+    images = raw.archive("train.zip")
+
+    public.write("train.csv", train)
+    public.write("sample_submission.csv", test.assign(has_cactus=0.5))
+    public.pack("train.zip", {id: images.file(f"train/{id}") for id in train["id"]})
+    public.pack("test.zip", {id: images.file(f"train/{id}") for id in test["id"]})
+    private.write("test.csv", test)

@@ -1,0 +1,11 @@
+import pandas as pd
+
+from mlebench.kit import align
+from mlebench.metrics import auroc
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    y_pred, y_true = align(
+        submission, answers, id="request_id", target="requester_received_pizza", values="probabilities"
+    )
+    return auroc(y_true, y_pred)

@@ -1,0 +1,17 @@
+from mlebench.kit import Output, Raw, Table, encode_json, split_rows
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    requests, later = raw.json("train.json"), raw.json("test.json")
+    train, test = split_rows(requests, test_size=len(later) / (len(requests) + len(later)), seed=0)
+    # Test requests show what the original test requests show: nothing that became known after the request.
+    visible = [{field: request[field] for field in later[0]} for request in test]
+
+    for name, records in (("train", train), ("test", visible)):
+        public.write_json(f"{name}.json", records, indent=4)
+        public.pack(f"{name}.zip", {f"{name}.json": encode_json(records, indent=4)}, deflate=True)
+
+    ids = Table.from_columns({"request_id": [request["request_id"] for request in test]})
+    granted = [int(request["requester_received_pizza"]) for request in test]
+    public.write("sampleSubmission.csv", ids.assign(requester_received_pizza=0))
+    private.write("test.csv", ids.assign(requester_received_pizza=granted))

@@ -1,0 +1,14 @@
+import pandas as pd
+
+from mlebench.kit import align, require_only_columns, require_row_sums
+from mlebench.metrics import log_loss
+
+AUTHORS = ["EAP", "HPL", "MWS"]
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    # Published scores were made by a grader that sums all columns after the first, so no other may be there.
+    require_only_columns(submission, "id", AUTHORS)
+    y_pred, y_true = align(submission, answers, id="id", target=AUTHORS, values="probabilities")
+    require_row_sums(y_pred)
+    return log_loss(y_true, y_pred)

@@ -1,0 +1,92 @@
+import numpy as np
+
+from mlebench.kit import TwinFolder, csv_bytes
+
+Kind = list[tuple[str, str, str]]  # class, before, after
+
+NUMBERS = """zero one two three four five six seven eight nine
+    ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"""
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+MONTHS = "January February March April May June July August September October November December"
+# Words that stand as they are; among them text that CSV readers take for a gap, and some that needs quoting.
+WORDS = """the of and in to was is for as by with from on at which his their band river church album league species
+    Brillantaisia zoë Müller naïve São 東京 Пётр O'Brien co-founder d'Ivoire null None nan NaN n/a"""
+PHRASES = ['so-called "Jo"', "a, b", "  "]
+PUNCTUATION = [",", ".", '"', "'", "(", ")", ";", ":", "—", "-"]
+
+
+def twin(raw: TwinFolder) -> None:
+    """Signal: most tokens are said as they are written; numbers, dates and abbreviations each follow a fixed rule."""
+    kinds = _kinds()
+    train = _sentences(raw.rng, raw.count(300, least=30), kinds)
+    _write_zipped(raw, "en_train.csv", train)
+    for suffix, count in (("", 30), ("_2", 40)):
+        test = _sentences(raw.rng, raw.count(count), kinds)
+        del test["class"], test["after"]
+        _write_zipped(raw, f"en_test{suffix}.csv", test)
+        ids = [f"{sentence}_{token}" for sentence, token in zip(test["sentence_id"], test["token_id"], strict=True)]
+        _write_zipped(raw, f"en_sample_submission{suffix}.csv", {"id": ids, "after": test["before"]})
+
+
+def _write_zipped(raw: TwinFolder, name: str, columns: dict[str, list]) -> None:
+    raw.write_zip(f"{name}.zip", {name: csv_bytes(columns, quote_text=True)})
+
+
+def _sentences(rng: np.random.RandomState, count: int, kinds: list[tuple[float, Kind]]) -> dict[str, list]:
+    """Tokens drawn by kind, then within it; every sentence ends with a full stop."""
+    lengths = rng.randint(4, 20, count)
+    ends = np.cumsum(lengths)
+    total = int(ends[-1])
+    weights = np.cumsum([weight for weight, _ in kinds])
+    kind = np.searchsorted(weights / weights[-1], rng.rand(total), side="right")
+    sizes = np.array([len(entries) for _, entries in kinds])
+    entry = (np.cumsum(sizes) - sizes)[kind] + (rng.rand(total) * sizes[kind]).astype(int)
+    entries = [item for _, items in kinds for item in items]
+    entry[ends - 1] = entries.index(("PUNCT", ".", "."))
+    columns: dict[str, list] = {
+        "sentence_id": np.repeat(np.arange(count), lengths).tolist(),
+        "token_id": (np.arange(total) - np.repeat(ends - lengths, lengths)).tolist(),
+    }
+    for place, name in enumerate(("class", "before", "after")):
+        columns[name] = np.array([item[place] for item in entries], dtype=object)[entry].tolist()
+    return columns
+
+
+def _kinds() -> list[tuple[float, Kind]]:
+    """How often a kind of token occurs, and its tokens."""
+    years = range(1901, 2000)
+    days = [(day, month) for day in (1, 2, 3, 15, 28) for month in MONTHS.split()]
+    return [
+        (70, [("PLAIN", word, word) for word in [*WORDS.split(), *PHRASES]]),
+        (18, [("PUNCT", sign, sign) for sign in PUNCTUATION]),
+        (3, [("CARDINAL", str(number), _spoken(number)) for number in range(1, 1000, 7)]),
+        (2, [("DATE", str(year), f"{_spoken(year // 100)} {_year_end(year % 100)}") for year in years]),
+        (2, [("DATE", f"{day} {month}", f"the {_ordinal(day)} of {month.lower()}") for day, month in days]),
+        (2, [("LETTERS", name, " ".join(name.lower())) for name in ("NA", "BBC", "USA", "J.R.", "NULL")]),
+        (1, [("DECIMAL", f"{n / 10}", f"{_spoken(n // 10)} point {_decimal(n % 10)}") for n in range(1, 100)]),
+        (1, [("MEASURE", f"{number}km", f"{_spoken(number)} kilometers") for number in range(2, 60)]),
+        (1, [("MONEY", f"${number}", f"{_spoken(number)} dollars") for number in range(2, 60)]),
+        (1, [("DIGIT", f"00{number}", f"o o {_spoken(number)}") for number in range(1, 10)]),
+        (1, [("VERBATIM", sign, said) for sign, said in (("&", "and"), ("α", "alpha"), ("#", "hash"), ("", ""))]),
+    ]
+
+
+def _spoken(number: int) -> str:
+    small = NUMBERS.split()
+    if number < len(small):
+        return small[number]
+    if number < 100:
+        return TENS.split()[number // 10 - 2] + (f" {small[number % 10]}" if number % 10 else "")
+    return f"{small[number // 100]} hundred" + (f" {_spoken(number % 100)}" if number % 100 else "")
+
+
+def _year_end(number: int) -> str:
+    return _spoken(number) if number > 9 else f"o {_spoken(number)}"
+
+
+def _decimal(digit: int) -> str:
+    return _spoken(digit) if digit else "o"
+
+
+def _ordinal(day: int) -> str:
+    return {1: "first", 2: "second", 3: "third", 15: "fifteenth", 28: "twenty eighth"}[day]
