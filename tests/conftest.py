@@ -6,11 +6,16 @@ from typing import Any
 
 import pytest
 from fingerprints import fingerprint, raw_index
+from hypothesis import HealthCheck, settings
 from submissions import submissions
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.registry import Competition, Registry
+
+# A busy machine is no failure.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 GOLDEN = Path(__file__).parent / "golden"
 

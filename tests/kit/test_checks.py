@@ -1,0 +1,212 @@
+"""Faults of a submission are the agent's to mend, and what is said of them tells nothing of the truth."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlebench.errors import InvalidSubmissionError
+from mlebench.kit import (
+    align,
+    as_text,
+    column_values,
+    require_columns,
+    require_only_columns,
+    require_row_sums,
+    require_rows,
+    sorting_order,
+)
+
+pytestmark = pytest.mark.bytes
+
+KINDS = ("labels", "numbers", "probabilities", "text", "any")
+ANSWERS = pd.DataFrame({"id": ["c", "a", "b"], "y": [1, 0, 2]})
+
+
+def submission(**columns: Any) -> pd.DataFrame:
+    return pd.DataFrame({"id": ["a", "b", "c"], "y": [0, 2, 1]} | columns)
+
+
+def fault(check: Callable[[], object]) -> str | None:
+    try:
+        check()
+    except InvalidSubmissionError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("faulty", "message"),
+    [
+        (pd.DataFrame(), "Submission is missing the following columns: id, y."),
+        (submission().drop(columns="y"), "Submission is missing the following columns: y."),
+        (submission().head(2), "Submission has 2 rows, 3 are expected."),
+        (pd.concat([submission(), submission()]), "Submission has 6 rows, 3 are expected."),
+        (
+            submission(id=["a", "b", "x"]),
+            "The `id` column does not hold the expected ids: "
+            "1 expected ids are missing (first: c), 1 ids are unknown (first: x).",
+        ),
+        (
+            submission(id=["a", "b", "b"]),
+            "The `id` column does not hold the expected ids: 1 expected ids are missing (first: c).",
+        ),
+        (
+            submission(id=["a", "b", "x" * 50]),
+            "The `id` column does not hold the expected ids: "
+            f"1 expected ids are missing (first: c), 1 ids are unknown (first: {'x' * 37}...).",
+        ),
+        (submission(id=["a", 1, "c"]), "Column `id` mixes text and numbers."),
+        (submission(y=[0, None, 1]), "Column `y` has empty values."),
+        (submission(y=["0", 1.5, "x"]), "Column `y` mixes text and other values."),
+    ],
+)
+def test_a_fault_is_told_in_words_its_author_can_act_on(faulty: pd.DataFrame, message: str) -> None:
+    assert fault(lambda: align(faulty, ANSWERS, id="id", target="y")) == message
+
+
+def test_repeated_ids_among_the_answers_are_told_apart_from_unknown_ones() -> None:
+    answers = pd.DataFrame({"id": ["a", "a", "b"], "y": [0, 1, 1]})
+    faulty = pd.DataFrame({"id": ["a", "b", "b"], "y": [0, 1, 1]})
+    assert "repeated or empty" in (fault(lambda: align(faulty, answers, id="id", target="y")) or "")
+
+
+@pytest.mark.parametrize("values", [[0.5, 1, 2], [np.inf, 1, 2], [-np.inf, 1, 2], [1e300, 1, 2], [2.0**63, 1, 2]])
+def test_labels_are_whole_numbers(values: list[float]) -> None:
+    assert "must hold labels" in (fault(lambda: column_values(submission(y=values), "y", "labels")) or "")
+
+
+@pytest.mark.parametrize("values", [[0.0, 1.0, 2.0], [-1, 5, 7], [True, False, True], ["a", "b", "nan"]])
+def test_labels_may_be_text_booleans_or_whole_numbers(values: list[Any]) -> None:
+    assert column_values(submission(y=values), "y", "labels").tolist() == values
+
+
+@pytest.mark.parametrize(("truth", "kind"), [([True, False, True], "booleans or numbers"), (["x", "y", "x"], "text")])
+def test_two_classes_fix_the_kind_of_label(truth: list[Any], kind: str) -> None:
+    answers = ANSWERS.assign(y=truth)
+    other = submission(y=["a", "b", "a"] if kind != "text" else [0, 1, 0])
+    assert fault(lambda: align(other, answers, id="id", target="y")) == f"Column `y` must hold {kind}."
+
+
+def test_with_more_classes_labels_of_another_kind_are_only_wrong() -> None:
+    for truth, predictions in (
+        ([1, 0, 2], ["a", "b", "c"]),
+        ([1, 0, 2], ["a", "b", "a"]),
+        ([1, 0, 1], ["a", "b", "c"]),
+    ):
+        answers = ANSWERS.assign(y=truth)
+        y_pred, _ = align(submission(y=predictions), answers, id="id", target="y")
+        assert y_pred.tolist() == predictions
+
+
+@pytest.mark.parametrize("kind", ["numbers", "probabilities"])
+@pytest.mark.parametrize("values", [[0, None, 1], [np.inf, 0, 1], ["x", "0", "1"], [0.5, "x", 1], [0, -np.inf, 0]])
+def test_numbers_are_finite_and_all_there(kind: Any, values: list[Any]) -> None:
+    assert fault(lambda: column_values(submission(y=values), "y", kind))
+
+
+def test_probabilities_lie_between_0_and_1_inclusive() -> None:
+    assert column_values(submission(y=[0, 0.5, 1]), "y", "probabilities").tolist() == [0, 0.5, 1]
+    assert column_values(submission(y=[True, False, True]), "y", "probabilities").dtype == float
+    for value in (-1e-9, 1 + 1e-9, 2):
+        message = fault(lambda value=value: column_values(submission(y=[0, value, 1]), "y", "probabilities"))
+        assert message == "Column `y` must hold probabilities between 0 and 1."
+
+
+def test_text_is_what_python_prints() -> None:
+    assert as_text(np.array([1, 2.5, "x", np.nan, True], dtype=object)).tolist() == ["1", "2.5", "x", "nan", "True"]
+
+
+def test_only_the_named_columns_are_accepted_with_the_id_first() -> None:
+    frame = pd.DataFrame({"id": [1], "b": [0], "a": [0]})
+    require_only_columns(frame, "id", ["a", "b"])
+    for faulty in (frame.assign(c=1), frame[["b", "id", "a"]], frame[["id", "a"]]):
+        assert fault(lambda faulty=faulty: require_only_columns(faulty, "id", ["a", "b"]))
+    require_columns(frame, ["a"])
+    require_rows(frame, 1)
+
+
+def test_rows_sum_to_one_within_what_published_scores_allowed() -> None:
+    require_row_sums(np.array([[0.5, 0.5], [1.0, 0.0]]))
+    require_row_sums(np.array([[0.5, 0.500010]]))
+    for wrong in (0.50002, 0.49998, np.nan):
+        assert fault(lambda wrong=wrong: require_row_sums(np.array([[0.5, wrong]])))
+
+
+IDS = st.lists(st.integers(0, 5), max_size=40) | st.lists(st.sampled_from(["a", "b", "B", "é", "10", "9"]), max_size=40)
+
+
+@given(IDS, st.lists(st.booleans(), min_size=40, max_size=40))
+def test_rows_are_ordered_as_pandas_orders_them_ties_and_gaps_included(ids: list[Any], gaps: list[bool]) -> None:
+    for values in (ids, [None if gap else id for id, gap in zip(ids, gaps, strict=False)]):
+        series = pd.Series(values, dtype=None if values else object)
+        if pd.api.types.is_string_dtype(series.dtype):
+            series = series.astype(object)
+        expected = pd.DataFrame({"id": series}).sort_values("id").index.tolist()
+        assert sorting_order(series.to_numpy(), "id").tolist() == expected
+
+
+TARGETS = st.sampled_from([[0, 1, 2, 3, 4, 5], [True, False] * 3, list("ababab"), [0.5, 1.0, 0.0, 0.25, 1.0, 0.0]])
+
+
+@given(st.permutations(range(6)), st.permutations(range(6)), TARGETS)
+def test_the_order_of_rows_does_not_matter(ours: list[int], theirs: list[int], truth: list[Any]) -> None:
+    answers = pd.DataFrame({"id": [10, 9, 8, 7, 6, 5], "y": truth})
+    given_rows, own_rows = answers.iloc[theirs], answers.iloc[ours]
+    y_pred, y_true = align(given_rows, own_rows, id="id", target="y", values="any")
+    assert y_pred.tolist() == y_true.tolist() == truth[::-1]
+    both = align(given_rows.assign(z=1), own_rows.assign(z=2), id="id", target=["y", "z"], values="any")
+    assert [part.shape for part in both] == [(6, 2), (6, 2)]
+    assert both[0][:, 0].tolist() == truth[::-1]
+    assert (both[0][:, 1] == 1).all()
+    assert (both[1][:, 1] == 2).all()
+
+
+def test_ids_that_are_not_compared_only_sort() -> None:
+    shifted = submission(id=["x", "y", "z"])
+    y_pred, y_true = align(shifted, ANSWERS, id="id", target="y", compare_ids=False)
+    assert y_pred.tolist() == y_true.tolist() == [0, 2, 1]
+
+
+CELL = (
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.sampled_from([0.5, np.inf, -np.inf, np.nan, 1e300, 2**70])
+    | st.sampled_from(["", "a", "b", "c", "nan", "1"])
+)
+COLUMN = st.lists(CELL, min_size=6, max_size=6) | CELL.map(lambda cell: [cell] * 6)
+GOOD_IDS = st.just(list("abcdef")) | st.permutations("abcdef") | st.just([1, 2, 3, 4, 5, 6])
+
+
+@settings(max_examples=400)
+@given(
+    ids=GOOD_IDS | COLUMN,
+    predictions=COLUMN,
+    rows=st.integers(0, 6),
+    expected=GOOD_IDS,
+    truth=TARGETS,
+    kind=st.sampled_from(KINDS),
+    order=st.permutations(range(6)),
+)
+def test_whatever_is_submitted_the_verdict_is_ours_and_blind_to_the_truth(
+    ids: list[Any],
+    predictions: list[Any],
+    rows: int,
+    expected: list[Any],
+    truth: list[Any],
+    kind: Any,
+    order: list[int],
+) -> None:
+    frame = pd.DataFrame({"id": ids, "y": predictions}).iloc[: rows or None]
+    answers = pd.DataFrame({"id": expected, "y": truth})
+    permuted = answers.assign(y=[truth[place] for place in order])
+    messages = {
+        fault(lambda known=known: align(frame, known, id="id", target="y", values=kind))
+        for known in (answers, permuted)
+    }
+    assert len(messages) == 1
