@@ -5,6 +5,7 @@
 ├── grades.jsonl              one line for every submission graded with this data
 └── <id>/
     ├── <id>.zip              the archive as Kaggle ships it
+    ├── <id>.zip.part         as much of it as has been downloaded; .part.json says of which archive
     ├── raw/                  the same, as a folder; read-only for us
     ├── raw.staging/          becomes raw/ in one rename, when we unpack or make it
     ├── twin.json             how raw/ was made, when it is a twin
@@ -49,6 +50,14 @@ class CompetitionPaths:
     @property
     def archive(self) -> Path:
         return self.root / f"{self.id}.zip"
+
+    @property
+    def archive_part(self) -> Path:
+        return self.root / f"{self.id}.zip.part"
+
+    @property
+    def archive_part_record(self) -> Path:
+        return self.root / f"{self.id}.zip.part.json"
 
     @property
     def raw(self) -> Path:

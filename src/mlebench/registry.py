@@ -89,7 +89,7 @@ class Preparer:
         if self.takes_paths:
             self.function(raw=raw, public=public, private=private)
             return {}
-        from mlebench.kit.files import run_prepare
+        from mlebench.kit.outputs import run_prepare
 
         return run_prepare(self.function, Path(raw), Path(public), Path(private))
 

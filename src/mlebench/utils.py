@@ -113,16 +113,12 @@ def compress(src: Path, compressed: Path, exist_ok: bool = False) -> None:
 
 def authenticate_kaggle_api() -> Any:
     """A logged-in client of Kaggle's API."""
-    try:
-        from kaggle.api.kaggle_api_extended import KaggleApi  # type: ignore[import-not-found]
+    from mlebench.data.kaggle_api import connect
 
-        api = KaggleApi()
-        api.authenticate()
-    except BaseException as error:  # the client ends the program when it finds no credentials
-        raise PermissionError(
-            "cannot log in to Kaggle: install the `kaggle` package and put an API token where its documentation says"
-        ) from error
-    return api
+    try:
+        return connect(tries=2)
+    except PrerequisiteError as error:
+        raise PermissionError(f"cannot log in to Kaggle: {error}") from error
 
 
 def _require_zip(path: Path) -> None:

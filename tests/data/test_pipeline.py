@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import mlebench.kit.files
+import mlebench.kit.outputs
 from mlebench.data import is_dataset_prepared
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import LocalSource, TwinSource
@@ -123,14 +124,14 @@ def test_a_failing_prepare_leaves_nothing_that_looks_prepared(
 ) -> None:
     shutil.copytree(raw, competition.raw_dir)
     before = _files(competition.raw_dir)
-    write = mlebench.kit.files.Output.write
+    create = mlebench.kit.outputs.Output.create
 
-    def fail_late(self, name, *args, **kwargs):
+    def fail_late(self, name):
         if name == "sample_submission.csv":
             raise RuntimeError("power cut")
-        write(self, name, *args, **kwargs)
+        return create(self, name)
 
-    monkeypatch.setattr(mlebench.kit.files.Output, "write", fail_late)
+    monkeypatch.setattr(mlebench.kit.outputs.Output, "create", fail_late)
     with pytest.raises(RuntimeError, match="power cut"):
         prepare(competition, verify=False)
     assert not is_dataset_prepared(competition)
@@ -152,7 +153,7 @@ def test_a_full_or_read_only_disk_is_said_in_one_line(
     def fail(self, data):
         raise OSError(code, "no")
 
-    monkeypatch.setattr(mlebench.kit.files._HashingStream, "write", fail)
+    monkeypatch.setattr(mlebench.kit.outputs._HashingStream, "write", fail)
     with pytest.raises(PrerequisiteError, match=words) as caught:
         prepare(competition, verify=False)
     assert len(str(caught.value).splitlines()) == 1

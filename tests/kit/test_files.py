@@ -12,7 +12,7 @@ import pytest
 
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.kit import Output, Raw, Table, encode_json, md5_of, open_raw, public_sample, split_rows, zip_bytes
-from mlebench.kit.files import run_prepare
+from mlebench.kit.outputs import run_prepare
 
 pytestmark = pytest.mark.bytes
 

@@ -5,6 +5,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,12 +56,14 @@ def _data(registry: Registry) -> Iterator[Finding]:
 
 
 def _kaggle() -> Finding:
-    folder = Path(os.environ.get("KAGGLE_CONFIG_DIR") or "~/.kaggle").expanduser()
-    files = [name for name in ("kaggle.json", "access_token") if (folder / name).is_file()]
-    variables = [name for name in ("KAGGLE_API_TOKEN", "KAGGLE_KEY") if os.environ.get(name)]
-    if files or variables:
-        return Finding("ok", "kaggle login", ", ".join([*(str(folder / name) for name in files), *variables]))
-    return Finding("look", "kaggle login", "none", f"only to download: put an API token in {folder}")
+    from mlebench.data.kaggle_api import INSTALL, credentials
+
+    found = credentials()
+    if not found:
+        return Finding("look", "kaggle login", "none", "only to download: put an API token in ~/.kaggle/access_token")
+    if find_spec("kaggle") is None:
+        return Finding("look", "kaggle login", f"{found[0]}, but no client", f"only to download: {INSTALL}")
+    return Finding("ok", "kaggle login", ", ".join(found))
 
 
 def _sandboxes() -> Iterator[Finding]:

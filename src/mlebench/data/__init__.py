@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlebench.data.state import is_dataset_prepared
-from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition
 from mlebench.scoring import read_leaderboard
 
@@ -26,17 +25,26 @@ def download_and_prepare_dataset(
     overwrite_leaderboard: bool = False,
     skip_verification: bool = False,
 ) -> None:
-    """Prepare a competition from the raw data in its data directory."""
+    """Prepare a competition from the raw data in its data directory, downloaded from Kaggle when there is none."""
+    from mlebench.data.kaggle import KaggleSource
     from mlebench.data.pipeline import prepare
 
     ensure_leaderboard_exists(competition, force=overwrite_leaderboard)
-    prepare(competition, keep_raw=keep_raw, overwrite_checksums=overwrite_checksums, verify=not skip_verification)
+    prepare(
+        competition,
+        KaggleSource(),
+        keep_raw=keep_raw,
+        overwrite_checksums=overwrite_checksums,
+        verify=not skip_verification,
+    )
 
 
 def ensure_leaderboard_exists(competition: Competition, force: bool = False) -> Path:
-    """The competition's leaderboard file, which ships with the package."""
+    """The competition's leaderboard file, which ships with the package; `force` gets it from Kaggle anew."""
     if force:
-        raise PrerequisiteError("leaderboards cannot be downloaded yet; the package carries them")
+        from mlebench.data.kaggle import download_leaderboard
+
+        return download_leaderboard(competition)
     read_leaderboard(competition.leaderboard)
     return competition.leaderboard
 

@@ -11,7 +11,8 @@ from mlebench.kit.checks import (
     require_rows,
     sorting_order,
 )
-from mlebench.kit.files import Output, Raw, RawFile, encode_json, md5_of, open_raw
+from mlebench.kit.files import Raw, RawFile, encode_json, md5_of, open_raw
+from mlebench.kit.outputs import Output
 from mlebench.kit.rle import Runs, decode_runs, encode_runs, parse_runs
 from mlebench.kit.samples import public_sample, public_sample_bytes
 from mlebench.kit.splits import split_groups, split_rows

@@ -8,16 +8,20 @@ competition.
 """
 
 import csv
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 
+if TYPE_CHECKING:
+    from mlebench.kit.streaming import Profile
+
 Quoting = Literal["minimal", "nonnumeric"]
-_QUOTING = {"minimal": csv.QUOTE_MINIMAL, "nonnumeric": csv.QUOTE_NONNUMERIC}
+_QUOTING: dict[Quoting, Literal[0, 2]] = {"minimal": csv.QUOTE_MINIMAL, "nonnumeric": csv.QUOTE_NONNUMERIC}
 
 
 # From 3.1 on pandas always reads floats exactly and warns when it is asked to; before, it has to be asked.
@@ -44,14 +48,27 @@ def values_of(series: Any) -> np.ndarray:
     return series.to_numpy(dtype=object, na_value=np.nan)
 
 
-@dataclass(frozen=True, eq=False)
-class CsvSource:
-    """A CSV file and the options it is read with; parsed when a value is first asked for."""
+# Files from this size on are read and written block by block; below it, pandas is as quick.
+STREAM_BYTES = 32 << 20
 
-    open: Callable[[], BinaryIO]
-    sep: str = ","
-    dtype: Mapping[str, type] | None = None
-    encoding: str = "utf-8"
+
+class CsvSource:
+    """A CSV file and the options it is read with; nothing is read before a value is asked for."""
+
+    def __init__(
+        self,
+        open: Callable[[], BinaryIO],
+        sep: str = ",",
+        dtype: Mapping[str, type] | None = None,
+        encoding: str = "utf-8",
+        size: int = 0,
+    ):
+        self.open = open
+        self.sep = sep
+        self._dtype = dict(dtype or {})
+        self._encoding = encoding
+        self._size = size
+        self._values: dict[str, np.ndarray] = {}
 
     @cached_property
     def columns(self) -> list[str]:
@@ -61,20 +78,69 @@ class CsvSource:
     def frame(self) -> pd.DataFrame:
         return self._read()
 
+    @cached_property
+    def profile(self) -> "Profile | None":
+        """What is known of a large file that can be worked on in blocks; None: pandas has to read it."""
+        return self._first_pass(())
+
+    @property
+    def rows(self) -> int:
+        return self.profile.rows if self.profile else len(self.frame)
+
+    def values(self, name: str) -> np.ndarray:
+        """A column; from a large file nothing else is kept in memory."""
+        if name not in self._values:
+            if "profile" not in self.__dict__:
+                self.__dict__["profile"] = self._first_pass([name])
+            if not self.profile:
+                return values_of(self.frame[name])
+            if name not in self._values:
+                from mlebench.kit.streaming import read_column
+
+                self._values[name] = read_column(self.open, self.profile, self.sep, name)
+        return self._values[name]
+
+    def forget(self) -> None:
+        """Give back memory; what is needed again is read again."""
+        self._values.clear()
+        self.__dict__.pop("frame", None)
+
+    def _first_pass(self, collect: Sequence[str]) -> "Profile | None":
+        if self._size < STREAM_BYTES or self._encoding != "utf-8" or not set(self._dtype.values()) <= {str}:
+            return None
+        from mlebench.kit.streaming import NotStreamableError, profile
+
+        try:
+            made, values = profile(self.open, self.columns, self.sep, list(self._dtype), collect)
+        except NotStreamableError:
+            return None
+        self._values.update(values)
+        return made
+
     def _read(self, **more: Any) -> pd.DataFrame:
         with self.open() as stream:
-            return read_frame(stream, sep=self.sep, dtype=self.dtype, encoding=self.encoding, **more)
+            return read_frame(stream, sep=self.sep, dtype=self._dtype or None, encoding=self._encoding, **more)
 
 
-@dataclass(frozen=True, eq=False)
 class FrameSource:
     """Values that are in memory already."""
 
-    frame: pd.DataFrame
+    def __init__(self, frame: pd.DataFrame):
+        self._frame = frame
 
     @property
     def columns(self) -> list[str]:
-        return list(self.frame.columns)
+        return list(self._frame.columns)
+
+    @property
+    def rows(self) -> int:
+        return len(self._frame)
+
+    def values(self, name: str) -> np.ndarray:
+        return values_of(self._frame[name])
+
+    def forget(self) -> None:
+        """The values have no other place; they go with the last table that has them."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +170,7 @@ Column = Stored | Constant | Computed
 class Writable(Protocol):
     """All that is asked of a stream to write a table to it."""
 
-    def write(self, data: bytes, /) -> Any: ...
+    def write(self, data: bytes | memoryview, /) -> Any: ...
 
 
 class _Utf8:
@@ -154,7 +220,7 @@ class Table:
         return self._columns
 
     def __len__(self) -> int:
-        return len(self.source.frame) if self.rows is None else len(self.rows)
+        return self.source.rows if self.rows is None else len(self.rows)
 
     def __getitem__(self, name: str) -> np.ndarray:
         """The values of a column: numbers, or objects where it holds text; empty cells are NaN."""
@@ -163,7 +229,7 @@ class Table:
             return column.values
         if isinstance(column, Constant):
             return _as_values([column.value] * len(self))
-        values = values_of(self.source.frame[column.name])
+        values = self.source.values(column.name)
         return values if self.rows is None else values[self.rows]
 
     def __repr__(self) -> str:
@@ -227,6 +293,15 @@ class Table:
             float_format=float_format,
         )
 
+    @property
+    def takes_rows_once(self) -> bool:
+        """Whether no row of the source occurs twice."""
+        if self.rows is None or bool((np.diff(self.rows) > 0).all()):
+            return True
+        taken = np.zeros(self.source.rows, dtype=bool)
+        taken[self.rows] = True
+        return int(taken.sum()) == len(self.rows)
+
     def _column(self, name: str) -> Column:
         try:
             return self._columns[name]
@@ -240,6 +315,13 @@ class Table:
         if len(values) != len(self):
             raise ValueError(f"column {name!r} has {len(values)} values for {len(self)} rows")
         return Computed(values)
+
+
+def header_line(table: Table, quoting: Quoting) -> bytes:
+    """The first line of a table's file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n", quoting=_QUOTING[quoting]).writerow(table.columns)
+    return text.getvalue().encode("utf-8")
 
 
 def is_in(values: np.ndarray, wanted: Sequence[Any] | np.ndarray) -> np.ndarray:

@@ -1,0 +1,292 @@
+"""Data from Kaggle: a competition's archive, leaderboard and pages. `kaggle_api` does the talking.
+
+The archive's bytes are taken from the response that the official client returns, and not by the client's own download,
+which writes under the final name, so that half an archive looks whole, and which neither waits as long as Kaggle asks
+nor tries again after an error of the server.
+"""
+
+import contextlib
+import errno
+import json
+import math
+import os
+import shutil
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mlebench.data.kaggle_api import RulesNotAcceptedError, Sleep, ask, client, connect, persist, rules_page
+from mlebench.data.sources import LocalSource
+from mlebench.errors import PrerequisiteError
+from mlebench.paths import CompetitionPaths
+from mlebench.registry import Competition
+
+Progress = Callable[[int, int | None], None]  # bytes that are here, bytes in all where Kaggle says so
+CHUNK = 1 << 18
+PAGE_SIZE = 200
+
+
+@dataclass(frozen=True)
+class KaggleSource:
+    """Raw data that lies in the data directory already; else Kaggle's archive, downloaded to there."""
+
+    progress: Progress | None = None
+    sleep: Sleep = time.sleep
+    twin = False
+
+    def fetch(self, competition: Competition) -> Path:
+        if present(competition):
+            return LocalSource().fetch(competition)
+        return download(competition, self.progress, self.sleep)
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "kaggle"}
+
+
+class Preflight(NamedTuple):
+    """What stands between the user and a competition's raw data."""
+
+    present: str | None  # `raw` or `archive`: it is on disk, nothing will be downloaded
+    rules: str  # `accepted`, `not accepted`, `unknown`
+    page: str  # where the rules are accepted
+    size: int | None  # bytes of the archive, on disk or to download
+    reason: str | None = None  # why the rules are unknown
+
+
+def preflight(competition: Competition, *, api: Any = None, sleep: Sleep = time.sleep) -> Preflight:
+    """Ask Kaggle whether a download would succeed, and how large it is; no question when the data is on disk.
+
+    The question is the download itself, of one byte: files can be listed by who has not accepted the rules.
+    """
+    page = rules_page(competition.id)
+    if there := present(competition):
+        size = competition.paths.archive.stat().st_size if there == "archive" else None
+        return Preflight(there, "unknown", page, size, "not asked: the data is on disk")
+    try:
+        size = ask(competition.id, _archive_size, api=api, headers={"Range": "bytes=0-0"}, sleep=sleep, tries=2)
+    except RulesNotAcceptedError:
+        return Preflight(None, "not accepted", page, None)
+    except PrerequisiteError as error:
+        return Preflight(None, "unknown", page, None, str(error))
+    return Preflight(None, "accepted", page, size)
+
+
+def present(competition: Competition) -> str | None:
+    """Which raw data is on disk: `raw`, `archive` or none."""
+    where = competition.paths
+    if where.raw.is_dir() and any(where.raw.iterdir()):
+        return "raw"
+    return "archive" if where.archive.is_file() else None
+
+
+def download(competition: Competition, progress: Progress | None = None, sleep: Sleep = time.sleep) -> Path:
+    """Download a competition's archive, from where an earlier attempt stopped; the caller holds the lock."""
+    where = competition.paths
+    where.root.mkdir(parents=True, exist_ok=True)
+    part = _Part(where)
+    best = part.size()
+
+    def attempt(api: Any) -> None:
+        try:
+            _continue(api, competition.id, part, progress)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise _disk_full(part) from error
+            raise
+
+    def advanced() -> bool:
+        """Whether this try brought bytes that no try before it had: then the count of tries starts anew."""
+        nonlocal best
+        before, best = best, max(best, part.size())
+        return best > before
+
+    persist(competition.id, attempt, advanced=advanced, sleep=sleep)
+    if not zipfile.is_zipfile(part.path):
+        part.discard()
+        raise PrerequisiteError(f"{competition.id}: what Kaggle sent is not a zip archive; try again later")
+    part.path.replace(where.archive)
+    part.record.unlink(missing_ok=True)
+    return where.archive
+
+
+class _Part:
+    """An archive that is not whole yet, and beside it a record of which archive the bytes belong to."""
+
+    def __init__(self, where: CompetitionPaths):
+        self.path = where.archive_part
+        self.record = where.archive_part_record
+
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.is_file() else 0
+
+    def recorded(self) -> dict[str, Any]:
+        try:
+            return json.loads(self.record.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+
+    def start(self, of: dict[str, Any]) -> None:
+        """Begin anew. Old bytes go first: they must never stand beside the record of another archive."""
+        self.discard()
+        self.record.write_text(json.dumps(of), encoding="utf-8")
+
+    def discard(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self.record.unlink(missing_ok=True)
+
+
+def _continue(api: Any, id: str, part: _Part, progress: Progress | None) -> None:
+    """One try: ask for the bytes that are missing and add them."""
+    import requests
+
+    if not part.recorded():
+        part.discard()
+    done = part.size()
+    if done and done == part.recorded().get("size"):
+        return
+    # Compressed on its way, the bytes could be neither counted nor continued.
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
+    try:
+        with client(api, headers) as kaggle, _archive(kaggle, id) as response:
+            identity = _identity(response)
+            if response.status_code != 206:
+                done = 0
+                part.start(identity)
+            elif identity != part.recorded() or not response.headers.get("Content-Range", "").startswith(
+                f"bytes {done}-"
+            ):
+                part.discard()
+                raise requests.ConnectionError("the archive has changed since the download began")
+            _require_space(part, (identity["size"] or 0) - done)
+            _append(response, part, done, identity["size"], progress)
+    except requests.HTTPError as error:
+        if error.response is not None and error.response.status_code == 416:
+            part.discard()
+        raise
+
+
+def _append(response: Any, part: _Part, done: int, total: int | None, progress: Progress | None) -> None:
+    import requests
+
+    tell = progress or (lambda *_: None)
+    tell(done, total)
+    with part.path.open("ab") as stream:
+        for chunk in response.iter_content(CHUNK):
+            stream.write(chunk)
+            done += len(chunk)
+            tell(done, total)
+    if total is not None and done != total:
+        raise requests.ConnectionError(f"{done} of {total} bytes came")
+
+
+@contextlib.contextmanager
+def _archive(kaggle: Any, id: str) -> Iterator[Any]:
+    from kagglesdk.competitions.types.competition_api_service import ApiDownloadDataFilesRequest
+
+    request = ApiDownloadDataFilesRequest()
+    request.competition_name = id
+    with contextlib.closing(kaggle.competitions.competition_api_client.download_data_files(request)) as response:
+        yield response
+
+
+def _identity(response: Any) -> dict[str, Any]:
+    """Which archive a response is of."""
+    headers = response.headers
+    size = (
+        headers.get("Content-Range", "").rpartition("/")[2]
+        if response.status_code == 206
+        else headers.get("Content-Length")
+    )
+    return {
+        "tag": headers.get("ETag") or headers.get("Last-Modified"),
+        "size": int(size) if size and size.isdigit() else None,
+    }
+
+
+def _archive_size(kaggle: Any, id: str) -> int | None:
+    with _archive(kaggle, id) as response:
+        return _identity(response)["size"]
+
+
+def _require_space(part: _Part, missing: int) -> None:
+    if shutil.disk_usage(part.path.parent).free < missing:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _disk_full(part: _Part) -> PrerequisiteError:
+    missing = ((part.recorded().get("size") or 0) - part.size()) / 1e9
+    return PrerequisiteError(
+        f"the disk is full: {part.path} lacks {missing:.1f} GB. "
+        f"Make room or name another --data-dir, and run this again; it goes on from where it stopped."
+    )
+
+
+def download_leaderboard(competition: Competition, *, sleep: Sleep = time.sleep) -> Path:
+    """Write the competition's leaderboard.csv anew, whole or not at all: the private leaderboard, best score first."""
+    api = connect(sleep=sleep)
+    scores: list[str] = []
+    token, seen = "", {""}
+    while True:
+        # One question a page, so that an error costs a page and not the pages before it.
+        page = ask(competition.id, partial(_leaderboard_page, token=token), api=api, sleep=sleep)
+        scores += [row.score for row in page.submissions or [] if row.score]
+        token = page.next_page_token or ""
+        if token in seen:
+            break
+        seen.add(token)
+    if not scores or not all(_is_number(score) for score in scores):
+        raise PrerequisiteError(f"{competition.id}: Kaggle has no leaderboard of numbers; the one there is stays")
+    if competition.higher_is_better is not None:
+        scores.sort(key=float, reverse=competition.higher_is_better)
+    _write_whole(competition.leaderboard, "\n".join(["score", *scores, ""]))
+    return competition.leaderboard
+
+
+def _leaderboard_page(kaggle: Any, id: str, token: str) -> Any:
+    from kagglesdk.competitions.types.competition_api_service import ApiGetLeaderboardRequest
+
+    request = ApiGetLeaderboardRequest()
+    request.competition_name, request.page_size, request.page_token = id, PAGE_SIZE, token
+    return kaggle.competitions.competition_api_client.get_leaderboard(request)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return not math.isnan(float(text))
+    except ValueError:
+        return False
+
+
+def _write_whole(path: Path, text: str) -> None:
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise PrerequisiteError(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def original_description(competition: Competition, *, sleep: Sleep = time.sleep) -> str:
+    """Kaggle's own pages about a competition, without its rules, as one text."""
+    pages = {page.name: (page.content or "").strip() for page in ask(competition.id, _pages, sleep=sleep) or []}
+    first = [name for name in ("description", "Description", "evaluation", "Evaluation") if name in pages]
+    names = first + [name for name in pages if name not in first and name.lower() != "rules"]
+    parts = [f"## {name.replace('-', ' ').capitalize()}\n\n{pages[name]}\n" for name in names if pages[name]]
+    if not parts:
+        raise PrerequisiteError(f"{competition.id}: Kaggle has no description; prepare with ours instead")
+    return "\n".join([f"# {competition.name}\n", *parts])
+
+
+def _pages(kaggle: Any, id: str) -> Any:
+    from kagglesdk.competitions.types.competition_api_service import ApiListCompetitionPagesRequest
+
+    request = ApiListCompetitionPagesRequest()
+    request.competition_name = id
+    return kaggle.competitions.competition_api_client.list_competition_pages(request).pages

@@ -1,0 +1,205 @@
+"""Talking to Kaggle through its official client: login, patience, and errors that say who must act.
+
+The client is imported when the first question is asked, never before.
+"""
+
+import contextlib
+import email.utils
+import importlib.util
+import io
+import logging
+import os
+import random
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mlebench.errors import PrerequisiteError
+
+logger = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+Sleep = Callable[[float], None]
+
+TRIES = 6  # in a row that bring nothing new
+LONGEST_WAIT = 3600.0
+TIMEOUT = (30, 120)  # seconds to connect; seconds without a byte
+INSTALL = "pip install 'mlebench[kaggle]'"
+# Here the rules page has no button any more, but the Data tab still asks.
+RULES_ON_DATA_TAB = {"detecting-insults-in-social-commentary", "the-icml-2013-whale-challenge-right-whale-redux"}
+
+_one_login = threading.Lock()
+
+
+class RulesNotAcceptedError(PrerequisiteError):
+    """The user has not accepted a competition's rules with the account that is logged in."""
+
+
+def rules_page(id: str) -> str:
+    return f"https://www.kaggle.com/c/{id}/{'data' if id in RULES_ON_DATA_TAB else 'rules'}"
+
+
+def credentials() -> list[str]:
+    """Where a login to Kaggle is found, in the order in which the client looks; needs no client."""
+    home = Path("~/.kaggle").expanduser()
+    found = ["KAGGLE_API_TOKEN"] if os.environ.get("KAGGLE_API_TOKEN") else []
+    found += [str(home / name) for name in ("access_token", "access_token.txt") if (home / name).is_file()]
+    if os.environ.get("KAGGLE_USERNAME") and os.environ.get("KAGGLE_KEY"):
+        found.append("KAGGLE_USERNAME and KAGGLE_KEY")
+    files = config_folder() / "kaggle.json", home / "credentials.json"
+    return found + [str(path) for path in files if path.is_file()]
+
+
+def config_folder() -> Path:
+    """Where the client looks for kaggle.json."""
+    if named := os.environ.get("KAGGLE_CONFIG_DIR"):
+        return Path(named)
+    home = Path("~/.kaggle").expanduser()
+    if home.exists() or not sys.platform.startswith("linux"):
+        return home
+    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "kaggle"
+
+
+def connect(*, sleep: Sleep = time.sleep, tries: int = TRIES) -> Any:
+    """A logged-in client of Kaggle's API (`KaggleApi`)."""
+    return persist("Kaggle", lambda api: api, sleep=sleep, tries=tries)
+
+
+def _login() -> Any:
+    found = credentials()
+    if not found:
+        raise PrerequisiteError(
+            "no login to Kaggle was found: make an API token in the settings of your Kaggle account "
+            "and put it in ~/.kaggle/access_token or KAGGLE_API_TOKEN"
+        )
+    said = io.StringIO()
+    # The client logs in when it is imported, too; it prints on stdout, which other programs read, and may exit.
+    with _one_login, contextlib.redirect_stdout(said):
+        try:
+            from kaggle.api.kaggle_api_extended import KaggleApi
+
+            api = KaggleApi()
+            api.authenticate()
+        except ImportError as error:
+            raise PrerequisiteError(f"the `kaggle` package does not work ({error}): {INSTALL}") from error
+        except SystemExit:
+            raise _bad_login() from None
+    for line in said.getvalue().splitlines():
+        if line.startswith("Warning"):
+            logger.warning("%s", line)
+    api.already_printed_version_warning = True  # it would be printed on stdout
+    return api
+
+
+def _login_in_use() -> str:
+    return (credentials() or ["your login"])[0]
+
+
+def _bad_login() -> PrerequisiteError:
+    return PrerequisiteError(
+        f"Kaggle does not accept the login in {_login_in_use()}: "
+        f"make a new API token in the settings of your Kaggle account"
+    )
+
+
+@contextlib.contextmanager
+def client(api: Any, headers: dict[str, str]) -> Iterator[Any]:
+    with api.build_kaggle_client() as kaggle:
+        # The client has no setting for either: a stalled connection would be waited for without end, and a request
+        # without a range would send again what we have.
+        session = kaggle.http_client()._session
+        session.headers.update(headers)
+        session.send = partial(session.send, timeout=TIMEOUT)
+        yield kaggle
+
+
+def ask(
+    id: str,
+    question: Callable[[Any, str], Answer],
+    *,
+    sleep: Sleep,
+    api: Any = None,
+    headers: dict[str, str] | None = None,
+    tries: int = TRIES,
+) -> Answer:
+    def attempt(api: Any) -> Answer:
+        with client(api, headers or {}) as kaggle:
+            return question(kaggle, id)
+
+    return persist(id, attempt, api=api, sleep=sleep, tries=tries)
+
+
+def persist(
+    id: str,
+    attempt: Callable[[Any], Answer],
+    *,
+    sleep: Sleep,
+    api: Any = None,
+    advanced: Callable[[], bool] = lambda: False,
+    tries: int = TRIES,
+) -> Answer:
+    """Log in and try until it works, or until trying again is of no use."""
+    if importlib.util.find_spec("kaggle") is None:
+        raise PrerequisiteError(f"downloads from Kaggle need its client: {INSTALL}")
+    from requests import RequestException
+
+    failures = 0
+    while True:
+        try:
+            api = api or _login()
+            return attempt(api)
+        except RequestException as error:
+            if fault := _fault(error, id):
+                raise fault from error
+            failures = 1 if advanced() else failures + 1
+            if failures >= tries:
+                raise PrerequisiteError(f"{id}: Kaggle cannot be reached, try again later ({_text(error)})") from error
+            wait = _pause(error, failures)
+            logger.warning("%s: %s; trying again in %.0f s", id, _text(error), wait)
+            sleep(wait)
+
+
+def _fault(error: Any, id: str) -> PrerequisiteError | None:
+    """What somebody has to put right; None when trying again may help."""
+    response = error.response
+    # After a redirect it is the storage that speaks, about a link that the next try gets anew.
+    if response is None or response.history or response.status_code in (408, 416, 425, 429):
+        return None
+    status = response.status_code
+    if status == 401:
+        return _bad_login()
+    if status == 403:
+        return RulesNotAcceptedError(
+            f"{id}: Kaggle refuses, most likely because the rules are not accepted: open {rules_page(id)} "
+            f"with the account of {_login_in_use()}, accept them, and run this again (Kaggle says: {_text(error)})"
+        )
+    if status == 404:
+        return PrerequisiteError(f"Kaggle knows no competition {id!r} (Kaggle says: {_text(error)})")
+    return PrerequisiteError(f"{id}: Kaggle refuses: {_text(error)}") if 400 <= status < 500 else None
+
+
+def _pause(error: Any, failures: int) -> float:
+    """Seconds to wait: as long as Kaggle asks, else longer each time, not in step with others who wait."""
+    backoff = 2.0**failures * random.uniform(0.5, 1.0)
+    asked = error.response.headers.get("Retry-After", "") if error.response is not None else ""
+    return min(max(backoff, _seconds(asked)), LONGEST_WAIT)
+
+
+def _seconds(retry_after: str) -> float:
+    if retry_after.isdigit():
+        return float(retry_after)
+    try:
+        return (email.utils.parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds()
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _text(error: Exception) -> str:
+    """What an error says, in one line. What follows a question mark in a link to the storage lets anybody read it."""
+    return re.sub(r"\?\S+", "", " ".join(str(error).split()))[:300] or type(error).__name__

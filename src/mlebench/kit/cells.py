@@ -1,0 +1,231 @@
+"""Cells of a CSV column as pandas sees them: what kind each is, and how pandas prints it back.
+
+Everything works on whole columns of text (arrow arrays). Cells that match a column's canonical pattern are printed back
+as they stand; the few others are looked at one by one, each distinct text once.
+"""
+
+import re
+from collections.abc import Callable
+from enum import Flag, auto
+from functools import reduce
+from operator import or_
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+pc: Any = pyarrow.compute  # its functions are made at run time, which no type checker sees
+
+NA_TOKENS = frozenset(
+    ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"]
+    + ["<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
+)
+BOOLEANS = {"True": "True", "TRUE": "True", "true": "True", "False": "False", "FALSE": "False", "false": "False"}
+
+# Whole numbers and floats that pandas prints back as they stand. A decimal of at most 15 digits is what Python prints
+# for the float nearest to it, as long as neither a trailing zero nor the exponent form comes in.
+INT = r"^(?:0|-?[1-9][0-9]{0,17})$"
+FLOAT = r"^-?(?:[1-9][0-9]*\.(?:0|[0-9]*[1-9])|0\.(?:0|0{0,3}[1-9](?:[0-9]*[1-9])?))$"
+FLOAT_LENGTH = 16
+# What may not be just text: numbers in any spelling, infinities, booleans, and pandas' words for a missing value.
+DOUBTFUL = (
+    r"^(?:\s*[+-]?\s*(?:[0-9]+\.?[0-9]*|\.[0-9]+|(?i:infinity|inf|nan))(?:[eE][+-]?[0-9]+)?\s*|"
+    + "|".join(re.escape(word) for word in sorted(NA_TOKENS | BOOLEANS.keys()))
+    + ")$"
+)
+_DOUBTFUL = re.compile(DOUBTFUL)
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER_LIKE = re.compile(
+    r"\s*[+-]?\s*(?:[0-9]+\.?[0-9]*|\.[0-9]+|inf|infinity|nan)(?:e[+-]?[0-9]+)?\s*", re.IGNORECASE
+)
+
+
+class Kind(Flag):
+    """What occurs in a column."""
+
+    MISSING = auto()
+    INT = auto()
+    FLOAT = auto()
+    BOOL = auto()
+    TEXT = auto()
+    ODD = auto()  # a number in a spelling that readers treat differently
+
+
+Mask = np.ndarray | bool
+NOTHING = Kind(0)
+NUMBER = Kind.INT | Kind.FLOAT
+
+
+class Look(NamedTuple):
+    """What a block's cells of one column are. A mask may be a plain True or False when it is the same for all."""
+
+    kinds: Kind
+    text: Mask = False
+    whole: Mask = False
+    short_float: Mask = False
+    empty: Mask = False
+    word: Mask = False  # a word for a missing value
+    boolean: Mask = False  # as pandas spells it
+
+    def stands(self, kind: Kind) -> Mask:
+        """Which cells are printed back as they stand, in a column of that kind; quoting is another matter."""
+        if kind == Kind.INT:
+            return self.whole
+        if Kind.TEXT in kind:
+            return ~self.word if isinstance(self.word, np.ndarray) else not self.word
+        return self.boolean | self.empty if Kind.BOOL in kind else self.short_float | self.empty
+
+
+def look_at(cells: pa.Array, hint: Kind = NOTHING) -> Look:
+    """Look over a column's cells; a hint at what they probably are saves time and changes nothing else."""
+    if hint == Kind.INT and pc.all(whole := pc.match_substring_regex(cells, INT)).as_py():
+        return Look(Kind.INT, whole=True)
+    if Kind.FLOAT in hint and Kind.TEXT not in hint and (look := _look_at_floats(cells)):
+        return look
+    doubtful = pc.match_substring_regex(cells, DOUBTFUL)
+    if not pc.any(doubtful).as_py():
+        return Look(Kind.TEXT, text=True)
+    whole = pc.match_substring_regex(cells, INT)
+    if pc.all(whole).as_py():
+        return Look(Kind.INT, whole=True)
+    return _look_closely(cells, doubtful, whole, _is_short_float(cells))
+
+
+def _look_at_floats(cells: pa.Array) -> Look | None:
+    """The look of a column that is mostly floats, with a few other numbers and gaps; None when it is not."""
+    short_float = _is_short_float(cells)
+    if pc.all(short_float).as_py():
+        return Look(Kind.FLOAT, short_float=True)
+    others = pc.unique(cells.filter(pc.invert(short_float))).to_pylist()
+    if len(others) > len(cells) // 4 or not all(map(_DOUBTFUL.match, others)):
+        return None
+    found = reduce(or_, map(_kind_of_doubtful, others), Kind.FLOAT)
+    if found not in NUMBER | Kind.MISSING:
+        return None
+    empty = _mask(pc.equal(cells, "")) if "" in others else False
+    return Look(found, short_float=_mask(short_float), empty=empty)
+
+
+def _look_closely(cells: pa.Array, doubtful: pa.Array, whole: pa.Array, short_float: pa.Array) -> Look:
+    """Numbers, text, gaps and booleans may all be there."""
+    found = NOTHING
+    for kind, mask in ((Kind.INT, whole), (Kind.FLOAT, short_float), (Kind.TEXT, pc.invert(doubtful))):
+        if pc.any(mask).as_py():
+            found |= kind
+    for cell in pc.unique(cells.filter(pc.and_not(doubtful, pc.or_(whole, short_float)))).to_pylist():
+        found |= _kind_of_doubtful(cell)
+    missing = Kind.MISSING in found
+    empty = _mask(pc.equal(cells, "")) if missing else False
+    return Look(
+        found,
+        text=~_mask(doubtful) if Kind.TEXT in found else False,
+        whole=_mask(whole),
+        short_float=_mask(short_float),
+        empty=empty,
+        word=words(cells) if missing else False,
+        boolean=_mask(pc.is_in(cells, value_set=pa.array(["True", "False"]))) if Kind.BOOL in found else False,
+    )
+
+
+def _kind_of_doubtful(cell: str) -> Kind:
+    if cell in NA_TOKENS:
+        return Kind.MISSING
+    if cell in BOOLEANS:
+        return Kind.BOOL
+    if _WHOLE.fullmatch(cell):
+        return Kind.INT if int(cell) or not cell.startswith("-") else Kind.ODD  # -0: a float keeps its sign, or not
+    return Kind.FLOAT if _NUMBER.fullmatch(cell) and not cell.strip("+-").isdigit() else Kind.ODD
+
+
+def words(cells: pa.Array) -> Mask:
+    """Which cells are words for a missing value; an empty cell is none."""
+    return _mask(pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS - {""}))))
+
+
+def printed(cells: pa.Array, kind: Kind) -> pa.Array:
+    """A column's cells as pandas prints them, before any quoting."""
+    if kind == Kind.INT:
+        return _printed(cells, pc.match_substring_regex(cells, INT), _print_int)
+    if kind and kind in NUMBER | Kind.MISSING:
+        return _printed(cells, _is_short_float(cells), _print_float)
+    if Kind.BOOL in kind and Kind.TEXT not in kind:
+        return _printed(cells, pc.is_in(cells, value_set=pa.array(["True", "False"])), _print_bool)
+    return _printed(cells, pc.invert(pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS)))), _print_missing)
+
+
+def values(cells: pa.Array, kind: Kind) -> np.ndarray:
+    """A column's values: numbers, booleans, or text with NaN where a cell is missing."""
+    if kind == Kind.INT:
+        return (
+            np.asarray(cells.to_pylist(), dtype=object).astype(np.int64)
+            if not len(cells)
+            else _numbers(cells, pa.int64())
+        )
+    missing = pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS)))
+    if not kind or kind in NUMBER | Kind.MISSING:
+        return _numbers(pc.if_else(missing, pa.scalar(None, cells.type), cells), pa.float64())
+    if kind == Kind.BOOL:
+        return np.array([BOOLEANS[cell] == "True" for cell in cells.to_pylist()], dtype=bool)
+    found = np.array(cells.to_pylist(), dtype=object)
+    if Kind.TEXT not in kind:
+        found = np.array([BOOLEANS.get(cell) == "True" for cell in found], dtype=object)
+    found[_mask(missing)] = np.nan
+    return found
+
+
+def print_values(column: np.ndarray) -> pa.Array:
+    """Values that were computed, as pandas prints them."""
+    if column.dtype.kind in "iu":
+        return pc.cast(pa.array(column), pa.string())
+    missing = column != column  # NaN alone differs from itself
+    return pa.array(
+        ["" if gap else str(value) for value, gap in zip(column.tolist(), missing, strict=True)], pa.string()
+    )
+
+
+def quoted(cells: pa.Array, *, always: bool) -> pa.Array:
+    """Cells in quotes: all of them, or those that a comma, a quote or a line end would tear apart."""
+    needs = None if always else pc.match_substring_regex(cells, '[,"\n]')
+    if needs is not None and not pc.any(needs).as_py():
+        return cells
+    wrapped = pc.binary_join_element_wise("", pc.replace_substring(cells, '"', '""'), "", '"')
+    return wrapped if needs is None else pc.if_else(needs, wrapped, cells)
+
+
+def _is_short_float(cells: pa.Array) -> pa.Array:
+    return pc.and_(pc.match_substring_regex(cells, FLOAT), pc.less_equal(pc.binary_length(cells), FLOAT_LENGTH))
+
+
+def _printed(cells: pa.Array, canonical: pa.Array, print_one: Callable[[str], str]) -> pa.Array:
+    others = pc.invert(canonical)
+    if not pc.any(others).as_py():
+        return cells
+    distinct = cells.filter(others).dictionary_encode()
+    anew = pa.array([print_one(cell) for cell in distinct.dictionary.to_pylist()], pa.string())
+    return pc.replace_with_mask(cells, others, anew.take(distinct.indices))
+
+
+def _print_int(cell: str) -> str:
+    return str(int(cell))
+
+
+def _print_float(cell: str) -> str:
+    return "" if cell in NA_TOKENS else repr(float(cell))
+
+
+def _print_bool(cell: str) -> str:
+    return BOOLEANS.get(cell, "")
+
+
+def _print_missing(cell: str) -> str:  # noqa: ARG001 only cells that are missing come here
+    return ""
+
+
+def _numbers(cells: pa.Array, kind: Any) -> np.ndarray:
+    return pc.cast(pc.replace_substring_regex(cells, r"^\+", ""), kind).to_numpy(zero_copy_only=False)
+
+
+def _mask(array: pa.Array) -> np.ndarray:
+    return array.to_numpy(zero_copy_only=False)

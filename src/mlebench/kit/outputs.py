@@ -1,0 +1,240 @@
+"""The folders that `prepare` fills. What goes where is noted down first; the bytes are moved when all is known.
+
+So every table that comes from one large file is written in one pass over it, and every raw file goes straight from
+where it lies to its place.
+"""
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO, NamedTuple
+
+from mlebench.kit.files import ZIP_TIME, Raw, RawFile, encode_json, md5_of, open_raw
+from mlebench.kit.tables import CsvSource, Quoting, Table, Writable
+from mlebench.kit.trees import COPY_BYTES, FINISHED, create
+
+WORKERS = 2
+Advance = Callable[[int], None]
+
+
+class _Dialect(NamedTuple):
+    quoting: Quoting = "minimal"
+    float_format: str | None = None
+
+
+@dataclass
+class _Pack:
+    members: Mapping[str, Table | RawFile | bytes]
+    deflate: bool
+    quoting: Quoting
+    spooled: dict[str, Path] = field(default_factory=dict)  # tables, written out to be packed
+
+
+class Output:
+    """A folder to fill: tables, JSON, raw files and archives of them, each under its name."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.placed: dict[str, RawFile] = {}
+        self.tables: dict[str, tuple[Table, _Dialect]] = {}
+        self.contents: dict[str, bytes] = {}
+        self.packs: dict[str, _Pack] = {}
+        self.written: dict[str, str] = {}  # name: md5 of what this program wrote itself, when it is finished
+        self._folders: set[str] = set()
+
+    def write(self, name: str, table: Table, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
+        self._claim(name)
+        self.tables[name] = table, _Dialect(quoting, float_format)
+
+    def write_json(self, name: str, value: Any, *, indent: int | None = None, sort_keys: bool = False) -> None:
+        self._claim(name)
+        self.contents[name] = encode_json(value, indent=indent, sort_keys=sort_keys)
+
+    def place(self, file: RawFile, name: str) -> None:
+        """A raw file, as it is, under a name."""
+        self._claim(name)
+        self.placed[name] = file
+
+    def place_each(self, files: Iterable[tuple[RawFile, str]]) -> None:
+        for file, name in files:
+            self.place(file, name)
+
+    def pack(
+        self,
+        name: str,
+        members: Mapping[str, Table | RawFile | bytes],
+        *,
+        deflate: bool = False,
+        quoting: Quoting = "minimal",
+    ) -> None:
+        """A zip of tables, raw files and bytes. Stored unless `deflate`: images do not get smaller twice."""
+        self._claim(name)
+        self.packs[name] = _Pack(dict(members), deflate, quoting)
+
+    def mkdir(self, name: str) -> None:
+        (self.folder / _checked(name)).mkdir(parents=True, exist_ok=True)
+
+    def path(self, name: str) -> str:
+        """Where a file goes; its folder is made, and what an earlier attempt left there is not in the way."""
+        folder, _, _ = name.rpartition("/")
+        if folder not in self._folders:
+            (self.folder / folder).mkdir(parents=True, exist_ok=True)
+            self._folders.add(folder)
+        return f"{self.folder}/{name}"
+
+    @contextmanager
+    def create(self, name: str) -> Iterator[Writable]:
+        """A new file whose hash is taken while it is written."""
+        path = self.path(name)
+        Path(path).unlink(missing_ok=True)
+        with create(path) as file:
+            stream = _HashingStream(file)
+            yield stream
+        self.written[name] = stream.hash.hexdigest()
+
+    def _claim(self, name: str) -> None:
+        if any(_checked(name) in names for names in (self.placed, self.tables, self.contents, self.packs)):
+            raise ValueError(f"{name} is written twice")
+
+
+class _HashingStream:
+    """A stream that knows the hash of what went through it."""
+
+    def __init__(self, file: BinaryIO):
+        self._file = file
+        self.hash = hashlib.md5(usedforsecurity=False)
+
+    def write(self, data: bytes | memoryview, /) -> None:
+        self.hash.update(data)
+        while written := self._file.write(data):
+            if written == len(data):
+                return
+            data = data[written:]
+
+
+def run_prepare(
+    prepare: Callable[[Raw, Output, Output], Any],
+    raw: Path,
+    public: Path,
+    private: Path,
+    advance: Advance | None = None,
+) -> dict[str, str]:
+    """Call a competition's `prepare` on plain paths; the md5 of each file that was written, not placed."""
+    outputs = {"public": Output(public), "private": Output(private)}
+    with open_raw(raw, scratch=private.parent) as source:
+        prepare(source, *outputs.values())
+        finish(list(outputs.values()), private.parent, advance or (lambda _: None))
+    return {f"{side}/{name}": md5 for side, output in outputs.items() for name, md5 in output.written.items()}
+
+
+def finish(outputs: Sequence[Output], scratch: Path, advance: Advance = lambda _: None) -> None:
+    """Write and place all that was noted down."""
+    with TemporaryDirectory(dir=scratch, prefix="mlebench-") as folder:
+        _write_tables(outputs, Path(folder))
+        for output in outputs:
+            for name, content in output.contents.items():
+                with output.create(name) as stream:
+                    stream.write(content)
+            for name, pack in output.packs.items():
+                _write_pack(output, name, pack)
+            _place(output, advance)
+
+
+def _write_tables(outputs: Sequence[Output], scratch: Path) -> None:
+    """All tables, source by source: one pass over each large file, and no more than one source in memory."""
+    by_source: dict[int, list[tuple[Table, _Dialect, Callable[[], Any]]]] = {}
+    for output in outputs:
+        for name, (table, dialect) in output.tables.items():
+            job = table, dialect, lambda output=output, name=name: output.create(name)
+            by_source.setdefault(id(table.source), []).append(job)
+        for pack in output.packs.values():
+            for member, content in pack.members.items():
+                if isinstance(content, Table):
+                    path = pack.spooled[member] = scratch / f"{len(by_source)}-{id(content)}"
+                    job = content, _Dialect(pack.quoting), lambda path=path: create(str(path))
+                    by_source.setdefault(id(content.source), []).append(job)
+    for jobs in by_source.values():
+        with ExitStack() as stack:
+            _write_from_one_source(jobs, stack, scratch)
+
+
+def _write_from_one_source(
+    jobs: list[tuple[Table, _Dialect, Callable[[], Any]]], stack: ExitStack, scratch: Path
+) -> None:
+    source = jobs[0][0].source
+    streamed = []
+    for table, dialect, open_stream in jobs:
+        stream = stack.enter_context(open_stream())
+        if isinstance(source, CsvSource) and source.profile and dialect.float_format is None and table.takes_rows_once:
+            streamed.append((table, stream, dialect.quoting == "nonnumeric"))
+        else:
+            table.write_csv(stream, quoting=dialect.quoting, float_format=dialect.float_format)
+    if streamed and isinstance(source, CsvSource) and source.profile:
+        from mlebench.kit.emitting import Emission, emit
+
+        emit(source.open, source.profile, source.sep, [Emission(*job) for job in streamed], scratch)
+    source.forget()
+
+
+def _write_pack(output: Output, name: str, pack: _Pack) -> None:
+    path = Path(output.path(name))
+    path.unlink(missing_ok=True)
+    method = zipfile.ZIP_DEFLATED if pack.deflate else zipfile.ZIP_STORED
+    with create(str(path)) as file, zipfile.ZipFile(file, "w", method) as archive:
+        for member in sorted(pack.members):
+            info = zipfile.ZipInfo(member, ZIP_TIME)
+            info.compress_type = method
+            info.external_attr = 0o644 << 16
+            with archive.open(info, "w", force_zip64=True) as stream:
+                _write_member(stream, pack.spooled.get(member) or pack.members[member])
+    output.written[name] = md5_of(path)
+
+
+def _write_member(stream: Any, content: Any) -> None:
+    if isinstance(content, bytes):
+        stream.write(content)
+        return
+    with content.open("rb") if isinstance(content, Path) else content.open() as source:
+        while piece := source.read(COPY_BYTES):
+            stream.write(piece)
+
+
+def _place(output: Output, advance: Advance) -> None:
+    """Raw files, to their places; those that an interrupted attempt has placed already are left alone."""
+    waiting = [(file, output.path(name)) for name, file in output.placed.items()]
+    batches = [waiting[start : start + 256] for start in range(0, len(waiting), 256)]
+
+    def place_batch(batch: list[tuple[RawFile, str]]) -> int:
+        for file, path in batch:
+            if not _is_finished(path, file):
+                file.tree.extract(file.name, path)
+        return len(batch)
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for count in pool.map(place_batch, batches):
+            advance(count)
+
+
+def _is_finished(path: str, file: RawFile) -> bool:
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    if status.st_mode & 0o777 == FINISHED and status.st_size == file.tree.size(file.name):
+        return True
+    Path(path).unlink()
+    return False
+
+
+def _checked(name: str) -> str:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise ValueError(f"{name!r} is not a name inside the output folder")
+    return name

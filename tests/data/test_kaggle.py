@@ -1,0 +1,551 @@
+"""Data from Kaggle: the real client, against a server on loopback that can misbehave."""
+
+import errno
+import io
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from fake_kaggle import BASIC, BEARER, KEY, TOKEN, USER, FakeKaggle, Fault
+
+from mlebench.cli.dev import command as dev
+from mlebench.cli.doctor import _kaggle as doctor_line
+from mlebench.data import download_and_prepare_dataset, ensure_leaderboard_exists
+from mlebench.data import kaggle as module
+from mlebench.data.kaggle import KaggleSource, original_description, preflight
+from mlebench.data.kaggle_api import RulesNotAcceptedError, config_folder
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Competition, Registry
+from mlebench.utils import authenticate_kaggle_api
+
+ID = "spaceship-titanic"
+CUT = 1_000_000  # bytes; several times what is read at once, and less than the archive
+
+
+def _zip(seed: int = 0) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("train.csv", random.Random(seed).randbytes(2_500_000))
+    return buffer.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def kaggle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeKaggle]:
+    """The server; the client talks to it alone, and finds no login of whoever runs this."""
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in [name for name in os.environ if name.startswith("KAGGLE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("KAGGLE_CONFIG_DIR", str(home / ".kaggle"))
+    monkeypatch.setenv("KAGGLE_API_ENVIRONMENT", "LOCALHOST")
+    monkeypatch.setenv("NO_PROXY", "*")
+    with redirect_stdout(io.StringIO()):  # it talks when it is imported
+        from kaggle.api.kaggle_api_extended import KaggleApi
+        from kagglesdk import kaggle_env
+    # Read when the client is imported, once for all tests.
+    monkeypatch.setattr(KaggleApi, "args", ["--local"])
+    monkeypatch.setattr(KaggleApi, "config", str(home / ".kaggle" / "kaggle.json"))
+    with FakeKaggle(_zip()).serving() as server:
+        for target in kaggle_env._env_to_endpoint:  # loopback knows no free port
+            monkeypatch.setitem(kaggle_env._env_to_endpoint, target, server.url)
+        yield server
+
+
+@pytest.fixture
+def login(tmp_path: Path) -> Path:
+    """A kaggle.json."""
+    path = tmp_path / "home" / ".kaggle" / "kaggle.json"
+    path.parent.mkdir(exist_ok=True)
+    path.touch(0o600)
+    path.write_text(f'{{"username": "{USER}", "key": "{KEY}"}}')
+    return path
+
+
+@pytest.fixture
+def competition(tmp_path: Path) -> Competition:
+    return Registry(tmp_path / "data").get_competition(ID)
+
+
+class Waits(list[float]):
+    """Stands in for sleeping, and remembers for how long."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+def _fetch(competition: Competition) -> tuple[Path, Waits]:
+    waits = Waits()
+    return KaggleSource(sleep=waits).fetch(competition), waits
+
+
+def _files(competition: Competition) -> list[str]:
+    return sorted(path.name for path in competition.paths.root.iterdir())
+
+
+def _assert_whole(competition: Competition, kaggle: FakeKaggle) -> None:
+    assert competition.paths.archive.read_bytes() == kaggle.archive
+    assert _files(competition) == [f"{ID}.zip"]
+
+
+@pytest.mark.usefixtures("login")
+class TestDownload:
+    def test_a_good_one(self, kaggle: FakeKaggle, competition: Competition, capfd: pytest.CaptureFixture[str]) -> None:
+        seen: list[tuple[int, int | None]] = []
+        source = KaggleSource(progress=lambda done, total: seen.append((done, total)))
+        assert source.fetch(competition) == competition.paths.archive
+        _assert_whole(competition, kaggle)
+        assert source.describe() == {"kind": "kaggle"}
+        assert not source.twin
+        size = len(kaggle.archive)
+        assert (seen[0], seen[-1]) == ((0, size), (size, size))
+        assert seen == sorted(seen)
+        assert capfd.readouterr().out == ""
+
+    def test_the_storage_gets_no_login(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        _fetch(competition)
+        assert kaggle.called("DownloadDataFiles")[0].headers["Authorization"] == BASIC
+        assert "Authorization" not in kaggle.called("storage")[0].headers
+
+    def test_a_rate_limit_is_waited_for_as_asked(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["DownloadDataFiles"] = [Fault(429, headers={"Retry-After": "77"})]
+        assert _fetch(competition)[1] == [77.0]
+        _assert_whole(competition, kaggle)
+
+    def test_a_rate_limit_until_a_date(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["storage"] = [Fault(429, headers={"Retry-After": "Fri, 31 Dec 2100 23:59:59 GMT"})]
+        assert _fetch(competition)[1] == [3600.0]
+
+    def test_server_errors_pass(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults = {"DownloadDataFiles": [Fault(500), Fault(503)], "storage": [Fault(502), Fault(403)]}
+        waits = _fetch(competition)[1]
+        assert len(waits) == 4
+        assert all(2**n / 2 <= wait <= 2**n for n, wait in enumerate(waits, start=1))
+        _assert_whole(competition, kaggle)
+
+    def test_server_errors_for_ever(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["DownloadDataFiles"] = [Fault(503, "down for repairs")] * 99
+        waits = Waits()
+        with pytest.raises(PrerequisiteError, match=r"cannot be reached, try again later.*down for repairs"):
+            KaggleSource(sleep=waits).fetch(competition)
+        assert len(waits) == 5
+        assert len(kaggle.called("DownloadDataFiles")) == 6
+        assert not competition.paths.archive.exists()
+
+    def test_links_to_the_storage_are_not_told(
+        self, kaggle: FakeKaggle, competition: Competition, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        kaggle.faults["storage"] = [Fault(503)] * 99
+        with pytest.raises(PrerequisiteError) as raised:
+            KaggleSource(sleep=Waits()).fetch(competition)
+        assert "secret" not in f"{raised.value}{caplog.text}"
+        assert "503" in caplog.text
+
+    def test_a_cut_connection_is_continued(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["storage"] = [Fault(cut=CUT)]
+        seen: list[int] = []
+        KaggleSource(progress=lambda done, _: seen.append(done), sleep=Waits()).fetch(competition)
+        _assert_whole(competition, kaggle)
+        _, second = kaggle.called("storage")
+        kept = int(second.headers["Range"].removeprefix("bytes=").removesuffix("-"))
+        assert 0 < kept <= CUT
+        assert (second.status, second.sent) == (206, len(kaggle.archive) - kept)
+        assert seen == sorted(seen)
+
+    def test_each_new_byte_starts_the_count_of_tries_anew(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["storage"] = [Fault(cut=300_000)] * 8
+        assert len(_fetch(competition)[1]) == 8
+        _assert_whole(competition, kaggle)
+
+    def test_a_server_that_ignores_ranges(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["storage"] = [Fault(cut=CUT), Fault(ignores_range=True)]
+        _fetch(competition)
+        assert [call.status for call in kaggle.called("storage")] == [200, 200]
+        _assert_whole(competition, kaggle)
+
+    def test_a_server_that_ignores_ranges_and_always_cuts(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["storage"] = [Fault(cut=CUT, ignores_range=True)] * 99
+        waits = Waits()
+        with pytest.raises(PrerequisiteError, match="try again later"):
+            KaggleSource(sleep=waits).fetch(competition)
+        assert len(waits) == 5
+
+    def test_an_archive_that_changes_is_fetched_anew(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["storage"] = [Fault(cut=CUT)]
+
+        def change(_: float) -> None:
+            kaggle.archive, kaggle.tag = _zip(1), '"two"'
+
+        KaggleSource(sleep=change).fetch(competition)
+        _assert_whole(competition, kaggle)
+
+    def test_an_archive_that_shrinks_is_fetched_anew(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["storage"] = [Fault(cut=CUT)]
+
+        def change(_: float) -> None:
+            buffer = io.BytesIO()
+            zipfile.ZipFile(buffer, "w").close()
+            kaggle.archive, kaggle.tag = buffer.getvalue(), '"two"'
+
+        KaggleSource(sleep=change).fetch(competition)
+        assert 416 in [call.status for call in kaggle.called("storage")]
+        _assert_whole(competition, kaggle)
+
+    def test_what_is_no_archive_is_refused(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.archive = b"<html>"
+        with pytest.raises(PrerequisiteError, match="not a zip archive"):
+            _fetch(competition)
+        assert _files(competition) == []
+
+    def test_a_part_of_unknown_origin_is_not_trusted(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        competition.paths.root.mkdir(parents=True)
+        competition.paths.archive_part.write_bytes(b"?" * CUT)
+        assert _fetch(competition)[1] == []
+        assert "Range" not in kaggle.called("storage")[0].headers
+        _assert_whole(competition, kaggle)
+
+    def test_a_part_that_lacked_only_its_name(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["storage"] = [Fault(cut=CUT)]
+        with pytest.raises(KeyboardInterrupt):
+            KaggleSource(sleep=_interrupt).fetch(competition)
+        competition.paths.archive_part.write_bytes(kaggle.archive)
+        asked = len(kaggle.calls)
+        _fetch(competition)
+        assert len(kaggle.calls) == asked
+        _assert_whole(competition, kaggle)
+
+    def test_no_room_is_noticed_before_a_byte_is_written(
+        self, competition: Competition, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))
+        with pytest.raises(PrerequisiteError, match="the disk is full"):
+            _fetch(competition)
+        assert not competition.paths.archive_part.exists()
+
+    def test_a_disk_that_fills_up(
+        self, kaggle: FakeKaggle, competition: Competition, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "_append", full)
+            with pytest.raises(PrerequisiteError, match=r"the disk is full.*goes on from where it stopped"):
+                _fetch(competition)
+        _fetch(competition)
+        _assert_whole(competition, kaggle)
+
+    def test_a_killed_process_is_continued(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["storage"] = [Fault(cut=CUT, stall=True)]
+        program = f"""
+from kagglesdk import kaggle_env
+kaggle_env._env_to_endpoint.update(dict.fromkeys(kaggle_env._env_to_endpoint, {kaggle.url!r}))
+from mlebench.data.kaggle import KaggleSource
+from mlebench.registry import Registry
+KaggleSource().fetch(Registry({str(competition.paths.data_dir)!r}).get_competition({ID!r}))
+"""
+        process = subprocess.Popen([sys.executable, "-c", program])
+        part = competition.paths.archive_part
+        deadline = time.monotonic() + 60
+        while not (part.is_file() and part.stat().st_size) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        kept = part.stat().st_size
+        assert 0 < kept <= CUT
+        assert not competition.paths.archive.exists()
+        _fetch(competition)
+        _assert_whole(competition, kaggle)
+        assert kaggle.called("storage")[-1].sent == len(kaggle.archive) - kept
+
+
+def _interrupt(_: float) -> None:
+    raise KeyboardInterrupt
+
+
+class TestWithoutDownload:
+    @pytest.mark.parametrize("kind", ["archive", "raw"])
+    def test_data_on_disk_needs_no_login_and_no_client(
+        self, kind: str, kaggle: FakeKaggle, competition: Competition, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        where = competition.paths
+        where.raw.mkdir(parents=True)
+        if kind == "raw":
+            (where.raw / "train.csv").write_text("a\n1\n")
+        else:
+            where.archive.write_bytes(kaggle.archive)
+        monkeypatch.setitem(sys.modules, "kaggle", None)
+        assert KaggleSource().fetch(competition) == getattr(where, kind)
+        assert kaggle.calls == []
+
+    def test_without_the_client(self, competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "kaggle", None)
+        with pytest.raises(PrerequisiteError, match=r"pip install 'mlebench\[kaggle\]'"):
+            KaggleSource().fetch(competition)
+
+    def test_without_a_login(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        with pytest.raises(PrerequisiteError, match="no login to Kaggle was found"):
+            KaggleSource().fetch(competition)
+        assert kaggle.calls == []
+
+    def test_preparing_asks_kaggle_when_nothing_is_there(self, competition: Competition) -> None:
+        with pytest.raises(PrerequisiteError, match="no login to Kaggle"):
+            download_and_prepare_dataset(competition)
+
+
+class TestLogin:
+    def test_a_kaggle_json(self, login: Path, kaggle: FakeKaggle, competition: Competition) -> None:
+        _fetch(competition)
+        assert kaggle.called("DownloadDataFiles")[0].headers["Authorization"] == BASIC
+
+    @pytest.mark.parametrize("where", ["KAGGLE_API_TOKEN", "access_token"])
+    def test_a_single_token(
+        self, where: str, kaggle: FakeKaggle, competition: Competition, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        if where == "access_token":
+            (tmp_path / "home" / ".kaggle").mkdir(exist_ok=True)
+            (tmp_path / "home" / ".kaggle" / where).write_text(f"{TOKEN}\n")
+        else:
+            monkeypatch.setenv(where, TOKEN)
+        _fetch(competition)
+        assert kaggle.called("DownloadDataFiles")[0].headers["Authorization"] == BEARER
+        _assert_whole(competition, kaggle)
+
+    def test_name_and_key_in_the_environment(
+        self, kaggle: FakeKaggle, competition: Competition, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("KAGGLE_USERNAME", USER)
+        monkeypatch.setenv("KAGGLE_KEY", KEY)
+        _fetch(competition)
+        assert kaggle.called("DownloadDataFiles")[0].headers["Authorization"] == BASIC
+
+    def test_a_server_error_while_logging_in_passes(
+        self, kaggle: FakeKaggle, competition: Competition, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
+        kaggle.faults["IntrospectToken"] = [Fault(503)]
+        assert len(_fetch(competition)[1]) == 1
+
+    def test_a_wrong_key(self, login: Path, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.logins.clear()
+        with pytest.raises(PrerequisiteError, match=r"does not accept the login in .*kaggle\.json: make a new API"):
+            _fetch(competition)
+
+    def test_a_wrong_token(
+        self,
+        kaggle: FakeKaggle,
+        competition: Competition,
+        monkeypatch: pytest.MonkeyPatch,
+        capfd: pytest.CaptureFixture[str],
+    ) -> None:
+        kaggle.logins.clear()
+        monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
+        with pytest.raises(PrerequisiteError, match="does not accept the login in KAGGLE_API_TOKEN"):
+            _fetch(competition)
+        assert capfd.readouterr().out == ""
+
+    def test_rules_not_accepted(self, login: Path, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["DownloadDataFiles"] = [Fault(403, "You must accept this competition's rules")]
+        with pytest.raises(RulesNotAcceptedError, match=f"https://www.kaggle.com/c/{ID}/rules.*You must accept"):
+            _fetch(competition)
+        assert len(kaggle.called("DownloadDataFiles")) == 1
+
+    @pytest.mark.parametrize(
+        "id", ["detecting-insults-in-social-commentary", "the-icml-2013-whale-challenge-right-whale-redux"]
+    )
+    def test_rules_on_the_data_tab(self, id: str, login: Path, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["DownloadDataFiles"] = [Fault(403)]
+        with pytest.raises(RulesNotAcceptedError, match=f"https://www.kaggle.com/c/{id}/data"):
+            _fetch(replace(competition, id=id))
+
+    def test_an_unknown_competition(self, login: Path, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.competitions.clear()
+        with pytest.raises(PrerequisiteError, match=f"knows no competition '{ID}'"):
+            _fetch(competition)
+
+    def test_another_refusal_is_told_in_kaggles_words(
+        self, login: Path, kaggle: FakeKaggle, competition: Competition
+    ) -> None:
+        kaggle.faults["DownloadDataFiles"] = [Fault(400, "bad request")]
+        with pytest.raises(PrerequisiteError, match="Kaggle refuses: bad request"):
+            _fetch(competition)
+
+    def test_clients_get_the_client(self, login: Path, kaggle: FakeKaggle, capfd: pytest.CaptureFixture[str]) -> None:
+        login.chmod(0o644)  # the client warns of it on stdout
+        kaggle.answers["ListDataFiles"] = {"files": [{"name": "train.csv", "totalBytes": 5}]}
+        assert [file.name for file in authenticate_kaggle_api().competition_list_files(ID).files] == ["train.csv"]
+        assert capfd.readouterr().out == ""
+
+    def test_clients_get_a_permission_error(self, kaggle: FakeKaggle, monkeypatch: pytest.MonkeyPatch) -> None:
+        with pytest.raises(PermissionError, match="no login to Kaggle"):
+            authenticate_kaggle_api()
+        kaggle.logins.clear()
+        monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
+        with pytest.raises(PermissionError, match="KAGGLE_API_TOKEN"):
+            authenticate_kaggle_api()
+
+    def test_kaggle_json_is_sought_where_the_client_seeks_it(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        assert config_folder() == tmp_path / "home" / ".kaggle"
+        monkeypatch.delenv("KAGGLE_CONFIG_DIR")
+        monkeypatch.setattr(sys, "platform", "linux")
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+        assert config_folder() == tmp_path / "xdg" / "kaggle"
+        (tmp_path / "home" / ".kaggle").mkdir(exist_ok=True)
+        assert config_folder() == tmp_path / "home" / ".kaggle"
+
+    def test_doctor_tells_where_the_login_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert doctor_line().detail == "none"
+        monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
+        assert doctor_line()[:3] == ("ok", "kaggle login", "KAGGLE_API_TOKEN")
+        monkeypatch.setitem(sys.modules, "kaggle", None)
+        assert "pip install" in doctor_line().advice
+
+
+class TestPreflight:
+    def test_accepted(self, login: Path, kaggle: FakeKaggle, competition: Competition) -> None:
+        found = preflight(competition)
+        assert found[:4] == (None, "accepted", f"https://www.kaggle.com/c/{ID}/rules", len(kaggle.archive))
+        asked = kaggle.called("storage")[0]
+        assert (asked.headers["Range"], asked.status) == ("bytes=0-0", 206)
+        assert not competition.paths.root.exists()
+
+    def test_one_login_serves_many(
+        self, kaggle: FakeKaggle, competition: Competition, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
+        api = module.connect()
+        for _ in range(3):
+            assert preflight(competition, api=api).rules == "accepted"
+        assert len(kaggle.called("IntrospectToken")) == 1
+
+    def test_not_accepted(self, login: Path, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["DownloadDataFiles"] = [Fault(403, "You must accept")]
+        assert preflight(competition)[:4] == (None, "not accepted", f"https://www.kaggle.com/c/{ID}/rules", None)
+
+    def test_unknown_without_a_login(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        found = preflight(competition)
+        assert (found.rules, found.size) == ("unknown", None)
+        assert "no login" in str(found.reason)
+        assert kaggle.calls == []
+
+    def test_unknown_while_kaggle_is_down(self, login: Path, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.faults["DownloadDataFiles"] = [Fault(503)] * 2
+        waits = Waits()
+        assert preflight(competition, sleep=waits).rules == "unknown"
+        assert len(waits) == 1
+
+    def test_unknown_without_a_network(
+        self, login: Path, competition: Competition, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from kagglesdk import kaggle_env
+
+        with socket.socket() as taken:  # bound, but nobody listens
+            taken.bind(("127.0.0.1", 0))
+            nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
+            monkeypatch.setitem(kaggle_env._env_to_endpoint, kaggle_env.KaggleEnv.LOCAL, nobody)
+            found = preflight(competition, sleep=Waits())
+        assert (found.rules, found.size) == ("unknown", None)
+        assert "cannot be reached" in str(found.reason)
+
+    def test_what_is_on_disk(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        where = competition.paths
+        where.root.mkdir(parents=True)
+        where.archive.write_bytes(kaggle.archive)
+        assert (preflight(competition).present, preflight(competition).size) == ("archive", len(kaggle.archive))
+        where.raw.mkdir()
+        (where.raw / "train.csv").touch()
+        assert (preflight(competition).present, preflight(competition).size) == ("raw", None)
+        assert kaggle.calls == []
+
+
+def _board(*pages: list[str]):
+    """A leaderboard in pages; a page's token is its number."""
+
+    def answer(body: dict) -> dict:
+        number = int(body.get("pageToken") or 0)
+        following = str(number + 1) if number + 1 < len(pages) else ""
+        rows = [{"teamId": 7, "teamName": "them", "score": score} for score in pages[number]]
+        return {"submissions": rows, "nextPageToken": following}
+
+    return answer
+
+
+@pytest.mark.usefixtures("login")
+class TestLeaderboard:
+    @pytest.fixture
+    def competition(self, competition: Competition, tmp_path: Path) -> Competition:
+        board = tmp_path / "leaderboard.csv"
+        board.write_text("score\n0.5\n")
+        return replace(competition, leaderboard=board)
+
+    def test_it_is_written_best_first(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.answers["GetLeaderboard"] = _board(["0.9", "0.8"], ["0.7", "", "0.75"])
+        kaggle.faults["GetLeaderboard"] = [Fault(), Fault(429, headers={"Retry-After": "1"})]
+        waits = Waits()
+        assert module.download_leaderboard(competition, sleep=waits) == competition.leaderboard
+        assert competition.leaderboard.read_text() == "score\n0.9\n0.8\n0.75\n0.7\n"
+        assert len(waits) == 1
+        assert len(kaggle.called("GetLeaderboard")) == 3
+        assert not any(call.body.get("overridePublic") for call in kaggle.called("GetLeaderboard"))
+
+    def test_lower_may_be_better(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.answers["GetLeaderboard"] = _board(["0.9", "0.8"])
+        ensure_leaderboard_exists(replace(competition, higher_is_better=False), force=True)
+        assert competition.leaderboard.read_text() == "score\n0.8\n0.9\n"
+
+    @pytest.mark.parametrize("scores", [[], ["0.9", "n/a"], ["nan"]])
+    def test_a_bad_one_leaves_the_old_one(
+        self, scores: list[str], kaggle: FakeKaggle, competition: Competition
+    ) -> None:
+        kaggle.answers["GetLeaderboard"] = _board(scores)
+        with pytest.raises(PrerequisiteError, match="no leaderboard of numbers"):
+            module.download_leaderboard(competition)
+        assert competition.leaderboard.read_text() == "score\n0.5\n"
+
+    def test_a_folder_that_cannot_be_written(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.answers["GetLeaderboard"] = _board(["0.9"])
+        nowhere = competition.leaderboard / "not a folder" / "leaderboard.csv"
+        with pytest.raises(PrerequisiteError, match="cannot write"):
+            module.download_leaderboard(replace(competition, leaderboard=nowhere))
+
+    def test_the_command(self, kaggle: FakeKaggle, competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
+        kaggle.answers["GetLeaderboard"] = _board(["0.9"])
+        monkeypatch.setattr(Registry, "get_competition", lambda *_: competition)
+        done = CliRunner().invoke(dev, ["download-leaderboard", "-c", ID, "--force"], catch_exceptions=False)
+        assert done.stdout.strip() == str(competition.leaderboard)
+        assert competition.leaderboard.read_text() == "score\n0.9\n"
+
+
+@pytest.mark.usefixtures("login")
+class TestDescription:
+    def test_pages_become_one_text(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        pages = {
+            "rules": "No.",
+            "data-description": "Columns.",
+            "evaluation": "Accuracy.",
+            "description": "<p>Why.</p>",
+        }
+        listed = [{"name": name, "content": content} for name, content in pages.items()]
+        kaggle.answers["ListCompetitionPages"] = {"pages": [*listed, {"name": "prizes", "content": ""}]}
+        assert original_description(competition) == (
+            "# Spaceship Titanic\n\n## Description\n\n<p>Why.</p>\n\n## Evaluation\n\nAccuracy.\n"
+            "\n## Data description\n\nColumns.\n"
+        )
+
+    def test_no_pages(self, kaggle: FakeKaggle, competition: Competition) -> None:
+        kaggle.answers["ListCompetitionPages"] = {"pages": []}
+        with pytest.raises(PrerequisiteError, match="no description"):
+            original_description(competition)

@@ -1,0 +1,229 @@
+"""Large files go block by block; whatever they hold, the bytes are those that pandas writes."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlebench.kit import Table, renumber, split_groups, split_rows, streaming, tables
+from mlebench.kit.emitting import Emission, emit
+from mlebench.kit.tables import CsvSource, read_frame
+
+pytestmark = pytest.mark.bytes
+
+NA_WORDS = ["", "NA", "N/A", "nan", "NaN", "null", "None", "#N/A", "<NA>", "-1.#IND", "n/a", "NULL", "-nan"]
+INTS = ["0", "1", "-3", "42", "007", "+5", "-17", "123456789012345678", "9007199254740993", "1234567890123456789"]
+FLOATS = ["0.5", "-0.0", "1.0", "1.50", "3.", ".25", "-.5", "1e-05", "0.00001", "0.0001", "1e16", "1E5", "12345678.9"]
+LONG = ["0.1234567890123456", "-73.98743200000001", "2.718281828459045", "123456789.123456789", "0.30000000000000004"]
+BOOLS = ["True", "False", "true", "FALSE"]
+WORDS = [
+    "x",
+    "Zoë",
+    "a b",
+    " padded ",
+    "2009-06-15 17:26:21 UTC",
+    "1-2",
+    "0x10",
+    "1_000",
+    "12abc",
+    "e5",
+    "--1",
+    "東京",
+    "-",
+]
+NEEDS_QUOTES = ["a,b", 'say "hi"', "two\nlines", '"', ",", "\n", "tail\r\n"]
+ODD = ["-0", "inf", "-Infinity", "NAN", " 1", "1 ", "1e400", "99999999999999999999"]
+COLUMNS = {
+    "ints": INTS[:8],
+    "ints with gaps": INTS[:8] + NA_WORDS,
+    "floats": FLOATS,
+    "mixed numbers": INTS[:8] + FLOATS + LONG + NA_WORDS,
+    "booleans": BOOLS,
+    "booleans with gaps": BOOLS + NA_WORDS,
+    "words": WORDS,
+    "words with gaps": WORDS + NA_WORDS,
+    "quoted words": WORDS + NEEDS_QUOTES,
+    "nothing": NA_WORDS,
+    "anything": WORDS + INTS + FLOATS + BOOLS + NA_WORDS + NEEDS_QUOTES + ODD,
+    "odd numbers": INTS + ODD,
+    "large": INTS,
+}
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "STREAM_BYTES", 0)
+    monkeypatch.setattr(streaming, "BLOCK_BYTES", 200)
+    monkeypatch.setattr("mlebench.kit.emitting.BUCKET_BYTES", 150)
+
+
+@st.composite
+def csv_files(draw: st.DrawFn) -> bytes:
+    kinds = draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=5))
+    rows = draw(st.integers(0, 40))
+    columns = [draw(st.lists(st.sampled_from(COLUMNS[kind]), min_size=rows, max_size=rows)) for kind in kinds]
+    newline = draw(st.sampled_from(["\n", "\n", "\r\n"]))
+    always = draw(st.booleans())
+    lines = [",".join(f"c{number}" for number in range(len(kinds)))]
+    lines += [",".join(_cell(cell, always) for cell in row) for row in zip(*columns, strict=True)]
+    end = draw(st.sampled_from([newline, newline, ""]))
+    return (newline.join(lines) + end).encode("utf-8")
+
+
+def _cell(cell: str, always: bool) -> str:
+    quote = '"' in cell or "," in cell or "\n" in cell or "\r" in cell or (always and not cell.isdigit())
+    return '"' + cell.replace('"', '""') + '"' if quote else cell
+
+
+def _source(content: bytes, **options) -> CsvSource:
+    return CsvSource(lambda: io.BytesIO(content), size=len(content), **options)
+
+
+def _streamed(table: Table, scratch: Path, *, nonnumeric: bool = False) -> bytes | None:
+    """What streaming writes, or None where it leaves the file to pandas."""
+    source = table.source
+    assert isinstance(source, CsvSource)
+    if source.profile is None:
+        return None
+    stream = io.BytesIO()
+    emit(source.open, source.profile, source.sep, [Emission(table, stream, nonnumeric)], scratch)
+    return stream.getvalue()
+
+
+def _by_pandas(table: Table, **options) -> bytes:
+    stream = io.BytesIO()
+    table.write_csv(stream, **options)
+    return stream.getvalue()
+
+
+def _plain(content: bytes) -> Table:
+    """The same file, read by pandas whole."""
+    return Table.from_pandas(read_frame(io.BytesIO(content)))
+
+
+@settings(max_examples=400)
+@given(content=csv_files(), seed=st.integers(0, 9), nonnumeric=st.booleans(), how=st.integers(0, 5))
+def test_any_table_is_written_as_pandas_writes_it(tmp_path_factory, content: bytes, seed, nonnumeric, how) -> None:
+    scratch = tmp_path_factory.getbasetemp()
+    table, plain = Table.from_source(_source(content)), _plain(content)
+
+    def changed(given: Table) -> Table:
+        rows = np.random.RandomState(seed).permutation(len(given))[: max(1, len(given) * 2 // 3)] if len(given) else []
+        name = given.columns[seed % len(given.columns)]
+        steps = [
+            lambda: given,
+            lambda: given.take(rows),
+            lambda: given.where(np.arange(len(given)) % 3 != 1),
+            lambda: given.take(rows).assign({name: np.arange(len(rows)) * 3}),
+            lambda: given.assign(more=0.25, text='say "x"').rename({name: "other"}),
+            lambda: given.take(rows).assign(words=np.array([f"{row},{seed}" for row in rows], dtype=object)),
+        ]
+        return steps[how]()
+
+    got = _streamed(changed(table), scratch, nonnumeric=nonnumeric)
+    if got is not None:
+        assert got == _by_pandas(changed(plain), quoting="nonnumeric" if nonnumeric else "minimal")
+
+
+@settings(max_examples=150)
+@given(content=csv_files())
+def test_columns_are_read_as_pandas_reads_them(content: bytes) -> None:
+    source, plain = _source(content), _plain(content)
+    assert source.rows == len(plain)
+    for name in plain.columns:
+        ours, theirs = source.values(name), plain[name]
+        assert pd.Series(ours, dtype=object).equals(pd.Series(theirs, dtype=object)), name
+        if len(theirs):
+            assert ours.dtype == theirs.dtype
+
+
+def _numbered(rows: int, cells: list[str]) -> bytes:
+    return ("id,x\n" + "".join(f"{row},{cells[row % len(cells)]}\n" for row in range(rows))).encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbfa,b\n1,2\n",
+        b"a,b\n1,x\x00y\n",
+        b"a,b\n1,x\ry\n",
+        b'a,b\n1,5" pipe\n',
+        b"a,b\n1\n",
+        b"a,b\n1,2,3\n",
+        b"a\n1\n\n2\n",
+        b"a,b\ninf,1\n",
+        b"a,b\n 1,1\n2,2\n",
+        b"a,b\n99999999999999999999,1\n",
+        b"a,b\nTrue,1\n3,2\n",
+        b"\na,b\n1,2\n",
+        _numbered(600_000, ["7"]).replace(b"599999,7", b"599999,x"),
+    ],
+)
+def test_what_parsers_read_differently_is_left_to_pandas(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "BLOCK_BYTES", 1 << 20)
+    assert _source(content).profile is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a,b\n1,2\n",
+        b"a,b\r\n1,2\r\n",
+        b'a,b\n1,"x,""y"""\n',
+        b'a,b\n1,"two\nlines"\n',
+        b"a,b\n  x,1\n",
+        b"a,b\n1,2\n\n3,4\n",
+        b"a,b\n1,2",
+        b'"a","b"\n1,2\n',
+        _numbered(300_000, ["7", "x"]),
+    ],
+)
+def test_ordinary_files_are_streamed(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "BLOCK_BYTES", 1 << 20)
+    table = Table.from_source(_source(content))
+    assert _streamed(table, tmp_path) == _by_pandas(_plain(content))
+
+
+def test_splits_of_a_file_in_many_blocks(tmp_path: Path) -> None:
+    rng = np.random.RandomState(0)
+    cells = [f"{value:.6f}" for value in rng.randn(997)] + ["", "0"]
+    content = _numbered(3000, cells)
+    for split in (
+        lambda t: split_rows(t, test_size=0.1, seed=0),
+        lambda t: split_groups(t, "x", test_size=0.2, seed=1),
+    ):
+        for ours, theirs in zip(split(Table.from_source(_source(content))), split(_plain(content)), strict=True):
+            assert _streamed(ours, tmp_path) == _by_pandas(theirs)
+            again = ours.assign(id=renumber(ours["id"], start=1)).drop("x")
+            assert _streamed(again, tmp_path) == _by_pandas(theirs.assign(id=renumber(theirs["id"], start=1)).drop("x"))
+
+
+def test_text_columns_stay_text_when_that_is_asked_for(tmp_path: Path) -> None:
+    content = b"id,x\n007,1\n008,2\n"
+    table = Table.from_source(_source(content, dtype={"id": str}))
+    assert table["id"].tolist() == ["007", "008"]
+    assert _streamed(table, tmp_path) == content
+
+
+def test_a_file_is_read_twice_when_it_is_split_and_written(tmp_path: Path) -> None:
+    content = _numbered(5000, ["1.5", "x"])
+    opened = []
+
+    def open_file() -> io.BytesIO:
+        opened.append(1)
+        return io.BytesIO(content)
+
+    source = CsvSource(open_file, size=len(content))
+    assert source.columns == ["id", "x"]
+    opened.clear()
+    train, test = split_rows(Table.from_source(source), test_size=0.1, seed=0)
+    assert source.profile is not None
+    streams = [io.BytesIO() for _ in range(3)]
+    emissions = [Emission(train, streams[0]), Emission(test, streams[1]), Emission(test.drop("x"), streams[2])]
+    emit(source.open, source.profile, ",", emissions, tmp_path)
+    assert len(opened) == 2
+    assert sum(stream.getvalue().count(b"\n") for stream in streams[:2]) == 5002
