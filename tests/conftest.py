@@ -106,8 +106,9 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         "MLEBENCH_COMPETITION_PATH",
         "MLEBENCH_CONFIG",
         "KAGGLE_API_TOKEN",
+        "KAGGLE_USERNAME",
         "KAGGLE_KEY",
     ):
         monkeypatch.delenv(variable, raising=False)
-    for variable in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "KAGGLE_CONFIG_DIR"):
+    for variable in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "KAGGLE_CONFIG_DIR"):
         monkeypatch.setenv(variable, str(tmp_path / variable))

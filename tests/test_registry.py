@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from mlebench.data.pipeline import prepare
+from mlebench.data.pipeline import Options, prepare
 from mlebench.errors import ConfigError, PrerequisiteError, UnknownCompetitionError
 from mlebench.grade import grade_csv, validate_format, validate_submission
 from mlebench.registry import Registry, registry
@@ -110,7 +110,7 @@ def test_a_reference_folder_is_prepared_from_an_archive_and_raw_is_kept_on_deman
         competition = Registry(tmp_path / f"data-{keep_raw}").get_competition(outside.name)
         competition.paths.root.mkdir(parents=True)
         shutil.make_archive(str(competition.paths.archive.with_suffix("")), "zip", tmp_path / "unzipped")
-        prepare(competition, keep_raw=keep_raw)
+        prepare(competition, options=Options(keep_raw=keep_raw))
         assert competition.answers.is_file()
         assert competition.raw_dir.exists() is keep_raw
 

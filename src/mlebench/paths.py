@@ -10,7 +10,7 @@
     ├── raw.staging/          becomes raw/ in one rename, when we unpack or make it
     ├── twin.json             how raw/ was made, when it is a twin
     ├── lock                  held while somebody prepares this competition
-    ├── prepared.staging/     becomes prepared/ in one rename
+    ├── prepared.staging/     becomes prepared/ in one rename; attempt.json says from which data it is being made
     └── prepared/             profile v2: prepared-v2/
         ├── public/           what the agent may see
         ├── private/          what only the grader may see
@@ -30,6 +30,7 @@ from mlebench.errors import PrerequisiteError
 
 PROFILES = ("v1",)
 PUBLIC, PRIVATE, MANIFEST = "public", "private", "manifest.json"
+DESCRIPTION = "description.md"
 DATA_DIR_VARIABLE = "MLEBENCH_DATA_DIR"
 COMPETITION_PATH_VARIABLE = "MLEBENCH_COMPETITION_PATH"
 CONFIG_VARIABLE = "MLEBENCH_CONFIG"
@@ -82,6 +83,10 @@ class CompetitionPaths:
     @property
     def staging(self) -> Path:
         return self.prepared.with_name(f"{self.prepared.name}.staging")
+
+    @property
+    def attempt(self) -> Path:
+        return self.staging / "attempt.json"
 
     @property
     def public(self) -> Path:

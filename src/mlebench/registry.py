@@ -84,14 +84,17 @@ class Preparer:
     def function(self) -> Callable[..., Any]:
         return import_fn(self._name)
 
-    def __call__(self, raw: Path, public: Path, private: Path) -> dict[str, str]:
-        """Fill both folders; the md5 of each file that we wrote ourselves, under `public/` or `private/`."""
+    def __call__(self, raw: Path, public: Path, private: Path) -> None:
         if self.takes_paths:
             self.function(raw=raw, public=public, private=private)
-            return {}
+        else:
+            self.run(Path(raw), Path(public), Path(private))
+
+    def run(self, raw: Path, public: Path, private: Path, **watch: Any) -> dict[str, dict[str, Any]]:
+        """Prepare with the engine; what is known of each file, under `public/` and `private/`."""
         from mlebench.kit.outputs import run_prepare
 
-        return run_prepare(self.function, Path(raw), Path(public), Path(private))
+        return run_prepare(self.function, raw, public, private, **watch)
 
 
 def code_name(id: str) -> str:

@@ -80,8 +80,8 @@ def test_prepare_goes_on_after_a_failure_and_says_what_failed(tmp_path: Path) ->
     listing.write_text("no-such-competition\nspaceship-titanic\n")
     done = run("prepare", "-l", listing, "--twin", "--data-dir", tmp_path / "d")
     assert done.returncode == 1
-    assert "1 of 2 failed" in done.stderr
-    assert "no-such-competition" in done.stderr
+    assert "1 of 2 are prepared" in done.stderr
+    assert "no-such-competition: failed: there is no competition" in done.stderr
     assert "spaceship-titanic: prepared" in done.stderr
 
 

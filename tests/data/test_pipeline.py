@@ -15,7 +15,7 @@ import yaml
 import mlebench.kit.files
 import mlebench.kit.outputs
 from mlebench.data import is_dataset_prepared
-from mlebench.data.pipeline import prepare
+from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import LocalSource, TwinSource
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.grade import grade_csv
@@ -59,16 +59,16 @@ def test_archive_and_folder_give_the_same_bytes(raw: Path, tmp_path: Path) -> No
     _archive(raw, from_zip)
     shutil.copytree(raw, from_folder.raw_dir)
     for competition in (from_zip, from_folder):
-        assert prepare(competition, verify=False)
+        assert prepare(competition, options=Options(verify=False))
     assert _data(from_zip) == _data(from_folder)
     assert not from_zip.raw_dir.exists()
 
 
 def test_what_is_prepared_is_not_prepared_again(raw: Path, competition: Competition) -> None:
     shutil.copytree(raw, competition.raw_dir)
-    assert prepare(competition, verify=False)
+    assert prepare(competition, options=Options(verify=False))
     before = {path: path.stat().st_mtime_ns for path in competition.paths.prepared.rglob("*")}
-    assert not prepare(competition, verify=False)
+    assert not prepare(competition, options=Options(verify=False))
     assert before == {path: path.stat().st_mtime_ns for path in competition.paths.prepared.rglob("*")}
 
 
@@ -90,7 +90,7 @@ def test_the_manifest_tells_how_data_came_about(competition: Competition) -> Non
 
 def test_data_that_the_reference_prepared_is_accepted_as_it_is(raw: Path, competition: Competition) -> None:
     shutil.copytree(raw, competition.raw_dir)
-    prepare(competition, verify=False)
+    prepare(competition, options=Options(verify=False))
     competition.paths.manifest.unlink()
     shutil.rmtree(competition.raw_dir)
     assert is_dataset_prepared(competition)
@@ -133,12 +133,12 @@ def test_a_failing_prepare_leaves_nothing_that_looks_prepared(
 
     monkeypatch.setattr(mlebench.kit.outputs.Output, "create", fail_late)
     with pytest.raises(RuntimeError, match="power cut"):
-        prepare(competition, verify=False)
+        prepare(competition, options=Options(verify=False))
     assert not is_dataset_prepared(competition)
     assert not competition.paths.prepared.exists()
     assert _files(competition.raw_dir) == before
     monkeypatch.undo()
-    assert prepare(competition, verify=False)
+    assert prepare(competition, options=Options(verify=False))
     assert not competition.paths.staging.exists()
 
 
@@ -155,7 +155,7 @@ def test_a_full_or_read_only_disk_is_said_in_one_line(
 
     monkeypatch.setattr(mlebench.kit.outputs._HashingStream, "write", fail)
     with pytest.raises(PrerequisiteError, match=words) as caught:
-        prepare(competition, verify=False)
+        prepare(competition, options=Options(verify=False))
     assert len(str(caught.value).splitlines()) == 1
     assert not competition.paths.prepared.exists()
 
@@ -181,7 +181,7 @@ def test_a_corrupt_archive_is_named_and_nothing_is_left(raw: Path, competition: 
         }[damage]
     )
     with pytest.raises(PrerequisiteError, match=f"{ID}.zip") as caught:
-        prepare(competition, verify=False)
+        prepare(competition, options=Options(verify=False))
     assert len(str(caught.value).splitlines()) == 1
     assert not competition.paths.prepared.exists()
 
@@ -190,7 +190,7 @@ def test_raw_data_that_lacks_a_file_is_named(raw: Path, competition: Competition
     shutil.copytree(raw, competition.raw_dir)
     (competition.raw_dir / "train.csv").unlink()
     with pytest.raises(PrerequisiteError, match=r"train\.csv"):
-        prepare(competition, verify=False)
+        prepare(competition, options=Options(verify=False))
 
 
 def test_without_raw_data_the_error_says_where_it_belongs(competition: Competition) -> None:
@@ -203,10 +203,12 @@ def test_an_incomplete_folder_of_another_program_is_not_touched(raw: Path, compe
     competition.public_dir.mkdir(parents=True)
     (competition.public_dir / "train.csv").write_text("half")
     with pytest.raises(PrerequisiteError, match="remove it"):
-        prepare(competition, verify=False)
+        prepare(competition, options=Options(verify=False))
     assert (competition.public_dir / "train.csv").read_text() == "half"
     (competition.public_dir / "train.csv").unlink()
-    assert prepare(competition, verify=False)  # empty folders, as the reference makes them, do not matter
+    assert prepare(
+        competition, options=Options(verify=False)
+    )  # empty folders, as the reference makes them, do not matter
 
 
 def test_two_prepares_at_once_take_turns(tmp_path: Path) -> None:
@@ -251,6 +253,7 @@ class TestVerification:
         """The competition with a checksums file that may be written."""
         shutil.copytree(raw, competition.raw_dir)
         object.__setattr__(competition, "checksums", tmp_path / "checksums.yaml")
+        object.__setattr__(competition, "sample_score", None)
         return competition
 
     def test_files_that_differ_are_listed(self, raw: Path, competition: Competition) -> None:
@@ -267,7 +270,7 @@ class TestVerification:
             prepare(competition)
 
     def test_checksums_can_be_written_anew_and_then_hold(self, own: Competition) -> None:
-        prepare(own, overwrite_checksums=True)
+        prepare(own, options=Options(overwrite_checksums=True))
         sums = yaml.safe_load(own.checksums.read_text())
         assert sums["public"].keys() == {"train.csv", "test.csv", "sample_submission.csv"}
         assert sums["private"].keys() == {"test.csv"}
@@ -275,4 +278,4 @@ class TestVerification:
         assert prepare(own)
 
     def test_twins_are_not_compared_with_published_figures(self, competition: Competition) -> None:
-        assert prepare(competition, TwinSource(), verify=True)
+        assert prepare(competition, TwinSource(), Options(verify=True))

@@ -21,6 +21,7 @@ VERBS = {
     "show": "show what is known about one competition",
     "twin": "make synthetic raw data in a competition's exact layout",
     "validate": "check a submission's format, without the answers",
+    "verify": "compare prepared data with its record and the published checksums",
 }
 
 

@@ -52,7 +52,10 @@ def registry_at(data_dir: Path | None, *, twin: bool = False) -> Registry:
 
 
 def twin_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    command = click.option("--size", default=1.0, show_default=True, help="Scale of a twin's rows and files.")(command)
+    size = click.FloatRange(min=0, min_open=True)
+    command = click.option("--size", type=size, default=1.0, show_default=True, help="Scale of a twin's files.")(
+        command
+    )
     return click.option("--seed", default=0, show_default=True, help="Seed of a twin.")(command)
 
 
@@ -69,10 +72,10 @@ def print_json(value: Any) -> None:
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Columns in plain text."""
-    cells = [list(header), *([_cell(value) for value in row] for row in rows)]
+    cells = [list(header), *([cell(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
 
 def track(items: Sequence[Item], describe: Callable[[Item], str]) -> Iterator[Item]:
@@ -90,6 +93,58 @@ def track(items: Sequence[Item], describe: Callable[[Item], str]) -> Iterator[It
             progress.update(task, description=describe(item))
             yield item
             progress.advance(task)
+
+
+class Watchers(dict[str, Callable[[str, int, int | None], None]]):
+    """For each item, what to call when it gets on; shows nothing unless somebody watches."""
+
+    def end(self, item: str) -> None:
+        """An item is done."""
+
+
+@contextmanager
+def watching(items: Sequence[str]) -> Iterator[Watchers]:
+    """On a terminal: a line for each item at work with bytes, rate and time left, and one for all of them."""
+    if not sys.stderr.isatty():
+        yield Watchers()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        whole = progress.add_task(f"0 of {len(items)}", total=None)
+        tasks = {item: progress.add_task(item, total=None, visible=False) for item in items}
+        ended: list[str] = []
+
+        class Live(Watchers):
+            def end(self, item: str) -> None:
+                ended.append(item)
+                progress.update(tasks[item], visible=False)
+                progress.update(whole, description=f"{len(ended)} of {len(items)}")
+
+        def watcher(item: str) -> Callable[[str, int, int | None], None]:
+            def show(stage: str, done: int, total: int | None) -> None:
+                progress.update(tasks[item], description=f"{item}: {stage}", completed=done, total=total, visible=True)
+                progress.update(whole, completed=sum(progress.tasks[task].completed for task in tasks.values()))
+
+            return show
+
+        yield Live({item: watcher(item) for item in items})
+
+
+def size_text(size: int | None) -> str:
+    """A number of bytes, for people."""
+    if size is None:
+        return "-"
+    power = min((len(str(size)) - 1) // 3, 4)
+    return f"{size / 1000**power:.3g} {('B', 'kB', 'MB', 'GB', 'TB')[power]}"
 
 
 class Failures:
@@ -117,7 +172,10 @@ class Failures:
         raise PrerequisiteError(f"{len(self._errors)} of {self._tried} failed:\n{lines}")
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """A value in a table."""
     if value is None:
         return "-"
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

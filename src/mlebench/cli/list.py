@@ -27,7 +27,7 @@ def command(split: str | None, as_json: bool, data_dir: Path | None) -> None:
     if as_json:
         print_json(rows)
     elif rows:
-        print_table([name.replace("_", " ") for name in rows[0]], [_words(row) for row in rows])
+        print_table([name.replace("_", " ") for name in rows[0]], [list(row.values()) for row in rows])
 
 
 def _facts(competition: Competition) -> dict[str, Any]:
@@ -39,9 +39,3 @@ def _facts(competition: Competition) -> dict[str, Any]:
         "higher_is_better": not competition.lower_is_better,
         "prepared": preparation_fault(competition) is None,
     }
-
-
-def _words(row: dict[str, Any]) -> list[Any]:
-    return [
-        {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value for value in row.values()
-    ]

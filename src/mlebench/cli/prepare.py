@@ -1,11 +1,13 @@
 """mlebench prepare"""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from mlebench.cli.common import Failures, data_dir_option, registry_at, track, twin_options
+from mlebench.cli.common import data_dir_option, print_table, registry_at, size_text, twin_options, watching
+from mlebench.errors import PrerequisiteError, UnknownCompetitionError
 from mlebench.registry import Registry
 
 
@@ -21,11 +23,26 @@ from mlebench.registry import Registry
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A text file with an id a line.",
 )
+@click.option(
+    "--from",
+    "origin",
+    type=click.Path(exists=True, path_type=Path),
+    help="Raw data: an archive, a raw folder, or a folder with <id>.zip or <id>/ for many.",
+)
 @click.option("--twin", is_flag=True, help="Use synthetic data, made on the spot.")
 @twin_options
 @data_dir_option
-@click.option("--keep-raw", is_flag=True, help="Keep raw files that were unpacked for preparing.")
-@click.option("--skip-verification", is_flag=True, help="Do not compare with published checksums.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Competitions at a time.")
+@click.option("--check", is_flag=True, help="Only show what is there, what is missing and how large it is.")
+@click.option(
+    "--description",
+    type=click.Choice(["ours", "original"]),
+    default="ours",
+    show_default=True,
+    help="Whose text agents get; the original one is fetched with your Kaggle login.",
+)
+@click.option("--keep-raw", is_flag=True, help="Keep the raw files, unpacked.")
+@click.option("--skip-verification", is_flag=True, help="Do not compare with published checksums and scores.")
 @click.option("--overwrite-checksums", is_flag=True, help="For maintainers: prepare again, write checksums.yaml anew.")
 @click.option("--overwrite-leaderboard", is_flag=True, help="For maintainers: get the leaderboard from Kaggle anew.")
 def command(
@@ -34,10 +51,14 @@ def command(
     lite: bool,
     split: str | None,
     listing: Path | None,
+    origin: Path | None,
     twin: bool,
     seed: int,
     size: float,
     data_dir: Path | None,
+    jobs: int,
+    check: bool,
+    description: str,
     keep_raw: bool,
     skip_verification: bool,
     overwrite_checksums: bool,
@@ -45,28 +66,55 @@ def command(
 ) -> None:
     """Turn raw data into what agents (public) and graders (private) need.
 
-    Raw data is read from <data-dir>/<id>/raw/ or <data-dir>/<id>/<id>.zip; with --twin it is made up.
+    Raw data is looked for in <data-dir>/<id>/ (raw/ or <id>.zip) and else downloaded from Kaggle; with --from it is
+    read from another place, with --twin it is made up. An interrupted prepare goes on where it stopped.
     """
-    from mlebench.data import ensure_leaderboard_exists
-    from mlebench.data.pipeline import prepare
-    from mlebench.data.sources import LocalSource, TwinSource
+    from mlebench.data.batch import prepare_many
+    from mlebench.data.kaggle import KaggleSource
+    from mlebench.data.pipeline import Options
+    from mlebench.data.sources import PathSource, TwinSource
 
     registry = registry_at(data_dir, twin=twin)
-    source = TwinSource(seed, size) if twin else LocalSource()
-    failures = Failures()
-    for id in track(_chosen(registry, ids, everything, lite, split, listing), str):
-        with failures.of(id):
-            competition = registry.get_competition(id)
-            ensure_leaderboard_exists(competition, force=overwrite_leaderboard)
-            done = prepare(
-                competition,
-                source,
-                keep_raw=keep_raw,
-                verify=not skip_verification,
-                overwrite_checksums=overwrite_checksums,
-            )
-            click.echo(f"{id}: {'prepared' if done else 'already prepared'} in {competition.paths.prepared}", err=True)
-    failures.finish()
+    chosen = _chosen(registry, ids, everything, lite, split, listing)
+    source = TwinSource(seed, size) if twin else PathSource(origin) if origin else KaggleSource()
+    if check:
+        _show_checks(registry, chosen, source)
+        return
+    options = Options(keep_raw, not skip_verification, overwrite_checksums, description == "original")
+    with watching(chosen) as watch:
+        outcomes = []
+        for outcome in prepare_many(
+            registry, chosen, source, options, jobs=jobs, overwrite_leaderboard=overwrite_leaderboard, watch=watch
+        ):
+            outcomes.append(outcome)
+            watch.end(outcome.id)
+            click.echo(f"{outcome.id}: {outcome.status}", err=True)
+    _conclude(outcomes, registry.get_data_dir())
+
+
+def _conclude(outcomes: list, data_dir: Path) -> None:
+    """The last word: a table of what went wrong, and the exit code."""
+    failed = [outcome for outcome in outcomes if not outcome.ok]
+    if len(outcomes) > 1 or not failed:
+        click.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} are prepared in {data_dir}", err=True)
+    if not failed:
+        return
+    if len(outcomes) == 1 and failed[0].status != "bug":
+        kind = UnknownCompetitionError if failed[0].reason.startswith("there is no competition") else PrerequisiteError
+        raise kind(failed[0].reason)
+    for outcome in failed:
+        click.echo(f"  {outcome.id}: {outcome.status}: {outcome.reason}", err=True)
+    sys.exit(1)
+
+
+def _show_checks(registry: Registry, ids: Sequence[str], source: object) -> None:
+    from mlebench.data.preflight import check_all, free_space
+
+    competitions = [registry.get_competition(id) for id in ids]
+    rows = list(check_all(competitions, source))  # pyright: ignore[reportArgumentType]
+    header = ["competition", "data", "rules", "download", "disk at peak", "disk at end", "what to do"]
+    print_table(header, [[*row[:3], *map(size_text, row[3:6]), row.advice or "-"] for row in rows])
+    click.echo(f"{size_text(free_space(registry.get_data_dir()))} are free in {registry.get_data_dir()}", err=True)
 
 
 def _chosen(
@@ -77,7 +125,14 @@ def _chosen(
     if everything:
         return registry.list_competition_ids()
     if lite or split:
-        return registry.get_split(split or "lite")
+        return _here(registry, registry.get_split(split or "lite"), split or "lite")
     if listing:
         return listing.read_text(encoding="utf-8").split()
     raise click.UsageError("say what to prepare: -c ID, --lite, --split NAME, --all or --list FILE")
+
+
+def _here(registry: Registry, members: list[str], split: str) -> list[str]:
+    known = set(registry.list_competition_ids())
+    if missing := [id for id in members if id not in known]:
+        click.echo(f"{len(missing)} of the {len(members)} in split {split} are not here yet", err=True)
+    return [id for id in members if id in known]

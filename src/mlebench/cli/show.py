@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from mlebench.cli.common import data_dir_option, print_json, registry_at
+from mlebench.cli.common import cell, data_dir_option, print_json, registry_at
 from mlebench.data.state import preparation_fault, source_kind
 from mlebench.registry import Competition
 from mlebench.scoring import Thresholds, read_leaderboard
@@ -24,7 +24,7 @@ def command(competition_id: str, as_json: bool, data_dir: Path | None) -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
         for line in value if isinstance(value, list) else [value]:
-            click.echo(f"{name.replace('_', ' ').ljust(width)}  {'-' if line is None else line}")
+            click.echo(f"{name.replace('_', ' ').ljust(width)}  {cell(line)}")
             name = ""
 
 

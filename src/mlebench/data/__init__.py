@@ -27,16 +27,13 @@ def download_and_prepare_dataset(
 ) -> None:
     """Prepare a competition from the raw data in its data directory, downloaded from Kaggle when there is none."""
     from mlebench.data.kaggle import KaggleSource
-    from mlebench.data.pipeline import prepare
+    from mlebench.data.pipeline import Options, prepare
 
     ensure_leaderboard_exists(competition, force=overwrite_leaderboard)
-    prepare(
-        competition,
-        KaggleSource(),
-        keep_raw=keep_raw,
-        overwrite_checksums=overwrite_checksums,
-        verify=not skip_verification,
-    )
+    # `keep_raw` has always been the default here; it keeps raw files, but none are unpacked only to be kept.
+    keep_raw = keep_raw and getattr(competition.prepare_fn, "takes_paths", True)
+    options = Options(keep_raw, verify=not skip_verification, overwrite_checksums=overwrite_checksums)
+    prepare(competition, KaggleSource(), options)
 
 
 def ensure_leaderboard_exists(competition: Competition, force: bool = False) -> Path:

@@ -19,7 +19,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mlebench.data.kaggle_api import RulesNotAcceptedError, Sleep, ask, client, connect, persist, rules_page
+from mlebench.data.kaggle_api import (
+    NoLoginError,
+    RulesNotAcceptedError,
+    Sleep,
+    ask,
+    client,
+    connect,
+    persist,
+    rules_page,
+)
 from mlebench.data.sources import LocalSource
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import CompetitionPaths
@@ -39,9 +48,13 @@ class KaggleSource:
     twin = False
 
     def fetch(self, competition: Competition) -> Path:
-        if present(competition):
+        try:
             return LocalSource().fetch(competition)
-        return download(competition, self.progress, self.sleep)
+        except PrerequisiteError as none_there:
+            try:
+                return download(competition, self.progress, self.sleep)
+            except NoLoginError as error:
+                raise PrerequisiteError(f"{none_there}\nTo download it instead: {error}") from error
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "kaggle"}

@@ -41,6 +41,10 @@ class RulesNotAcceptedError(PrerequisiteError):
     """The user has not accepted a competition's rules with the account that is logged in."""
 
 
+class NoLoginError(PrerequisiteError):
+    """There is no client, or nothing to log in with."""
+
+
 def rules_page(id: str) -> str:
     return f"https://www.kaggle.com/c/{id}/{'data' if id in RULES_ON_DATA_TAB else 'rules'}"
 
@@ -74,7 +78,7 @@ def connect(*, sleep: Sleep = time.sleep, tries: int = TRIES) -> Any:
 def _login() -> Any:
     found = credentials()
     if not found:
-        raise PrerequisiteError(
+        raise NoLoginError(
             "no login to Kaggle was found: make an API token in the settings of your Kaggle account "
             "and put it in ~/.kaggle/access_token or KAGGLE_API_TOKEN"
         )
@@ -146,7 +150,7 @@ def persist(
 ) -> Answer:
     """Log in and try until it works, or until trying again is of no use."""
     if importlib.util.find_spec("kaggle") is None:
-        raise PrerequisiteError(f"downloads from Kaggle need its client: {INSTALL}")
+        raise NoLoginError(f"downloads from Kaggle need its client: {INSTALL}")
     from requests import RequestException
 
     failures = 0

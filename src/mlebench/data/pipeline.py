@@ -1,6 +1,7 @@
 """Raw → prepared: everything is made in a staging folder, checked, and appears in one rename.
 
-An interrupted or failed prepare leaves nothing that looks prepared. Two prepares of one competition take turns.
+An interrupted or failed prepare leaves nothing that looks prepared, and the next one goes on where it stopped. Two
+prepares of one competition take turns.
 """
 
 import errno
@@ -8,51 +9,63 @@ import fcntl
 import json
 import logging
 import os
-import platform
 import shutil
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mlebench import paths
-from mlebench.data.sources import LocalSource, Source, TwinSource
+from mlebench import __version__, paths
+from mlebench.data.manifest import Files, files_in, write_manifest
+from mlebench.data.sources import LocalSource, Source, TwinSource, unpack
 from mlebench.data.state import claim_data_dir, preparation_fault, read_manifest
-from mlebench.data.verification import check_archive, check_prepared, overwrite
+from mlebench.data.verification import check_archive, check_prepared, check_sample_score, overwrite
 from mlebench.errors import PrerequisiteError
-from mlebench.registry import Competition
+from mlebench.registry import Competition, Preparer
 
 logger = logging.getLogger(__name__)
+
+Watch = Callable[[str, int, int | None], None]  # stage, bytes done, bytes in all
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to prepare; the defaults are the safe ones."""
+
+    keep_raw: bool = False
+    verify: bool = True
+    overwrite_checksums: bool = False
+    original_description: bool = False
 
 
 def prepare(
     competition: Competition,
     source: Source | None = None,
-    *,
-    keep_raw: bool = True,
-    verify: bool = True,
-    overwrite_checksums: bool = False,
+    options: Options = Options(),  # noqa: B008 it is frozen
+    watch: Watch = lambda *_: None,
 ) -> bool:
     """Prepare a competition's data; False when it had been prepared already."""
     source = source or LocalSource()
     where = competition.paths
     claim_data_dir(where.data_dir, twin=source.twin)
     with _explained(where.root), _locked(where):
-        if not overwrite_checksums and _is_ready(competition, source):
+        if not options.overwrite_checksums and _is_ready(competition, source):
             return False
-        _clear(competition)
+        _refuse_foreign_leftovers(competition)
         raw = source.fetch(competition)
-        checked = verify and not source.twin
-        if checked and not overwrite_checksums and raw.is_file():
+        check = options.verify and not source.twin and not options.overwrite_checksums
+        if check and raw.is_file():
+            watch("checking the archive", 0, None)
             check_archive(competition, raw)
-        hashes = _stage(competition, raw, keep_raw)
-        files = _write_manifest(competition, source, hashes)
-        if overwrite_checksums:
+        files = _stage(competition, source, raw, options, watch)
+        if options.overwrite_checksums:
             overwrite(competition, raw, files)
-        elif checked:
+        if check:
             check_prepared(competition, files)
+            check_sample_score(competition)
+        write_manifest(competition, where.staging, source.describe(), files)
+        where.attempt.unlink()
         if where.prepared.exists():
             shutil.rmtree(where.prepared)
         where.staging.rename(where.prepared)
@@ -68,77 +81,79 @@ def _is_ready(competition: Competition, source: Source) -> bool:
     return True
 
 
-def _clear(competition: Competition) -> None:
-    """Remove what an earlier attempt of ours left; what somebody else made is not ours to remove."""
+def _refuse_foreign_leftovers(competition: Competition) -> None:
+    """What somebody else began to prepare is not ours to remove."""
     where = competition.paths
-    if where.staging.exists():
-        shutil.rmtree(where.staging)
-    if not where.prepared.exists() or read_manifest(competition) is not None:
-        return
-    if any(path.is_file() for path in where.prepared.rglob("*")):
+    if where.prepared.exists() and read_manifest(competition) is None and files_in(where.prepared):
         raise PrerequisiteError(
             f"{where.prepared} is incomplete ({preparation_fault(competition)}) and was not made by this program: "
             f"remove it and prepare again"
         )
 
 
-def _stage(competition: Competition, raw: Path, keep_raw: bool) -> dict[str, str]:
-    """Fill the staging folder; the md5 of each file that a kit-style `prepare` wrote."""
+def _stage(competition: Competition, source: Source, raw: Path, options: Options, watch: Watch) -> Files:
+    """Fill the staging folder, or go on filling it; what is known of each file in it."""
     where = competition.paths
-    folders = where.staging / paths.PUBLIC, where.staging / paths.PRIVATE
-    for folder in folders:
-        folder.mkdir(parents=True)
-    unpacked = raw.is_file() and getattr(competition.prepare_fn, "takes_paths", True)
+    engine = competition.prepare_fn if isinstance(competition.prepare_fn, Preparer) else None
+    if engine and engine.takes_paths:
+        engine = None
+    unpacked = raw.is_file() and (engine is None or options.keep_raw)
     if unpacked:
-        logger.info("Unpacking %s", raw)
-        raw = _unpack(raw, where)
-    logger.info("Preparing %s", competition.id)
-    hashes = competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
-    if unpacked and not keep_raw:
+        watch("unpacking", 0, None)
+        raw = unpack(raw, where)
+    attempt = {"version": __version__, "source": source.describe(), "raw": _identity(raw)}
+    goes_on = _begin_attempt(where, attempt, anew=engine is None)
+    logger.info("%s %s", "Going on with" if goes_on else "Preparing", competition.id)
+    folders = where.staging / paths.PUBLIC, where.staging / paths.PRIVATE
+    if engine:
+        files = engine.run(raw, *folders, progress=lambda done, total: watch("preparing", done, total))
+    else:
+        competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
+        files = files_in(where.staging)
+    if unpacked and not options.keep_raw:
         shutil.rmtree(raw)
-    (folders[0] / "description.md").write_text(competition.description, encoding="utf-8")
-    for path in (competition.answers, competition.sample_submission):
-        relative = path.relative_to(where.prepared)
-        if not (where.staging / relative).is_file():
-            raise RuntimeError(f"prepare of {competition.id} did not write {relative}")
-    return hashes if isinstance(hashes, dict) else {}
-
-
-def _unpack(archive: Path, where: paths.CompetitionPaths) -> Path:
-    if where.raw_staging.exists():
-        shutil.rmtree(where.raw_staging)
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            opened.extractall(where.raw_staging)
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise PrerequisiteError(f"{archive} cannot be read ({error}); get the archive again") from error
-    if where.raw.exists():
-        where.raw.rmdir()
-    return where.raw_staging.rename(where.raw)
-
-
-def _write_manifest(competition: Competition, source: Source, hashes: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Record what lies in staging: size and time of each file, and the hash of those that we wrote ourselves."""
-    from importlib.metadata import version
-
-    staging = competition.paths.staging
-    files: dict[str, dict[str, Any]] = {}
-    for path in sorted(path for path in staging.rglob("*") if path.is_file()):
-        name, status = path.relative_to(staging).as_posix(), path.stat()
-        files[name] = {"size": status.st_size} | (
-            {"md5": hashes[name]} if name in hashes else {"mtime_ns": status.st_mtime_ns}
-        )
-    manifest = {
-        "competition": competition.id,
-        "profile": competition.profile,
-        "source": source.describe(),
-        "prepared_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version()}
-        | {name: version(name) for name in ("mlebench", "pandas", "numpy")},
-        "files": files,
-    }
-    (staging / paths.MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    files |= _write_description(competition, folders[0], options)
+    _check_complete(competition, files)
+    for stray in files_in(where.staging).keys() - files.keys() if goes_on else ():
+        (where.staging / stray).unlink()
     return files
+
+
+def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], anew: bool) -> bool:
+    """Make the staging folder ready; True when it holds work on the very same data that can be gone on with."""
+    goes_on = not anew and where.attempt.is_file() and where.attempt.read_text(encoding="utf-8") == json.dumps(attempt)
+    if where.staging.exists() and not goes_on:
+        shutil.rmtree(where.staging)
+    for leftover in where.staging.glob("mlebench-*"):
+        shutil.rmtree(leftover)
+    for side in (paths.PUBLIC, paths.PRIVATE):
+        (where.staging / side).mkdir(parents=True, exist_ok=True)
+    where.attempt.write_text(json.dumps(attempt), encoding="utf-8")
+    return goes_on
+
+
+def _identity(raw: Path) -> list[Any]:
+    status = raw.stat()
+    return [str(raw), status.st_size, status.st_mtime_ns, status.st_ino]
+
+
+def _write_description(competition: Competition, public: Path, options: Options) -> Files:
+    text = competition.description
+    if options.original_description:
+        from mlebench.data.kaggle import original_description
+
+        text = original_description(competition)
+    path = public / paths.DESCRIPTION
+    path.unlink(missing_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return {f"{paths.PUBLIC}/{paths.DESCRIPTION}": {"size": path.stat().st_size, "mtime_ns": path.stat().st_mtime_ns}}
+
+
+def _check_complete(competition: Competition, files: Files) -> None:
+    for path in (competition.answers, competition.sample_submission):
+        name = path.relative_to(competition.paths.prepared).as_posix()
+        if name not in files:
+            raise RuntimeError(f"prepare of {competition.id} did not write {name}")
 
 
 @contextmanager

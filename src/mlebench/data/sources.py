@@ -1,6 +1,6 @@
 """Where raw data comes from. A source gives a folder or an archive; the pipeline does the rest.
 
-A download is one more class here with the same three members.
+`kaggle.KaggleSource` is one more, with the same three members.
 """
 
 import json
@@ -11,12 +11,14 @@ from typing import Any, Protocol
 
 from mlebench.data.state import claim_data_dir
 from mlebench.errors import PrerequisiteError
+from mlebench.paths import CompetitionPaths
 from mlebench.registry import Competition, code_name
 from mlebench.scoring import import_fn
 
 
 class Source(Protocol):
-    twin: bool
+    @property
+    def twin(self) -> bool: ...
 
     def fetch(self, competition: Competition) -> Path:
         """Make the raw data available; a folder or a zip archive."""
@@ -28,20 +30,44 @@ class Source(Protocol):
 
 
 class LocalSource:
-    """Raw data that lies in the data directory already: raw/, or else <id>.zip."""
+    """Raw data that lies in the data directory already, as raw/ or <id>.zip."""
 
     twin = False
 
     def fetch(self, competition: Competition) -> Path:
         where = competition.paths
-        if where.raw.is_dir() and any(where.raw.iterdir()):
-            return where.raw
-        if where.archive.is_file():
-            return where.archive
-        raise PrerequisiteError(
-            f"there is no raw data of {competition.id}: put Kaggle's archive at {where.archive}, "
-            f"or try synthetic data with `mlebench prepare -c {competition.id} --twin`"
-        )
+        found = choose_raw(where.raw, where.archive)
+        if found is None:
+            raise PrerequisiteError(
+                f"there is no raw data of {competition.id}: put Kaggle's archive at {where.archive}, "
+                f"or try synthetic data with `mlebench prepare -c {competition.id} --twin`"
+            )
+        return found
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "local"}
+
+
+@dataclass(frozen=True)
+class PathSource:
+    """Raw data at another place: an archive, a raw folder, or a folder with <id>.zip or <id>/ for many."""
+
+    path: Path
+    twin = False
+
+    def fetch(self, competition: Competition) -> Path:
+        if self.path.is_file():
+            return self.path.absolute()
+        own = CompetitionPaths(self.path, competition.id)
+        found = choose_raw(own.raw, own.archive) or choose_raw(own.root, self.path / own.archive.name)
+        if found is None and self.path.is_dir() and not _holds_many(self.path):
+            found = choose_raw(self.path, None)
+        if found is None:
+            raise PrerequisiteError(
+                f"there is no raw data of {competition.id} in {self.path}: it should hold {competition.id}.zip, "
+                f"a folder {competition.id}, or the raw files themselves"
+            )
+        return found.absolute()
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "local"}
@@ -88,6 +114,50 @@ def make_twin(competition: Competition, folder: Path, *, seed: int, size: float)
     raw = TwinFolder(folder, seed=seed, size=size)
     import_fn(name)(raw)
     return raw.scaled
+
+
+def choose_raw(folder: Path, archive: Path | None) -> Path | None:
+    """The raw folder or the archive: the folder, which can be linked from, if it is all that the archive holds.
+
+    The reference unpacks into raw folders and deletes from them, so where there is an archive it has the last word.
+    """
+    has_folder = folder.is_dir() and any(folder.iterdir())
+    if archive is None or not archive.is_file():
+        return folder if has_folder else None
+    return folder if has_folder and _is_whole(folder, archive) else archive
+
+
+def _is_whole(folder: Path, archive: Path) -> bool:
+    from mlebench.kit.archives import ZipTree
+
+    tree = ZipTree(archive)
+    names = tree.glob("**")
+    return all((folder / name).is_file() and (folder / name).stat().st_size == tree.size(name) for name in names)
+
+
+def unpack(archive: Path, where: CompetitionPaths) -> Path:
+    """The archive as raw/, whole or not at all."""
+    from mlebench.kit.archives import ZipTree
+
+    tree = ZipTree(archive)
+    for leftover in (where.raw_staging, where.raw):
+        if leftover.exists():
+            shutil.rmtree(leftover)
+    where.raw_staging.mkdir()
+    for name in tree.glob("**"):
+        target = where.raw_staging / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        tree.extract(name, str(target))
+        target.chmod(0o644)  # folders written for the reference may change what they unpacked
+    return where.raw_staging.rename(where.raw)
+
+
+def _holds_many(folder: Path) -> bool:
+    """Whether a folder is one of many competitions, rather than the raw files of one."""
+    from mlebench.registry import registry
+
+    names = {entry.name.removesuffix(".zip") for entry in folder.iterdir()}
+    return bool(names & set(registry.list_competition_ids()))
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -74,13 +74,20 @@ def holds_twins(data_dir: Path) -> bool:
 
 def claim_data_dir(data_dir: Path, *, twin: bool) -> None:
     """A data directory holds twins or real data, never both: refuse the other kind."""
+    # First what is there, then the record: another process may be making the first twin at this moment.
+    occupied = data_dir.is_dir() and any(_holds_data(entry) for entry in data_dir.iterdir() if entry.is_dir())
     if holds_twins(data_dir):
         if not twin:
             raise PrerequisiteError(f"{data_dir} holds twins; give real data another --data-dir")
         return
     if not twin:
         return
-    if data_dir.is_dir() and any(entry.is_dir() for entry in data_dir.iterdir()):
+    if occupied:
         raise PrerequisiteError(f"{data_dir} holds real data; give twins another --data-dir")
     data_dir.mkdir(parents=True, exist_ok=True)
     paths.data_dir_record(data_dir).write_text('{"kind": "twin"}\n', encoding="utf-8")
+
+
+def _holds_data(folder: Path) -> bool:
+    """Whether a competition's folder has more in it than a lock."""
+    return any(entry.name != paths.CompetitionPaths(folder.parent, folder.name).lock.name for entry in folder.iterdir())

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, cast
 
 from mlebench.errors import PrerequisiteError
-from mlebench.kit.trees import COPY_BYTES, create, missing, pattern_of
+from mlebench.kit.trees import COPY_BYTES, create, is_finished, missing, pattern_of
 
 # Deflate cannot shrink more than 1032 times, but what is worth competing on does not shrink anywhere near that.
 BOMB_RATIO, BOMB_BYTES = 300, 1 << 30
@@ -54,6 +54,13 @@ class ZipTree:
 
     def size(self, name: str) -> int:
         return self._member(name).file_size
+
+    def facts(self, name: str) -> dict[str, int]:
+        info = self._member(name)
+        return {"size": info.file_size, "crc32": info.CRC}
+
+    def is_extracted(self, name: str, destination: str) -> bool:
+        return is_finished(destination, self.size(name))
 
     def extract(self, name: str, destination: str) -> None:
         """Write a member to a new file."""

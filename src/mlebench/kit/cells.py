@@ -8,10 +8,12 @@ import re
 from collections.abc import Callable
 from enum import Flag, auto
 from functools import reduce
+from numbers import Number
 from operator import or_
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 
@@ -28,18 +30,19 @@ BOOLEANS = {"True": "True", "TRUE": "True", "true": "True", "False": "False", "F
 INT = r"^(?:0|-?[1-9][0-9]{0,17})$"
 FLOAT = r"^-?(?:[1-9][0-9]*\.(?:0|[0-9]*[1-9])|0\.(?:0|0{0,3}[1-9](?:[0-9]*[1-9])?))$"
 FLOAT_LENGTH = 16
+_SPACE = r"[ \t\n\v\f\r]*"
+# Digits that may overflow a whole number of 64 bits. pandas notices before it has seen what comes after them.
+HUGE = rf"^{_SPACE}[+-]?{_SPACE}[0-9]{{19}}"
 # What may not be just text: numbers in any spelling, infinities, booleans, and pandas' words for a missing value.
 DOUBTFUL = (
-    r"^(?:\s*[+-]?\s*(?:[0-9]+\.?[0-9]*|\.[0-9]+|(?i:infinity|inf|nan))(?:[eE][+-]?[0-9]+)?\s*|"
+    rf"^(?:{_SPACE}[+-]?{_SPACE}(?:[0-9]+\.?[0-9]*|\.[0-9]+|(?i:infinity|inf|nan))(?:[eE][+-]?[0-9]+)?{_SPACE}|"
     + "|".join(re.escape(word) for word in sorted(NA_TOKENS | BOOLEANS.keys()))
-    + ")$"
+    + f")$|{HUGE}"
 )
+_HUGE = re.compile(HUGE)
 _DOUBTFUL = re.compile(DOUBTFUL)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
-_NUMBER_LIKE = re.compile(
-    r"\s*[+-]?\s*(?:[0-9]+\.?[0-9]*|\.[0-9]+|inf|infinity|nan)(?:e[+-]?[0-9]+)?\s*", re.IGNORECASE
-)
 
 
 class Kind(Flag):
@@ -51,6 +54,7 @@ class Kind(Flag):
     BOOL = auto()
     TEXT = auto()
     ODD = auto()  # a number in a spelling that readers treat differently
+    HUGE = auto()  # a number of many digits, or text that begins with them
 
 
 Mask = np.ndarray | bool
@@ -68,6 +72,7 @@ class Look(NamedTuple):
     empty: Mask = False
     word: Mask = False  # a word for a missing value
     boolean: Mask = False  # as pandas spells it
+    huge: Mask = False
 
     def stands(self, kind: Kind) -> Mask:
         """Which cells are printed back as they stand, in a column of that kind; quoting is another matter."""
@@ -80,6 +85,8 @@ class Look(NamedTuple):
 
 def look_at(cells: pa.Array, hint: Kind = NOTHING) -> Look:
     """Look over a column's cells; a hint at what they probably are saves time and changes nothing else."""
+    if not len(cells):
+        return Look(NOTHING)
     if hint == Kind.INT and pc.all(whole := pc.match_substring_regex(cells, INT)).as_py():
         return Look(Kind.INT, whole=True)
     if Kind.FLOAT in hint and Kind.TEXT not in hint and (look := _look_at_floats(cells)):
@@ -105,7 +112,8 @@ def _look_at_floats(cells: pa.Array) -> Look | None:
     if found not in NUMBER | Kind.MISSING:
         return None
     empty = _mask(pc.equal(cells, "")) if "" in others else False
-    return Look(found, short_float=_mask(short_float), empty=empty)
+    word = words(cells) if Kind.MISSING in found else False
+    return Look(found, short_float=_mask(short_float), empty=empty, word=word)
 
 
 def _look_closely(cells: pa.Array, doubtful: pa.Array, whole: pa.Array, short_float: pa.Array) -> Look:
@@ -126,6 +134,7 @@ def _look_closely(cells: pa.Array, doubtful: pa.Array, whole: pa.Array, short_fl
         empty=empty,
         word=words(cells) if missing else False,
         boolean=_mask(pc.is_in(cells, value_set=pa.array(["True", "False"]))) if Kind.BOOL in found else False,
+        huge=_mask(pc.match_substring_regex(cells, HUGE)) if Kind.HUGE in found else False,
     )
 
 
@@ -134,6 +143,8 @@ def _kind_of_doubtful(cell: str) -> Kind:
         return Kind.MISSING
     if cell in BOOLEANS:
         return Kind.BOOL
+    if _HUGE.match(cell):
+        return Kind.HUGE
     if _WHOLE.fullmatch(cell):
         return Kind.INT if int(cell) or not cell.startswith("-") else Kind.ODD  # -0: a float keeps its sign, or not
     return Kind.FLOAT if _NUMBER.fullmatch(cell) and not cell.strip("+-").isdigit() else Kind.ODD
@@ -179,10 +190,13 @@ def print_values(column: np.ndarray) -> pa.Array:
     """Values that were computed, as pandas prints them."""
     if column.dtype.kind in "iu":
         return pc.cast(pa.array(column), pa.string())
-    missing = column != column  # NaN alone differs from itself
-    return pa.array(
-        ["" if gap else str(value) for value, gap in zip(column.tolist(), missing, strict=True)], pa.string()
-    )
+    texts = column.astype(str) if column.dtype.kind == "f" else map(str, column.tolist())
+    return pa.array(["" if gap else str(text) for text, gap in zip(texts, pd.isna(column), strict=True)], pa.string())
+
+
+def are_numbers(column: np.ndarray) -> pa.Array:
+    """Which values of a column of objects are not text."""
+    return pa.array([isinstance(value, Number) and value == value for value in column.tolist()], pa.bool_())
 
 
 def quoted(cells: pa.Array, *, always: bool) -> pa.Array:

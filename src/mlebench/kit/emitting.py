@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from mlebench.kit.cells import Kind, pc, print_values, printed, quoted
+from mlebench.kit.cells import Kind, are_numbers, pc, print_values, printed, quoted
 from mlebench.kit.streaming import Block, Profile, blocks, bytes_of, in_order, offsets_of
 from mlebench.kit.tables import Column, Computed, Constant, Stored, Table, Writable, header_line
 
@@ -41,7 +41,7 @@ class _Part(NamedTuple):
 def emit(open_file: Callable[[], BinaryIO], made: Profile, sep: str, emissions: list[Emission], scratch: Path) -> None:
     """Write all tables that come from one file, in one pass over it."""
     with ExitStack() as stack:
-        printers = [_Printer(emission, made) for emission in emissions]
+        printers = [_Printer(emission, made, sep) for emission in emissions]
         sinks = [_Ordered(p.stream) if p.in_order else _Buckets(p, stack, scratch) for p in printers]
 
         def print_block(block: Block) -> list[_Part]:
@@ -58,7 +58,7 @@ def emit(open_file: Callable[[], BinaryIO], made: Profile, sep: str, emissions: 
 class _Printer:
     """Prints one table, block by block; blocks may come in any order and at the same time."""
 
-    def __init__(self, emission: Emission, made: Profile):
+    def __init__(self, emission: Emission, made: Profile, sep: str):
         table = emission.table
         self.stream = emission.stream
         self.stream.write(header_line(table, "nonnumeric" if emission.always_quote_text else "minimal"))
@@ -70,7 +70,8 @@ class _Printer:
         self._columns = table.definitions
         self._rows = table.rows
         self._places = None if self.in_order else _places(table.rows, made.rows)
-        self._whole_lines = not self._quote and list(self._columns.values()) == [Stored(name) for name in made.columns]
+        as_stored = list(self._columns.values()) == [Stored(name) for name in made.columns]
+        self._whole_lines = as_stored and sep == "," and not self._quote
 
     def print(self, block: Block) -> _Part:
         rows, places = self._chosen(block.number)
@@ -111,6 +112,8 @@ class _Printer:
         """Lines made of cells: those of the rows, or all."""
         taken = None if rows is None else pa.array(rows)
         columns = [self._print(column, cells, taken, places) for column in self._columns.values()]
+        if len(columns) == 1:  # an empty line would be no row
+            columns = [pc.if_else(pc.equal(columns[0], ""), '""', columns[0])]
         last = pc.binary_join_element_wise(columns[-1], "", "\n")
         return pc.binary_join_element_wise(*columns[:-1], last, ",") if len(columns) > 1 else last
 
@@ -121,7 +124,10 @@ class _Printer:
             kind = self._made.kinds[place]
             return self._quoted(printed(stored, kind), text=Kind.TEXT in kind)
         values = np.array([column.value]) if isinstance(column, Constant) else column.values[places]
-        text = self._quoted(print_values(values), text=values.dtype.kind in "OU")
+        bare = print_values(values)
+        text = self._quoted(bare, text=values.dtype.kind in "OU")
+        if self._quote and values.dtype.kind == "O":
+            text = pc.if_else(are_numbers(values), bare, text)
         return text if isinstance(column, Computed) else pa.array(text.to_pylist() * len(places), pa.string())
 
     def _quoted(self, cells: pa.Array, *, text: bool) -> pa.Array:

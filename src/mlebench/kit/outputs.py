@@ -17,10 +17,16 @@ from typing import Any, BinaryIO, NamedTuple
 
 from mlebench.kit.files import ZIP_TIME, Raw, RawFile, encode_json, md5_of, open_raw
 from mlebench.kit.tables import CsvSource, Quoting, Table, Writable
-from mlebench.kit.trees import COPY_BYTES, FINISHED, create
+from mlebench.kit.trees import COPY_BYTES, create
 
 WORKERS = 2
+SCRATCH = "mlebench-"  # how the names of scratch folders begin
 Advance = Callable[[int], None]
+Progress = Callable[[int, int | None], None]  # bytes done, bytes in all
+
+
+def no_progress(done: int, total: int | None) -> None:
+    """Nobody is watching."""
 
 
 class _Dialect(NamedTuple):
@@ -99,6 +105,17 @@ class Output:
             yield stream
         self.written[name] = stream.hash.hexdigest()
 
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """What is known of each file when all are finished: md5 of those we wrote, facts of those we placed."""
+        written = {name: {"size": os.stat(self.path(name)).st_size, "md5": md5} for name, md5 in self.written.items()}
+        return written | {name: file.tree.facts(file.name) for name, file in self.placed.items()}
+
+    def weight(self) -> int:
+        """How many bytes will be read from raw files, about."""
+        sources = {id(table.source): table.source for table, _ in self.tables.values()}
+        placed = sum(file.tree.size(file.name) for file in self.placed.values())
+        return placed + sum(source.size for source in sources.values() if isinstance(source, CsvSource))
+
     def _claim(self, name: str) -> None:
         if any(_checked(name) in names for names in (self.placed, self.tables, self.contents, self.packs)):
             raise ValueError(f"{name} is written twice")
@@ -124,20 +141,27 @@ def run_prepare(
     raw: Path,
     public: Path,
     private: Path,
-    advance: Advance | None = None,
-) -> dict[str, str]:
-    """Call a competition's `prepare` on plain paths; the md5 of each file that was written, not placed."""
+    progress: Progress = no_progress,
+) -> dict[str, dict[str, Any]]:
+    """Call a competition's `prepare` on plain paths; what is known of each file, under `public/` and `private/`."""
     outputs = {"public": Output(public), "private": Output(private)}
     with open_raw(raw, scratch=private.parent) as source:
         prepare(source, *outputs.values())
-        finish(list(outputs.values()), private.parent, advance or (lambda _: None))
-    return {f"{side}/{name}": md5 for side, output in outputs.items() for name, md5 in output.written.items()}
+        finish(list(outputs.values()), private.parent, progress)
+        return {f"{side}/{name}": facts for side, output in outputs.items() for name, facts in output.facts().items()}
 
 
-def finish(outputs: Sequence[Output], scratch: Path, advance: Advance = lambda _: None) -> None:
+def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = no_progress) -> None:
     """Write and place all that was noted down."""
-    with TemporaryDirectory(dir=scratch, prefix="mlebench-") as folder:
-        _write_tables(outputs, Path(folder))
+    done, total = 0, sum(output.weight() for output in outputs)
+
+    def advance(size: int) -> None:
+        nonlocal done
+        done += size
+        progress(done, total)
+
+    with TemporaryDirectory(dir=scratch, prefix=SCRATCH) as folder:
+        _write_tables(outputs, Path(folder), advance)
         for output in outputs:
             for name, content in output.contents.items():
                 with output.create(name) as stream:
@@ -147,7 +171,7 @@ def finish(outputs: Sequence[Output], scratch: Path, advance: Advance = lambda _
             _place(output, advance)
 
 
-def _write_tables(outputs: Sequence[Output], scratch: Path) -> None:
+def _write_tables(outputs: Sequence[Output], scratch: Path, advance: Advance) -> None:
     """All tables, source by source: one pass over each large file, and no more than one source in memory."""
     by_source: dict[int, list[tuple[Table, _Dialect, Callable[[], Any]]]] = {}
     for output in outputs:
@@ -162,11 +186,11 @@ def _write_tables(outputs: Sequence[Output], scratch: Path) -> None:
                     by_source.setdefault(id(content.source), []).append(job)
     for jobs in by_source.values():
         with ExitStack() as stack:
-            _write_from_one_source(jobs, stack, scratch)
+            _write_from_one_source(jobs, stack, scratch, advance)
 
 
 def _write_from_one_source(
-    jobs: list[tuple[Table, _Dialect, Callable[[], Any]]], stack: ExitStack, scratch: Path
+    jobs: list[tuple[Table, _Dialect, Callable[[], Any]]], stack: ExitStack, scratch: Path, advance: Advance
 ) -> None:
     source = jobs[0][0].source
     streamed = []
@@ -180,6 +204,8 @@ def _write_from_one_source(
         from mlebench.kit.emitting import Emission, emit
 
         emit(source.open, source.profile, source.sep, [Emission(*job) for job in streamed], scratch)
+    if isinstance(source, CsvSource):
+        advance(source.size)
     source.forget()
 
 
@@ -213,24 +239,16 @@ def _place(output: Output, advance: Advance) -> None:
 
     def place_batch(batch: list[tuple[RawFile, str]]) -> int:
         for file, path in batch:
-            if not _is_finished(path, file):
+            if not os.path.lexists(path):
                 file.tree.extract(file.name, path)
-        return len(batch)
+            elif not file.tree.is_extracted(file.name, path):
+                Path(path).unlink()
+                file.tree.extract(file.name, path)
+        return sum(file.tree.size(file.name) for file, _ in batch)
 
     with ThreadPoolExecutor(WORKERS) as pool:
-        for count in pool.map(place_batch, batches):
-            advance(count)
-
-
-def _is_finished(path: str, file: RawFile) -> bool:
-    try:
-        status = os.lstat(path)
-    except FileNotFoundError:
-        return False
-    if status.st_mode & 0o777 == FINISHED and status.st_size == file.tree.size(file.name):
-        return True
-    Path(path).unlink()
-    return False
+        for size in pool.map(place_batch, batches):
+            advance(size)
 
 
 def _checked(name: str) -> str:

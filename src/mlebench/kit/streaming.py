@@ -4,6 +4,7 @@ A first pass finds the kind of every column and whether the file is one that can
 cannot be decided safely is left to pandas. Blocks end where records end; two or more are worked on at once.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,6 +19,8 @@ from pyarrow import csv
 from mlebench.kit.cells import NOTHING, NUMBER, Kind, Look, look_at, values, words
 
 BLOCK_BYTES = 4 << 20
+# pandas reads this many characters at a time; spaces at the start of a line that lie across such an end, it loses.
+PANDAS_CHARACTERS = 1 << 18
 WORKERS = 2
 Result = TypeVar("Result")
 
@@ -45,12 +48,18 @@ class Profile:
 class _Column:
     """What has been seen of one column; gaps between text cells tell whether pandas would type a chunk as numbers."""
 
+    chunk_rows: int
     kinds: Kind = NOTHING
     rows: int = 0
     last_text: int = -1
     widest_gap: int = 0
+    huge_before_text: bool = False
 
     def add(self, look: Look, rows: int) -> None:
+        if not rows:
+            return
+        if Kind.HUGE in look.kinds:
+            self.huge_before_text |= self._is_huge_before_text(look)
         if Kind.TEXT in look.kinds:
             places = np.flatnonzero(look.text) if isinstance(look.text, np.ndarray) else np.array([0, rows - 1])
             gaps = np.diff(places, prepend=self.last_text - self.rows)
@@ -65,13 +74,21 @@ class _Column:
         """The column's kind as far as it is known."""
         return Kind.TEXT if Kind.TEXT in self.kinds else self.kinds
 
-    def decided(self, chunk_rows: int) -> Kind:
+    def _is_huge_before_text(self, look: Look) -> bool:
+        """Whether pandas meets a huge number in a chunk before any text; then even gaps are read in another way."""
+        huge, texts = np.flatnonzero(look.huge) + self.rows, np.flatnonzero(look.text) + self.rows
+        latest_text = np.concatenate([[self.last_text], texts])[np.searchsorted(texts, huge)]
+        return bool((latest_text < huge // self.chunk_rows * self.chunk_rows).any())
+
+    def decided(self) -> Kind:
         """The column's kind; pandas infers types chunk by chunk, so text and numbers must not come in separate ones."""
         kinds = self.kinds
+        if Kind.HUGE in kinds and (Kind.TEXT not in kinds or self.huge_before_text):
+            raise NotStreamableError("a number of many digits")
         if Kind.TEXT in kinds:
-            last_chunk = (self.rows - 1) // chunk_rows * chunk_rows
+            last_chunk = (self.rows - 1) // self.chunk_rows * self.chunk_rows
             if kinds & (NUMBER | Kind.BOOL | Kind.ODD) and (
-                self.widest_gap >= chunk_rows or self.last_text < last_chunk
+                self.widest_gap >= self.chunk_rows or self.last_text < last_chunk
             ):
                 raise NotStreamableError("numbers and text far apart in one column")
             return Kind.TEXT
@@ -86,7 +103,9 @@ def profile(
     """The first pass: kinds of all columns and, on request, the values of some, while they are at hand."""
     if len(columns) < 2:
         raise NotStreamableError("one column: an empty cell is an empty line")
-    seen = [_Column() for _ in columns]
+    if len(sep) != 1 or not sep.isascii():
+        raise NotStreamableError("an unusual separator")
+    seen = [_Column(_pandas_chunk_rows(len(columns))) for _ in columns]
     wanted: dict[str, list[pa.Array]] = {name: [] for name in collect}
     size, starts, clean = 0, [0], []
 
@@ -105,7 +124,7 @@ def profile(
         clean.append((tuple(column.likely() for column in seen), _clean(block, looks, seen)))
         for name, kept in wanted.items():
             kept.append(block.cells[columns.index(name)])
-    kinds = [column.decided(_pandas_chunk_rows(len(columns))) for column in seen]
+    kinds = [column.decided() for column in seen]
     # What was clean for the kinds known at that time is still so only if they turned out to be right.
     still = [packed if assumed == tuple(kinds) else None for assumed, packed in clean]
     made = Profile(columns, kinds, size, starts, still)
@@ -203,7 +222,7 @@ def offsets_of(lines: pa.Array) -> np.ndarray:
 def blocks(open_file: Callable[[], BinaryIO], columns: int, sep: str) -> Iterator[Block]:
     """A file's records, without its header, in blocks; the same ones each time."""
     with open_file() as stream:
-        left, header, number = b"", True, 0
+        left, header, number, position = b"", True, 0, 0
         while True:
             fresh = stream.read(BLOCK_BYTES)
             content = left + fresh
@@ -215,6 +234,7 @@ def blocks(open_file: Callable[[], BinaryIO], columns: int, sep: str) -> Iterato
                 content += b"\n"
             end, quotes = _end_of_records(content, sep)
             left, content = content[end:], content[:end]
+            position = _check_line_starts(content, position)
             if content and header:
                 content, header = content[_first_record(content) :], False
             if content:
@@ -250,6 +270,19 @@ def _check_quotes(buffer: np.ndarray, quotes: np.ndarray, sep: int) -> None:
     opens = np.isin(before, [sep, ord("\n"), ord('"')]) | (quotes[0::2] == 0)
     if not opens.all() or not np.isin(after, [sep, ord("\n"), ord("\r"), ord('"')]).all():
         raise NotStreamableError("a quote in the middle of a cell")
+
+
+def _check_line_starts(content: bytes, position: int) -> int:
+    """Refuse a line that pandas would cut; `position` counts the characters before, and with the content after."""
+    after = position + (len(content) if content.isascii() else len(content.decode("utf-8", "replace")))
+    if after // PANDAS_CHARACTERS == position // PANDAS_CHARACTERS or not re.search(rb"^[ \t]", content, re.MULTILINE):
+        return after
+    text = content.decode("utf-8", "replace")
+    for end in range(-position % PANDAS_CHARACTERS, len(text), PANDAS_CHARACTERS):
+        line = text[text.rfind("\n", 0, end) + 1 : end]
+        if line and not line.strip(" \t"):
+            raise NotStreamableError("a line that begins with spaces where pandas reads on")
+    return after
 
 
 def _first_record(content: bytes) -> int:

@@ -67,7 +67,7 @@ class CsvSource:
         self.sep = sep
         self._dtype = dict(dtype or {})
         self._encoding = encoding
-        self._size = size
+        self.size = size
         self._values: dict[str, np.ndarray] = {}
 
     @cached_property
@@ -106,7 +106,7 @@ class CsvSource:
         self.__dict__.pop("frame", None)
 
     def _first_pass(self, collect: Sequence[str]) -> "Profile | None":
-        if self._size < STREAM_BYTES or self._encoding != "utf-8" or not set(self._dtype.values()) <= {str}:
+        if self.size < STREAM_BYTES or self._encoding != "utf-8" or not set(self._dtype.values()) <= {str}:
             return None
         from mlebench.kit.streaming import NotStreamableError, profile
 

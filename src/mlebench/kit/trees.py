@@ -35,8 +35,16 @@ class Tree(Protocol):
 
     def size(self, name: str) -> int: ...
 
+    def facts(self, name: str) -> dict[str, int]:
+        """What is known of a file without reading it: its size, and its checksum or time."""
+        ...
+
     def extract(self, name: str, destination: str) -> None:
         """Write the file to a new place."""
+        ...
+
+    def is_extracted(self, name: str, destination: str) -> bool:
+        """Whether an earlier attempt has put the whole file there."""
         ...
 
 
@@ -70,6 +78,15 @@ class FolderTree:
         except (FileNotFoundError, NotADirectoryError):
             raise missing(self, name) from None
 
+    def facts(self, name: str) -> dict[str, int]:
+        status = os.stat(f"{self._folder}/{name}")
+        return {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+
+    def is_extracted(self, name: str, destination: str) -> bool:
+        there, source = os.stat(destination), os.stat(f"{self._folder}/{name}")
+        linked = (there.st_dev, there.st_ino) == (source.st_dev, source.st_ino)
+        return linked or (there.st_dev != source.st_dev and is_finished(destination, source.st_size))
+
     def extract(self, name: str, destination: str) -> None:
         """Link the file, so that its bytes exist once; where that cannot be, copy it."""
         source = f"{self._folder}/{name}"
@@ -97,6 +114,11 @@ def create(destination: str) -> Iterator[BinaryIO]:
 
 def _open_unfinished(path: str, flags: int) -> int:
     return os.open(path, flags, UNFINISHED)
+
+
+def is_finished(path: str, size: int) -> bool:
+    status = os.lstat(path)
+    return status.st_mode & 0o777 == FINISHED and status.st_size == size
 
 
 def missing(tree: Tree, name: str) -> PrerequisiteError:

@@ -1,0 +1,100 @@
+"""Many competitions: one that fails does not stop the others, and several can be prepared at once."""
+
+import logging
+import traceback
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from queue import Empty
+from typing import Any, NamedTuple
+
+from mlebench.data import ensure_leaderboard_exists
+from mlebench.data.kaggle import KaggleSource
+from mlebench.data.kaggle_api import RulesNotAcceptedError
+from mlebench.data.pipeline import Options, Watch, prepare
+from mlebench.data.sources import Source
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Registry
+
+
+class Outcome(NamedTuple):
+    """How one competition ended: `prepared`, `already prepared`, `rules not accepted`, `failed` or `bug`."""
+
+    id: str
+    status: str
+    reason: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.status in ("prepared", "already prepared")
+
+
+def prepare_many(
+    registry: Registry,
+    ids: Sequence[str],
+    source: Source,
+    options: Options,
+    *,
+    jobs: int = 1,
+    overwrite_leaderboard: bool = False,
+    watch: "dict[str, Watch] | None" = None,
+) -> Iterator[Outcome]:
+    """Prepare competitions, `jobs` at a time; outcomes come as they end. `watch` has a watcher for each id."""
+    watchers = watch or {}
+    arguments = (registry.get_data_dir(), source, options, overwrite_leaderboard)
+    if jobs == 1 or len(ids) == 1:
+        for id in ids:
+            yield _prepare_one(id, *arguments, watch=watchers.get(id, lambda *_: None))
+        return
+    context = get_context("spawn")  # a fork of a process with threads may hang
+    with context.Manager() as manager, ProcessPoolExecutor(min(jobs, len(ids)), mp_context=context) as pool:
+        events = manager.Queue()
+        pending = {pool.submit(_prepare_elsewhere, id, *arguments, events) for id in ids}
+        while pending:
+            done, pending = wait(pending, timeout=0.2)
+            _relay(events, watchers)
+            yield from _outcomes(done)
+
+
+def _outcomes(done: set[Future[Outcome]]) -> Iterator[Outcome]:
+    for future in done:
+        yield future.result()
+
+
+def _relay(events: Any, watchers: dict[str, Watch]) -> None:
+    while True:
+        try:
+            id, *event = events.get_nowait()
+        except Empty:
+            return
+        if id in watchers:
+            watchers[id](*event)
+
+
+def _prepare_elsewhere(
+    id: str, data_dir: Path, source: Source, options: Options, overwrite_leaderboard: bool, events: Any
+) -> Outcome:
+    """In a process of its own; what it has to say goes through a queue."""
+    logging.disable(logging.INFO)
+    return _prepare_one(
+        id, data_dir, source, options, overwrite_leaderboard, watch=lambda *event: events.put((id, *event))
+    )
+
+
+def _prepare_one(
+    id: str, data_dir: Path, source: Source, options: Options, overwrite_leaderboard: bool, watch: Watch
+) -> Outcome:
+    if isinstance(source, KaggleSource):
+        source = replace(source, progress=lambda done, total: watch("downloading", done, total))
+    try:
+        competition = Registry(data_dir).get_competition(id)
+        ensure_leaderboard_exists(competition, force=overwrite_leaderboard)
+        return Outcome(id, "prepared" if prepare(competition, source, options, watch) else "already prepared")
+    except RulesNotAcceptedError as error:
+        return Outcome(id, "rules not accepted", str(error))
+    except PrerequisiteError as error:
+        return Outcome(id, "failed", str(error))
+    except Exception:
+        return Outcome(id, "bug", traceback.format_exc())

@@ -1,0 +1,45 @@
+"""What was prepared, from what and by which versions: the record that lies beside prepared data."""
+
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mlebench.paths import MANIFEST, PRIVATE, PUBLIC
+from mlebench.registry import Competition
+
+Files = dict[str, dict[str, Any]]  # name under the prepared folder: size, and md5, crc32 or mtime_ns
+
+
+def write_manifest(competition: Competition, folder: Path, source: dict[str, Any], files: Files) -> None:
+    from importlib.metadata import version
+
+    manifest = {
+        "competition": competition.id,
+        "profile": competition.profile,
+        "source": source,
+        "prepared_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in ("mlebench", "pandas", "numpy", "pyarrow")},
+    }
+    head = json.dumps(manifest, indent=1).removesuffix("\n}")
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(files[name])}" for name in sorted(files))
+    text = f'{head},\n "files": {{\n{lines}\n }}\n}}\n'
+    part = folder / f"{MANIFEST}.part"
+    part.write_text(text, encoding="utf-8")
+    part.replace(folder / MANIFEST)
+
+
+def files_in(prepared: Path) -> Files:
+    """The files below public/ and private/, with size and time."""
+    found: Files = {}
+    for side in (PUBLIC, PRIVATE):
+        for folder, _, names in os.walk(prepared / side):
+            for name in names:
+                path = os.path.join(folder, name)  # noqa: PTH118 there may be millions
+                status = os.stat(path)
+                relative = path[len(str(prepared)) + 1 :]
+                found[relative] = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+    return found

@@ -1,0 +1,124 @@
+"""`kill -9` at any moment, and the same command again: it goes on and ends with the same bytes."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mlebench.data.pipeline import prepare
+from mlebench.data.sources import TwinSource
+from mlebench.data.state import preparation_fault
+from mlebench.registry import Competition, Registry
+
+ID, SIZE = "nomad2018-predict-transparent-conductors", 20.0
+MOMENTS = int(os.environ.get("MLEBENCH_KILLS", "8"))
+SLOWLY = """
+import sys, time
+import mlebench.kit.archives, mlebench.kit.outputs
+from mlebench.cli import main
+extract, create = mlebench.kit.archives.ZipTree.extract, mlebench.kit.outputs.Output.create
+def slow_extract(self, *arguments):
+    time.sleep(0.0005)
+    return extract(self, *arguments)
+def slow_create(self, *arguments):
+    time.sleep(0.05)
+    return create(self, *arguments)
+mlebench.kit.archives.ZipTree.extract, mlebench.kit.outputs.Output.create = slow_extract, slow_create
+main(sys.argv[1:])
+"""
+
+
+def _contents(competition: Competition) -> dict[str, bytes]:
+    folder = competition.paths.prepared
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "manifest.json"
+    }
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    competition = Registry(tmp_path_factory.mktemp("whole")).get_competition(ID)
+    prepare(competition, TwinSource(size=SIZE))
+    return _contents(competition)
+
+
+@pytest.mark.parametrize("moment", range(MOMENTS))
+def test_killed_and_started_again(moment: int, whole: dict[str, bytes], tmp_path: Path) -> None:
+    competition = Registry(tmp_path).get_competition(ID)
+    command = [
+        sys.executable,
+        "-c",
+        SLOWLY,
+        "prepare",
+        "-c",
+        ID,
+        "--twin",
+        "--size",
+        str(SIZE),
+        "--data-dir",
+        str(tmp_path),
+    ]
+    rng = random.Random(moment)
+    kept = 0
+    for _ in range(3):
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.3, 3.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if preparation_fault(competition) is None:  # it was quicker than we were
+            assert _contents(competition) == whole
+        staged = list(competition.paths.staging.glob("public/*/*/*"))
+        kept = max(kept, len(staged))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert _contents(competition) == whole
+    assert not competition.paths.staging.exists()
+    assert sorted(path.name for path in competition.paths.root.iterdir()) == ["lock", "prepared", "raw", "twin.json"]
+
+
+def test_what_was_placed_before_is_not_placed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mlebench.kit.archives import ZipTree
+
+    competition = Registry(tmp_path).get_competition(ID)
+    extract, count = ZipTree.extract, 0
+
+    def fail_after(limit: int):
+        def one(self, name, destination):
+            nonlocal count
+            count += 1
+            if count > limit:
+                raise RuntimeError("power cut")
+            extract(self, name, destination)
+
+        return one
+
+    monkeypatch.setattr("mlebench.kit.outputs.WORKERS", 1)
+    monkeypatch.setattr(ZipTree, "extract", fail_after(500))
+    with pytest.raises(RuntimeError, match="power cut"):
+        prepare(competition, TwinSource(size=SIZE))
+    assert preparation_fault(competition) is not None
+    monkeypatch.setattr(ZipTree, "extract", fail_after(10**9))
+    count = 0
+    prepare(competition, TwinSource(size=SIZE))
+    assert count == 2400 - 500
+
+
+def test_another_twin_does_not_go_on_with_the_leftovers_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    competition = Registry(tmp_path / "a").get_competition(ID)
+    monkeypatch.setattr("mlebench.data.pipeline.write_manifest", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        prepare(competition, TwinSource(seed=1))
+    monkeypatch.undo()
+    prepare(competition, TwinSource(seed=2))
+    clean = Registry(tmp_path / "b").get_competition(ID)
+    prepare(clean, TwinSource(seed=2))
+    assert _contents(competition) == _contents(clean)

@@ -1,0 +1,153 @@
+"""Raw data from anywhere: archives, folders, folders of many, and raw folders that the reference has touched."""
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from mlebench.data.batch import prepare_many
+from mlebench.data.pipeline import Options, prepare
+from mlebench.data.sources import LocalSource, PathSource, TwinSource
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Competition, Registry
+
+TITANIC, NOMAD = "spaceship-titanic", "nomad2018-predict-transparent-conductors"
+UNCHECKED = Options(verify=False)
+
+
+def _raw(id: str, tmp_path: Path) -> Path:
+    """Raw data that passes for real."""
+    competition = Registry(tmp_path / "twins").get_competition(id)
+    TwinSource().fetch(competition)
+    return shutil.copytree(competition.raw_dir, tmp_path / f"raw-of-{id}", dirs_exist_ok=True)
+
+
+def _zip(raw: Path, archive: Path) -> Path:
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
+        for path in sorted(path for path in raw.rglob("*") if path.is_file()):
+            opened.write(path, path.relative_to(raw))
+    return archive
+
+
+def _prepared(competition: Competition) -> dict[str, bytes]:
+    folder = competition.paths.prepared
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "manifest.json"
+    }
+
+
+@pytest.mark.parametrize("id", [TITANIC, NOMAD])
+def test_every_way_to_hand_over_raw_data_gives_the_same(id: str, tmp_path: Path) -> None:
+    raw = _raw(id, tmp_path)
+    many, folders, data_dir = tmp_path / "zips", tmp_path / "folders", tmp_path / "data-dir"
+    ways = [
+        _zip(raw, tmp_path / "some-name.zip"),
+        raw,
+        _zip(raw, many / f"{id}.zip").parent,
+        shutil.copytree(raw, folders / id).parent,
+        shutil.copytree(raw, data_dir / id / "raw").parent.parent,
+    ]
+    found = []
+    for number, way in enumerate(ways):
+        competition = Registry(tmp_path / f"data-{number}").get_competition(id)
+        prepare(competition, PathSource(way), UNCHECKED)
+        found.append(_prepared(competition))
+        assert not competition.raw_dir.exists()
+        assert not competition.paths.archive.exists()
+    assert all(one == found[0] for one in found)
+
+
+def test_a_folder_of_many_without_this_one_is_refused(tmp_path: Path) -> None:
+    _zip(_raw(TITANIC, tmp_path), tmp_path / "zips" / f"{TITANIC}.zip")
+    competition = Registry(tmp_path / "data").get_competition(NOMAD)
+    with pytest.raises(PrerequisiteError, match=f"{NOMAD}.zip"):
+        prepare(competition, PathSource(tmp_path / "zips"), UNCHECKED)
+
+
+def test_placed_files_are_links_from_a_folder_and_read_only(tmp_path: Path) -> None:
+    raw = _raw("histopathologic-cancer-detection", tmp_path)
+    competition = Registry(tmp_path / "data").get_competition("histopathologic-cancer-detection")
+    prepare(competition, PathSource(raw), UNCHECKED)
+    images = list(competition.public_dir.glob("train/*.tif"))
+    assert images
+    for image in images:
+        assert image.samefile(raw / "train" / image.name)
+        assert image.stat().st_mode & 0o222 == 0
+    assert (competition.public_dir / "train_labels.csv").stat().st_mode & 0o222 == 0
+
+
+class TestRawThatTheReferenceTouched:
+    """It unpacks archives into raw/ and deletes from it."""
+
+    def test_unpacked_archives_beside_the_packed_ones_do_no_harm(self, tmp_path: Path) -> None:
+        raw = _raw(NOMAD, tmp_path)
+        clean = Registry(tmp_path / "clean").get_competition(NOMAD)
+        prepare(clean, PathSource(raw), UNCHECKED)
+        for name in ("train.zip", "train.csv.zip", "test.zip", "test.csv.zip"):
+            with zipfile.ZipFile(raw / name) as archive:
+                archive.extractall(raw / name.removesuffix(".zip"))
+        touched = Registry(tmp_path / "touched").get_competition(NOMAD)
+        shutil.copytree(raw, touched.raw_dir)
+        prepare(touched, LocalSource(), UNCHECKED)
+        assert _prepared(touched) == _prepared(clean)
+
+    def test_a_file_that_was_deleted_comes_from_the_archive_when_there_is_one(self, tmp_path: Path) -> None:
+        raw = _raw(TITANIC, tmp_path)
+        competition = Registry(tmp_path / "data").get_competition(TITANIC)
+        _zip(raw, competition.paths.archive)
+        shutil.copytree(raw, competition.raw_dir)
+        (competition.raw_dir / "train.csv").unlink()
+        assert prepare(competition, LocalSource(), UNCHECKED)
+
+    def test_and_is_named_when_there_is_none(self, tmp_path: Path) -> None:
+        competition = Registry(tmp_path / "data").get_competition(TITANIC)
+        shutil.copytree(_raw(TITANIC, tmp_path), competition.raw_dir)
+        (competition.raw_dir / "train.csv").unlink()
+        with pytest.raises(PrerequisiteError, match=r"lacks train\.csv"):
+            prepare(competition, LocalSource(), UNCHECKED)
+
+
+def test_raw_files_are_unpacked_only_to_be_kept(tmp_path: Path) -> None:
+    raw = _raw(NOMAD, tmp_path)
+    for keep in (False, True):
+        competition = Registry(tmp_path / f"data-{keep}").get_competition(NOMAD)
+        _zip(raw, competition.paths.archive)
+        prepare(competition, LocalSource(), Options(verify=False, keep_raw=keep))
+        assert competition.raw_dir.exists() is keep
+        if keep:
+            assert {path.name for path in competition.raw_dir.iterdir()} == {path.name for path in raw.iterdir()}
+
+
+def test_a_wrong_data_set_is_noticed_by_the_samples_score(tmp_path: Path) -> None:
+    competition = Registry(tmp_path / "data").get_competition(TITANIC)
+    object.__setattr__(competition, "checksums", tmp_path / "none.yaml")
+    shutil.copytree(_raw(TITANIC, tmp_path), competition.raw_dir)
+    with pytest.raises(PrerequisiteError, match=r"scores 0\.\d+, not 0\.50345"):
+        prepare(competition, LocalSource())
+    assert not competition.paths.prepared.exists()
+    assert prepare(competition, LocalSource(), UNCHECKED)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_several_at_once_give_the_same_and_one_failure_does_not_stop_the_others(jobs: int, tmp_path: Path) -> None:
+    registry = Registry(tmp_path / "data")
+    seen: list[str] = []
+    watch = {NOMAD: lambda stage, done, total: seen.append(stage)}
+    ids = [NOMAD, "no-such-competition", TITANIC]
+    outcomes = {
+        outcome.id: outcome for outcome in prepare_many(registry, ids, TwinSource(), UNCHECKED, jobs=jobs, watch=watch)
+    }
+    assert {id: outcome.status for id, outcome in outcomes.items()} == {
+        NOMAD: "prepared",
+        "no-such-competition": "failed",
+        TITANIC: "prepared",
+    }
+    assert "no competition" in outcomes["no-such-competition"].reason
+    assert "preparing" in seen
+    alone = Registry(tmp_path / "alone").get_competition(NOMAD)
+    prepare(alone, TwinSource())
+    assert _prepared(alone) == _prepared(registry.get_competition(NOMAD))
