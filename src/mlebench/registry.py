@@ -1,6 +1,5 @@
 """What exists: competitions, their facts, and where their data lies. Reading them imports no competition code."""
 
-import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -145,6 +144,8 @@ class Registry:
             if Path(competition_id).name == competition_id and (root / competition_id / CONFIG_NAME).is_file():
                 _make_importable(root)
                 return root / competition_id
+        import difflib
+
         near = difflib.get_close_matches(competition_id, self.list_competition_ids(), n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}?" if near else "`mlebench list` shows them all"
         raise UnknownCompetitionError(f"there is no competition {competition_id!r}; {hint}")

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mlebench.errors import InvalidSubmissionError, PrerequisiteError
@@ -92,7 +91,9 @@ class Thresholds(NamedTuple):
         if not scores:
             raise ValueError("a leaderboard without scores has no thresholds")
         gold, silver, bronze = (float(scores[max(1, place) - 1]) for place in _medal_places(len(scores)))
-        return cls(gold, silver, bronze, float(median(scores)))
+        ordered = sorted(scores)
+        middle = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+        return cls(gold, silver, bronze, sum(middle) / 2)
 
 
 def _medal_places(teams: int) -> tuple[int, int, int]:

@@ -12,7 +12,7 @@ import pytest
 
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.kit import Output, Raw, Table, encode_json, md5_of, open_raw, public_sample, split_rows, zip_bytes
-from mlebench.kit.outputs import run_prepare
+from mlebench.kit.outputs import finish, run_prepare
 
 pytestmark = pytest.mark.bytes
 
@@ -53,10 +53,7 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 def _state(path: Path) -> dict[str, Any]:
     files = [path] if path.is_file() else sorted(path.rglob("*"))
-    return {
-        str(file): (file.stat().st_mtime_ns, file.stat().st_mode, file.is_file() and file.read_bytes())
-        for file in files
-    }
+    return {str(file): (file.stat().st_mtime_ns, file.is_file() and file.read_bytes()) for file in files}
 
 
 def test_raw_data_reads_the_same_from_a_folder_and_an_archive(source: Path) -> None:
@@ -124,14 +121,18 @@ def test_prepare_gives_the_same_from_both_and_leaves_raw_alone(folder: Path, arc
     for source in (folder, archive):
         before = _state(source)
         target = tmp_path / f"from-{source.name}"
-        hashes = run_prepare(_prepare, source, target / "public", target / "private")
+        facts = run_prepare(_prepare, source, target / "public", target / "private")
         assert _state(source) == before
         prepared[source] = _contents(target)
-        assert hashes == {
+        assert {name: known["size"] for name, known in facts.items()} == {
+            name: len(content) for name, content in prepared[source].items()
+        }
+        assert {name: known["md5"] for name, known in facts.items() if "md5" in known} == {
             name: hashlib.md5(content).hexdigest()
             for name, content in prepared[source].items()
             if "pictures" not in name and not name.endswith("x.csv")
         }
+        assert {path.stat().st_mode & 0o777 for path in target.rglob("*") if path.is_file()} == {0o444}
         assert (target / "public/empty/folder").is_dir()
         assert sorted(path.name for path in target.iterdir()) == ["private", "public"], "no scratch is left behind"
     assert prepared[folder] == prepared[archive]
@@ -139,14 +140,18 @@ def test_prepare_gives_the_same_from_both_and_leaves_raw_alone(folder: Path, arc
     assert prepared[folder]["public/x.csv"] == b"n\n007\n"
 
 
-def test_placed_files_appear_when_all_else_has_been_written(folder: Path, tmp_path: Path) -> None:
+def test_files_appear_when_all_is_known(folder: Path, tmp_path: Path) -> None:
     output = Output(tmp_path / "public")
     with open_raw(folder) as raw:
         output.place(raw.file("images/1.png"), "deep/1.png")
-        assert not (tmp_path / "public/deep/1.png").exists()
-        output.finish()
+        output.write("table.csv", Table.from_columns({"n": [1]}))
+        output.write_json("facts.json", 1)
+        output.pack("all.zip", {"a": b"a"})
+        assert list((tmp_path / "public").iterdir()) == []
+        finish([output], tmp_path)
     assert (tmp_path / "public/deep/1.png").samefile(folder / "images/1.png")
-    assert output.written == {}, "a placed file is not one we wrote"
+    assert sorted(output.written) == ["all.zip", "facts.json", "table.csv"], "a placed file is not one we wrote"
+    assert sorted(_contents(tmp_path / "public")) == ["all.zip", "deep/1.png", "facts.json", "table.csv"]
 
 
 @pytest.mark.parametrize("first", ["write", "write_json", "place", "pack"])
@@ -190,6 +195,7 @@ def test_a_pack_is_the_same_whenever_it_is_made(folder: Path, tmp_path: Path, mo
             members = {"b.csv": table, "a/1.png": raw.file("images/1.png"), "c": b"\x00"}
             order = sorted(members, reverse=bool(place))
             output.pack("all.zip", {name: members[name] for name in order}, deflate=True, quoting="nonnumeric")
+            finish([output], tmp_path)
         packs.append((tmp_path / f"{place}/all.zip").read_bytes())
         assert output.written == {"all.zip": md5_of(tmp_path / f"{place}/all.zip")}
     assert packs[0] == packs[1]
@@ -205,7 +211,9 @@ def test_a_pack_is_the_same_whenever_it_is_made(folder: Path, tmp_path: Path, mo
 
 @pytest.mark.parametrize(("deflate", "method"), [(False, zipfile.ZIP_STORED), (True, zipfile.ZIP_DEFLATED)])
 def test_packs_are_stored_unless_asked_otherwise(tmp_path: Path, deflate: bool, method: int) -> None:
-    Output(tmp_path).pack("all.zip", {"a": b"a" * 999}, deflate=deflate)
+    output = Output(tmp_path)
+    output.pack("all.zip", {"a": b"a" * 999}, deflate=deflate)
+    finish([output], tmp_path)
     with zipfile.ZipFile(tmp_path / "all.zip") as archive:
         assert [info.compress_type for info in archive.infolist()] == [method]
 
@@ -218,6 +226,7 @@ def test_json_is_what_python_prints(tmp_path: Path, style: dict[str, Any]) -> No
     assert encode_json(value, **style) == text.getvalue().encode()
     output = Output(tmp_path)
     output.write_json("v.json", value, **style)
+    finish([output], tmp_path)
     assert (tmp_path / "v.json").read_bytes() == text.getvalue().encode()
     assert output.written["v.json"] == hashlib.md5(text.getvalue().encode()).hexdigest()
 
@@ -225,6 +234,7 @@ def test_json_is_what_python_prints(tmp_path: Path, style: dict[str, Any]) -> No
 def test_written_tables_are_hashed_as_they_are_written(tmp_path: Path) -> None:
     output = Output(tmp_path)
     output.write("big.csv", Table.from_columns({"n": np.arange(50_000), "t": ["é"] * 50_000}))
+    finish([output], tmp_path)
     assert output.written["big.csv"] == md5_of(tmp_path / "big.csv")
 
 

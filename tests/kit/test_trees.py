@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import stat
 import zipfile
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -12,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlebench.errors import PrerequisiteError
-from mlebench.kit.trees import FolderTree, Tree, ZipTree, copy_out, place
+from mlebench.kit.archives import ZipTree
+from mlebench.kit.trees import FINISHED, FolderTree, Tree
 
 FILES = {"train.csv": b"id\n1\n", "train/1.png": b"one", "train/2.png": b"two", "train/deep/3.png": b"three"}
 
@@ -46,6 +48,10 @@ def _zip(path: Path, files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED
         for name, content in files.items():
             archive.writestr(name, content)
     return path
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def _read(tree: Tree, name: str) -> bytes:
@@ -167,16 +173,21 @@ def test_a_damaged_member_is_told_as_such_when_it_is_read(tmp_path: Path, method
     with pytest.raises(PrerequisiteError, match=r"member a\.csv cannot be read"):
         _read(tree, "a.csv")
     with pytest.raises(PrerequisiteError, match=r"member a\.csv cannot be read"):
-        copy_out(tree, "a.csv", tmp_path / "copy.csv")
+        tree.extract("a.csv", str(tmp_path / "copy.csv"))
+    assert not (tmp_path / "copy.csv").exists()
 
 
 def test_a_placed_file_is_linked_from_a_folder_and_copied_from_an_archive(
     folder: Path, archive: Path, tmp_path: Path
 ) -> None:
-    place(FolderTree(folder), "train/1.png", tmp_path / "linked.png")
+    before = (folder / "train/1.png").stat().st_mtime_ns
+    FolderTree(folder).extract("train/1.png", str(tmp_path / "linked.png"))
     assert (tmp_path / "linked.png").samefile(folder / "train/1.png")
-    place(ZipTree(archive), "train/1.png", tmp_path / "copied.png")
+    assert (folder / "train/1.png").stat().st_mtime_ns == before
+    ZipTree(archive).extract("train/1.png", str(tmp_path / "copied.png"))
     assert (tmp_path / "copied.png").read_bytes() == b"one"
+    for name in ("linked.png", "copied.png"):
+        assert _mode(tmp_path / name) == FINISHED == 0o444
 
 
 def test_where_links_are_impossible_a_file_is_copied(
@@ -186,28 +197,50 @@ def test_where_links_are_impossible_a_file_is_copied(
         raise OSError("another disk")
 
     monkeypatch.setattr(os, "link", refuse)
-    place(FolderTree(folder), "train/1.png", tmp_path / "copied.png")
+    mode = _mode(folder / "train/1.png")
+    FolderTree(folder).extract("train/1.png", str(tmp_path / "copied.png"))
     assert (tmp_path / "copied.png").read_bytes() == b"one"
+    assert _mode(tmp_path / "copied.png") == FINISHED
+    assert _mode(folder / "train/1.png") == mode
     assert not (tmp_path / "copied.png").samefile(folder / "train/1.png")
 
 
 def test_a_raw_file_that_is_a_symbolic_link_is_placed_as_the_file_it_leads_to(folder: Path, tmp_path: Path) -> None:
     (folder / "alias.png").symlink_to("train/1.png")
-    place(FolderTree(folder), "alias.png", tmp_path / "placed.png")
+    FolderTree(folder).extract("alias.png", str(tmp_path / "placed.png"))
     assert not (tmp_path / "placed.png").is_symlink()
     assert (tmp_path / "placed.png").read_bytes() == b"one"
 
 
 def test_placing_a_missing_file_names_it(tree: Tree, tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"lacks 9\.png"):
-        place(tree, "9.png", tmp_path / "9.png")
+        tree.extract("9.png", str(tmp_path / "9.png"))
+    assert not (tmp_path / "9.png").exists()
 
 
 def test_placing_never_overwrites(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "there.png").write_bytes(b"mine")
     with pytest.raises(FileExistsError):
-        place(tree, "train/1.png", tmp_path / "there.png")
+        tree.extract("train/1.png", str(tmp_path / "there.png"))
     assert (tmp_path / "there.png").read_bytes() == b"mine"
+
+
+def test_sizes_and_facts_are_known_without_reading(tree: Tree) -> None:
+    assert {name: tree.size(name) for name in tree.glob("**")} == {name: len(content) for name, content in FILES.items()}
+    facts = tree.facts("train/deep/3.png")
+    assert facts.pop("size") == 5
+    assert len(facts) == 1
+    with pytest.raises(PrerequisiteError, match=r"lacks 9\.png"):
+        tree.size("9.png")
+
+
+def test_what_an_earlier_attempt_placed_is_known_again(tree: Tree, tmp_path: Path) -> None:
+    placed = tmp_path / "placed.png"
+    tree.extract("train/1.png", str(placed))
+    assert tree.is_extracted("train/1.png", str(placed))
+    assert not tree.is_extracted("train/deep/3.png", str(placed))
+    placed.chmod(0o600)
+    assert not tree.is_extracted("train/1.png", str(placed)), "a file that can be written to is not finished"
 
 
 def test_an_archive_of_an_unknown_compression_is_told_as_such(tmp_path: Path) -> None:

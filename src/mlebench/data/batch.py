@@ -3,7 +3,7 @@
 import logging
 import traceback
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -48,14 +48,16 @@ def prepare_many(
         for id in ids:
             yield _prepare_one(id, *arguments, watch=watchers.get(id, lambda *_: None))
         return
-    context = get_context("spawn")  # a fork of a process with threads may hang
-    with context.Manager() as manager, ProcessPoolExecutor(min(jobs, len(ids)), mp_context=context) as pool:
-        events = manager.Queue()
-        pending = {pool.submit(_prepare_elsewhere, id, *arguments, events) for id in ids}
+    context = get_context("forkserver")  # a fork of a process with threads may hang; a spawned one imports all anew
+    context.set_forkserver_preload(["mlebench.data.batch", "mlebench.kit"])
+    events = context.Queue()
+    with ProcessPoolExecutor(min(jobs, len(ids)), context, _listen_through, (events,)) as pool:
+        pending = {pool.submit(_prepare_elsewhere, id, *arguments) for id in ids}
         while pending:
-            done, pending = wait(pending, timeout=0.2)
+            done, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
             _relay(events, watchers)
             yield from _outcomes(done)
+    _relay(events, watchers)
 
 
 def _outcomes(done: set[Future[Outcome]]) -> Iterator[Outcome]:
@@ -73,14 +75,21 @@ def _relay(events: Any, watchers: dict[str, Watch]) -> None:
             watchers[id](*event)
 
 
+_events: Any = None  # in a worker: where to report
+
+
+def _listen_through(events: Any) -> None:
+    global _events
+    _events = events
+    logging.disable(logging.INFO)
+
+
 def _prepare_elsewhere(
-    id: str, data_dir: Path, source: Source, options: Options, overwrite_leaderboard: bool, events: Any
+    id: str, data_dir: Path, source: Source, options: Options, overwrite_leaderboard: bool
 ) -> Outcome:
     """In a process of its own; what it has to say goes through a queue."""
-    logging.disable(logging.INFO)
-    return _prepare_one(
-        id, data_dir, source, options, overwrite_leaderboard, watch=lambda *event: events.put((id, *event))
-    )
+    watch = lambda *event: _events.put((id, *event))  # noqa: E731
+    return _prepare_one(id, data_dir, source, options, overwrite_leaderboard, watch)
 
 
 def _prepare_one(

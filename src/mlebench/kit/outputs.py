@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from functools import cached_property
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, NamedTuple
 
@@ -85,7 +86,8 @@ class Output:
         self.packs[name] = _Pack(dict(members), deflate, quoting)
 
     def mkdir(self, name: str) -> None:
-        (self.folder / _checked(name)).mkdir(parents=True, exist_ok=True)
+        self._claim(name)
+        (self.folder / name).mkdir(parents=True, exist_ok=True)
 
     def path(self, name: str) -> str:
         """Where a file goes; its folder is made, and what an earlier attempt left there is not in the way."""
@@ -100,7 +102,7 @@ class Output:
         """A new file whose hash is taken while it is written."""
         path = self.path(name)
         Path(path).unlink(missing_ok=True)
-        with create(path) as file:
+        with create(path, buffering=COPY_BYTES) as file:
             stream = _HashingStream(file)
             yield stream
         self.written[name] = stream.hash.hexdigest()
@@ -108,16 +110,22 @@ class Output:
     def facts(self) -> dict[str, dict[str, Any]]:
         """What is known of each file when all are finished: md5 of those we wrote, facts of those we placed."""
         written = {name: {"size": os.stat(self.path(name)).st_size, "md5": md5} for name, md5 in self.written.items()}
-        return written | {name: file.tree.facts(file.name) for name, file in self.placed.items()}
+        return written | self.placed_facts
+
+    @cached_property
+    def placed_facts(self) -> dict[str, dict[str, int]]:
+        return {name: file.tree.facts(file.name) for name, file in self.placed.items()}
 
     def weight(self) -> int:
         """How many bytes will be read from raw files, about."""
         sources = {id(table.source): table.source for table, _ in self.tables.values()}
-        placed = sum(file.tree.size(file.name) for file in self.placed.values())
+        placed = sum(facts["size"] for facts in self.placed_facts.values())
         return placed + sum(source.size for source in sources.values() if isinstance(source, CsvSource))
 
     def _claim(self, name: str) -> None:
-        if any(_checked(name) in names for names in (self.placed, self.tables, self.contents, self.packs)):
+        if name.startswith("/") or "/../" in f"/{name}/" or name.strip("./") == "":
+            raise ValueError(f"{name!r} is not a name inside the output folder")
+        if name in self.placed or name in self.tables or name in self.contents or name in self.packs:
             raise ValueError(f"{name} is written twice")
 
 
@@ -130,10 +138,7 @@ class _HashingStream:
 
     def write(self, data: bytes | memoryview, /) -> None:
         self.hash.update(data)
-        while written := self._file.write(data):
-            if written == len(data):
-                return
-            data = data[written:]
+        self._file.write(data)
 
 
 def run_prepare(
@@ -182,7 +187,7 @@ def _write_tables(outputs: Sequence[Output], scratch: Path, advance: Advance) ->
             for member, content in pack.members.items():
                 if isinstance(content, Table):
                     path = pack.spooled[member] = scratch / f"{len(by_source)}-{id(content)}"
-                    job = content, _Dialect(pack.quoting), lambda path=path: create(str(path))
+                    job = content, _Dialect(pack.quoting), lambda path=path: create(str(path), buffering=COPY_BYTES)
                     by_source.setdefault(id(content.source), []).append(job)
     for jobs in by_source.values():
         with ExitStack() as stack:
@@ -234,25 +239,19 @@ def _write_member(stream: Any, content: Any) -> None:
 
 def _place(output: Output, advance: Advance) -> None:
     """Raw files, to their places; those that an interrupted attempt has placed already are left alone."""
-    waiting = [(file, output.path(name)) for name, file in output.placed.items()]
-    batches = [waiting[start : start + 256] for start in range(0, len(waiting), 256)]
+    waiting = [(file, output.path(name), output.placed_facts[name]["size"]) for name, file in output.placed.items()]
+    batches = [waiting[start : start + 1024] for start in range(0, len(waiting), 1024)]
 
-    def place_batch(batch: list[tuple[RawFile, str]]) -> int:
-        for file, path in batch:
-            if not os.path.lexists(path):
+    def place_batch(batch: list[tuple[RawFile, str, int]]) -> int:
+        for file, path, _ in batch:
+            try:
                 file.tree.extract(file.name, path)
-            elif not file.tree.is_extracted(file.name, path):
-                Path(path).unlink()
-                file.tree.extract(file.name, path)
-        return sum(file.tree.size(file.name) for file, _ in batch)
+            except FileExistsError:
+                if not file.tree.is_extracted(file.name, path):
+                    Path(path).unlink()
+                    file.tree.extract(file.name, path)
+        return sum(size for _, _, size in batch)
 
     with ThreadPoolExecutor(WORKERS) as pool:
         for size in pool.map(place_batch, batches):
             advance(size)
-
-
-def _checked(name: str) -> str:
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.parts:
-        raise ValueError(f"{name!r} is not a name inside the output folder")
-    return name

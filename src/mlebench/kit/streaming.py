@@ -4,7 +4,6 @@ A first pass finds the kind of every column and whether the file is one that can
 cannot be decided safely is left to pandas. Blocks end where records end; two or more are worked on at once.
 """
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +20,7 @@ from mlebench.kit.cells import NOTHING, NUMBER, Kind, Look, look_at, values, wor
 BLOCK_BYTES = 4 << 20
 # pandas reads this many characters at a time; spaces at the start of a line that lie across such an end, it loses.
 PANDAS_CHARACTERS = 1 << 18
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 WORKERS = 2
 Result = TypeVar("Result")
 
@@ -228,7 +228,7 @@ def blocks(open_file: Callable[[], BinaryIO], columns: int, sep: str) -> Iterato
             content = left + fresh
             if not content:
                 return
-            if header and content.startswith(b"\xef\xbb\xbf"):
+            if content.startswith(BYTE_ORDER_MARK) or b"\n" + BYTE_ORDER_MARK in content:
                 raise NotStreamableError("a byte order mark")
             if not fresh and not content.endswith(b"\n"):
                 content += b"\n"
@@ -275,7 +275,7 @@ def _check_quotes(buffer: np.ndarray, quotes: np.ndarray, sep: int) -> None:
 def _check_line_starts(content: bytes, position: int) -> int:
     """Refuse a line that pandas would cut; `position` counts the characters before, and with the content after."""
     after = position + (len(content) if content.isascii() else len(content.decode("utf-8", "replace")))
-    if after // PANDAS_CHARACTERS == position // PANDAS_CHARACTERS or not re.search(rb"^[ \t]", content, re.MULTILINE):
+    if not content.startswith((b" ", b"\t")) and b"\n " not in content and b"\n\t" not in content:
         return after
     text = content.decode("utf-8", "replace")
     for end in range(-position % PANDAS_CHARACTERS, len(text), PANDAS_CHARACTERS):

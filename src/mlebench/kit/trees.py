@@ -3,8 +3,10 @@
 import os
 import re
 import shutil
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -55,6 +57,12 @@ class FolderTree:
         self.label = str(folder)
         self._folder = folder.absolute()
 
+    @cached_property
+    def _descriptor(self) -> int:
+        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        weakref.finalize(self, os.close, descriptor)
+        return descriptor
+
     def glob(self, pattern: str) -> list[str]:
         literal = "/".join(_parts(pattern)).replace("[", "[[]")  # to pathlib a bracket opens a set of characters
         prefix = len(str(self._folder)) + 1
@@ -73,27 +81,25 @@ class FolderTree:
         return (self._folder / name).is_file()
 
     def size(self, name: str) -> int:
-        try:
-            return os.stat(f"{self._folder}/{name}").st_size
-        except (FileNotFoundError, NotADirectoryError):
-            raise missing(self, name) from None
+        return self.facts(name)["size"]
 
     def facts(self, name: str) -> dict[str, int]:
-        status = os.stat(f"{self._folder}/{name}")
+        try:
+            status = os.stat(f"{self._folder}/{name}")
+        except (FileNotFoundError, NotADirectoryError):
+            raise missing(self, name) from None
         return {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
 
     def is_extracted(self, name: str, destination: str) -> bool:
         there, source = os.stat(destination), os.stat(f"{self._folder}/{name}")
         linked = (there.st_dev, there.st_ino) == (source.st_dev, source.st_ino)
-        return linked or (there.st_dev != source.st_dev and is_finished(destination, source.st_size))
+        return (linked or there.st_dev != source.st_dev) and is_finished(destination, source.st_size)
 
     def extract(self, name: str, destination: str) -> None:
         """Link the file, so that its bytes exist once; where that cannot be, copy it."""
-        source = f"{self._folder}/{name}"
-        if os.path.islink(source):  # a link to a link would point into the raw folder; the file itself is wanted
-            source = os.path.realpath(source)
         try:
-            os.link(source, destination)
+            # With a folder to start from, a symbolic link is followed; without one it would itself be linked.
+            os.link(name, destination, src_dir_fd=self._descriptor)
             os.chmod(destination, FINISHED)
         except (FileNotFoundError, NotADirectoryError):
             raise missing(self, name) from None
@@ -105,10 +111,11 @@ class FolderTree:
 
 
 @contextmanager
-def create(destination: str) -> Iterator[BinaryIO]:
+def create(destination: str, buffering: int = 0) -> Iterator[BinaryIO]:
     """A new file, unfinished until all is written."""
-    with open(destination, "xb", buffering=0, opener=_open_unfinished) as target:
+    with open(destination, "xb", buffering=buffering, opener=_open_unfinished) as target:
         yield target  # pyright: ignore[reportReturnType]
+        target.flush()
         os.fchmod(target.fileno(), FINISHED)
 
 

@@ -1,0 +1,63 @@
+"""What the benchmarks share: run a program in an interpreter, and tell its time and peak memory."""
+
+import json
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+PREPARE = """
+import json, resource, sys, time
+from pathlib import Path
+id, raw, out = sys.argv[1:4]
+start = time.perf_counter()
+from mlebench.registry import registry
+competition = registry.get_competition(id)
+folders = [Path(out) / side for side in ("public", "private")]
+for folder in folders:
+    folder.mkdir(parents=True)
+competition.prepare_fn(raw=Path(raw), public=folders[0], private=folders[1])
+print(json.dumps([time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024]))
+"""
+
+
+class Cost(NamedTuple):
+    seconds: float
+    peak_bytes: int = 0
+
+
+def time_command(*command: object, cwd: Path | None = None, repeat: int = 1) -> Cost:
+    """The best time of several runs: the least disturbed one."""
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        subprocess.run([str(part) for part in command], cwd=cwd, check=True, capture_output=True)
+        times.append(time.perf_counter() - start)
+    return Cost(min(times))
+
+
+def time_prepare(python: Path, id: str, raw: Path, out: Path, cwd: Path) -> Cost:
+    """Prepare one competition in an installation: both know `registry.get_competition(id).prepare_fn`."""
+    done = subprocess.run(
+        [str(python), "-W", "ignore", "-c", PREPARE, id, str(raw), str(out)], cwd=cwd, capture_output=True, text=True
+    )
+    if done.returncode:
+        sys.exit(f"{python} could not prepare {id}:\n{done.stderr[-2000:]}")
+    return Cost(*json.loads(done.stdout.splitlines()[-1]))
+
+
+def versions(python: Path) -> str:
+    program = (
+        "import importlib.metadata as m, sys\n"
+        "print('Python', sys.version.split()[0], *(f'{n} {m.version(n)}' for n in ('mlebench', 'pandas', 'numpy')))"
+    )
+    return subprocess.run([str(python), "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def print_machine(ours: Path, reference: Path) -> None:
+    cores = len(__import__("os").sched_getaffinity(0))
+    print(f"machine: {platform.machine()}, {cores} cores, {platform.system()} {platform.release()}")
+    print(f"ours: {versions(ours)}")
+    print(f"reference: {versions(reference)}")

@@ -1,0 +1,173 @@
+"""How long preparing takes, and how much memory: ours against the reference on the same raw data, in one run.
+
+    python benchmarks/prepare.py --ours .venv/bin/python --reference /elsewhere/bin/python --scratch /big/disk [ROW ...]
+
+Raw data are large twins, made once in the scratch folder; every byte that both write is compared. `cp`, `ln` and
+`unzip` stand beside as the limit.
+"""
+
+import argparse
+import hashlib
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+from measure import Cost, print_machine, time_command, time_prepare
+
+TAXI, TABULAR = "new-york-city-taxi-fare-prediction", "tabular-playground-series-dec-2021"
+IMAGES, TEXT = "histopathologic-cancer-detection", "text-normalization-challenge-english-language"
+SIZES = {
+    TAXI: 4170.0,
+    TABULAR: 4000.0,
+    IMAGES: 1000.0,
+    TEXT: 870.0,
+}  # 5 and 2 million rows, 100,000 files, 3 million rows
+ROWS = ("taxi", "tabular", "images-zip", "images-folder", "text", "twins")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ours", type=Path, required=True)
+    parser.add_argument("--reference", type=Path, required=True)
+    parser.add_argument("--scratch", type=Path, required=True)
+    parser.add_argument("rows", nargs="*", choices=[*ROWS, []], default=list(ROWS))
+    arguments = parser.parse_args()
+    bench = Bench(arguments.ours.absolute(), arguments.reference.absolute(), arguments.scratch.absolute())
+    print_machine(bench.ours, bench.reference)
+    for row in arguments.rows or ROWS:
+        getattr(bench, row.replace("-", "_"))()
+
+
+class Bench:
+    def __init__(self, ours: Path, reference: Path, scratch: Path):
+        self.ours, self.reference, self.scratch = ours, reference, scratch
+        scratch.mkdir(parents=True, exist_ok=True)
+
+    def taxi(self) -> None:
+        raw = self._raw(TAXI)
+        self._compare("taxi, 5 million rows", TAXI, raw, raw)
+        self._limit("cp of train.csv", "cp", raw / "train.csv", self.scratch / "out.csv")
+
+    def tabular(self) -> None:
+        raw = self._raw(TABULAR)
+        self._compare("tabular, 2 million rows", TABULAR, raw, raw)
+
+    def text(self) -> None:
+        raw = self._raw(TEXT)
+        self._compare("text, 3 million rows", TEXT, raw, raw)
+
+    def images_folder(self) -> None:
+        raw = self._raw(IMAGES)
+        self._compare("images, from a raw folder", IMAGES, raw, raw)
+        self._limit("cp -r of the raw folder", "cp", "-r", raw, self.scratch / "out")
+        self._limit("cp -rl (hard links)", "cp", "-rl", raw, self.scratch / "out")
+
+    def images_zip(self) -> None:
+        """The reference unpacks the archive into a raw folder before it prepares, so that counts too."""
+        raw, archive = self._raw(IMAGES), self.scratch / f"{IMAGES}.zip"
+        if not archive.exists():
+            _zip(raw, archive)
+        start = time.perf_counter()
+        unpack = "import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2])"
+        unpacked = self.scratch / "unpacked"
+        shutil.rmtree(unpacked, ignore_errors=True)
+        subprocess.run([str(self.reference), "-c", unpack, str(archive), str(unpacked)], check=True)
+        self._compare("images, from a zip", IMAGES, archive, unpacked, before=time.perf_counter() - start)
+        shutil.rmtree(unpacked)
+        self._limit("unzip of the archive", "unzip", "-q", archive, "-d", self.scratch / "out")
+
+    def twins(self) -> None:
+        """All twins at default size. The reference needs 9,914 test rows for taxi, more than its twin has."""
+        data = self.scratch / "twins"
+        shutil.rmtree(data, ignore_errors=True)
+        mlebench = self.ours.parent / "mlebench"
+        listing = subprocess.run([str(mlebench), "list", "--json"], capture_output=True, text=True, check=True).stdout
+        ids = [row["id"] for row in __import__("json").loads(listing) if row["id"] != TAXI]
+        subprocess.run([str(mlebench), "twin", *ids, "--data-dir", str(data)], check=True, capture_output=True)
+        (self.scratch / "ids.txt").write_text("\n".join(ids))
+        mine = time_command(
+            mlebench, "prepare", "--list", self.scratch / "ids.txt", "--twin", "--jobs", "2", "--data-dir", data
+        )
+        program = "import sys\n" + "\n".join(
+            [
+                "from pathlib import Path",
+                "from mlebench.registry import registry",
+                "for id in sys.argv[2:]:",
+                "    root = Path(sys.argv[1]) / id",
+                "    for side in ('public', 'private'): (root / 'reference' / side).mkdir(parents=True)",
+                "    prepare = registry.get_competition(id).prepare_fn",
+                "    prepare(root / 'raw', root / 'reference' / 'public', root / 'reference' / 'private')",
+            ]
+        )
+        theirs = time_command(self.reference, "-W", "ignore", "-c", program, data, *ids, cwd=self.scratch)
+        _print_row(f"{len(ids)} twins, --jobs 2", mine, theirs)
+
+    def _raw(self, id: str) -> Path:
+        """Raw data of a large twin, without the note that it is one: absolute sizes are the real ones."""
+        raw = self.scratch / id
+        if not raw.exists():
+            data = self.scratch / "making"
+            command = [self.ours.parent / "mlebench", "twin", id, "--size", SIZES[id], "--data-dir", data]
+            subprocess.run([str(part) for part in command], check=True, capture_output=True)
+            (data / id / "raw").rename(raw)
+            shutil.rmtree(data)
+        return raw
+
+    def _compare(self, what: str, id: str, ours_from: Path, reference_from: Path, before: float = 0.0) -> None:
+        folders = {name: self.scratch / f"out-{name}" for name in ("ours", "reference")}
+        for folder in folders.values():
+            shutil.rmtree(folder, ignore_errors=True)
+        mine = time_prepare(self.ours, id, ours_from, folders["ours"], self.scratch)
+        theirs = time_prepare(self.reference, id, reference_from, folders["reference"], self.scratch)
+        same = _contents(folders["ours"]) == _contents(folders["reference"])
+        _print_row(what, mine, Cost(theirs.seconds + before, theirs.peak_bytes), "same bytes" if same else "DIFFERENT")
+        for folder in folders.values():
+            shutil.rmtree(folder)
+        if not same:
+            sys.exit(1)
+
+    def _limit(self, what: str, *command: object) -> None:
+        target = Path(str(command[-1]))
+        cost = time_command(*command)
+        print(f"{'  limit: ' + what:34}{cost.seconds:8.1f}s")
+        shutil.rmtree(target) if target.is_dir() else target.unlink()
+
+
+def _print_row(what: str, ours: Cost, reference: Cost, note: str = "") -> None:
+    memory = ""
+    if ours.peak_bytes:
+        share = ours.peak_bytes / reference.peak_bytes
+        memory = f"{ours.peak_bytes / 1e6:8.0f} MB {reference.peak_bytes / 1e6:8.0f} MB  x{share:.2f}"
+    ratio = reference.seconds / ours.seconds
+    print(f"{what:34}{ours.seconds:8.1f}s {reference.seconds:8.1f}s {ratio:6.1f} times {memory}  {note}", flush=True)
+
+
+def _contents(folder: Path) -> dict[str, str]:
+    """Every file's hash; of an archive, that of its members."""
+    found = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = path.relative_to(folder).as_posix()
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                found |= {f"{name}!{member}": _hash(archive.read(member)) for member in archive.namelist()}
+        else:
+            with path.open("rb") as stream:
+                found[name] = hashlib.file_digest(stream, "md5").hexdigest()
+    return found
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.md5(content).hexdigest()
+
+
+def _zip(folder: Path, archive: Path) -> None:
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            opened.write(path, path.relative_to(folder))
+
+
+if __name__ == "__main__":
+    main()
