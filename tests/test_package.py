@@ -1,0 +1,52 @@
+"""What a plain `pip install` brings along."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import mlebench
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The names of the files in the wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True)
+    (built,) = folder.glob("mlebench-*.whl")
+    with zipfile.ZipFile(built) as archive:
+        return archive.namelist()
+
+
+def test_the_wheel_carries_every_file_of_the_package(wheel: list[str]) -> None:
+    source = Path(mlebench.__file__).parent
+    here = {
+        f"mlebench/{path.relative_to(source).as_posix()}"
+        for path in source.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert here == {name for name in wheel if name.startswith("mlebench/")}
+    assert "environment/instructions.txt" in wheel
+
+
+def test_no_file_names_a_package_index_and_no_lock_file_is_kept() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
+    assert not [name for name in tracked if name.endswith((".lock", "package-lock.json"))]
+    constraints = (ROOT / "constraints.txt").read_text()
+    assert "://" not in constraints
+    assert all("==" in line for line in constraints.splitlines() if line and not line.startswith("#"))
+
+
+def test_the_core_needs_no_heavy_library() -> None:
+    import tomllib
+
+    needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    names = {need.split(">")[0].lower() for need in needs}
+    assert not names & {"tensorflow", "scikit-learn", "pymongo", "docker", "openai", "kaggle", "torch"}
