@@ -160,6 +160,7 @@ def _numbered(rows: int, cells: list[str]) -> bytes:
         b"a,b\n99999999999999999999,1\n",
         b"a,b\nTrue,1\n3,2\n",
         b"\na,b\n1,2\n",
+        b"a,b\n  x,1\n",
         _numbered(600_000, ["7"]).replace(b"599999,7", b"599999,x"),
     ],
 )
@@ -175,7 +176,6 @@ def test_what_parsers_read_differently_is_left_to_pandas(content: bytes, monkeyp
         b"a,b\r\n1,2\r\n",
         b'a,b\n1,"x,""y"""\n',
         b'a,b\n1,"two\nlines"\n',
-        b"a,b\n  x,1\n",
         b"a,b\n1,2\n\n3,4\n",
         b"a,b\n1,2",
         b'"a","b"\n1,2\n',

@@ -37,7 +37,7 @@ HUGE = rf"^{_SPACE}[+-]?{_SPACE}[0-9]{{19}}"
 DOUBTFUL = (
     rf"^(?:{_SPACE}[+-]?{_SPACE}(?:[0-9]+\.?[0-9]*|\.[0-9]+|(?i:infinity|inf|nan))(?:[eE][+-]?[0-9]+)?{_SPACE}|"
     + "|".join(re.escape(word) for word in sorted(NA_TOKENS | BOOLEANS.keys()))
-    + f")$|{HUGE}"
+    + f"|{HUGE[1:]}(?s:.*))$"
 )
 _HUGE = re.compile(HUGE)
 _DOUBTFUL = re.compile(DOUBTFUL)
@@ -85,6 +85,9 @@ class Look(NamedTuple):
 
 def look_at(cells: pa.Array, hint: Kind = NOTHING) -> Look:
     """Look over a column's cells; a hint at what they probably are saves time and changes nothing else."""
+    if isinstance(cells, pa.DictionaryArray):
+        look, places = look_at(cells.dictionary, hint), cells.indices.to_numpy()
+        return Look(look.kinds, *(mask[places] if isinstance(mask, np.ndarray) else mask for mask in look[1:]))
     if not len(cells):
         return Look(NOTHING)
     if hint == Kind.INT and pc.all(whole := pc.match_substring_regex(cells, INT)).as_py():
@@ -150,13 +153,22 @@ def _kind_of_doubtful(cell: str) -> Kind:
     return Kind.FLOAT if _NUMBER.fullmatch(cell) and not cell.strip("+-").isdigit() else Kind.ODD
 
 
+def repeat_themselves(cells: pa.Array) -> bool:
+    """Whether it pays to look at each distinct text of a column once."""
+    return len(cells) > 1000 and pc.count_distinct(cells).as_py() < len(cells) // 4
+
+
 def words(cells: pa.Array) -> Mask:
     """Which cells are words for a missing value; an empty cell is none."""
+    if isinstance(cells, pa.DictionaryArray):
+        return np.asarray(words(cells.dictionary))[cells.indices.to_numpy()]
     return _mask(pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS - {""}))))
 
 
 def printed(cells: pa.Array, kind: Kind) -> pa.Array:
     """A column's cells as pandas prints them, before any quoting."""
+    if isinstance(cells, pa.DictionaryArray):
+        return pa.DictionaryArray.from_arrays(cells.indices, printed(cells.dictionary, kind))
     if kind == Kind.INT:
         return _printed(cells, pc.match_substring_regex(cells, INT), _print_int)
     if kind and kind in NUMBER | Kind.MISSING:
@@ -168,12 +180,12 @@ def printed(cells: pa.Array, kind: Kind) -> pa.Array:
 
 def values(cells: pa.Array, kind: Kind) -> np.ndarray:
     """A column's values: numbers, booleans, or text with NaN where a cell is missing."""
+    if isinstance(cells, pa.DictionaryArray):
+        return values(cells.dictionary, kind)[cells.indices.to_numpy()]
+    if pa.types.is_integer(cells.type):
+        return cells.to_numpy()
     if kind == Kind.INT:
-        return (
-            np.asarray(cells.to_pylist(), dtype=object).astype(np.int64)
-            if not len(cells)
-            else _numbers(cells, pa.int64())
-        )
+        return _numbers(cells, pa.int64())
     missing = pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS)))
     if not kind or kind in NUMBER | Kind.MISSING:
         return _numbers(pc.if_else(missing, pa.scalar(None, cells.type), cells), pa.float64())
@@ -201,11 +213,35 @@ def are_numbers(column: np.ndarray) -> pa.Array:
 
 def quoted(cells: pa.Array, *, always: bool) -> pa.Array:
     """Cells in quotes: all of them, or those that a comma, a quote or a line end would tear apart."""
+    if isinstance(cells, pa.DictionaryArray):
+        return pa.DictionaryArray.from_arrays(cells.indices, quoted(cells.dictionary, always=always))
     needs = None if always else pc.match_substring_regex(cells, '[,"\n]')
     if needs is not None and not pc.any(needs).as_py():
         return cells
     wrapped = pc.binary_join_element_wise("", pc.replace_substring(cells, '"', '""'), "", '"')
     return wrapped if needs is None else pc.if_else(needs, wrapped, cells)
+
+
+def as_strings(cells: pa.Array) -> pa.Array:
+    return cells.dictionary.take(cells.indices) if isinstance(cells, pa.DictionaryArray) else cells
+
+
+def text_lengths(cells: pa.Array) -> np.ndarray:
+    """How many bytes each cell takes."""
+    if isinstance(cells, pa.DictionaryArray):
+        return text_lengths(cells.dictionary)[cells.indices.to_numpy()]
+    return pc.binary_length(cells).to_numpy()
+
+
+def shortest_lengths(numbers: np.ndarray) -> np.ndarray:
+    """How many characters each whole number takes when it is printed."""
+    size = np.abs(numbers)
+    lengths = np.where(numbers < 0, 2, 1)
+    limit = 10
+    while limit <= size.max(initial=0):
+        lengths += size >= limit
+        limit *= 10
+    return lengths
 
 
 def _is_short_float(cells: pa.Array) -> pa.Array:

@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from mlebench.kit.cells import Kind, are_numbers, pc, print_values, printed, quoted
+from mlebench.kit.cells import Kind, are_numbers, as_strings, pc, print_values, printed, quoted
 from mlebench.kit.streaming import Block, Profile, blocks, bytes_of, in_order, offsets_of
 from mlebench.kit.tables import Column, Computed, Constant, Stored, Table, Writable, header_line
 
@@ -45,6 +45,7 @@ def emit(open_file: Callable[[], BinaryIO], made: Profile, sep: str, emissions: 
         sinks = [_Ordered(p.stream) if p.in_order else _Buckets(p, stack, scratch) for p in printers]
 
         def print_block(block: Block) -> list[_Part]:
+            block.repeats = made.repeats
             return [printer.print(block) for printer in printers]
 
         for _, parts in in_order(blocks(open_file, len(made.columns), sep), print_block):
@@ -83,9 +84,12 @@ class _Printer:
         clean = self._made.clean[block.number]
         if clean is None:
             return _Part(self._lines(block.cells, rows, places), places)
-        if not self._whole_lines:
-            return _Part(self._lines(block.part(rows).cells, None, places), places)
         dirty = ~np.unpackbits(clean, count=self._size(block.number)).astype(bool)[rows]
+        if not self._whole_lines:
+            part, as_they_stand = block.part(rows), not self._quote and not dirty.any()
+            if as_they_stand:
+                part.repeats = frozenset()
+            return _Part(self._lines(part.cells, None, places, as_they_stand), places)
         whole = self.in_order and len(rows) == self._size(block.number)
         lines = block.lines if whole else block.lines.take(pa.array(rows))
         if dirty.any():
@@ -108,10 +112,17 @@ class _Printer:
     def _size(self, number: int) -> int:
         return self._made.starts[number + 1] - self._made.starts[number]
 
-    def _lines(self, cells: list[pa.Array], rows: np.ndarray | None, places: np.ndarray) -> pa.Array:
-        """Lines made of cells: those of the rows, or all."""
+    def _lines(
+        self, cells: list[pa.Array], rows: np.ndarray | None, places: np.ndarray, as_they_stand: bool = False
+    ) -> pa.Array:
+        """Lines made of cells: those of the rows, or all; cells of clean lines are printed as they stand."""
         taken = None if rows is None else pa.array(rows)
-        columns = [self._print(column, cells, taken, places) for column in self._columns.values()]
+        columns = [
+            cells[self._made.columns.index(column.name)]
+            if as_they_stand and isinstance(column, Stored)
+            else self._print(column, cells, taken, places)
+            for column in self._columns.values()
+        ]
         if len(columns) == 1:  # an empty line would be no row
             columns = [pc.if_else(pc.equal(columns[0], ""), '""', columns[0])]
         last = pc.binary_join_element_wise(columns[-1], "", "\n")
@@ -128,11 +139,12 @@ class _Printer:
         text = self._quoted(bare, text=values.dtype.kind in "OU")
         if self._quote and values.dtype.kind == "O":
             text = pc.if_else(are_numbers(values), bare, text)
-        return text if isinstance(column, Computed) else pa.array(text.to_pylist() * len(places), pa.string())
+        return text if isinstance(column, Computed) else pa.repeat(text[0], len(places))
 
     def _quoted(self, cells: pa.Array, *, text: bool) -> pa.Array:
         if text:
-            return quoted(cells, always=self._quote)
+            return as_strings(quoted(cells, always=self._quote))
+        cells = as_strings(cells)
         # A missing number is printed as text: the empty one.
         return pc.if_else(pc.equal(cells, ""), '""', cells) if self._quote else cells
 

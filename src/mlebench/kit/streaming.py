@@ -15,11 +15,20 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from mlebench.kit.cells import NOTHING, NUMBER, Kind, Look, look_at, values, words
+from mlebench.kit.cells import (
+    NOTHING,
+    NUMBER,
+    Kind,
+    Look,
+    look_at,
+    repeat_themselves,
+    shortest_lengths,
+    text_lengths,
+    values,
+    words,
+)
 
 BLOCK_BYTES = 4 << 20
-# pandas reads this many characters at a time; spaces at the start of a line that lie across such an end, it loses.
-PANDAS_CHARACTERS = 1 << 18
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 WORKERS = 2
 Result = TypeVar("Result")
@@ -38,6 +47,7 @@ class Profile:
     size: int  # in bytes, without the header
     starts: list[int]  # the number of each block's first row, and at the end the number of rows
     clean: list[np.ndarray | None]  # for each block, packed: which lines pandas would write back as they stand
+    repeats: frozenset[int] = frozenset()  # columns with few distinct texts
 
     @property
     def rows(self) -> int:
@@ -109,7 +119,17 @@ def profile(
     wanted: dict[str, list[pa.Array]] = {name: [] for name in collect}
     size, starts, clean = 0, [0], []
 
+    whole_numbers: set[int] = set()  # by what the first block holds; guesses that later blocks are tried with
+    repeats: set[int] = set()
+
     def look(block: "Block") -> list[Look]:
+        check_block(block, sep)
+        block.repeats = frozenset(repeats)
+        if whole_numbers and block.read_whole_numbers(frozenset(whole_numbers)):
+            return [
+                Look(Kind.INT, whole=True) if pa.types.is_integer(cells.type) else look_at(cells, column.kinds)
+                for column, cells in zip(seen, block.cells, strict=True)
+            ]
         return [
             Look(Kind.TEXT, text=True, word=words(cells)) if name in as_text else look_at(cells, column.kinds)
             for name, column, cells in zip(columns, seen, block.cells, strict=True)
@@ -117,6 +137,9 @@ def profile(
 
     for block, looks in in_order(blocks(open_file, len(columns), sep), look):
         rows = len(block.cells[0])
+        if block.number == 0 and not as_text:
+            whole_numbers |= {place for place, found in enumerate(looks) if found.kinds == Kind.INT}
+            repeats |= {place for place, cells in enumerate(block.cells) if repeat_themselves(cells)}
         for column, found in zip(seen, looks, strict=True):
             column.add(found, rows)
         size += block.size
@@ -127,7 +150,7 @@ def profile(
     kinds = [column.decided() for column in seen]
     # What was clean for the kinds known at that time is still so only if they turned out to be right.
     still = [packed if assumed == tuple(kinds) else None for assumed, packed in clean]
-    made = Profile(columns, kinds, size, starts, still)
+    made = Profile(columns, kinds, size, starts, still, frozenset(repeats))
     return made, {name: _values(kept, kinds[columns.index(name)]) for name, kept in wanted.items()}
 
 
@@ -144,11 +167,13 @@ def _clean(block: "Block", looks: list[Look], seen: list[_Column]) -> np.ndarray
 def read_column(open_file: Callable[[], BinaryIO], made: Profile, sep: str, name: str) -> np.ndarray:
     """The values of one column, in another pass."""
     place = made.columns.index(name)
-    kept = [
-        block.cells[place]
-        for block, _ in in_order(blocks(open_file, len(made.columns), sep), lambda block: block.cells)
-    ]
-    return _values(kept, made.kinds[place])
+
+    def look(block: Block) -> np.ndarray:
+        block.repeats = made.repeats
+        return values(block.cells[place], made.kinds[place])
+
+    pieces = [piece for _, piece in in_order(blocks(open_file, len(made.columns), sep), look)]
+    return np.concatenate(pieces) if pieces else np.array([], dtype=object)
 
 
 def _values(pieces: list[pa.Array], kind: Kind) -> np.ndarray:
@@ -166,10 +191,11 @@ def _pandas_chunk_rows(columns: int) -> int:
 class Block:
     """Some records of a file. Cells are parsed when they are first asked for."""
 
-    def __init__(self, number: int, content: bytes | memoryview, columns: int, sep: str, quotes: bool):
+    def __init__(self, number: int, content: bytes, columns: int, sep: str, quotes: bool):
         self.number = number
         self.content = content
         self.quotes = quotes
+        self.repeats: frozenset[int] = frozenset()
         self._columns = columns
         self._sep = sep
 
@@ -179,17 +205,43 @@ class Block:
 
     @cached_property
     def cells(self) -> list[pa.Array]:
-        """The block's columns, every cell as text without its quotes."""
-        names = [str(number) for number in range(self._columns)]
+        """The block's columns, every cell as text without its quotes; where texts repeat, as a dictionary."""
         try:
-            table = csv.read_csv(
-                pa.py_buffer(self.content),
-                csv.ReadOptions(column_names=names, use_threads=False, block_size=max(len(self.content), 1)),
-                csv.ParseOptions(delimiter=self._sep, newlines_in_values=self.quotes),
-                csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
-            )
+            return self._parse(_repeating(self.repeats))
         except pa.ArrowInvalid as error:
             raise NotStreamableError(str(error)) from error
+
+    def read_whole_numbers(self, places: frozenset[int]) -> bool:
+        """Parse some columns as whole numbers; True when each is written in the shortest way, so that none is odd.
+
+        No spelling of a number is as short as the one that is printed, so it is enough to add up lengths.
+        """
+        if self.quotes or b"\r" in self.content:
+            return False
+        try:
+            cells = self._parse(_repeating(self.repeats - places) | dict.fromkeys(places, pa.int64()))
+        except pa.ArrowInvalid:
+            return False
+        if len(self.lines) != len(cells[0]):
+            return False
+        lengths = np.full(len(cells[0]), self._columns, dtype=np.int64)
+        for column in cells:
+            number = pa.types.is_integer(column.type)
+            lengths += shortest_lengths(column.to_numpy()) if number else text_lengths(column)
+        if not np.array_equal(lengths, np.diff(offsets_of(self.lines))):
+            return False
+        self.__dict__["cells"] = cells
+        return True
+
+    def _parse(self, types: dict[int, pa.DataType]) -> list[pa.Array]:
+        names = [str(number) for number in range(self._columns)]
+        kinds = {name: types.get(place, pa.string()) for place, name in enumerate(names)}
+        table = csv.read_csv(
+            pa.py_buffer(self.content),
+            csv.ReadOptions(column_names=names, use_threads=False, block_size=max(len(self.content), 1)),
+            csv.ParseOptions(delimiter=self._sep, newlines_in_values=self.quotes),
+            csv.ConvertOptions(column_types=kinds, strings_can_be_null=False, null_values=[]),
+        )
         return [table.column(name).combine_chunks() for name in names]
 
     @cached_property
@@ -204,7 +256,13 @@ class Block:
     def part(self, rows: np.ndarray) -> "Block":
         """Some of the lines, as a block of their own."""
         lines = self.lines.take(pa.array(rows))
-        return Block(self.number, bytes_of(lines), self._columns, self._sep, self.quotes)
+        part = Block(self.number, bytes(bytes_of(lines)), self._columns, self._sep, self.quotes)
+        part.repeats = self.repeats
+        return part
+
+
+def _repeating(places: frozenset[int]) -> dict[int, pa.DataType]:
+    return dict.fromkeys(places, pa.dictionary(pa.int32(), pa.string()))
 
 
 def bytes_of(lines: pa.Array) -> memoryview:
@@ -222,19 +280,18 @@ def offsets_of(lines: pa.Array) -> np.ndarray:
 def blocks(open_file: Callable[[], BinaryIO], columns: int, sep: str) -> Iterator[Block]:
     """A file's records, without its header, in blocks; the same ones each time."""
     with open_file() as stream:
-        left, header, number, position = b"", True, 0, 0
+        left, header, number = b"", True, 0
         while True:
             fresh = stream.read(BLOCK_BYTES)
             content = left + fresh
             if not content:
                 return
-            if content.startswith(BYTE_ORDER_MARK) or b"\n" + BYTE_ORDER_MARK in content:
+            if header and content.startswith(BYTE_ORDER_MARK):
                 raise NotStreamableError("a byte order mark")
             if not fresh and not content.endswith(b"\n"):
                 content += b"\n"
-            end, quotes = _end_of_records(content, sep)
+            end, quotes = _end_of_records(content)
             left, content = content[end:], content[:end]
-            position = _check_line_starts(content, position)
             if content and header:
                 content, header = content[_first_record(content) :], False
             if content:
@@ -246,43 +303,46 @@ def blocks(open_file: Callable[[], BinaryIO], columns: int, sep: str) -> Iterato
                 return
 
 
-def _end_of_records(content: bytes, sep: str) -> tuple[int, bool]:
-    """Where the last whole record ends, and whether there are quotes; refuses what parsers read differently."""
+def _end_of_records(content: bytes) -> tuple[int, bool]:
+    """Where the last whole record ends, and whether there are quotes: inside quotes a line end is just text."""
+    end = content.rfind(b"\n") + 1
+    if b'"' not in content:
+        return end, False
+    quotes = np.count_nonzero(np.frombuffer(content, dtype=np.uint8) == ord('"')) - content.count(b'"', end)
+    while end and quotes % 2:
+        before = content.rfind(b"\n", 0, end - 1) + 1
+        quotes -= content.count(b'"', before, end)
+        end = before
+    return end, True
+
+
+def check_block(block: Block, sep: str) -> None:
+    """Refuse what parsers read differently."""
+    content = block.content
     if b"\x00" in content:
         raise NotStreamableError("a NUL character")
-    if b"\r" in content and content.count(b"\r") - content.endswith(b"\r") != content.count(b"\r\n"):
+    if b"\r" in content and content.count(b"\r") != content.count(b"\r\n"):
         raise NotStreamableError("a carriage return by itself")
-    if b'"' not in content:
-        return content.rfind(b"\n") + 1, False
     buffer = np.frombuffer(content, dtype=np.uint8)
-    quotes = np.flatnonzero(buffer == ord('"'))
-    newlines = np.flatnonzero(buffer == ord("\n"))
-    ends = newlines[np.searchsorted(quotes, newlines) % 2 == 0]
-    end = int(ends[-1]) + 1 if len(ends) else 0
-    _check_quotes(buffer[:end], quotes[: np.searchsorted(quotes, end)], ord(sep))
-    return end, True
+    starts = offsets_of(block.lines)[:-1]
+    # Where pandas reads on in the middle of a line's leading spaces, it loses them.
+    if np.isin(buffer[starts], [ord(" "), ord("\t")]).any():
+        raise NotStreamableError("a line that begins with spaces")
+    if BYTE_ORDER_MARK in {bytes(content[start : start + 3]) for start in starts[buffer[starts] == BYTE_ORDER_MARK[0]]}:
+        raise NotStreamableError("a byte order mark")
+    if block.quotes:
+        _check_quotes(buffer, np.flatnonzero(buffer == ord('"')), ord(sep))
 
 
 def _check_quotes(buffer: np.ndarray, quotes: np.ndarray, sep: int) -> None:
     """A quote opens a cell or closes one, or stands doubled inside; anything else is for pandas."""
     before = buffer[np.maximum(quotes[0::2], 1) - 1]
     after = buffer[np.minimum(quotes[1::2] + 1, len(buffer) - 1)]
-    opens = np.isin(before, [sep, ord("\n"), ord('"')]) | (quotes[0::2] == 0)
-    if not opens.all() or not np.isin(after, [sep, ord("\n"), ord("\r"), ord('"')]).all():
+    may_open, may_follow = np.zeros(256, dtype=bool), np.zeros(256, dtype=bool)
+    may_open[[sep, ord("\n"), ord('"')]] = True
+    may_follow[[sep, ord("\n"), ord("\r"), ord('"')]] = True
+    if not (may_open[before] | (quotes[0::2] == 0)).all() or not may_follow[after].all():
         raise NotStreamableError("a quote in the middle of a cell")
-
-
-def _check_line_starts(content: bytes, position: int) -> int:
-    """Refuse a line that pandas would cut; `position` counts the characters before, and with the content after."""
-    after = position + (len(content) if content.isascii() else len(content.decode("utf-8", "replace")))
-    if not content.startswith((b" ", b"\t")) and b"\n " not in content and b"\n\t" not in content:
-        return after
-    text = content.decode("utf-8", "replace")
-    for end in range(-position % PANDAS_CHARACTERS, len(text), PANDAS_CHARACTERS):
-        line = text[text.rfind("\n", 0, end) + 1 : end]
-        if line and not line.strip(" \t"):
-            raise NotStreamableError("a line that begins with spaces where pandas reads on")
-    return after
 
 
 def _first_record(content: bytes) -> int:
