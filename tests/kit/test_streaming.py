@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlebench.kit import Table, renumber, split_groups, split_rows, streaming, tables
+from mlebench.kit import Table, renumber, split_groups, split_rows, tables
 from mlebench.kit.emitting import Emission, emit
 from mlebench.kit.tables import CsvSource, read_frame
 
@@ -57,7 +57,7 @@ COLUMNS = {
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "STREAM_BYTES", 0)
-    monkeypatch.setattr(streaming, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 200)
     monkeypatch.setattr("mlebench.kit.emitting.BUCKET_BYTES", 150)
 
 
@@ -165,7 +165,7 @@ def _numbered(rows: int, cells: list[str]) -> bytes:
     ],
 )
 def test_what_parsers_read_differently_is_left_to_pandas(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 20)
     assert _source(content).profile is None
 
 
@@ -183,7 +183,7 @@ def test_what_parsers_read_differently_is_left_to_pandas(content: bytes, monkeyp
     ],
 )
 def test_ordinary_files_are_streamed(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 20)
     table = Table.from_source(_source(content))
     assert _streamed(table, tmp_path) == _by_pandas(_plain(content))
 

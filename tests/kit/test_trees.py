@@ -226,7 +226,9 @@ def test_placing_never_overwrites(tree: Tree, tmp_path: Path) -> None:
 
 
 def test_sizes_and_facts_are_known_without_reading(tree: Tree) -> None:
-    assert {name: tree.size(name) for name in tree.glob("**")} == {name: len(content) for name, content in FILES.items()}
+    assert {name: tree.size(name) for name in tree.glob("**")} == {
+        name: len(content) for name, content in FILES.items()
+    }
     facts = tree.facts("train/deep/3.png")
     assert facts.pop("size") == 5
     assert len(facts) == 1

@@ -1,6 +1,7 @@
 """Zip archives as trees. An archive comes from outside, so it is looked over before anything is taken from it."""
 
 import io
+import lzma
 import os
 import stat
 import struct
@@ -19,6 +20,7 @@ from mlebench.kit.trees import COPY_BYTES, create, is_finished, missing, pattern
 BOMB_RATIO, BOMB_BYTES = 300, 1 << 30
 # Members up to this size are read and unpacked in one go; larger ones go through in pieces.
 WHOLE_BYTES = 16 << 20
+_UTF8_NAME = 0x800  # the flag of a member whose name is UTF-8
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 
 
@@ -44,7 +46,9 @@ class ZipTree:
     def open(self, name: str) -> BinaryIO:
         info = self._member(name)
         with _archive_errors(self._what(name)):
-            return cast(BinaryIO, io.BufferedReader(_Member(self._zip.open(info), self._what(name)), COPY_BYTES))
+            return cast(
+                BinaryIO, io.BufferedReader(_Member(self._zip.open(info), info.file_size, self._what(name)), COPY_BYTES)
+            )
 
     def path(self, name: str) -> Path | None:  # noqa: ARG002
         return None
@@ -95,6 +99,9 @@ class ZipTree:
         signature, name_length, extra_length = _LOCAL_HEADER.unpack_from(start)
         if signature != b"PK\x03\x04":
             raise zipfile.BadZipFile("a member does not begin where it should")
+        name = start[_LOCAL_HEADER.size : _LOCAL_HEADER.size + name_length]
+        if name.decode("utf-8" if info.flag_bits & _UTF8_NAME else "cp437", "replace") != info.orig_filename:
+            raise zipfile.BadZipFile("another member begins where it should")
         begin = _LOCAL_HEADER.size + name_length + extra_length
         end = begin + info.compress_size
         if end > len(start):
@@ -113,8 +120,9 @@ class ZipTree:
 class _Member(io.RawIOBase):
     """A member of an archive; damage that shows while it is read is told as such."""
 
-    def __init__(self, stream: IO[bytes], what: str):
+    def __init__(self, stream: IO[bytes], size: int, what: str):
         self._stream = stream
+        self._size = size
         self._what = what
 
     def readable(self) -> bool:
@@ -130,6 +138,8 @@ class _Member(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         with _archive_errors(self._what):
             content = self._stream.read(len(buffer))
+            if len(buffer) and not content and self._stream.tell() != self._size:
+                raise zipfile.BadZipFile("it is shorter than it should be")
         buffer[: len(content)] = content
         return len(content)
 
@@ -172,7 +182,12 @@ def _fault(info: zipfile.ZipInfo) -> str | None:
 def _archive_errors(what: str) -> Iterator[None]:
     try:
         yield
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError) as error:
+        raise PrerequisiteError(f"{what} cannot be read ({error}); get the archive again") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        # how bz2 reports damage
         raise PrerequisiteError(f"{what} cannot be read ({error}); get the archive again") from error
     except RuntimeError as error:  # how zipfile reports an encrypted member
         if "password" not in str(error) and "encrypted" not in str(error):

@@ -23,7 +23,7 @@ NA_TOKENS = frozenset(
     ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"]
     + ["<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
 )
-BOOLEANS = {"True": "True", "TRUE": "True", "true": "True", "False": "False", "FALSE": "False", "false": "False"}
+BOOLEANS = {"true": "True", "false": "False"}  # in any mixture of large and small letters
 
 # Whole numbers and floats that pandas prints back as they stand. A decimal of at most 15 digits is what Python prints
 # for the float nearest to it, as long as neither a trailing zero nor the exponent form comes in.
@@ -36,8 +36,8 @@ HUGE = rf"^{_SPACE}[+-]?{_SPACE}[0-9]{{19}}"
 # What may not be just text: numbers in any spelling, infinities, booleans, and pandas' words for a missing value.
 DOUBTFUL = (
     rf"^(?:{_SPACE}[+-]?{_SPACE}(?:[0-9]+\.?[0-9]*|\.[0-9]+|(?i:infinity|inf|nan))(?:[eE][+-]?[0-9]+)?{_SPACE}|"
-    + "|".join(re.escape(word) for word in sorted(NA_TOKENS | BOOLEANS.keys()))
-    + f"|{HUGE[1:]}(?s:.*))$"
+    + "|".join(re.escape(word) for word in sorted(NA_TOKENS))
+    + f"|(?i:true|false)|{HUGE[1:]}(?s:.*))$"
 )
 _HUGE = re.compile(HUGE)
 _DOUBTFUL = re.compile(DOUBTFUL)
@@ -144,7 +144,7 @@ def _look_closely(cells: pa.Array, doubtful: pa.Array, whole: pa.Array, short_fl
 def _kind_of_doubtful(cell: str) -> Kind:
     if cell in NA_TOKENS:
         return Kind.MISSING
-    if cell in BOOLEANS:
+    if cell.lower() in BOOLEANS:
         return Kind.BOOL
     if _HUGE.match(cell):
         return Kind.HUGE
@@ -190,10 +190,10 @@ def values(cells: pa.Array, kind: Kind) -> np.ndarray:
     if not kind or kind in NUMBER | Kind.MISSING:
         return _numbers(pc.if_else(missing, pa.scalar(None, cells.type), cells), pa.float64())
     if kind == Kind.BOOL:
-        return np.array([BOOLEANS[cell] == "True" for cell in cells.to_pylist()], dtype=bool)
+        return np.array([cell.lower() == "true" for cell in cells.to_pylist()], dtype=bool)
     found = np.array(cells.to_pylist(), dtype=object)
     if Kind.TEXT not in kind:
-        found = np.array([BOOLEANS.get(cell) == "True" for cell in found], dtype=object)
+        found = np.array([cell.lower() == "true" for cell in found], dtype=object)
     found[_mask(missing)] = np.nan
     return found
 
@@ -266,7 +266,7 @@ def _print_float(cell: str) -> str:
 
 
 def _print_bool(cell: str) -> str:
-    return BOOLEANS.get(cell, "")
+    return BOOLEANS.get(cell.lower(), "")
 
 
 def _print_missing(cell: str) -> str:  # noqa: ARG001 only cells that are missing come here

@@ -16,8 +16,9 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from mlebench.kit.blocks import Block, blocks, bytes_of, in_order, offsets_of
 from mlebench.kit.cells import Kind, are_numbers, as_strings, pc, print_values, printed, quoted
-from mlebench.kit.streaming import Block, Profile, blocks, bytes_of, in_order, offsets_of
+from mlebench.kit.streaming import Profile
 from mlebench.kit.tables import Column, Computed, Constant, Stored, Table, Writable, header_line
 
 BUCKET_BYTES = 16 << 20
@@ -72,7 +73,8 @@ class _Printer:
         self._rows = table.rows
         self._places = None if self.in_order else _places(table.rows, made.rows)
         as_stored = list(self._columns.values()) == [Stored(name) for name in made.columns]
-        self._whole_lines = as_stored and sep == "," and not self._quote
+        self._as_they_stand = sep == "," and not self._quote
+        self._whole_lines = as_stored and self._as_they_stand
 
     def print(self, block: Block) -> _Part:
         rows, places = self._chosen(block.number)
@@ -86,7 +88,7 @@ class _Printer:
             return _Part(self._lines(block.cells, rows, places), places)
         dirty = ~np.unpackbits(clean, count=self._size(block.number)).astype(bool)[rows]
         if not self._whole_lines:
-            part, as_they_stand = block.part(rows), not self._quote and not dirty.any()
+            part, as_they_stand = block.part(rows), self._as_they_stand and not dirty.any()
             if as_they_stand:
                 part.repeats = frozenset()
             return _Part(self._lines(part.cells, None, places, as_they_stand), places)

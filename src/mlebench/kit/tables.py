@@ -12,6 +12,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
 import numpy as np
@@ -81,7 +82,7 @@ class CsvSource:
     @cached_property
     def profile(self) -> "Profile | None":
         """What is known of a large file that can be worked on in blocks; None: pandas has to read it."""
-        return self._first_pass(())
+        return self._first_pass(None)
 
     @property
     def rows(self) -> int:
@@ -91,7 +92,7 @@ class CsvSource:
         """A column; from a large file nothing else is kept in memory."""
         if name not in self._values:
             if "profile" not in self.__dict__:
-                self.__dict__["profile"] = self._first_pass([name])
+                self.__dict__["profile"] = self._first_pass(name)
             if not self.profile:
                 return values_of(self.frame[name])
             if name not in self._values:
@@ -105,10 +106,11 @@ class CsvSource:
         self._values.clear()
         self.__dict__.pop("frame", None)
 
-    def _first_pass(self, collect: Sequence[str]) -> "Profile | None":
+    def _first_pass(self, collect: str | None) -> "Profile | None":
         if self.size < STREAM_BYTES or self._encoding != "utf-8" or not set(self._dtype.values()) <= {str}:
             return None
-        from mlebench.kit.streaming import NotStreamableError, profile
+        from mlebench.kit.blocks import NotStreamableError
+        from mlebench.kit.streaming import profile
 
         try:
             made, values = profile(self.open, self.columns, self.sep, list(self._dtype), collect)
@@ -347,8 +349,10 @@ def one_hot(values: np.ndarray, classes: Sequence[str]) -> dict[str, np.ndarray]
 def join_text(*parts: np.ndarray | str) -> np.ndarray:
     """Row by row, the text of the parts put together; a part that is a string is the same in every row."""
     length = max(len(part) for part in parts if not isinstance(part, str))
-    columns = [[part] * length if isinstance(part, str) else list(map(str, part.tolist())) for part in parts]
-    return _as_values(["".join(cells) for cells in zip(*columns, strict=True)])
+    columns = [repeat(part, length) if isinstance(part, str) else map(str, part.tolist()) for part in parts]
+    joined = np.empty(length, dtype=object)
+    joined[:] = ["".join(cells) for cells in zip(*columns, strict=True)]
+    return joined
 
 
 def _as_values(values: Sequence[Any] | np.ndarray | pd.Series) -> np.ndarray:
