@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlebench.kit import Table, renumber, split_groups, split_rows, tables
+from mlebench.kit import Table, blocks, renumber, split_groups, split_rows, tables
 from mlebench.kit.emitting import Emission, emit
 from mlebench.kit.tables import CsvSource, read_frame
 
