@@ -6,12 +6,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from mlebench.kit import Table, blocks, renumber, split_groups, split_rows, tables
+from mlebench.data.pipeline import prepare
+from mlebench.data.sources import TwinSource
+from mlebench.kit import Table, blocks, renumber, split_groups, split_rows, streaming, tables
 from mlebench.kit.emitting import Emission, emit
 from mlebench.kit.tables import CsvSource, read_frame
+from mlebench.registry import Registry
 
 pytestmark = pytest.mark.bytes
 
@@ -19,7 +22,7 @@ NA_WORDS = ["", "NA", "N/A", "nan", "NaN", "null", "None", "#N/A", "<NA>", "-1.#
 INTS = ["0", "1", "-3", "42", "007", "+5", "-17", "123456789012345678", "9007199254740993", "1234567890123456789"]
 FLOATS = ["0.5", "-0.0", "1.0", "1.50", "3.", ".25", "-.5", "1e-05", "0.00001", "0.0001", "1e16", "1E5", "12345678.9"]
 LONG = ["0.1234567890123456", "-73.98743200000001", "2.718281828459045", "123456789.123456789", "0.30000000000000004"]
-BOOLS = ["True", "False", "true", "FALSE"]
+BOOLS = ["True", "False", "true", "FALSE", "tRUe"]
 WORDS = [
     "x",
     "Zoë",
@@ -36,7 +39,7 @@ WORDS = [
     "-",
 ]
 NEEDS_QUOTES = ["a,b", 'say "hi"', "two\nlines", '"', ",", "\n", "tail\r\n"]
-ODD = ["-0", "inf", "-Infinity", "NAN", " 1", "1 ", "1e400", "99999999999999999999"]
+ODD = ["-0", "inf", "-Infinity", "NAN", " 1", "1 ", "\v1", "1e400", "99999999999999999999", "12345678901234567890x"]
 COLUMNS = {
     "ints": INTS[:8],
     "ints with gaps": INTS[:8] + NA_WORDS,
@@ -61,21 +64,28 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlebench.kit.emitting.BUCKET_BYTES", 150)
 
 
+@pytest.fixture(params=["plain", "dictionaries"])
+def _repeating(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns in which texts repeat are read as dictionaries, from some size on."""
+    if request.param == "dictionaries":
+        monkeypatch.setattr(streaming, "repeat_themselves", len)
+
+
 @st.composite
-def csv_files(draw: st.DrawFn) -> bytes:
+def csv_files(draw: st.DrawFn, sep: str = ",") -> bytes:
     kinds = draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=5))
     rows = draw(st.integers(0, 40))
     columns = [draw(st.lists(st.sampled_from(COLUMNS[kind]), min_size=rows, max_size=rows)) for kind in kinds]
     newline = draw(st.sampled_from(["\n", "\n", "\r\n"]))
     always = draw(st.booleans())
-    lines = [",".join(f"c{number}" for number in range(len(kinds)))]
-    lines += [",".join(_cell(cell, always) for cell in row) for row in zip(*columns, strict=True)]
+    lines = [sep.join(f"c{number}" for number in range(len(kinds)))]
+    lines += [sep.join(_cell(cell, always, sep) for cell in row) for row in zip(*columns, strict=True)]
     end = draw(st.sampled_from([newline, newline, ""]))
     return (newline.join(lines) + end).encode("utf-8")
 
 
-def _cell(cell: str, always: bool) -> str:
-    quote = '"' in cell or "," in cell or "\n" in cell or "\r" in cell or (always and not cell.isdigit())
+def _cell(cell: str, always: bool, sep: str) -> str:
+    quote = '"' in cell or sep in cell or "\n" in cell or "\r" in cell or (always and not cell.isdigit())
     return '"' + cell.replace('"', '""') + '"' if quote else cell
 
 
@@ -100,13 +110,19 @@ def _by_pandas(table: Table, **options) -> bytes:
     return stream.getvalue()
 
 
-def _plain(content: bytes) -> Table:
+def _plain(content: bytes, **options) -> Table:
     """The same file, read by pandas whole."""
-    return Table.from_pandas(read_frame(io.BytesIO(content)))
+    return Table.from_pandas(read_frame(io.BytesIO(content), **options))
+
+
+VALUES: list[list] = [[0.25, np.nan], ["x", None, ""], [1, "a", True, None, 2.5, "q,q"], [True, False], [1e-7, 1e20]]
 
 
 @settings(max_examples=400)
-@given(content=csv_files(), seed=st.integers(0, 9), nonnumeric=st.booleans(), how=st.integers(0, 5))
+@given(content=csv_files(), seed=st.integers(0, 9), nonnumeric=st.booleans(), how=st.integers(0, 8))
+@example(b"c0,c1\n1,\n2,x\n", 1, False, 6)  # one column: an empty cell is an empty line, unless it is quoted
+@example(b"c0,c1\n0.5,1\n" + b"0.5,1\n" * 33 + b"x,1\n" + b"0.5,1\n" * 40 + b"NA,1\n" + b"0.5,1\n" * 40, 0, False, 0)
+@example(b"c0,c1\n1,2\n", 0, True, 8)
 def test_any_table_is_written_as_pandas_writes_it(tmp_path_factory, content: bytes, seed, nonnumeric, how) -> None:
     scratch = tmp_path_factory.getbasetemp()
     table, plain = Table.from_source(_source(content)), _plain(content)
@@ -121,6 +137,9 @@ def test_any_table_is_written_as_pandas_writes_it(tmp_path_factory, content: byt
             lambda: given.take(rows).assign({name: np.arange(len(rows)) * 3}),
             lambda: given.assign(more=0.25, text='say "x"').rename({name: "other"}),
             lambda: given.take(rows).assign(words=np.array([f"{row},{seed}" for row in rows], dtype=object)),
+            lambda: given.take(rows).select(name),
+            lambda: given.assign(more=None).select("more", name),
+            lambda: given.take(rows).assign(more=(VALUES[seed % 5] * len(rows))[: len(rows)]),
         ]
         return steps[how]()
 
@@ -129,16 +148,52 @@ def test_any_table_is_written_as_pandas_writes_it(tmp_path_factory, content: byt
         assert got == _by_pandas(changed(plain), quoting="nonnumeric" if nonnumeric else "minimal")
 
 
-@settings(max_examples=150)
-@given(content=csv_files())
-def test_columns_are_read_as_pandas_reads_them(content: bytes) -> None:
+@pytest.mark.parametrize("sep", ["\t", ";", "|", " "])
+@settings(max_examples=40)
+@given(data=st.data())
+def test_other_separators_become_commas(tmp_path_factory, sep: str, data: st.DataObject) -> None:
+    content = data.draw(csv_files(sep))
+    table, plain = Table.from_source(_source(content, sep=sep)), _plain(content, sep=sep)
+    rows = np.random.RandomState(0).permutation(len(plain))
+    for change in (lambda t: t, lambda t: t.take(rows), lambda t: t.assign(more="a")):
+        got = _streamed(change(table), tmp_path_factory.getbasetemp())
+        assert got is None or got == _by_pandas(change(plain))
+
+
+@pytest.mark.usefixtures("_repeating")
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@given(content=csv_files(), first=st.booleans())
+@example(b"a,b\n0,1\n\n" + b"\n" * 500, True)
+@example(b"a,b\n" + b"12345,1\n" * 60 + b"0xFFFFFFFFF,1\n", True)  # arrow would read a number
+def test_columns_are_read_as_pandas_reads_them(content: bytes, first: bool) -> None:
     source, plain = _source(content), _plain(content)
-    assert source.rows == len(plain)
+    assert first or source.rows == len(plain)
     for name in plain.columns:
         ours, theirs = source.values(name), plain[name]
         assert pd.Series(ours, dtype=object).equals(pd.Series(theirs, dtype=object)), name
         if len(theirs):
             assert ours.dtype == theirs.dtype
+    assert source.rows == len(plain)
+
+
+def test_every_twin_is_prepared_to_the_same_bytes_in_blocks(
+    competition_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What pandas makes of it is compared with the reference elsewhere."""
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 10_000)
+    monkeypatch.setattr("mlebench.kit.emitting.BUCKET_BYTES", 10_000)
+    competition = Registry(tmp_path / "data").get_competition(competition_id)
+    prepared = []
+    for stream_bytes in (1 << 30, 0):
+        monkeypatch.setattr(tables, "STREAM_BYTES", stream_bytes)
+        prepare(competition, TwinSource(), force=True)
+        prepared.append(_contents(competition.paths.prepared))
+    assert prepared[0].keys() == prepared[1].keys()
+    assert [name for name, content in prepared[0].items() if content != prepared[1][name]] == []
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def _numbered(rows: int, cells: list[str]) -> bytes:
@@ -157,6 +212,16 @@ def _numbered(rows: int, cells: list[str]) -> bytes:
         b"a\n1\n\n2\n",
         b"a,b\ninf,1\n",
         b"a,b\n 1,1\n2,2\n",
+        b"a,b\nx,1\n y,2\n",
+        b"a,b\nx,1\n\ty,2\n",
+        b"a,b\nx,1\n\xef\xbb\xbfy,2\n",
+        b"a,b\r1,2\n3,4\n",
+        b'a"b,"c\n1,2\n3"\n4,5\n',
+        b"a,b\n1,2\n3,\v4\n",
+        b"a,b\nx,1\n99999999999999999999,2\n".replace(b"x", b"1"),
+        b"a,b\n1234567890123456789x,1\nNA,2\n",
+        b"a,b\n12345678901234567890.5,1\n,2\n",
+        b"a,b\n\xff,1\n",
         b"a,b\n99999999999999999999,1\n",
         b"a,b\nTrue,1\n3,2\n",
         b"\na,b\n1,2\n",
@@ -177,6 +242,12 @@ def test_what_parsers_read_differently_is_left_to_pandas(content: bytes, monkeyp
         b'a,b\n1,"x,""y"""\n',
         b'a,b\n1,"two\nlines"\n',
         b"a,b\n1,2\n\n3,4\n",
+        b"a,b\nx  ,1\n",
+        b"a,b\ntRUe,1\nFALSE,2\n",
+        b"a,b\nx,1\n12345678901234567890,2\nNA,3\n",
+        b"a,b\n1,2\n" + b"\n" * 4000 + b"3,4\n",
+        b"a,b\n1," + b"x" * 3_000_000 + b"\n2,y\n",
+        b'a,b\n1,"' + b"x\n" * 1_000_000 + b'"\n2,y\n',
         b"a,b\n1,2",
         b'"a","b"\n1,2\n',
         _numbered(300_000, ["7", "x"]),

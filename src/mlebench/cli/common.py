@@ -139,6 +139,17 @@ def watching(items: Sequence[str]) -> Iterator[Watchers]:
         yield Live({item: watcher(item) for item in items})
 
 
+def show_checks(registry: Registry, ids: Sequence[str], source: Any) -> None:
+    """A table of what stands between these competitions and their data."""
+    from mlebench.data.preflight import check_all, free_space
+
+    competitions = [registry.get_competition(id) for id in ids]
+    rows = list(check_all(competitions, source))
+    header = ["competition", "data", "rules", "download", "disk at peak", "disk at end", "what to do"]
+    print_table(header, [[*row[:3], *map(size_text, row[3:6]), row.advice or "-"] for row in rows])
+    click.echo(f"{size_text(free_space(registry.get_data_dir()))} are free in {registry.get_data_dir()}", err=True)
+
+
 def size_text(size: int | None) -> str:
     """A number of bytes, for people."""
     if size is None:

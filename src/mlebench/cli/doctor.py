@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import click
 
-from mlebench.cli.common import data_dir_option, print_table, registry_at
+from mlebench.cli.common import data_dir_option, print_table, registry_at, show_checks
 from mlebench.data.state import holds_twins, preparation_fault
 from mlebench.registry import Registry
 
@@ -24,12 +24,18 @@ class Finding(NamedTuple):
 
 
 @click.command()
+@click.option("--kaggle", is_flag=True, help="Also ask Kaggle about every competition: rules and download size.")
 @data_dir_option
-def command(data_dir: Path | None) -> None:
+def command(kaggle: bool, data_dir: Path | None) -> None:
     """Look over this machine: Python, disk, data, Kaggle login, sandboxes. Each line says what to do."""
     registry = registry_at(data_dir)
     findings = [_python(), *_data(registry), _kaggle(), *_sandboxes()]
     print_table(["", "what", "found", "what to do"], findings)
+    if kaggle:
+        from mlebench.data.kaggle import KaggleSource
+
+        click.echo()
+        show_checks(registry, registry.list_competition_ids(), KaggleSource())
 
 
 def _python() -> Finding:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mlebench.cli.common import data_dir_option, print_table, registry_at, size_text, twin_options, watching
+from mlebench.cli.common import data_dir_option, registry_at, show_checks, twin_options, watching
 from mlebench.errors import PrerequisiteError, UnknownCompetitionError
 from mlebench.registry import Registry
 
@@ -78,7 +78,7 @@ def command(
     chosen = _chosen(registry, ids, everything, lite, split, listing)
     source = TwinSource(seed, size) if twin else PathSource(origin) if origin else KaggleSource()
     if check:
-        _show_checks(registry, chosen, source)
+        show_checks(registry, chosen, source)
         return
     options = Options(keep_raw, not skip_verification, overwrite_checksums, description == "original")
     with watching(chosen) as watch:
@@ -105,16 +105,6 @@ def _conclude(outcomes: list, data_dir: Path) -> None:
     for outcome in failed:
         click.echo(f"  {outcome.id}: {outcome.status}: {outcome.reason}", err=True)
     sys.exit(1)
-
-
-def _show_checks(registry: Registry, ids: Sequence[str], source: object) -> None:
-    from mlebench.data.preflight import check_all, free_space
-
-    competitions = [registry.get_competition(id) for id in ids]
-    rows = list(check_all(competitions, source))  # pyright: ignore[reportArgumentType]
-    header = ["competition", "data", "rules", "download", "disk at peak", "disk at end", "what to do"]
-    print_table(header, [[*row[:3], *map(size_text, row[3:6]), row.advice or "-"] for row in rows])
-    click.echo(f"{size_text(free_space(registry.get_data_dir()))} are free in {registry.get_data_dir()}", err=True)
 
 
 def _chosen(

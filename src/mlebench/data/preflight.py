@@ -14,7 +14,7 @@ from mlebench.registry import Competition
 
 
 class Check(NamedTuple):
-    """One competition's chances. Sizes are in bytes; None: not known before the archive is here."""
+    """One competition's chances. Sizes are in bytes and on top of what is there; before a download, at least that."""
 
     id: str
     data: str  # prepared, raw, archive, or none
@@ -51,7 +51,8 @@ def _check(competition: Competition, source: Source, api: object, why: str) -> C
         return Check(competition.id, "none", "unknown", None, None, None, why)
     answer = preflight(competition, api=api)
     advice = f"accept the rules at {answer.page}" if answer.rules == "not accepted" else answer.reason or ""
-    return Check(competition.id, "none", answer.rules, answer.size, None, None, advice)
+    at_least = None if answer.size is None else 2 * answer.size  # the archive, and its files
+    return Check(competition.id, "none", answer.rules, answer.size, at_least, at_least, advice)
 
 
 def _check_local(competition: Competition, source: Source) -> Check:

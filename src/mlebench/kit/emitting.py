@@ -67,6 +67,8 @@ class _Printer:
         self.rows = made.rows if table.rows is None else len(table.rows)
         self.line_bytes = made.size / max(made.rows, 1)
         self.in_order = table.rows is None or bool((np.diff(table.rows) > 0).all())
+        if table.rows is not None and len(table.rows) and table.rows.max() >= made.rows:
+            raise IndexError(f"there is no row {table.rows.max()} in a file of {made.rows}")
         self._made = made
         self._quote = emission.always_quote_text
         self._columns = table.definitions

@@ -116,12 +116,6 @@ class Output:
     def placed_facts(self) -> dict[str, dict[str, int]]:
         return {name: file.tree.facts(file.name) for name, file in self.placed.items()}
 
-    def weight(self) -> int:
-        """How many bytes will be read from raw files, about."""
-        sources = {id(table.source): table.source for table, _ in self.tables.values()}
-        placed = sum(facts["size"] for facts in self.placed_facts.values())
-        return placed + sum(source.size for source in sources.values() if isinstance(source, CsvSource))
-
     def _claim(self, name: str) -> None:
         if name.startswith("/") or "/../" in f"/{name}/" or name.strip("./") == "":
             raise ValueError(f"{name!r} is not a name inside the output folder")
@@ -158,7 +152,7 @@ def run_prepare(
 
 def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = no_progress) -> None:
     """Write and place all that was noted down."""
-    done, total = 0, sum(output.weight() for output in outputs)
+    done, total = 0, _weight(outputs)
 
     def advance(size: int) -> None:
         nonlocal done
@@ -174,6 +168,15 @@ def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = no_pro
             for name, pack in output.packs.items():
                 _write_pack(output, name, pack)
             _place(output, advance)
+
+
+def _weight(outputs: Sequence[Output]) -> int:
+    """How many bytes will be read from raw files, about; a table's file counts once."""
+    written = [table for output in outputs for table, _ in output.tables.values()]
+    packed = [member for output in outputs for pack in output.packs.values() for member in pack.members.values()]
+    sources = {id(t.source): t.source for t in [*written, *packed] if isinstance(t, Table)}
+    placed = sum(facts["size"] for output in outputs for facts in output.placed_facts.values())
+    return placed + sum(source.size for source in sources.values() if isinstance(source, CsvSource))
 
 
 def _write_tables(outputs: Sequence[Output], scratch: Path, advance: Advance) -> None:

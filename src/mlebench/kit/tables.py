@@ -240,6 +240,8 @@ class Table:
     def take(self, rows: np.ndarray | Sequence[int]) -> "Table":
         """The rows with these numbers, in this order."""
         rows = np.asarray(rows, dtype=np.intp)
+        if len(rows) and rows.min() < 0:  # counted from the end
+            rows = np.arange(len(self))[rows]
         kept = {
             name: Computed(column.values[rows]) if isinstance(column, Computed) else column
             for name, column in self._columns.items()

@@ -1,0 +1,232 @@
+"""After an interruption the same call goes on: what is finished stays as it is, what is not is made again."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlebench.kit import Output, Raw, open_raw, split_rows, tables, trees, zip_bytes
+from mlebench.kit.archives import ZipTree
+from mlebench.kit.outputs import finish, run_prepare
+
+pytestmark = pytest.mark.bytes
+
+PICTURES = {f"images/{number:03}.png": b"%d" % number * (number + 1) for number in range(40)}
+TABLE = "id,x\n" + "".join(f"{number},{number * 0.25}\n" for number in range(500))
+FILES = PICTURES | {"train.csv": TABLE.encode()}
+
+
+@pytest.fixture(params=["folder", "archive"])
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    if request.param == "archive":
+        (tmp_path / "raw.zip").write_bytes(zip_bytes(FILES))
+        return tmp_path / "raw.zip"
+    for name, content in FILES.items():
+        (tmp_path / "raw" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "raw" / name).write_bytes(content)
+    return tmp_path / "raw"
+
+
+@pytest.fixture
+def public(tmp_path: Path) -> Path:
+    return tmp_path / "prepared/public"
+
+
+def _note_down(raw: Raw, public: Output, private: Output) -> None:
+    train, test = split_rows(raw.table("train.csv"), test_size=0.1, seed=0)
+    public.write("train.csv", train)
+    public.write_json("facts.json", {"rows": len(test)})
+    public.pack("all.zip", {"test.csv": test, "1.png": raw.file("images/001.png")})
+    public.place_each((file, f"deep/{file.name}") for file in raw.files("images/*"))
+    private.write("test.csv", test)
+
+
+def _prepare(source: Path, public: Path) -> dict[str, bytes]:
+    run_prepare(_note_down, source, public, public.parent / "private")
+    return _contents(public.parent)
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _state(folder: Path) -> dict[str, tuple[int, int]]:
+    files = {path.name: path.stat() for path in folder.rglob("*") if path.is_file()}
+    return {name: (status.st_ino, status.st_mtime_ns) for name, status in files.items()}
+
+
+def _modes(folder: Path) -> set[int]:
+    return {path.stat().st_mode & 0o777 for path in folder.rglob("*") if path.is_file()}
+
+
+def _looks_finished(folder: Path) -> set[str]:
+    files = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_mode & 0o777 == trees.FINISHED]
+    return {path.relative_to(folder).as_posix() for path in files}
+
+
+def test_what_is_placed_already_is_left_alone(source: Path, public: Path) -> None:
+    whole = _prepare(source, public)
+    placed = _state(public / "deep")
+    assert _prepare(source, public) == whole
+    assert _state(public / "deep") == placed
+    (public / "deep/images/007.png").unlink()
+    assert _prepare(source, public) == whole
+    again = _state(public / "deep")
+    del again["007.png"], placed["007.png"]
+    assert again == placed
+
+
+@pytest.mark.parametrize("content", [b"", b"1", b"other bytes, longer than they were"])
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o444])
+def test_what_an_interruption_left_behind_is_made_again(source: Path, public: Path, mode: int, content: bytes) -> None:
+    whole = _prepare(source, public)
+    for name in ("deep/images/007.png", "train.csv", "facts.json", "all.zip"):
+        (public / name).unlink()
+        (public / name).write_bytes(content)
+        (public / name).chmod(mode)
+    assert _prepare(source, public) == whole
+    assert _modes(public.parent) == {0o444}
+    assert FILES["images/007.png"] == whole["public/deep/images/007.png"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+def test_a_file_of_the_right_size_that_is_not_finished_is_made_again(source: Path, public: Path, mode: int) -> None:
+    whole = _prepare(source, public)
+    victim = public / "deep/images/007.png"
+    victim.unlink()
+    victim.write_bytes(bytes(len(FILES["images/007.png"])))
+    victim.chmod(mode)
+    assert _prepare(source, public) == whole
+
+
+def test_a_linked_file_that_is_not_yet_read_only_becomes_so(tmp_path: Path, public: Path) -> None:
+    """The moment between the link and the change of its mode."""
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    (raw / "a.png").write_bytes(b"one")
+    for _ in range(2):
+        output = Output(public)
+        with open_raw(raw) as opened:
+            output.place(opened.file("a.png"), "a.png")
+            finish([output], tmp_path)
+        assert _modes(public) == {0o444}
+        assert (public / "a.png").samefile(raw / "a.png")
+        (public / "a.png").chmod(0o644)
+
+
+@pytest.mark.parametrize("after", [0, 1, 25])
+def test_an_error_while_placing_leaves_no_half_file(
+    source: Path, public: Path, after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a full disk would: some bytes of a file are written, then no more."""
+    left = [after]
+
+    class _Full(Exception): ...
+
+    def extract(tree: object, name: str, destination: str) -> None:
+        if not left[0]:
+            with trees.create(destination) as stream:
+                stream.write(FILES[name][:1])
+                raise _Full
+        left[0] -= 1
+        Path(destination).write_bytes(FILES[name])
+        Path(destination).chmod(0o444)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ZipTree, "extract", extract)
+        patch.setattr(trees.FolderTree, "extract", extract)
+        with pytest.raises(_Full):
+            _prepare(source, public)
+    broken = _contents(public / "deep")
+    assert all(broken[name] == FILES[name] for name in _looks_finished(public / "deep"))
+    whole = _prepare(source, public)
+    assert {name.removeprefix("public/deep/"): content for name, content in whole.items() if "deep" in name} == PICTURES
+    assert _modes(public.parent) == {0o444}
+
+
+@pytest.mark.parametrize("stream_bytes", [0, 1 << 30], ids=["in blocks", "by pandas"])
+def test_an_error_while_a_table_is_written_leaves_nothing_that_looks_finished(
+    source: Path, public: Path, stream_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "STREAM_BYTES", stream_bytes)
+
+    class _Full(Exception): ...
+
+    def fail(self: object, data: bytes) -> None:
+        raise _Full
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mlebench.kit.outputs._HashingStream.write", fail)
+        with pytest.raises(_Full):
+            _prepare(source, public)
+    assert _looks_finished(public.parent) == set()
+    assert [path for path in public.parent.iterdir() if path.name not in ("public", "private")] == [], "no scratch left"
+    whole = _prepare(source, public)
+    assert whole["private/test.csv"].count(b"\n") == 51
+    assert _modes(public.parent) == {0o444}
+
+
+@pytest.mark.parametrize("moment", [1, 4, 20])
+def test_a_killed_process_leaves_only_whole_files_that_look_finished(source: Path, public: Path, moment: int) -> None:
+    """The process ends, at once, when a file has been written and is about to be declared finished."""
+    code = textwrap.dedent(f"""
+        import os, sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from pathlib import Path
+        import test_outputs
+        done, change = [], os.chmod
+        def die(*arguments):
+            done.append(1)
+            if len(done) == {moment}:
+                os._exit(9)
+            change(*arguments)
+        os.fchmod = os.chmod = die
+        test_outputs._prepare(Path({str(source)!r}), Path({str(public)!r}))
+    """)
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    before, finished = _contents(public.parent), _looks_finished(public.parent)
+    for scratch in public.parent.glob("mlebench-*"):
+        finished -= {name for name in finished if name.startswith(scratch.name)}
+    whole = _prepare(source, public)
+    assert {name: before[name] for name in finished} == {name: whole[name] for name in finished}
+    assert _modes(public) == {0o444}
+
+
+def test_progress_reaches_what_was_announced(source: Path, public: Path) -> None:
+    seen: list[tuple[int, int | None]] = []
+    run_prepare(_note_down, source, public, public.parent / "private", lambda done, total: seen.append((done, total)))
+    amounts = [done for done, _ in seen]
+    assert amounts == sorted(amounts)
+    assert seen[-1][0] == seen[-1][1]
+
+
+def test_a_table_may_take_rows_twice_or_from_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that cannot be told apart by their number in the file are left to pandas."""
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/train.csv").write_bytes(FILES["train.csv"])
+    selections = [[3, 3, 1], [-1, 0], [-2, -1], [5], np.arange(500)[::-1]]
+    written = []
+    for stream_bytes in (0, 1 << 30):
+        monkeypatch.setattr(tables, "STREAM_BYTES", stream_bytes)
+        output = Output(tmp_path / f"{stream_bytes}")
+        with open_raw(tmp_path / "raw") as raw:
+            for number, rows in enumerate(selections):
+                output.write(f"{number}.csv", raw.table("train.csv").take(rows))
+            finish([output], tmp_path)
+        written.append(_contents(output.folder))
+    assert written[0] == written[1]
+
+
+def test_rows_that_are_not_there_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/train.csv").write_bytes(FILES["train.csv"])
+    for stream_bytes in (0, 1 << 30):
+        monkeypatch.setattr(tables, "STREAM_BYTES", stream_bytes)
+        for rows in ([500], [0, 500], [500, 0]):
+            output = Output(tmp_path / "public")
+            with open_raw(tmp_path / "raw") as raw, pytest.raises(IndexError):
+                output.write("train.csv", raw.table("train.csv").take(rows))
+                finish([output], tmp_path)
