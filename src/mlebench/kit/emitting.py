@@ -39,8 +39,15 @@ class _Part(NamedTuple):
     places: np.ndarray
 
 
-def emit(open_file: Callable[[], BinaryIO], made: Profile, sep: str, emissions: list[Emission], scratch: Path) -> None:
-    """Write all tables that come from one file, in one pass over it."""
+def emit(
+    open_file: Callable[[], BinaryIO],
+    made: Profile,
+    sep: str,
+    emissions: list[Emission],
+    scratch: Path,
+    advance: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Write all tables that come from one file, in one pass over it; tells the size of each block that is done."""
     with ExitStack() as stack:
         printers = [_Printer(emission, made, sep) for emission in emissions]
         sinks = [_Ordered(p.stream) if p.in_order else _Buckets(p, stack, scratch) for p in printers]
@@ -49,10 +56,11 @@ def emit(open_file: Callable[[], BinaryIO], made: Profile, sep: str, emissions: 
             block.repeats = made.repeats
             return [printer.print(block) for printer in printers]
 
-        for _, parts in in_order(blocks(open_file, len(made.columns), sep), print_block):
+        for block, parts in in_order(blocks(open_file, len(made.columns), sep), print_block):
             for sink, part in zip(sinks, parts, strict=True):
                 if len(part.lines):
                     sink.add(part)
+            advance(block.size)
         for sink in sinks:
             sink.finish()
 

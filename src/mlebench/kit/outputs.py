@@ -211,8 +211,8 @@ def _write_from_one_source(
     if streamed and isinstance(source, CsvSource) and source.profile:
         from mlebench.kit.emitting import Emission, emit
 
-        emit(source.open, source.profile, source.sep, [Emission(*job) for job in streamed], scratch)
-    if isinstance(source, CsvSource):
+        emit(source.open, source.profile, source.sep, [Emission(*job) for job in streamed], scratch, advance)
+    elif isinstance(source, CsvSource):
         advance(source.size)
     source.forget()
 
