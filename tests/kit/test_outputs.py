@@ -14,6 +14,10 @@ from mlebench.kit.outputs import finish, run_prepare
 
 pytestmark = pytest.mark.bytes
 
+
+class DiskFullError(Exception): ...
+
+
 PICTURES = {f"images/{number:03}.png": b"%d" % number * (number + 1) for number in range(40)}
 TABLE = "id,x\n" + "".join(f"{number},{number * 0.25}\n" for number in range(500))
 FILES = PICTURES | {"train.csv": TABLE.encode()}
@@ -124,13 +128,11 @@ def test_an_error_while_placing_leaves_no_half_file(
     """As a full disk would: some bytes of a file are written, then no more."""
     left = [after]
 
-    class _Full(Exception): ...
-
     def extract(tree: object, name: str, destination: str) -> None:
         if not left[0]:
             with trees.create(destination) as stream:
                 stream.write(FILES[name][:1])
-                raise _Full
+                raise DiskFullError
         left[0] -= 1
         Path(destination).write_bytes(FILES[name])
         Path(destination).chmod(0o444)
@@ -138,7 +140,7 @@ def test_an_error_while_placing_leaves_no_half_file(
     with monkeypatch.context() as patch:
         patch.setattr(ZipTree, "extract", extract)
         patch.setattr(trees.FolderTree, "extract", extract)
-        with pytest.raises(_Full):
+        with pytest.raises(DiskFullError):
             _prepare(source, public)
     broken = _contents(public / "deep")
     assert all(broken[name] == FILES[name] for name in _looks_finished(public / "deep"))
@@ -153,14 +155,12 @@ def test_an_error_while_a_table_is_written_leaves_nothing_that_looks_finished(
 ) -> None:
     monkeypatch.setattr(tables, "STREAM_BYTES", stream_bytes)
 
-    class _Full(Exception): ...
-
     def fail(self: object, data: bytes) -> None:
-        raise _Full
+        raise DiskFullError
 
     with monkeypatch.context() as patch:
         patch.setattr("mlebench.kit.outputs._HashingStream.write", fail)
-        with pytest.raises(_Full):
+        with pytest.raises(DiskFullError):
             _prepare(source, public)
     assert _looks_finished(public.parent) == set()
     assert [path for path in public.parent.iterdir() if path.name not in ("public", "private")] == [], "no scratch left"
@@ -227,6 +227,7 @@ def test_rows_that_are_not_there_are_an_error(tmp_path: Path, monkeypatch: pytes
         monkeypatch.setattr(tables, "STREAM_BYTES", stream_bytes)
         for rows in ([500], [0, 500], [500, 0]):
             output = Output(tmp_path / "public")
-            with open_raw(tmp_path / "raw") as raw, pytest.raises(IndexError):
+            with open_raw(tmp_path / "raw") as raw:
                 output.write("train.csv", raw.table("train.csv").take(rows))
-                finish([output], tmp_path)
+                with pytest.raises(IndexError):
+                    finish([output], tmp_path)
