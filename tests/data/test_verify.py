@@ -89,3 +89,19 @@ def test_unprepared_data_is_told(tmp_path: Path) -> None:
     with pytest.raises(NotPreparedError):
         verify(Registry(tmp_path).get_competition(ID))
     shutil.rmtree(tmp_path)
+
+
+def test_files_that_had_to_be_copied_are_as_they_should_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = shutil.copytree(TwinSource().fetch(Registry(tmp_path / "twin").get_competition(ID)), tmp_path / "raw")
+
+    def no_links(*_, **__):
+        raise OSError(18, "another disk")
+
+    monkeypatch.setattr("os.link", no_links)
+    competition = Registry(tmp_path / "data").get_competition(ID)
+    object.__setattr__(competition, "checksums", tmp_path / "none.yaml")
+    prepare(competition, PathSource(raw), Options(verify=False))
+    image = min(competition.public_dir.glob("train/*.tif"))
+    assert image.stat().st_nlink == 1
+    assert image.read_bytes() == (raw / "train" / image.name).read_bytes()
+    assert verify(competition, deep=True) == []

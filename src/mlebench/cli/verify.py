@@ -10,7 +10,9 @@ from mlebench.data.state import preparation_fault
 
 @click.command()
 @click.argument("ids", nargs=-1)
-@click.option("--deep", is_flag=True, help="Read every file, also those that were linked or unpacked.")
+@click.option(
+    "--deep", is_flag=True, help="Also read unpacked files, whose checksum is on record; links have only size and time."
+)
 @click.option("--adopt", is_flag=True, help="Accept data that another program prepared: give it a manifest.")
 @data_dir_option
 def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None) -> None:
@@ -30,7 +32,7 @@ def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None
         with failures.of(id):
             found = verify(registry.get_competition(id), deep=deep, adopt=adopt)
             rows += [(id, difference.file, difference.fault) for difference in found]
-            click.echo(f"{id}: {f'{len(found)} differences' if found else 'as it should be'}", err=True)
+            click.echo(f"{id}: {f'{len(found)} files differ' if found else 'as it should be'}", err=True)
     if rows:
         print_table(["competition", "file", "what is wrong"], rows)
     failures.finish()

@@ -39,12 +39,13 @@ CHUNK = 1 << 18
 PAGE_SIZE = 200
 
 
-@dataclass(frozen=True)
+@dataclass
 class KaggleSource:
     """Raw data that lies in the data directory already; else Kaggle's archive, downloaded to there."""
 
     progress: Progress | None = None
     sleep: Sleep = time.sleep
+    downloaded: bool = False
     twin = False
 
     def fetch(self, competition: Competition) -> Path:
@@ -52,12 +53,14 @@ class KaggleSource:
             return LocalSource().fetch(competition)
         except PrerequisiteError as none_there:
             try:
-                return download(competition, self.progress, self.sleep)
+                archive = download(competition, self.progress, self.sleep)
             except NoLoginError as error:
                 raise PrerequisiteError(f"{none_there}\nTo download it instead: {error}") from error
+            self.downloaded = True
+            return archive
 
     def describe(self) -> dict[str, Any]:
-        return {"kind": "kaggle"}
+        return {"kind": "kaggle" if self.downloaded else "local"}
 
 
 class Preflight(NamedTuple):

@@ -146,6 +146,7 @@ def _write_description(competition: Competition, public: Path, options: Options)
     path = public / paths.DESCRIPTION
     path.unlink(missing_ok=True)
     path.write_text(text, encoding="utf-8")
+    path.chmod(0o444)
     return {f"{paths.PUBLIC}/{paths.DESCRIPTION}": {"size": path.stat().st_size, "mtime_ns": path.stat().st_mtime_ns}}
 
 

@@ -29,7 +29,11 @@ def check_all(competitions: Sequence[Competition], source: Source) -> Iterator[C
     """A row for each; Kaggle is asked only about what is not on disk, and one failed login answers for all."""
     api = None
     why = ""
-    if not isinstance(source, PathSource) and any(_missing(competition) for competition in competitions):
+    if (
+        not source.twin
+        and not isinstance(source, PathSource)
+        and any(_missing(competition) for competition in competitions)
+    ):
         try:
             api = connect()
         except PrerequisiteError as error:
@@ -45,6 +49,8 @@ def _missing(competition: Competition) -> bool:
 def _check(competition: Competition, source: Source, api: object, why: str) -> Check:
     if preparation_fault(competition) is None:
         return Check(competition.id, "prepared", "-", None, None, None, "")
+    if source.twin:
+        return Check(competition.id, "twin", "-", None, None, None, "")
     if isinstance(source, PathSource) or not _missing(competition):
         return _check_local(competition, source)
     if api is None:

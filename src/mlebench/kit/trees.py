@@ -1,11 +1,12 @@
 """Trees: files by name, wherever they lie. A folder is one, and so is an archive, also one inside another."""
 
+import fcntl
 import os
 import re
 import shutil
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -13,6 +14,7 @@ from typing import BinaryIO, Protocol
 from mlebench.errors import PrerequisiteError
 
 COPY_BYTES = 1 << 20
+CLONE_BLOCKS = 0x40049409  # Linux' FICLONE: two files that share their blocks until one is changed
 # Prepared files are read-only: some share their bytes with raw files. While a file is being written it is not, so a
 # read-only file is a finished one.
 UNFINISHED, FINISHED = 0o600, 0o444
@@ -96,18 +98,27 @@ class FolderTree:
         return (linked or there.st_dev != source.st_dev) and is_finished(destination, source.st_size)
 
     def extract(self, name: str, destination: str) -> None:
-        """Link the file, so that its bytes exist once; where that cannot be, copy it."""
+        """Link the file, so that its bytes exist once; where that cannot be, share its blocks or copy it."""
         try:
             # With a folder to start from, a symbolic link is followed; without one it would itself be linked.
             os.link(name, destination, src_dir_fd=self._descriptor)
-            os.chmod(destination, FINISHED)
         except (FileNotFoundError, NotADirectoryError):
             raise missing(self, name) from None
         except FileExistsError:
             raise
-        except OSError:  # another disk, or one without links
-            with self.open(name) as opened, create(destination) as target:
-                shutil.copyfileobj(opened, target, COPY_BYTES)
+        except OSError:  # another disk, one without links, or a file of somebody else
+            self._copy(name, destination)
+            return
+        with suppress(PermissionError):  # somebody else's file, which they keep as it is
+            os.chmod(destination, FINISHED)
+
+    def _copy(self, name: str, destination: str) -> None:
+        with self.open(name) as source, create(destination) as target:
+            try:
+                fcntl.ioctl(target.fileno(), CLONE_BLOCKS, source.fileno())
+            except OSError:  # most disks cannot
+                shutil.copyfileobj(source, target, COPY_BYTES)
+        os.utime(destination, ns=(0, self.facts(name)["mtime_ns"]))
 
 
 @contextmanager
