@@ -101,10 +101,10 @@ def _streamed(table: Table, scratch: Path, *, nonnumeric: bool = False) -> bytes
     """What streaming writes, or None where it leaves the file to pandas."""
     source = table.source
     assert isinstance(source, CsvSource)
-    if source.profile is None:
+    if source.survey is None:
         return None
     stream = io.BytesIO()
-    emit(source.open, source.profile, source.sep, [Emission(table, stream, nonnumeric)], scratch)
+    emit(source.open, source.survey, source.sep, [Emission(table, stream, nonnumeric)], scratch)
     return stream.getvalue()
 
 
@@ -237,7 +237,7 @@ def _numbered(rows: int, cells: list[str]) -> bytes:
 )
 def test_what_parsers_read_differently_is_left_to_pandas(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 20)
-    assert _source(content).profile is None
+    assert _source(content).survey is None
 
 
 @pytest.mark.parametrize(
@@ -298,9 +298,9 @@ def test_a_file_is_read_twice_when_it_is_split_and_written(tmp_path: Path) -> No
     assert source.columns == ["id", "x"]
     opened.clear()
     train, test = split_rows(Table.from_source(source), test_size=0.1, seed=0)
-    assert source.profile is not None
+    assert source.survey is not None
     streams = [io.BytesIO() for _ in range(3)]
     emissions = [Emission(train, streams[0]), Emission(test, streams[1]), Emission(test.drop("x"), streams[2])]
-    emit(source.open, source.profile, ",", emissions, tmp_path)
+    emit(source.open, source.survey, ",", emissions, tmp_path)
     assert len(opened) == 2
     assert sum(stream.getvalue().count(b"\n") for stream in streams[:2]) == 5002

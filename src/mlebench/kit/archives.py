@@ -69,6 +69,10 @@ class ZipTree:
     def extract(self, name: str, destination: str) -> None:
         """Write a member to a new file."""
         info = self._member(name)
+        if os.path.lexists(
+            destination
+        ):  # seen before anything is unpacked, when an interrupted attempt is gone on with
+            raise FileExistsError(destination)
         methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         if info.file_size > WHOLE_BYTES or info.compress_type not in methods or info.flag_bits & 1:
             with self.open(name) as source, create(destination) as target:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from mlebench.kit.blocks import Block, blocks, bytes_of, in_order, offsets_of
 from mlebench.kit.cells import Kind, are_numbers, as_strings, pc, print_values, printed, quoted
-from mlebench.kit.streaming import Profile
+from mlebench.kit.streaming import Survey
 from mlebench.kit.tables import Column, Computed, Constant, Stored, Table, Writable, header_line
 
 BUCKET_BYTES = 16 << 20
@@ -41,7 +41,7 @@ class _Part(NamedTuple):
 
 def emit(
     open_file: Callable[[], BinaryIO],
-    made: Profile,
+    made: Survey,
     sep: str,
     emissions: list[Emission],
     scratch: Path,
@@ -68,7 +68,7 @@ def emit(
 class _Printer:
     """Prints one table, block by block; blocks may come in any order and at the same time."""
 
-    def __init__(self, emission: Emission, made: Profile, sep: str):
+    def __init__(self, emission: Emission, made: Survey, sep: str):
         table = emission.table
         self.stream = emission.stream
         self.stream.write(header_line(table, "nonnumeric" if emission.always_quote_text else "minimal"))

@@ -204,14 +204,15 @@ def _write_from_one_source(
     streamed = []
     for table, dialect, open_stream in jobs:
         stream = stack.enter_context(open_stream())
-        if isinstance(source, CsvSource) and source.profile and dialect.float_format is None and table.takes_rows_once:
+        if isinstance(source, CsvSource) and source.survey and dialect.float_format is None and table.takes_rows_once:
             streamed.append((table, stream, dialect.quoting == "nonnumeric"))
         else:
             table.write_csv(stream, quoting=dialect.quoting, float_format=dialect.float_format)
-    if streamed and isinstance(source, CsvSource) and source.profile:
+    if streamed and isinstance(source, CsvSource) and source.survey:
         from mlebench.kit.emitting import Emission, emit
 
-        emit(source.open, source.profile, source.sep, [Emission(*job) for job in streamed], scratch, advance)
+        source.forget()  # values that were needed to choose rows
+        emit(source.open, source.survey, source.sep, [Emission(*job) for job in streamed], scratch, advance)
     elif isinstance(source, CsvSource):
         advance(source.size)
     source.forget()

@@ -18,7 +18,7 @@ COLLECT_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
-class Profile:
+class Survey:
     """What the first pass finds out about a file."""
 
     columns: list[str]
@@ -86,9 +86,9 @@ class _Column:
         return Kind.INT if kinds == Kind.INT else kinds
 
 
-def profile(
+def survey(
     open_file: Callable[[], BinaryIO], columns: list[str], sep: str, as_text: Sequence[str], collect: str | None = None
-) -> tuple[Profile, dict[str, np.ndarray]]:
+) -> tuple[Survey, dict[str, np.ndarray]]:
     """The first pass: kinds of all columns and, on request, the values of one, while they are at hand.
 
     Who asks for one column will ask for others: those of whole numbers come along while they are not too large.
@@ -100,7 +100,7 @@ def profile(
     first = _FirstPass(columns, sep, as_text, collect)
     for block, (looks, numbers) in in_order(blocks(open_file, len(columns), sep), first.look):
         first.add(block, looks, numbers)
-    made = first.profile()
+    made = first.survey()
     return made, first.values(made)
 
 
@@ -161,13 +161,13 @@ class _FirstPass:
         if self._wanted is not None and self._wanted not in self._whole_numbers:
             self._cells.append(block.cells[self._wanted])
 
-    def profile(self) -> Profile:
+    def survey(self) -> Survey:
         kinds = [column.decided() for column in self._seen]
         # What was clean for the kinds known at that time is still so only if they turned out to be right.
         clean = [packed if assumed == tuple(kinds) else None for assumed, packed in self._clean]
-        return Profile(self._columns, kinds, self._size, self._starts, clean, self._repeats)
+        return Survey(self._columns, kinds, self._size, self._starts, clean, self._repeats)
 
-    def values(self, made: Profile) -> dict[str, np.ndarray]:
+    def values(self, made: Survey) -> dict[str, np.ndarray]:
         """The columns that were collected."""
         whole = {place for place, kind in enumerate(made.kinds) if kind == Kind.INT}
         found = {
@@ -190,7 +190,7 @@ def _clean(block: Block, looks: list[Look], seen: list[_Column]) -> np.ndarray |
     return np.packbits(clean)
 
 
-def read_column(open_file: Callable[[], BinaryIO], made: Profile, sep: str, name: str) -> np.ndarray:
+def read_column(open_file: Callable[[], BinaryIO], made: Survey, sep: str, name: str) -> np.ndarray:
     """The values of one column, in another pass."""
     place = made.columns.index(name)
 

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:
-    from mlebench.kit.streaming import Profile
+    from mlebench.kit.streaming import Survey
 
 Quoting = Literal["minimal", "nonnumeric"]
 _QUOTING: dict[Quoting, Literal[0, 2]] = {"minimal": csv.QUOTE_MINIMAL, "nonnumeric": csv.QUOTE_NONNUMERIC}
@@ -80,25 +80,25 @@ class CsvSource:
         return self._read()
 
     @cached_property
-    def profile(self) -> "Profile | None":
+    def survey(self) -> "Survey | None":
         """What is known of a large file that can be worked on in blocks; None: pandas has to read it."""
         return self._first_pass(None)
 
     @property
     def rows(self) -> int:
-        return self.profile.rows if self.profile else len(self.frame)
+        return self.survey.rows if self.survey else len(self.frame)
 
     def values(self, name: str) -> np.ndarray:
         """A column; from a large file nothing else is kept in memory."""
         if name not in self._values:
-            if "profile" not in self.__dict__:
-                self.__dict__["profile"] = self._first_pass(name)
-            if not self.profile:
+            if "survey" not in self.__dict__:
+                self.__dict__["survey"] = self._first_pass(name)
+            if not self.survey:
                 return values_of(self.frame[name])
             if name not in self._values:
                 from mlebench.kit.streaming import read_column
 
-                self._values[name] = read_column(self.open, self.profile, self.sep, name)
+                self._values[name] = read_column(self.open, self.survey, self.sep, name)
         return self._values[name]
 
     def forget(self) -> None:
@@ -106,14 +106,14 @@ class CsvSource:
         self._values.clear()
         self.__dict__.pop("frame", None)
 
-    def _first_pass(self, collect: str | None) -> "Profile | None":
+    def _first_pass(self, collect: str | None) -> "Survey | None":
         if self.size < STREAM_BYTES or self._encoding != "utf-8" or not set(self._dtype.values()) <= {str}:
             return None
         from mlebench.kit.blocks import NotStreamableError
-        from mlebench.kit.streaming import profile
+        from mlebench.kit.streaming import survey
 
         try:
-            made, values = profile(self.open, self.columns, self.sep, list(self._dtype), collect)
+            made, values = survey(self.open, self.columns, self.sep, list(self._dtype), collect)
         except NotStreamableError:
             return None
         self._values.update(values)
