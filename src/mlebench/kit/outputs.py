@@ -21,6 +21,7 @@ from mlebench.kit.tables import CsvSource, Quoting, Table, Writable
 from mlebench.kit.trees import COPY_BYTES, create
 
 WORKERS = 2
+BATCH = 1024  # files that one worker places before it asks for more
 SCRATCH = "mlebench-"  # how the names of scratch folders begin
 Advance = Callable[[int], None]
 Progress = Callable[[int, int | None], None]  # bytes done, bytes in all
@@ -243,19 +244,22 @@ def _write_member(stream: Any, content: Any) -> None:
 
 def _place(output: Output, advance: Advance) -> None:
     """Raw files, to their places; those that an interrupted attempt has placed already are left alone."""
-    waiting = [(file, output.path(name), output.placed_facts[name]["size"]) for name, file in output.placed.items()]
-    batches = [waiting[start : start + 1024] for start in range(0, len(waiting), 1024)]
+    names = list(output.placed)
+    for name in names:
+        output.path(name)  # makes the folders
 
-    def place_batch(batch: list[tuple[RawFile, str, int]]) -> int:
-        for file, path, _ in batch:
+    def place_batch(start: int) -> int:
+        batch = names[start : start + BATCH]
+        for name in batch:
+            file, path = output.placed[name], output.path(name)
             try:
                 file.tree.extract(file.name, path)
             except FileExistsError:
                 if not file.tree.is_extracted(file.name, path):
                     Path(path).unlink()
                     file.tree.extract(file.name, path)
-        return sum(size for _, _, size in batch)
+        return sum(output.placed_facts[name]["size"] for name in batch)
 
     with ThreadPoolExecutor(WORKERS) as pool:
-        for size in pool.map(place_batch, batches):
+        for size in pool.map(place_batch, range(0, len(names), BATCH)):
             advance(size)

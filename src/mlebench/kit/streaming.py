@@ -170,11 +170,9 @@ class _FirstPass:
     def values(self, made: Survey) -> dict[str, np.ndarray]:
         """The columns that were collected."""
         whole = {place for place, kind in enumerate(made.kinds) if kind == Kind.INT}
-        found = {
-            made.columns[place]: np.concatenate(pieces)
-            for place, pieces in (self._numbers or {}).items()
-            if place in whole
-        }
+        found, numbers = {}, self._numbers or {}
+        for place in sorted(whole & numbers.keys()):
+            found[made.columns[place]] = np.concatenate(numbers.pop(place))
         if self._wanted is not None and self._wanted not in self._whole_numbers:
             found[self._columns[self._wanted]] = _values(self._cells, made.kinds[self._wanted])
         return found
