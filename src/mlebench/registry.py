@@ -18,19 +18,19 @@ class Competition:
     """One task: what config.yaml declares, with every path made absolute."""
 
     id: str
+    competition_type: str
     name: str
-    description: str
     grader: Grader
+    description: str
+    prepare_fn: Callable[..., Any]
+    leaderboard: Path
+    checksums: Path
+    raw_dir: Path
+    public_dir: Path
+    sample_submission: Path
+    private_dir: Path
     answers: Path
     gold_submission: Path
-    sample_submission: Path
-    competition_type: str
-    prepare_fn: Callable[..., Any]
-    raw_dir: Path
-    private_dir: Path
-    public_dir: Path
-    checksums: Path
-    leaderboard: Path
     profile: str = "v1"
     category: str | None = None
     complexity: str | None = None

@@ -109,10 +109,10 @@ def _medal_places(teams: int) -> tuple[int, int, int]:
 class Medals(NamedTuple):
     """What a score earned; at most one of the three medals."""
 
+    above_median: bool
     gold_medal: bool
     silver_medal: bool
     bronze_medal: bool
-    above_median: bool
 
     @classmethod
     def of(cls, score: float | None, thresholds: Thresholds, *, lower: bool) -> "Medals":
@@ -121,7 +121,7 @@ class Medals(NamedTuple):
         sign = -1 if lower else 1
         gold, silver, bronze, middle = (sign * threshold for threshold in thresholds)
         score *= sign
-        return cls(score >= gold, gold > score >= silver, min(gold, silver) > score >= bronze, score > middle)
+        return cls(score > middle, score >= gold, gold > score >= silver, min(gold, silver) > score >= bronze)
 
 
 def lower_is_better(scores: Sequence[float]) -> bool:
@@ -137,36 +137,44 @@ def read_leaderboard(path: Path) -> list[float]:
     except FileNotFoundError:
         raise PrerequisiteError(f"there is no leaderboard at {path}") from None
     except (KeyError, TypeError, ValueError):
-        with path.open("rb") as stream:
-            pointer = stream.read(40).startswith(b"version https://git-lfs")
+        pointer = b"oid sha256:" in path.read_bytes()[:200]
         fault = "is a Git LFS pointer, run `git lfs pull`" if pointer else "needs a column `score` of numbers"
         raise PrerequisiteError(f"{path} {fault}") from None
+
+
+# fmt: off
+PUBLISHED_FIELDS = (
+    "competition_id", "score", "gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold",
+    "any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median",
+    "submission_exists", "valid_submission", "is_lower_better", "created_at", "submission_path",
+)
+# fmt: on
 
 
 @dataclass(frozen=True)
 class CompetitionReport:
     """The graded outcome of one submission.
 
-    The first sixteen fields are the reference's. `status` says how grading ended: `graded`, `missing` (no submission),
-    `invalid` (the agent's fault), `grader_error` (ours) or `not_prepared`; `reason` says why.
+    In JSON the reference's sixteen fields come first, in its order. `status` says how grading ended: `graded`,
+    `missing` (no submission), `invalid` (the agent's fault), `grader_error` (ours) or `not_prepared`; `reason` why.
     """
 
     competition_id: str
-    score: float | None
-    gold_threshold: float
-    silver_threshold: float
-    bronze_threshold: float
-    median_threshold: float
-    any_medal: bool
-    gold_medal: bool
-    silver_medal: bool
-    bronze_medal: bool
-    above_median: bool
+    submission_path: str
+    created_at: datetime
+    is_lower_better: bool
     submission_exists: bool
     valid_submission: bool
-    is_lower_better: bool
-    created_at: datetime
-    submission_path: str
+    score: float | None
+    above_median: bool
+    any_medal: bool
+    bronze_medal: bool
+    silver_medal: bool
+    gold_medal: bool
+    median_threshold: float
+    bronze_threshold: float
+    silver_threshold: float
+    gold_threshold: float
     profile: str = "v1"
     source: str = "unknown"
     status: str = "graded"
@@ -174,7 +182,9 @@ class CompetitionReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Flat and ready for JSON: a score that is no finite number becomes null; `reason` then says so."""
-        data: dict[str, Any] = asdict(self) | {"created_at": self.created_at.isoformat()}
+        values = asdict(self)
+        data: dict[str, Any] = {name: values.pop(name) for name in PUBLISHED_FIELDS} | values
+        data["created_at"] = self.created_at.isoformat()
         if self.score is not None:
             data["score"] = float(self.score) if math.isfinite(self.score) else None
         return {name: value.item() if hasattr(value, "item") else value for name, value in data.items()}

@@ -18,13 +18,12 @@ __all__ = [
 ]
 
 
+# fmt: off
 def download_and_prepare_dataset(
-    competition: Competition,
-    keep_raw: bool = True,
-    overwrite_checksums: bool = False,
-    overwrite_leaderboard: bool = False,
-    skip_verification: bool = False,
+    competition: Competition, keep_raw: bool = True,
+    overwrite_checksums: bool = False, overwrite_leaderboard: bool = False, skip_verification: bool = False,
 ) -> None:
+    # fmt: on
     """Prepare a competition from the raw data in its data directory, downloaded from Kaggle when there is none."""
     from mlebench.data.kaggle import KaggleSource
     from mlebench.data.pipeline import Options, prepare
