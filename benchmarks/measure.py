@@ -1,6 +1,7 @@
 """What the benchmarks share: run a program in an interpreter, and tell its time and peak memory."""
 
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -57,7 +58,7 @@ def versions(python: Path) -> str:
 
 
 def print_machine(ours: Path, reference: Path) -> None:
-    cores = len(__import__("os").sched_getaffinity(0))
+    cores = len(os.sched_getaffinity(0))
     print(f"machine: {platform.machine()}, {cores} cores, {platform.system()} {platform.release()}")
     print(f"ours: {versions(ours)}")
     print(f"reference: {versions(reference)}")

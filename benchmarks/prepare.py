@@ -8,6 +8,7 @@ Raw data are large twins, made once in the scratch folder; every byte that both 
 
 import argparse
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -87,7 +88,7 @@ class Bench:
         shutil.rmtree(data, ignore_errors=True)
         mlebench = self.ours.parent / "mlebench"
         listing = subprocess.run([str(mlebench), "list", "--json"], capture_output=True, text=True, check=True).stdout
-        ids = [row["id"] for row in __import__("json").loads(listing) if row["id"] != TAXI]
+        ids = [row["id"] for row in json.loads(listing) if row["id"] != TAXI]
         subprocess.run([str(mlebench), "twin", *ids, "--data-dir", str(data)], check=True, capture_output=True)
         (self.scratch / "ids.txt").write_text("\n".join(ids))
         mine = time_command(

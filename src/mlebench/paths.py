@@ -31,6 +31,7 @@ from mlebench.errors import PrerequisiteError
 PROFILES = ("v1",)
 PUBLIC, PRIVATE, MANIFEST = "public", "private", "manifest.json"
 DESCRIPTION = "description.md"
+SCRATCH = "mlebench-"  # how the names of scratch folders begin
 DATA_DIR_VARIABLE = "MLEBENCH_DATA_DIR"
 COMPETITION_PATH_VARIABLE = "MLEBENCH_COMPETITION_PATH"
 CONFIG_VARIABLE = "MLEBENCH_CONFIG"
@@ -174,6 +175,16 @@ def _setting(key: str, kind: type) -> Any:
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    part = path.with_name(f"{path.name}.part-{os.getpid()}")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def timestamp() -> str:

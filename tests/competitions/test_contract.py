@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Case
+from folders import contents
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
@@ -130,8 +131,8 @@ def test_prepare_is_deterministic_and_leaves_raw_untouched(competition_id: str, 
         prepare(competition, source)
         after.append(_snapshot(competition.raw_dir))
         assert before[-1] == after[-1]
-    assert _contents(tmp_path / "a" / competition_id / "raw") == _contents(tmp_path / "b" / competition_id / "raw")
-    assert _contents(tmp_path / "a" / competition_id / "prepared") == _contents(
+    assert contents(tmp_path / "a" / competition_id / "raw") == contents(tmp_path / "b" / competition_id / "raw")
+    assert contents(tmp_path / "a" / competition_id / "prepared") == contents(
         tmp_path / "b" / competition_id / "prepared"
     )
 
@@ -140,18 +141,10 @@ def _snapshot(folder: Path) -> dict[str, tuple]:
     return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
 
 
-def _contents(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != "manifest.json"
-    }
-
-
 def test_twins_of_other_seeds_and_sizes_differ(competition_id: str, tmp_path: Path) -> None:
     registry = Registry(tmp_path)
     competition = registry.get_competition(competition_id)
-    seen = [_contents(TwinSource(seed, size).fetch(competition)) for seed, size in ((0, 1.0), (1, 1.0), (0, 2.0))]
+    seen = [contents(TwinSource(seed, size).fetch(competition)) for seed, size in ((0, 1.0), (1, 1.0), (0, 2.0))]
     assert seen[0] != seen[1]
     assert sum(map(len, seen[2].values())) > 1.3 * sum(map(len, seen[0].values()))
 

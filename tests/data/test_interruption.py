@@ -9,11 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
+from folders import contents
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.data.state import preparation_fault
-from mlebench.registry import Competition, Registry
+from mlebench.registry import Registry
 
 ID, SIZE = "nomad2018-predict-transparent-conductors", 20.0
 MOMENTS = int(os.environ.get("MLEBENCH_KILLS", "8"))
@@ -33,20 +34,11 @@ main(sys.argv[1:])
 """
 
 
-def _contents(competition: Competition) -> dict[str, bytes]:
-    folder = competition.paths.prepared
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != "manifest.json"
-    }
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     competition = Registry(tmp_path_factory.mktemp("whole")).get_competition(ID)
     prepare(competition, TwinSource(size=SIZE))
-    return _contents(competition)
+    return contents(competition.paths.prepared)
 
 
 @pytest.mark.parametrize("moment", range(MOMENTS))
@@ -73,12 +65,12 @@ def test_killed_and_started_again(moment: int, whole: dict[str, bytes], tmp_path
         process.send_signal(signal.SIGKILL)
         process.wait()
         if preparation_fault(competition) is None:  # it was quicker than we were
-            assert _contents(competition) == whole
+            assert contents(competition.paths.prepared) == whole
         staged = list(competition.paths.staging.glob("public/*/*/*"))
         kept = max(kept, len(staged))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert _contents(competition) == whole
+    assert contents(competition.paths.prepared) == whole
     assert not competition.paths.staging.exists()
     assert sorted(path.name for path in competition.paths.root.iterdir()) == ["lock", "prepared", "raw", "twin.json"]
 
@@ -121,4 +113,4 @@ def test_another_twin_does_not_go_on_with_the_leftovers_of_the_first(
     prepare(competition, TwinSource(seed=2))
     clean = Registry(tmp_path / "b").get_competition(ID)
     prepare(clean, TwinSource(seed=2))
-    assert _contents(competition) == _contents(clean)
+    assert contents(competition.paths.prepared) == contents(clean.paths.prepared)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from folders import contents
 
 import mlebench.kit.files
 import mlebench.kit.outputs
@@ -49,10 +50,6 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def _data(competition: Competition) -> dict[str, bytes]:
-    return {name: content for name, content in _files(competition.paths.prepared).items() if name != "manifest.json"}
-
-
 def test_archive_and_folder_give_the_same_bytes(raw: Path, tmp_path: Path) -> None:
     from_zip = Registry(tmp_path / "zip").get_competition(ID)
     from_folder = Registry(tmp_path / "folder").get_competition(ID)
@@ -60,7 +57,7 @@ def test_archive_and_folder_give_the_same_bytes(raw: Path, tmp_path: Path) -> No
     shutil.copytree(raw, from_folder.raw_dir)
     for competition in (from_zip, from_folder):
         assert prepare(competition, options=Options(verify=False))
-    assert _data(from_zip) == _data(from_folder)
+    assert contents(from_zip.paths.prepared) == contents(from_folder.paths.prepared)
     assert not from_zip.raw_dir.exists()
 
 
@@ -100,12 +97,12 @@ def test_data_that_the_reference_prepared_is_accepted_as_it_is(raw: Path, compet
 
 def test_another_twin_replaces_the_one_that_is_there(competition: Competition) -> None:
     prepare(competition, TwinSource(seed=0))
-    first = _data(competition)
+    first = contents(competition.paths.prepared)
     assert not prepare(competition, TwinSource(seed=0))
     assert prepare(competition, TwinSource(seed=1))
-    assert _data(competition) != first
+    assert contents(competition.paths.prepared) != first
     assert prepare(competition, TwinSource(seed=0))
-    assert _data(competition) == first
+    assert contents(competition.paths.prepared) == first
 
 
 def test_a_data_dir_holds_twins_or_real_data_never_both(raw: Path, tmp_path: Path) -> None:

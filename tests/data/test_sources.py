@@ -5,12 +5,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from folders import contents
 
 from mlebench.data.batch import prepare_many
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import LocalSource, PathSource, TwinSource
 from mlebench.errors import PrerequisiteError
-from mlebench.registry import Competition, Registry
+from mlebench.registry import Registry
 
 TITANIC, NOMAD = "spaceship-titanic", "nomad2018-predict-transparent-conductors"
 UNCHECKED = Options(verify=False)
@@ -31,15 +32,6 @@ def _zip(raw: Path, archive: Path) -> Path:
     return archive
 
 
-def _prepared(competition: Competition) -> dict[str, bytes]:
-    folder = competition.paths.prepared
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != "manifest.json"
-    }
-
-
 @pytest.mark.parametrize("id", [TITANIC, NOMAD])
 def test_every_way_to_hand_over_raw_data_gives_the_same(id: str, tmp_path: Path) -> None:
     raw = _raw(id, tmp_path)
@@ -55,7 +47,7 @@ def test_every_way_to_hand_over_raw_data_gives_the_same(id: str, tmp_path: Path)
     for number, way in enumerate(ways):
         competition = Registry(tmp_path / f"data-{number}").get_competition(id)
         prepare(competition, PathSource(way), UNCHECKED)
-        found.append(_prepared(competition))
+        found.append(contents(competition.paths.prepared))
         assert not competition.raw_dir.exists()
         assert not competition.paths.archive.exists()
     assert all(one == found[0] for one in found)
@@ -93,7 +85,7 @@ class TestRawThatTheReferenceTouched:
         touched = Registry(tmp_path / "touched").get_competition(NOMAD)
         shutil.copytree(raw, touched.raw_dir)
         prepare(touched, LocalSource(), UNCHECKED)
-        assert _prepared(touched) == _prepared(clean)
+        assert contents(touched.paths.prepared) == contents(clean.paths.prepared)
 
     def test_a_file_that_was_deleted_comes_from_the_archive_when_there_is_one(self, tmp_path: Path) -> None:
         raw = _raw(TITANIC, tmp_path)
@@ -150,4 +142,4 @@ def test_several_at_once_give_the_same_and_one_failure_does_not_stop_the_others(
     assert "preparing" in seen
     alone = Registry(tmp_path / "alone").get_competition(NOMAD)
     prepare(alone, TwinSource())
-    assert _prepared(alone) == _prepared(registry.get_competition(NOMAD))
+    assert contents(alone.paths.prepared) == contents(registry.get_competition(NOMAD).paths.prepared)

@@ -31,7 +31,7 @@ from mlebench.data.kaggle_api import (
 )
 from mlebench.data.sources import LocalSource
 from mlebench.errors import PrerequisiteError
-from mlebench.paths import CompetitionPaths
+from mlebench.paths import CompetitionPaths, write_whole
 from mlebench.registry import Competition
 
 Progress = Callable[[int, int | None], None]  # bytes that are here, bytes in all where Kaggle says so
@@ -258,7 +258,10 @@ def download_leaderboard(competition: Competition, *, sleep: Sleep = time.sleep)
         raise PrerequisiteError(f"{competition.id}: Kaggle has no leaderboard of numbers; the one there is stays")
     if competition.higher_is_better is not None:
         scores.sort(key=float, reverse=competition.higher_is_better)
-    _write_whole(competition.leaderboard, "\n".join(["score", *scores, ""]))
+    try:
+        write_whole(competition.leaderboard, "\n".join(["score", *scores, ""]))
+    except OSError as error:
+        raise PrerequisiteError(f"cannot write {competition.leaderboard}: {error.strerror}") from error
     return competition.leaderboard
 
 
@@ -275,18 +278,6 @@ def _is_number(text: str) -> bool:
         return not math.isnan(float(text))
     except ValueError:
         return False
-
-
-def _write_whole(path: Path, text: str) -> None:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise PrerequisiteError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
 
 
 def original_description(competition: Competition, *, sleep: Sleep = time.sleep) -> str:

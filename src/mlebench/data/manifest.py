@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mlebench.paths import MANIFEST, PRIVATE, PUBLIC
+from mlebench.paths import MANIFEST, PRIVATE, PUBLIC, write_whole
 from mlebench.registry import Competition
 
 Files = dict[str, dict[str, Any]]  # name under the prepared folder: size, and md5, crc32 or mtime_ns
@@ -27,9 +27,7 @@ def write_manifest(competition: Competition, folder: Path, source: dict[str, Any
     head = json.dumps(manifest, indent=1).removesuffix("\n}")
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(files[name])}" for name in sorted(files))
     text = f'{head},\n "files": {{\n{lines}\n }}\n}}\n'
-    part = folder / f"{MANIFEST}.part"
-    part.write_text(text, encoding="utf-8")
-    part.replace(folder / MANIFEST)
+    write_whole(folder / MANIFEST, text)
 
 
 def files_in(prepared: Path) -> Files:

@@ -124,7 +124,7 @@ def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], anew:
     goes_on = not anew and where.attempt.is_file() and where.attempt.read_text(encoding="utf-8") == json.dumps(attempt)
     if where.staging.exists() and not goes_on:
         shutil.rmtree(where.staging)
-    for leftover in where.staging.glob("mlebench-*"):
+    for leftover in where.staging.glob(f"{paths.SCRATCH}*"):
         shutil.rmtree(leftover)
     for side in (paths.PUBLIC, paths.PRIVATE):
         (where.staging / side).mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.grade.one import grade_csv, make_report
 from mlebench.grade.reading import read_jsonl
-from mlebench.paths import timestamp
+from mlebench.paths import timestamp, write_whole
 from mlebench.registry import Registry
 from mlebench.registry import registry as default_registry
 from mlebench.scoring import CompetitionReport
@@ -76,13 +75,3 @@ def aggregate_reports(competition_reports: list[CompetitionReport]) -> dict[str,
         "total_above_median": count("above_median"),
         "competition_reports": [report.to_dict() for report in competition_reports],
     }
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
-    part = path.with_name(f"{path.name}.part-{os.getpid()}")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

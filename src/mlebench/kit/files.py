@@ -13,7 +13,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.kit.archives import ZipTree
 from mlebench.kit.tables import CsvSource, Table
 from mlebench.kit.trees import FolderTree, Tree
-from mlebench.paths import twin_record
+from mlebench.paths import SCRATCH, twin_record
 
 # Zip archives of ours are the same whenever they are made: sorted members, one timestamp.
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)
@@ -107,7 +107,7 @@ def md5_of(path: Path) -> str:
 @contextmanager
 def open_raw(source: Path, scratch: Path | None = None) -> Iterator[Raw]:
     """The raw data in a folder or a zip archive; `scratch` is where inner archives may be unpacked."""
-    with TemporaryDirectory(dir=scratch, prefix="mlebench-") as folder:
+    with TemporaryDirectory(dir=scratch, prefix=SCRATCH) as folder:
         if source.is_dir():
             yield Raw(FolderTree(source), Path(folder), _scaled_sizes(source))
         elif source.is_file():

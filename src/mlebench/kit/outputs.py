@@ -19,10 +19,10 @@ from typing import Any, BinaryIO, NamedTuple
 from mlebench.kit.files import ZIP_TIME, Raw, RawFile, encode_json, md5_of, open_raw
 from mlebench.kit.tables import CsvSource, Quoting, Table, Writable
 from mlebench.kit.trees import COPY_BYTES, create
+from mlebench.paths import SCRATCH
 
 WORKERS = 2
 BATCH = 1024  # files that one worker places before it asks for more
-SCRATCH = "mlebench-"  # how the names of scratch folders begin
 Advance = Callable[[int], None]
 Progress = Callable[[int, int | None], None]  # bytes done, bytes in all
 
