@@ -125,7 +125,9 @@ class Bench:
         folders = {name: self.scratch / f"out-{name}" for name in ("ours", "reference")}
         for folder in folders.values():
             shutil.rmtree(folder, ignore_errors=True)
+        os.sync()  # nobody pays for what was written before
         mine = time_prepare(self.ours, id, ours_from, folders["ours"], self.scratch)
+        os.sync()
         theirs = time_prepare(self.reference, id, reference_from, folders["reference"], self.scratch)
         same = _contents(folders["ours"]) == _contents(folders["reference"])
         _print_row(what, mine, Cost(theirs.seconds + before, theirs.peak_bytes), "same bytes" if same else "DIFFERENT")

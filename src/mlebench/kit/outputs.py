@@ -23,6 +23,7 @@ from mlebench.paths import SCRATCH
 
 WORKERS = 2
 BATCH = 1024  # files that one worker places before it asks for more
+SAMPLED = 256  # files whose sizes stand for those of all, where only progress is told
 Advance = Callable[[int], None]
 Progress = Callable[[int, int | None], None]  # bytes done, bytes in all
 
@@ -55,6 +56,8 @@ class Output:
         self.contents: dict[str, bytes] = {}
         self.packs: dict[str, _Pack] = {}
         self.written: dict[str, str] = {}  # name: md5 of what this program wrote itself, when it is finished
+        self.placed_facts: dict[str, dict[str, int]] = {}  # of raw files that have been placed
+        self._claimed: set[str] = set()
         self._folders: set[str] = set()
 
     def write(self, name: str, table: Table, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
@@ -87,7 +90,7 @@ class Output:
         self.packs[name] = _Pack(dict(members), deflate, quoting)
 
     def mkdir(self, name: str) -> None:
-        self._claim(name)
+        _check_name(name)
         (self.folder / name).mkdir(parents=True, exist_ok=True)
 
     def path(self, name: str) -> str:
@@ -114,14 +117,21 @@ class Output:
         return written | self.placed_facts
 
     @cached_property
-    def placed_facts(self) -> dict[str, dict[str, int]]:
-        return {name: file.tree.facts(file.name) for name, file in self.placed.items()}
+    def placed_size(self) -> float:
+        """The size of a placed file, about: a sample tells, since a look at each of a million files takes long."""
+        sample = list(self.placed.values())[:: max(1, len(self.placed) // SAMPLED)]
+        return sum(file.tree.size(file.name) for file in sample) / max(1, len(sample))
 
     def _claim(self, name: str) -> None:
-        if name.startswith("/") or "/../" in f"/{name}/" or name.strip("./") == "":
-            raise ValueError(f"{name!r} is not a name inside the output folder")
-        if name in self.placed or name in self.tables or name in self.contents or name in self.packs:
+        if name in self._claimed:
             raise ValueError(f"{name} is written twice")
+        _check_name(name)
+        self._claimed.add(name)
+
+
+def _check_name(name: str) -> None:
+    if name[:1] == "/" or name.strip("./") == "" or (".." in name and ".." in name.split("/")):
+        raise ValueError(f"{name!r} is not a name inside the output folder")
 
 
 class _HashingStream:
@@ -176,7 +186,7 @@ def _weight(outputs: Sequence[Output]) -> int:
     written = [table for output in outputs for table, _ in output.tables.values()]
     packed = [member for output in outputs for pack in output.packs.values() for member in pack.members.values()]
     sources = {id(t.source): t.source for t in [*written, *packed] if isinstance(t, Table)}
-    placed = sum(facts["size"] for output in outputs for facts in output.placed_facts.values())
+    placed = sum(int(output.placed_size * len(output.placed)) for output in outputs)
     return placed + sum(source.size for source in sources.values() if isinstance(source, CsvSource))
 
 
@@ -244,22 +254,20 @@ def _write_member(stream: Any, content: Any) -> None:
 
 def _place(output: Output, advance: Advance) -> None:
     """Raw files, to their places; those that an interrupted attempt has placed already are left alone."""
-    names = list(output.placed)
-    for name in names:
-        output.path(name)  # makes the folders
+    jobs = [(file.tree, file.name, name, output.path(name)) for name, file in output.placed.items()]  # makes folders
 
     def place_batch(start: int) -> int:
-        batch = names[start : start + BATCH]
-        for name in batch:
-            file, path = output.placed[name], output.path(name)
+        batch = jobs[start : start + BATCH]
+        for tree, source, name, path in batch:
             try:
-                file.tree.extract(file.name, path)
+                tree.extract(source, path)
             except FileExistsError:
-                if not file.tree.is_extracted(file.name, path):
+                if not tree.is_extracted(source, path):
                     Path(path).unlink()
-                    file.tree.extract(file.name, path)
-        return sum(output.placed_facts[name]["size"] for name in batch)
+                    tree.extract(source, path)
+            output.placed_facts[name] = tree.facts(source)
+        return int(output.placed_size * len(batch))
 
     with ThreadPoolExecutor(WORKERS) as pool:
-        for size in pool.map(place_batch, range(0, len(names), BATCH)):
+        for size in pool.map(place_batch, range(0, len(jobs), BATCH)):
             advance(size)

@@ -6,7 +6,7 @@ import re
 import shutil
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -66,9 +66,26 @@ class FolderTree:
         return descriptor
 
     def glob(self, pattern: str) -> list[str]:
-        literal = "/".join(_parts(pattern)).replace("[", "[[]")  # to pathlib a bracket opens a set of characters
-        prefix = len(str(self._folder)) + 1
-        return sorted(str(path)[prefix:] for path in self._folder.glob(literal) if path.is_file())
+        return sorted(set(self._find("", _parts(pattern))))
+
+    def _find(self, folder: str, parts: list[str]) -> Iterator[str]:
+        """Files below a folder (its name ends with a slash) that the parts of a pattern lead to."""
+        head, *rest = parts
+        matches = pattern_of(head).fullmatch
+        for entry in self._entries(folder):
+            if head == "**":
+                if entry.is_dir(follow_symlinks=False):
+                    yield from self._find(f"{folder}{entry.name}/", parts)
+            elif matches(entry.name) and entry.is_dir() and rest:
+                yield from self._find(f"{folder}{entry.name}/", rest)
+            elif matches(entry.name) and not rest and entry.is_file():
+                yield folder + entry.name
+        if head == "**":
+            yield from self._find(folder, rest)
+
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        with os.scandir(self._folder / folder) as entries:
+            return list(entries)
 
     def open(self, name: str) -> BinaryIO:
         try:
@@ -87,7 +104,7 @@ class FolderTree:
 
     def facts(self, name: str) -> dict[str, int]:
         try:
-            status = os.stat(f"{self._folder}/{name}")
+            status = os.stat(name, dir_fd=self._descriptor)
         except (FileNotFoundError, NotADirectoryError):
             raise missing(self, name) from None
         return {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
@@ -109,8 +126,10 @@ class FolderTree:
         except OSError:  # another disk, one without links, or a file of somebody else
             self._copy(name, destination)
             return
-        with suppress(PermissionError):  # somebody else's file, which they keep as it is
+        try:
             os.chmod(destination, FINISHED)
+        except PermissionError:  # somebody else's file, which they keep as it is
+            return
 
     def _copy(self, name: str, destination: str) -> None:
         with self.open(name) as source, create(destination) as target:
