@@ -1,7 +1,8 @@
 """What a prepared folder holds, file by file, in a form that can be kept and compared.
 
 A file that is a raw file in another place is named by it (`raw: train/1.jpg`), so that the figures do not depend on
-how an image library compresses; any other file is its md5; a zip is the same for each of its members.
+how an image library compresses; any other file is its md5, of a parquet file that of its content; a zip is the same for
+each of its members.
 """
 
 import hashlib
@@ -9,6 +10,8 @@ import io
 import zipfile
 from pathlib import Path
 from typing import Any
+
+from mlebench.kit.parquet import content_hash
 
 NOT_DATA = ("public/description.md", "manifest.json")
 
@@ -41,6 +44,8 @@ def _print_of(content: bytes, index: dict[str, str]) -> Any:
     md5 = _md5(content)
     if md5 in index:
         return f"raw: {index[md5]}"
+    if content.startswith(b"PAR1"):
+        return f"parquet: {content_hash(io.BytesIO(content))}"
     if not content.startswith(b"PK\x03\x04"):
         return md5
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

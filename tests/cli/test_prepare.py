@@ -86,12 +86,12 @@ def test_the_original_description_is_stored_when_it_is_asked_for(
     assert (competition.public_dir / "description.md").read_text() == "their words"
 
 
-def test_a_terminal_sees_progress_and_a_script_does_not(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mlebench", "prepare", "-c", NOMAD, "--twin", "--size", "3"]
+def _on_a_terminal(*arguments: object) -> bytes:
+    """What a person sees on stderr."""
     master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [*command, "--data-dir", str(tmp_path / "a")], stderr=slave, env={**os.environ, "TERM": "xterm"}
-    )
+    command = [sys.executable, "-m", "mlebench", *map(str, arguments)]
+    environment = {**os.environ, "TERM": "xterm"}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=slave, env=environment)
     os.close(slave)
     seen = b""
     while True:
@@ -104,6 +104,16 @@ def test_a_terminal_sees_progress_and_a_script_does_not(tmp_path: Path) -> None:
         seen += piece
     os.close(master)
     assert process.wait() == 0
+    return seen
+
+
+def test_a_terminal_sees_progress_and_a_script_does_not(tmp_path: Path) -> None:
+    preparing = ["prepare", "-c", NOMAD, "--twin", "--size", "3"]
+    seen = _on_a_terminal(*preparing, "--data-dir", tmp_path / "a")
     assert f"{NOMAD}: preparing".encode() in seen
     assert b"\x1b[" in seen
-    assert "\x1b" not in run(*command[3:], "--data-dir", tmp_path / "b").stderr
+    assert "\x1b" not in run(*preparing, "--data-dir", tmp_path / "b").stderr
+    for verb, what in {"grade-sample": b"grading", "validate": b"checking"}.items():
+        arguments = [verb, tmp_path / "a" / NOMAD / "prepared/public/sample_submission.csv", NOMAD]
+        assert what in _on_a_terminal(*arguments, "--data-dir", tmp_path / "a")
+        assert run(*arguments, "--data-dir", tmp_path / "a").stderr == ""

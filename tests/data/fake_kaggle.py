@@ -44,7 +44,8 @@ class FakeKaggle:
     tag: str = '"one"'
     logins: set[str] = field(default_factory=lambda: {BASIC, BEARER})
     competitions: set[str] = field(default_factory=lambda: {"spaceship-titanic"})
-    answers: dict[str, Any] = field(default_factory=dict)  # of other methods: a value, or a function of the body
+    # Of other methods: a value, or a function of the body.
+    answers: dict[str, Any] = field(default_factory=lambda: {"GetCompetitionDataFilesSummary": {}})
     faults: dict[str, list[Fault]] = field(default_factory=dict)  # of each method, or `storage`: used up one by one
     calls: list[Call] = field(default_factory=list)
     url: str = ""

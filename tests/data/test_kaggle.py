@@ -423,6 +423,21 @@ class TestPreflight:
         assert (asked.headers["Range"], asked.status) == ("bytes=0-0", 206)
         assert not competition.paths.root.exists()
 
+    def test_what_it_unpacks_to(self, login: Path, kaggle: FakeKaggle, competition: Competition) -> None:
+        kinds = [
+            {"extension": ".csv", "fileCount": 2, "totalSize": 700},
+            {"extension": ".png", "totalSize": "9000000000"},
+        ]
+        kaggle.answers["GetCompetitionDataFilesSummary"] = {
+            "fileSummaryInfo": {"totalFileCount": 9, "fileTypes": kinds}
+        }
+        assert preflight(competition).unpacked == 9_000_000_700
+        kaggle.answers["GetCompetitionDataFilesSummary"] = {}
+        assert preflight(competition).unpacked is None
+        kaggle.faults["GetCompetitionDataFilesSummary"] = [Fault(500)] * 9
+        found = preflight(competition, sleep=Waits())
+        assert (found.rules, found.unpacked) == ("accepted", None)
+
     def test_one_login_serves_many(
         self, kaggle: FakeKaggle, competition: Competition, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -1,15 +1,20 @@
 """Prepared data against its record, at any time."""
 
+import json
+import os
 import shutil
 import zipfile
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.verification import verify
 from mlebench.errors import NotPreparedError
+from mlebench.kit.parquet import content_hash
 from mlebench.registry import Competition, Registry
 
 ID = "histopathologic-cancer-detection"
@@ -47,7 +52,7 @@ def test_every_kind_of_change_is_named(competition: Competition) -> None:
     (competition.public_dir / "extra.txt").write_text("hello")
     faults = dict(verify(competition))
     assert faults == {
-        "private/answers.csv": "has another md5 than when it was written",
+        "private/answers.csv": "has another md5 than is on record",
         f"public/train/{images[0].name}": "is missing",
         f"public/train/{images[1].name}": faults[f"public/train/{images[1].name}"],
         "public/extra.txt": "was not there before",
@@ -62,6 +67,45 @@ def test_deep_reads_placed_files_too(competition: Competition) -> None:
     _change(image, bytes(content))
     assert verify(competition) == []
     assert [difference.file for difference in verify(competition, deep=True)] == [f"public/train/{image.name}"]
+
+
+def test_linked_files_go_on_record_when_they_are_first_read(tmp_path: Path) -> None:
+    raw = shutil.copytree(TwinSource().fetch(Registry(tmp_path / "twin").get_competition(ID)), tmp_path / "raw")
+    competition = Registry(tmp_path / "data").get_competition(ID)
+    object.__setattr__(competition, "checksums", tmp_path / "none.yaml")
+    prepare(competition, PathSource(raw), Options(verify=False))
+    image = min(competition.public_dir.glob("train/*.tif"))
+    time = image.stat().st_mtime_ns
+    before = competition.paths.manifest.read_text()
+    assert verify(competition) == []
+    assert competition.paths.manifest.read_text() == before
+    assert verify(competition, deep=True) == []
+    content = bytearray(image.read_bytes())
+    content[-1] ^= 1
+    _change(image, bytes(content))
+    assert [difference.file for difference in verify(competition)] == [f"public/train/{image.name}"]
+    os.utime(image, ns=(time, time))
+    assert verify(competition) == [], "size and time are as they were"
+    assert dict(verify(competition, deep=True)) == {f"public/train/{image.name}": "has another md5 than is on record"}
+    assert set(json.loads(before)) == set(json.loads(competition.paths.manifest.read_text()))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_parquet_is_compared_by_what_it_holds(competition: Competition, known: bool) -> None:
+    path = competition.public_dir / "meta.parquet"
+    table = pa.table({"id": [1, 2]})
+    pq.write_table(table, path)
+    expected: dict[str, object] = {"public": {"meta.parquet": "0" * 32}}
+    if known:
+        expected["content"] = {"public": {"meta.parquet": content_hash(path)}}
+    competition.checksums.write_text(json.dumps(expected))
+    pq.write_table(table, path, compression="zstd")
+    assert dict(verify(competition)) == {"public/meta.parquet": "was not there before"}
+    pq.write_table(pa.table({"id": [1, 3]}), path)
+    fault = f"has content {content_hash(path)}, published is"
+    assert any(fault in difference.fault for difference in verify(competition)) == known
+    path.unlink()
+    assert any("no such file" in difference.fault for difference in verify(competition))
 
 
 def test_data_prepared_elsewhere_can_be_adopted(competition: Competition) -> None:

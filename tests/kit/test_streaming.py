@@ -65,7 +65,7 @@ STREAMED = {"new-york-city-taxi-fare-prediction", "tabular-playground-series-dec
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "STREAM_BYTES", 0)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 200)
-    monkeypatch.setattr("mlebench.kit.emitting.BUCKET_BYTES", 150)
+    monkeypatch.setattr("mlebench.kit.sinks.BUCKET_BYTES", 150)
 
 
 @pytest.fixture(params=["plain", "dictionaries"])
@@ -185,7 +185,7 @@ def test_every_twin_is_prepared_to_the_same_bytes_in_blocks(
 ) -> None:
     """What pandas makes of it is compared with the reference elsewhere."""
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 10_000)
-    monkeypatch.setattr("mlebench.kit.emitting.BUCKET_BYTES", 10_000)
+    monkeypatch.setattr("mlebench.kit.sinks.BUCKET_BYTES", 10_000)
     emitted, prepared = [], []
     monkeypatch.setattr("mlebench.kit.emitting.emit", lambda *given: emitted.append(emit(*given)))
     for stream_bytes in (1 << 30, 0):

@@ -95,6 +95,18 @@ def track(items: Sequence[Item], describe: Callable[[Item], str]) -> Iterator[It
             progress.advance(task)
 
 
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Say, on a terminal, what takes its time."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
 class Watchers(dict[str, Callable[[str, int, int | None], None]]):
     """For each item, what to call when it gets on; shows nothing unless somebody watches."""
 

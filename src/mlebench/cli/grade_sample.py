@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from mlebench.cli.common import data_dir_option, print_json, registry_at
+from mlebench.cli.common import busy, data_dir_option, print_json, registry_at
 
 
 @click.command("grade-sample")
@@ -18,4 +18,6 @@ def command(submission: Path, competition_id: str, data_dir: Path | None) -> Non
     """
     from mlebench.grade import grade_csv
 
-    print_json(grade_csv(submission, registry_at(data_dir).get_competition(competition_id)).to_dict())
+    with busy(f"grading {submission.name}"):
+        report = grade_csv(submission, registry_at(data_dir).get_competition(competition_id))
+    print_json(report.to_dict())

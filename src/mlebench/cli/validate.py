@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from mlebench.cli.common import data_dir_option, print_json, registry_at
+from mlebench.cli.common import busy, data_dir_option, print_json, registry_at
 
 
 @click.command()
@@ -18,7 +18,8 @@ def command(submission: Path, competition_id: str, data_dir: Path | None) -> Non
     """
     from mlebench.grade import validate_format
 
-    valid, message = validate_format(submission, registry_at(data_dir).get_competition(competition_id))
+    with busy(f"checking {submission.name}"):
+        valid, message = validate_format(submission, registry_at(data_dir).get_competition(competition_id))
     print_json({"is_valid": valid, "result": message})
     if not valid:
         raise SystemExit(1)

@@ -10,9 +10,7 @@ from mlebench.data.state import preparation_fault
 
 @click.command()
 @click.argument("ids", nargs=-1)
-@click.option(
-    "--deep", is_flag=True, help="Also read unpacked files, whose checksum is on record; links have only size and time."
-)
+@click.option("--deep", is_flag=True, help="Read every file; of linked ones the md5 goes on record the first time.")
 @click.option("--adopt", is_flag=True, help="Accept data that another program prepared: give it a manifest.")
 @data_dir_option
 def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None) -> None:

@@ -8,8 +8,8 @@ import pandas as pd
 
 from mlebench.errors import InvalidSubmissionError
 from mlebench.kit.checks import align
-from mlebench.kit.records import tfrecord_values
 from mlebench.kit.rle import decode_runs, encode_runs, parse_runs
+from mlebench.kit.tfrecords import tfrecord_values
 
 __all__ = [
     "df_to_one_hot",

@@ -71,6 +71,7 @@ class Preflight(NamedTuple):
     page: str  # where the rules are accepted
     size: int | None  # bytes of the archive, on disk or to download
     reason: str | None = None  # why the rules are unknown
+    unpacked: int | None = None  # bytes of the files in the archive, where Kaggle tells
 
 
 def preflight(competition: Competition, *, api: Any = None, sleep: Sleep = time.sleep) -> Preflight:
@@ -88,7 +89,11 @@ def preflight(competition: Competition, *, api: Any = None, sleep: Sleep = time.
         return Preflight(None, "not accepted", page, None)
     except PrerequisiteError as error:
         return Preflight(None, "unknown", page, None, str(error))
-    return Preflight(None, "accepted", page, size)
+    try:
+        unpacked = ask(competition.id, _unpacked_size, api=api, sleep=sleep, tries=1)
+    except PrerequisiteError:
+        unpacked = None
+    return Preflight(None, "accepted", page, size, unpacked=unpacked or None)
 
 
 def present(competition: Competition) -> str | None:
@@ -226,6 +231,16 @@ def _identity(response: Any) -> dict[str, Any]:
 def _archive_size(kaggle: Any, id: str) -> int | None:
     with _archive(kaggle, id) as response:
         return _identity(response)["size"]
+
+
+def _unpacked_size(kaggle: Any, id: str) -> int:
+    from kagglesdk.competitions.types.competition_api_service import ApiGetCompetitionDataFilesSummaryRequest
+
+    request = ApiGetCompetitionDataFilesSummaryRequest()
+    request.competition_name = id
+    summary = kaggle.competitions.competition_api_client.get_competition_data_files_summary(request)
+    kinds = summary.file_summary_info.file_types if summary.file_summary_info else []
+    return sum(int(kind.total_size) for kind in kinds or [])
 
 
 def _require_space(part: _Part, missing: int) -> None:

@@ -24,10 +24,19 @@ def write_manifest(competition: Competition, folder: Path, source: dict[str, Any
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in ("mlebench", "pandas", "numpy", "pyarrow")},
     }
-    head = json.dumps(manifest, indent=1).removesuffix("\n}")
+    _write(folder / MANIFEST, manifest, files)
+
+
+def rewrite_manifest(competition: Competition, manifest: dict[str, Any]) -> None:
+    """The same manifest, with more known of its files."""
+    head = {key: value for key, value in manifest.items() if key != "files"}
+    _write(competition.paths.manifest, head, manifest["files"])
+
+
+def _write(path: Path, head: dict[str, Any], files: Files) -> None:
+    opening = json.dumps(head, indent=1).removesuffix("\n}")
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(files[name])}" for name in sorted(files))
-    text = f'{head},\n "files": {{\n{lines}\n }}\n}}\n'
-    write_whole(folder / MANIFEST, text)
+    write_whole(path, f'{opening},\n "files": {{\n{lines}\n }}\n}}\n')
 
 
 def files_in(prepared: Path) -> Files:

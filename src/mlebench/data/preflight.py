@@ -12,9 +12,11 @@ from mlebench.data.state import preparation_fault
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition
 
+WRITTEN_ANEW = (".csv", ".tsv", ".json", ".jsonl", ".bson", ".parquet")
+
 
 class Check(NamedTuple):
-    """One competition's chances. Sizes are in bytes and on top of what is there; before a download, at least that."""
+    """One competition's chances. Sizes are in bytes and on top of what is there; estimates, rather too large."""
 
     id: str
     data: str  # prepared, raw, archive, or none
@@ -57,31 +59,35 @@ def _check(competition: Competition, source: Source, api: object, why: str) -> C
         return Check(competition.id, "none", "unknown", None, None, None, why)
     answer = preflight(competition, api=api)
     advice = f"accept the rules at {answer.page}" if answer.rules == "not accepted" else answer.reason or ""
-    at_least = None if answer.size is None else 2 * answer.size  # the archive, and its files
-    return Check(competition.id, "none", answer.rules, answer.size, at_least, at_least, advice)
+    unpacked = answer.unpacked or answer.size
+    disk = None if answer.size is None or unpacked is None else answer.size + unpacked
+    return Check(competition.id, "none", answer.rules, answer.size, disk, disk, advice)
 
 
 def _check_local(competition: Competition, source: Source) -> Check:
     try:
         raw = source.fetch(competition)
-        size = _unpacked_size(raw)
+        sizes = _sizes(raw)
     except PrerequisiteError as error:
         return Check(competition.id, "none", "-", None, None, None, str(error))
-    if raw.is_dir():
-        return Check(competition.id, "raw", "-", None, 0, 0, "")
-    return Check(competition.id, "archive", "-", None, size, size, "")
+    # Tables are written anew, and those in another order spilled once before; other files are placed.
+    tables = sum(size for name, size in sizes.items() if name.endswith(WRITTEN_ANEW))
+    linked = raw.is_dir() and raw.stat().st_dev == _existing(competition.paths.root).stat().st_dev
+    at_end = tables if linked else sum(sizes.values())
+    return Check(competition.id, "raw" if raw.is_dir() else "archive", "-", None, at_end + tables, at_end, "")
 
 
-def _unpacked_size(raw: Path) -> int:
-    """What the files of an archive take on disk, which is what preparing it takes on top of the archive."""
+def _sizes(raw: Path) -> dict[str, int]:
     from mlebench.kit.archives import ZipTree
+    from mlebench.kit.trees import FolderTree
 
-    if raw.is_dir():
-        return 0
-    tree = ZipTree(raw)
-    return sum(tree.size(name) for name in tree.glob("**"))
+    tree = FolderTree(raw) if raw.is_dir() else ZipTree(raw)
+    return {name: tree.size(name) for name in tree.glob("**")}
+
+
+def _existing(folder: Path) -> Path:
+    return next(path for path in (folder, *folder.parents) if path.exists())
 
 
 def free_space(folder: Path) -> int:
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    return shutil.disk_usage(existing).free
+    return shutil.disk_usage(_existing(folder)).free

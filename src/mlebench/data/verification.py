@@ -1,18 +1,21 @@
 """Prepared files and archives against the published checksums."""
 
+import logging
 import math
 import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mlebench.data.manifest import Files, files_in, write_manifest
+from mlebench.data.manifest import Files, files_in, rewrite_manifest, write_manifest
 from mlebench.data.state import read_manifest, require_prepared
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import MANIFEST, PRIVATE, PUBLIC
 from mlebench.registry import Competition
 
 SIDES = (PUBLIC, PRIVATE)
-SUFFIXES = (".csv", ".json", ".jsonl", ".parquet", ".bson")
+PARQUET = ".parquet"
+SUFFIXES = (".csv", ".json", ".jsonl", PARQUET, ".bson")
+logger = logging.getLogger(__name__)
 
 
 def check_archive(competition: Competition, archive: Path) -> None:
@@ -72,7 +75,14 @@ def overwrite(competition: Competition, raw: Path, files: dict[str, dict[str, An
     """Write the competition's checksums.yaml anew, from what was just prepared."""
     import yaml
 
-    sums: dict[str, Any] = dict(prepared_checksums(competition.paths.staging, files))
+    staging = competition.paths.staging
+    sums: dict[str, Any] = dict(prepared_checksums(staging, files))
+    contents = {
+        side: {name: _content_hash(staging / side / name) for name in sums[side] if name.endswith(PARQUET)}
+        for side in SIDES
+    }
+    if any(contents.values()):
+        sums["content"] = contents
     if raw.is_file():
         sums["zip"] = _md5(raw)
     elif "zip" in (before := published(competition)):
@@ -86,6 +96,12 @@ def published(competition: Competition) -> dict[str, Any]:
     if not competition.checksums.is_file():
         return {}
     return yaml.safe_load(competition.checksums.read_text(encoding="utf-8")) or {}
+
+
+def _content_hash(path: Path) -> str:
+    from mlebench.kit.parquet import content_hash
+
+    return content_hash(path)
 
 
 def _md5(path: Path) -> str:
@@ -109,7 +125,7 @@ def verify(competition: Competition, *, deep: bool = False, adopt: bool = False)
     require_prepared(competition)
     prepared = competition.paths.prepared
     found, manifest = files_in(prepared), read_manifest(competition)
-    differences = []
+    differences: list[Difference] = []
     if manifest is None and not adopt:
         differences.append(Difference(MANIFEST, "is missing: the data was prepared elsewhere; --adopt accepts it"))
     recorded = manifest["files"] if manifest else {}
@@ -122,32 +138,61 @@ def verify(competition: Competition, *, deep: bool = False, adopt: bool = False)
             differences.append(Difference(name, fault))
     if manifest is None or manifest["source"]["kind"] != "twin":
         differences += _unpublished(competition, prepared, found)
-    if adopt and manifest is None and not differences:
-        hashed = {name: facts | {"md5": _md5(prepared / name)} if deep else facts for name, facts in found.items()}
-        write_manifest(competition, prepared, {"kind": "unknown"}, hashed)
+    if not differences and ((adopt and manifest is None) or (deep and manifest)):
+        _record(competition, manifest, found, deep)
     return differences
+
+
+def _record(competition: Competition, manifest: dict[str, Any] | None, found: Files, deep: bool) -> None:
+    """Write down what is known of files now; `deep`: with the md5 of those that had no checksum."""
+    files = manifest["files"] if manifest else found
+    unknown = [name for name, facts in files.items() if deep and not facts.keys() & {"md5", "crc32"}]
+    if manifest and not unknown:
+        return
+    hashed = files | {name: files[name] | {"md5": _md5(competition.paths.prepared / name)} for name in unknown}
+    if manifest:
+        rewrite_manifest(competition, manifest | {"files": hashed})
+    else:
+        write_manifest(competition, competition.paths.prepared, {"kind": "unknown"}, hashed)
 
 
 def _difference(path: Path, recorded: dict[str, Any], found: dict[str, Any], deep: bool) -> str | None:
     if found["size"] != recorded["size"]:
         return f"has {found['size']} bytes, not {recorded['size']}"
-    if "mtime_ns" in recorded and "md5" not in recorded and found["mtime_ns"] != recorded["mtime_ns"]:
+    if "md5" in recorded and (deep or "mtime_ns" not in recorded):
+        return None if _md5(path) == recorded["md5"] else "has another md5 than is on record"
+    if "mtime_ns" in recorded and found["mtime_ns"] != recorded["mtime_ns"]:
         return "was changed since it was placed"
-    if "md5" in recorded and _md5(path) != recorded["md5"]:
-        return "has another md5 than when it was written"
     if deep and "crc32" in recorded and _crc32(path) != recorded["crc32"]:
         return "has another checksum than in the archive"
     return None
 
 
 def _unpublished(competition: Competition, prepared: Path, found: Files) -> list[Difference]:
-    actual = prepared_checksums(prepared, found)
-    return [
-        Difference(f"{side}/{name}", f"has md5 {actual[side].get(name, '(no such file)')}, published is {md5}")
-        for side in SIDES
-        for name, md5 in sorted(published(competition).get(side, {}).items())
-        if actual[side].get(name) != md5
-    ]
+    actual, expected = prepared_checksums(prepared, found), published(competition)
+    contents = expected.get("content", {})
+    differences = []
+    for side in SIDES:
+        for name, md5 in sorted(expected.get(side, {}).items()):
+            there = actual[side].get(name)
+            if there is not None and name.endswith(PARQUET):
+                fault = _parquet_fault(prepared / side / name, there == md5, contents.get(side, {}).get(name))
+            else:
+                fault = None if there == md5 else f"has md5 {there or '(no such file)'}, published is {md5}"
+            if fault:
+                differences.append(Difference(f"{side}/{name}", fault))
+    return differences
+
+
+def _parquet_fault(path: Path, same_bytes: bool, expected: str | None) -> str | None:
+    """Other bytes may hold the same: they depend on the library that wrote them."""
+    if same_bytes:
+        return None
+    if expected is None:
+        logger.warning("%s is not compared: its bytes depend on a library, and no hash of its content is known", path)
+        return None
+    actual = _content_hash(path)
+    return None if actual == expected else f"has content {actual}, published is {expected}"
 
 
 def _crc32(path: Path) -> int:

@@ -17,7 +17,17 @@ from mlebench.kit.rle import Runs, decode_runs, encode_runs, parse_runs
 from mlebench.kit.samples import public_sample, public_sample_bytes
 from mlebench.kit.splits import split_groups, split_rows
 from mlebench.kit.tables import Table, is_in, join_text, one_hot, read_frame, renumber, unique, values_of
-from mlebench.kit.twins import TwinFolder, csv_bytes, image_bytes, json_bytes, rounded, zip_bytes
+from mlebench.kit.twins import (
+    TwinFolder,
+    bson_bytes,
+    csv_bytes,
+    image_bytes,
+    json_bytes,
+    json_lines_bytes,
+    parquet_bytes,
+    rounded,
+    zip_bytes,
+)
 
 __all__ = [
     "InvalidSubmissionError",
@@ -29,6 +39,7 @@ __all__ = [
     "TwinFolder",
     "align",
     "as_text",
+    "bson_bytes",
     "column_values",
     "csv_bytes",
     "decode_runs",
@@ -38,9 +49,11 @@ __all__ = [
     "is_in",
     "join_text",
     "json_bytes",
+    "json_lines_bytes",
     "md5_of",
     "one_hot",
     "open_raw",
+    "parquet_bytes",
     "parse_runs",
     "public_sample",
     "public_sample_bytes",

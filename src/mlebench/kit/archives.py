@@ -7,7 +7,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -155,6 +155,7 @@ class _Member(io.RawIOBase):
 def _check_members(label: str, members: list[zipfile.ZipInfo], archive_bytes: int) -> None:
     """Refuse an archive that could write where it should not, or more than it should; the member is named."""
     seen: dict[str, str] = {}
+    folders = _folders(info.filename for info in members)
     total = 0
     for info in members:
         name = info.filename
@@ -164,10 +165,22 @@ def _check_members(label: str, members: list[zipfile.ZipInfo], archive_bytes: in
             other = seen.setdefault(name.casefold(), name)
             if other is not name:
                 fault = f"has the same name as {other}, but for case"
+            elif name.casefold() in folders:
+                fault = "is a file, but other members lie in a folder of that name"
         if fault is None and total > max(BOMB_BYTES, BOMB_RATIO * archive_bytes):
             fault = "would unpack to far more than the archive can honestly hold"
         if fault:
             raise PrerequisiteError(f"{label}: member {name} {fault}; this archive is not to be trusted")
+
+
+def _folders(names: Iterable[str]) -> set[str]:
+    """All folders that members lie in, but for case."""
+    found: set[str] = set()
+    for folder in {name.rpartition("/")[0].casefold() for name in names}:
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
 
 
 def _fault(info: zipfile.ZipInfo) -> str | None:

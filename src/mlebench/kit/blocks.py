@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from mlebench.kit.cells import shortest_lengths, text_lengths
+from mlebench.kit.sinks import bytes_of, offsets_of
 
 BLOCK_BYTES = 2 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -98,18 +99,6 @@ class Block:
 
 def _repeating(places: frozenset[int]) -> dict[int, pa.DataType]:
     return dict.fromkeys(places, pa.dictionary(pa.int32(), pa.string()))
-
-
-def bytes_of(lines: pa.Array) -> memoryview:
-    """The text of all lines, one after the other."""
-    offsets = offsets_of(lines)
-    return memoryview(lines.buffers()[2])[offsets[0] : offsets[-1]] if len(lines) else memoryview(b"")
-
-
-def offsets_of(lines: pa.Array) -> np.ndarray:
-    large = pa.types.is_large_binary(lines.type) or pa.types.is_large_string(lines.type)
-    offsets = np.frombuffer(lines.buffers()[1], dtype=np.int64 if large else np.int32)
-    return offsets[lines.offset : lines.offset + len(lines) + 1]
 
 
 def blocks(open_file: Callable[[], BinaryIO], columns: int, sep: str) -> Iterator[Block]:

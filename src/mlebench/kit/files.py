@@ -68,9 +68,26 @@ class Raw:
         dtype: Mapping[str, type] | None = None,
         encoding: str = "utf-8",
     ) -> Table:
-        file = self.file(name)
-        size = self._tree.size(name)
-        return Table.from_source(CsvSource(file.open, sep, dtype, encoding, size))
+        """The rows of a CSV file, or of a parquet file by its name."""
+        if name.endswith(".parquet"):
+            from mlebench.kit.parquet import ParquetSource
+
+            return Table.from_source(ParquetSource(self._on_disk(name)))
+        return Table.from_source(CsvSource(self.file(name).open, sep, dtype, encoding, self._tree.size(name)))
+
+    def records(self, name: str, *, chunk_lines: int | None = None) -> Table:
+        """The records of a file of JSON lines, or of BSON documents by its name; a field is a column.
+
+        pandas types JSON `chunk_lines` at a time where it is told to, else the whole file.
+        """
+        file, size = self.file(name), self._tree.size(name)
+        if name.endswith(".bson"):
+            from mlebench.kit.bson import BsonSource
+
+            return Table.from_source(BsonSource(file.open, size))
+        from mlebench.kit.jsonlines import JsonLinesSource
+
+        return Table.from_source(JsonLinesSource(file.open, size, chunk_lines))
 
     def json(self, name: str, *, encoding: str = "utf-8") -> Any:
         return json.loads(self.file(name).read().decode(encoding))
@@ -79,7 +96,11 @@ class Raw:
         return self.file(name).read().decode(encoding).splitlines()
 
     def archive(self, name: str) -> "Raw":
-        """The files inside a zip; one that lies inside another archive is first taken out, once."""
+        """The files inside a zip."""
+        return Raw(ZipTree(self._on_disk(name)), self._scratch, self._scaled)
+
+    def _on_disk(self, name: str) -> Path:
+        """Where a file lies by itself; one inside an archive is first taken out, once."""
         path = self._tree.path(name)
         if path is None:
             path = self._scratch / hashlib.md5(f"{self._tree.label}/{name}".encode()).hexdigest()
@@ -87,7 +108,7 @@ class Raw:
                 self._tree.extract(name, str(path))
         elif not path.is_file():
             self._tree.open(name)  # says what is missing
-        return Raw(ZipTree(path), self._scratch, self._scaled)
+        return path
 
     def scaled(self, size: int) -> int:
         """A size that only fits the real data: itself there, and on a twin what the twin says stands for it."""

@@ -5,36 +5,30 @@ where it lies to its place.
 """
 
 import hashlib
-import os
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from mlebench.kit.files import ZIP_TIME, Raw, RawFile, encode_json, md5_of, open_raw
-from mlebench.kit.tables import CsvSource, Quoting, Table, Writable
+from mlebench.kit.tables import Quoting, Table, Writable
 from mlebench.kit.trees import COPY_BYTES, create
+from mlebench.kit.writing import Advance, Format, Job, write_all
 from mlebench.paths import SCRATCH
 
 WORKERS = 2
 BATCH = 1024  # files that one worker places before it asks for more
 SAMPLED = 256  # files whose sizes stand for those of all, where only progress is told
-Advance = Callable[[int], None]
 Progress = Callable[[int, int | None], None]  # bytes done, bytes in all
 
 
 def no_progress(done: int, total: int | None) -> None:
     """Nobody is watching."""
-
-
-class _Dialect(NamedTuple):
-    quoting: Quoting = "minimal"
-    float_format: str | None = None
 
 
 @dataclass
@@ -52,7 +46,7 @@ class Output:
         self.folder = folder
         self.folder.mkdir(parents=True, exist_ok=True)
         self.placed: dict[str, RawFile] = {}
-        self.tables: dict[str, tuple[Table, _Dialect]] = {}
+        self.tables: dict[str, tuple[Table, Format]] = {}
         self.contents: dict[str, bytes] = {}
         self.packs: dict[str, _Pack] = {}
         self.written: dict[str, str] = {}  # name: md5 of what this program wrote itself, when it is finished
@@ -61,8 +55,14 @@ class Output:
         self._folders: set[str] = set()
 
     def write(self, name: str, table: Table, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
+        """A table, as CSV or (by its name) as parquet."""
         self._claim(name)
-        self.tables[name] = table, _Dialect(quoting, float_format)
+        self.tables[name] = table, Format("parquet" if name.endswith(".parquet") else "csv", quoting, float_format)
+
+    def write_records(self, name: str, records: Table) -> None:
+        """Records in the format of the file they come from: BSON, or JSON lines as pandas prints them."""
+        self._claim(name)
+        self.tables[name] = records, Format("records")
 
     def write_json(self, name: str, value: Any, *, indent: int | None = None, sort_keys: bool = False) -> None:
         self._claim(name)
@@ -113,8 +113,17 @@ class Output:
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """What is known of each file when all are finished: md5 of those we wrote, facts of those we placed."""
-        written = {name: {"size": os.stat(self.path(name)).st_size, "md5": md5} for name, md5 in self.written.items()}
+        written = {name: self._written_facts(name, md5) for name, md5 in self.written.items()}
         return written | self.placed_facts
+
+    def _written_facts(self, name: str, md5: str) -> dict[str, Any]:
+        path = Path(self.path(name))
+        facts: dict[str, Any] = {"size": path.stat().st_size, "md5": md5}
+        if name in self.tables and self.tables[name][1].name == "parquet":
+            from mlebench.kit.parquet import content_hash
+
+            facts["content"] = content_hash(path)
+        return facts
 
     @cached_property
     def placed_size(self) -> float:
@@ -140,10 +149,14 @@ class _HashingStream:
     def __init__(self, file: BinaryIO):
         self._file = file
         self.hash = hashlib.md5(usedforsecurity=False)
+        self.closed = False
 
     def write(self, data: bytes | memoryview, /) -> None:
         self.hash.update(data)
         self._file.write(data)
+
+    def flush(self) -> None:
+        """Whoever made the file does that."""
 
 
 def run_prepare(
@@ -171,7 +184,7 @@ def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = no_pro
         progress(done, total)
 
     with TemporaryDirectory(dir=scratch, prefix=SCRATCH) as folder:
-        _write_tables(outputs, Path(folder), advance)
+        write_all(list(_table_jobs(outputs, Path(folder))), Path(folder), advance)
         for output in outputs:
             for name, content in output.contents.items():
                 with output.create(name) as stream:
@@ -185,48 +198,21 @@ def _weight(outputs: Sequence[Output]) -> int:
     """How many bytes will be read from raw files, about; a table's file counts once."""
     written = [table for output in outputs for table, _ in output.tables.values()]
     packed = [member for output in outputs for pack in output.packs.values() for member in pack.members.values()]
-    sources = {id(t.source): t.source for t in [*written, *packed] if isinstance(t, Table)}
+    sources = {id(table.source): table.source for table in [*written, *packed] if isinstance(table, Table)}
     placed = sum(int(output.placed_size * len(output.placed)) for output in outputs)
-    return placed + sum(source.size for source in sources.values() if isinstance(source, CsvSource))
+    return placed + sum(getattr(source, "size", 0) for source in sources.values())
 
 
-def _write_tables(outputs: Sequence[Output], scratch: Path, advance: Advance) -> None:
-    """All tables, source by source: one pass over each large file, and no more than one source in memory."""
-    by_source: dict[int, list[tuple[Table, _Dialect, Callable[[], Any]]]] = {}
+def _table_jobs(outputs: Sequence[Output], scratch: Path) -> Iterator[Job]:
     for output in outputs:
-        for name, (table, dialect) in output.tables.items():
-            job = table, dialect, lambda output=output, name=name: output.create(name)
-            by_source.setdefault(id(table.source), []).append(job)
+        for name, (table, format) in output.tables.items():
+            yield Job(table, format, lambda output=output, name=name: output.create(name))
         for pack in output.packs.values():
             for member, content in pack.members.items():
                 if isinstance(content, Table):
-                    path = pack.spooled[member] = scratch / f"{len(by_source)}-{id(content)}"
-                    job = content, _Dialect(pack.quoting), lambda path=path: create(str(path), buffering=COPY_BYTES)
-                    by_source.setdefault(id(content.source), []).append(job)
-    for jobs in by_source.values():
-        with ExitStack() as stack:
-            _write_from_one_source(jobs, stack, scratch, advance)
-
-
-def _write_from_one_source(
-    jobs: list[tuple[Table, _Dialect, Callable[[], Any]]], stack: ExitStack, scratch: Path, advance: Advance
-) -> None:
-    source = jobs[0][0].source
-    streamed = []
-    for table, dialect, open_stream in jobs:
-        stream = stack.enter_context(open_stream())
-        if isinstance(source, CsvSource) and source.survey and dialect.float_format is None and table.takes_rows_once:
-            streamed.append((table, stream, dialect.quoting == "nonnumeric"))
-        else:
-            table.write_csv(stream, quoting=dialect.quoting, float_format=dialect.float_format)
-    if streamed and isinstance(source, CsvSource) and source.survey:
-        from mlebench.kit.emitting import Emission, emit
-
-        source.forget()  # values that were needed to choose rows
-        emit(source.open, source.survey, source.sep, [Emission(*job) for job in streamed], scratch, advance)
-    elif isinstance(source, CsvSource):
-        advance(source.size)
-    source.forget()
+                    path = pack.spooled[member] = scratch / f"{id(pack)}-{id(content)}"
+                    opened = lambda path=path: create(str(path), buffering=COPY_BYTES)  # noqa: E731
+                    yield Job(content, Format(quoting=pack.quoting), opened)
 
 
 def _write_pack(output: Output, name: str, pack: _Pack) -> None:

@@ -1,68 +1,144 @@
-"""Records inside binary files, read without the libraries that wrote them."""
+"""Records: what a table is to a CSV file, for files of JSON lines and of BSON documents.
 
-import struct
-from collections.abc import Iterator
-from typing import BinaryIO
+`raw.records` gives a `Table` whose columns are the records' fields, and `write_records` writes one back in the format
+that it came in. Records are read and written block by block; those that come out as they went in are copied as bytes.
+"""
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
 
-def tfrecord_values(stream: BinaryIO, feature: str) -> list[bytes]:
-    """The first bytes value of a feature, from every `tf.train.Example` of a TFRecord file."""
-    return [_example_feature(record, feature) for record in tfrecords(stream)]
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 
+from mlebench.kit.sinks import Choice, Part, sink_for
+from mlebench.kit.tables import Column, Computed, Stored, Table, Writable, values_of
 
-def tfrecords(stream: BinaryIO) -> Iterator[bytes]:
-    """The records of a TFRecord file: each is framed by its length and two checksums, which are not checked."""
-    while header := stream.read(12):
-        (length,) = struct.unpack("<Q", header[:8].ljust(8, b"\0"))
-        record = stream.read(length)
-        if len(header) < 12 or len(record) < length or len(stream.read(4)) < 4:
-            raise ValueError("a TFRecord file ends in the middle of a record")
-        yield record
-
-
-def _example_feature(record: bytes, feature: str) -> bytes:
-    # Example{1: Features{1: map entry{1: key, 2: Feature{1: BytesList{1: values}}}}}
-    for features in _fields(record, 1):
-        for entry in _fields(features, 1):
-            if feature.encode() in _fields(entry, 1):
-                for value in _path(entry, 2, 1, 1):
-                    return value
-    raise ValueError(f"a record has no feature {feature!r} that holds bytes")
+COLLECT_BYTES = 64 << 20  # whole numbers that are kept while another column is read
 
 
-def _path(message: bytes, *numbers: int) -> Iterator[bytes]:
-    """The fields that these numbers lead to, message by message."""
-    if not numbers:
-        yield message
-    else:
-        for field in _fields(message, numbers[0]):
-            yield from _path(field, *numbers[1:])
+class RecordBlock(Protocol):
+    """Some records of a file, one after the other."""
+
+    size: int
+
+    def values(self, name: str, rows: np.ndarray) -> np.ndarray:
+        """A field of some records; NaN where a record lacks it."""
+        ...
+
+    def whole_numbers(self) -> Mapping[str, np.ndarray]:
+        """The fields that hold a whole number in every record."""
+        ...
+
+    def copied(self, rows: np.ndarray) -> pa.Array:
+        """Some records, with all of their fields as they are."""
+        ...
+
+    def printed(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
+        """Some records with these fields: `Stored` ones, or an array of values with one for each row."""
+        ...
 
 
-def _fields(message: bytes, number: int) -> Iterator[bytes]:
-    """The length-delimited fields with this number, of a protobuf message."""
-    place = 0
-    while place < len(message):
-        key, place = _varint(message, place)
-        kind = key & 7
-        if kind == 2:
-            length, place = _varint(message, place)
-            if key >> 3 == number:
-                yield message[place : place + length]
-            place += length
-        elif kind == 0:
-            _, place = _varint(message, place)
-        elif kind in (1, 5):
-            place += 8 if kind == 1 else 4
-        else:
-            raise ValueError(f"a protobuf message has a field of unknown kind {kind}")
+class RecordSource:
+    """A file of records. A format says how the file falls into blocks; they must be the same each time."""
+
+    def __init__(self, open_file: Callable[[], BinaryIO], size: int):
+        self.open = open_file
+        self.size = size
+        self._numbers: dict[str, np.ndarray] = {}
+
+    @property
+    def columns(self) -> list[str]:
+        raise NotImplementedError
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The number of each block's first record, and at the end the number of records."""
+        return list(accumulate(self.block_rows(), initial=0))
+
+    def block_rows(self) -> Iterator[int]:
+        """How many records each block has; the first pass over the file."""
+        raise NotImplementedError
+
+    def blocks(self) -> Iterator[RecordBlock]:
+        raise NotImplementedError
+
+    @property
+    def rows(self) -> int:
+        return self.starts[-1]
+
+    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+        """A field, in one pass over the file; those of whole numbers come along, for who asks next."""
+        if name in self._numbers:
+            return self._numbers[name] if rows is None else self._numbers[name][rows]
+        distinct, order = (None, None) if rows is None else np.unique(rows, return_inverse=True)
+        choice = Choice(distinct, self.starts)
+        numbers, pieces = WholeNumbers(), []
+        for number, block in enumerate(self.blocks()):
+            chosen, _ = choice.of_block(number)
+            if len(chosen):
+                pieces.append(block.values(name, chosen))
+            numbers.add(block)
+        self._numbers |= numbers.columns()
+        values = np.concatenate(pieces) if pieces else np.array([], dtype=object)
+        return values if order is None else values[order]
+
+    def forget(self) -> None:
+        """Give back memory; what is needed again is read again."""
+        self._numbers.clear()
 
 
-def _varint(message: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[place]
-        value |= (byte & 0x7F) << shift
-        place, shift = place + 1, shift + 7
-        if byte < 0x80:
-            return value, place
+class WholeNumbers:
+    """The fields that hold a whole number in every record, as long as they do not grow too large."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[str, list[np.ndarray]] | None = None
+
+    def add(self, block: RecordBlock) -> None:
+        here = block.whole_numbers()
+        before = {name: [] for name in here} if self._pieces is None else self._pieces
+        self._pieces = {name: [*before[name], here[name]] for name in before.keys() & here.keys()}
+        if sum(piece.nbytes for pieces in self._pieces.values() for piece in pieces) > COLLECT_BYTES:
+            self._pieces = {}
+
+    def columns(self) -> dict[str, np.ndarray]:
+        return {name: np.concatenate(pieces) for name, pieces in (self._pieces or {}).items()}
+
+
+def emit_records(
+    source: RecordSource, jobs: Sequence[tuple[Table, Writable]], scratch: Path, advance: Callable[[int], None]
+) -> None:
+    """Write all tables of records that come from one file, in one pass over it."""
+    with ExitStack() as stack:
+        row_bytes = source.size / max(source.rows, 1)
+        choices = [Choice(table.rows, source.starts) for table, _ in jobs]
+        sinks = [
+            sink_for(choice, stream, row_bytes, stack, scratch)
+            for choice, (_, stream) in zip(choices, jobs, strict=True)
+        ]
+        for number, block in enumerate(source.blocks()):
+            for (table, _), choice, sink in zip(jobs, choices, sinks, strict=True):
+                rows, places = choice.of_block(number)
+                if len(rows):
+                    sink.add(Part(_lines(table, source, block, rows, places), places))
+            advance(block.size)
+        for sink in sinks:
+            sink.finish()
+
+
+def _lines(table: Table, source: RecordSource, block: RecordBlock, rows: np.ndarray, places: np.ndarray) -> pa.Array:
+    if list(table.definitions.items()) == [(name, Stored(name)) for name in source.columns]:
+        return block.copied(rows)
+    return block.printed({name: _field(column, places) for name, column in table.definitions.items()}, rows)
+
+
+def _field(column: Column, places: np.ndarray) -> Any:
+    if isinstance(column, Stored):
+        return column
+    if isinstance(column, Computed):
+        return column.values[places]
+    return values_of(pd.Series([column.value] * len(places)))

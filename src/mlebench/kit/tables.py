@@ -33,10 +33,10 @@ _EXACT_FLOATS: dict[str, Any] = (
 
 def read_frame(source: Any, **options: Any) -> pd.DataFrame:
     """Read a CSV as the reference does: exact floats, pandas' NA tokens, inferred types, text as Python objects."""
-    return _text_as_objects(pd.read_csv(source, **{**_EXACT_FLOATS, **options}))
+    return text_as_objects(pd.read_csv(source, **{**_EXACT_FLOATS, **options}))
 
 
-def _text_as_objects(frame: pd.DataFrame) -> pd.DataFrame:
+def text_as_objects(frame: pd.DataFrame) -> pd.DataFrame:
     # pandas 3 infers its own `str` type for text, pandas 2.2 uses objects; sorting and printing follow the latter.
     text = [name for name, kind in frame.dtypes.items() if isinstance(kind, pd.StringDtype)]
     return frame.astype(dict.fromkeys(text, object)) if text else frame
@@ -69,11 +69,14 @@ class CsvSource:
         self._dtype = dict(dtype or {})
         self._encoding = encoding
         self.size = size
+        self._columns: list[str] | None = None
         self._values: dict[str, np.ndarray] = {}
 
-    @cached_property
+    @property
     def columns(self) -> list[str]:
-        return list(self._read(nrows=0).columns)
+        if self._columns is None:
+            self._columns = list(self._read(nrows=0).columns)
+        return self._columns
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -88,8 +91,12 @@ class CsvSource:
     def rows(self) -> int:
         return self.survey.rows if self.survey else len(self.frame)
 
-    def values(self, name: str) -> np.ndarray:
-        """A column; from a large file nothing else is kept in memory."""
+    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+        """A column, or some rows of it; from a large file nothing else is kept in memory."""
+        values = self._column(name)
+        return values if rows is None else values[rows]
+
+    def _column(self, name: str) -> np.ndarray:
         if name not in self._values:
             if "survey" not in self.__dict__:
                 self.__dict__["survey"] = self._first_pass(name)
@@ -138,11 +145,26 @@ class FrameSource:
     def rows(self) -> int:
         return len(self._frame)
 
-    def values(self, name: str) -> np.ndarray:
-        return values_of(self._frame[name])
+    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+        values = values_of(self._frame[name])
+        return values if rows is None else values[rows]
 
     def forget(self) -> None:
         """The values have no other place; they go with the last table that has them."""
+
+
+class Source(Protocol):
+    """Where rows come from."""
+
+    @property
+    def columns(self) -> list[str]: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray: ...
+
+    def forget(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -188,28 +210,33 @@ class _Utf8:
 class Table:
     """Rows and columns of a source, with columns added to it. Every method returns a new table."""
 
-    def __init__(self, source: CsvSource | FrameSource, rows: np.ndarray | None, columns: dict[str, Column]):
+    def __init__(self, source: Source, rows: np.ndarray | None, columns: dict[str, Column]):
         self.source = source
         self.rows = rows  # row numbers into the source; None: all of them, in the source's order
         self._columns = columns
 
     @classmethod
-    def from_source(cls, source: CsvSource | FrameSource) -> "Table":
+    def from_source(cls, source: Source) -> "Table":
         return cls(source, None, {name: Stored(name) for name in source.columns})
 
     @classmethod
     def from_pandas(cls, frame: pd.DataFrame) -> "Table":
-        return cls.from_source(FrameSource(_text_as_objects(frame)))
+        return cls.from_source(FrameSource(text_as_objects(frame)))
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Sequence[Any] | np.ndarray]) -> "Table":
-        return cls.from_pandas(_frame({name: _as_values(values) for name, values in columns.items()}))
+        return cls.from_pandas(_frame({name: as_values(values) for name, values in columns.items()}))
 
     @classmethod
     def concat(cls, tables: Sequence["Table"]) -> "Table":
         """Rows of one table after those of another; the columns must be the same."""
-        if any(set(table.columns) != set(tables[0].columns) for table in tables):
+        first = tables[0]
+        if any(set(table.columns) != set(first.columns) for table in tables):
             raise ValueError("only tables with the same columns can be put together")
+        stored = all(isinstance(column, Stored) for column in first.definitions.values())
+        if stored and all(t.source is first.source and t.definitions == first.definitions for t in tables):
+            rows = [np.arange(len(table)) if table.rows is None else table.rows for table in tables]
+            return cls(first.source, np.concatenate(rows), dict(first.definitions))
         return cls.from_pandas(pd.concat([table.to_pandas() for table in tables], ignore_index=True))
 
     @property
@@ -230,9 +257,8 @@ class Table:
         if isinstance(column, Computed):
             return column.values
         if isinstance(column, Constant):
-            return _as_values([column.value] * len(self))
-        values = self.source.values(column.name)
-        return values if self.rows is None else values[self.rows]
+            return as_values([column.value] * len(self))
+        return self.source.values(column.name, self.rows)
 
     def __repr__(self) -> str:
         return f"Table({', '.join(self.columns)})"
@@ -275,6 +301,10 @@ class Table:
         added = {name: self._define(name, value) for name, value in {**(columns or {}), **more}.items()}
         return Table(self.source, self.rows, {**self._columns, **added})
 
+    def in_file_order(self) -> "Table":
+        """The same rows, in the order in which their file has them."""
+        return self if self.rows is None else self.take(np.argsort(self.rows, kind="stable"))
+
     def sort_by(self, *names: str) -> "Table":
         """Rows in ascending order of these columns; equal rows keep their order, empty cells come last."""
         keys = _frame({str(place): self[name] for place, name in enumerate(names)})
@@ -315,7 +345,7 @@ class Table:
     def _define(self, name: str, value: Any) -> Column:
         if not isinstance(value, list | tuple | np.ndarray | pd.Series):
             return Constant(value)
-        values = _as_values(value)
+        values = as_values(value)
         if len(values) != len(self):
             raise ValueError(f"column {name!r} has {len(values)} values for {len(self)} rows")
         return Computed(values)
@@ -357,7 +387,7 @@ def join_text(*parts: np.ndarray | str) -> np.ndarray:
     return joined
 
 
-def _as_values(values: Sequence[Any] | np.ndarray | pd.Series) -> np.ndarray:
+def as_values(values: Sequence[Any] | np.ndarray | pd.Series) -> np.ndarray:
     series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=getattr(values, "dtype", None))
     return values_of(series)
 

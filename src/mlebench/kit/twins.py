@@ -71,6 +71,25 @@ def json_bytes(value: Any) -> bytes:
     return json.dumps(value).encode("utf-8")
 
 
+def json_lines_bytes(records: Sequence[Mapping[str, Any]]) -> bytes:
+    return "".join(f"{json.dumps(record)}\n" for record in records).encode("utf-8")
+
+
+def bson_bytes(records: Sequence[Mapping[str, Any]]) -> bytes:
+    from mlebench.kit.bson import encode_document
+
+    return b"".join(map(encode_document, records))
+
+
+def parquet_bytes(columns: Mapping[str, Any]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stream = io.BytesIO()
+    pq.write_table(pa.table(dict(columns)), stream)
+    return stream.getvalue()
+
+
 def image_bytes(pixels: np.ndarray, format: str) -> bytes:
     """An image file of 8-bit pixels, grey (height, width) or RGB (height, width, 3)."""
     from PIL import Image

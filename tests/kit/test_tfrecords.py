@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench.kit.records import tfrecord_values, tfrecords
+from mlebench.kit.tfrecords import tfrecord_values, tfrecords
 
 pytestmark = pytest.mark.bytes
 

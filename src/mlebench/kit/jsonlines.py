@@ -1,0 +1,201 @@
+"""JSON lines as pandas reads and prints them: `read_json(lines=True)`, then `to_json(orient="records", lines=True)`.
+
+pandas types whole columns, so records are read in the blocks that it would see. Most blocks hold nothing that its
+typing could change (no floats, no texts that are numbers, the same fields everywhere): these go through Python's own
+parser, which is quicker. The rest goes through pandas.
+"""
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from itertools import islice
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from mlebench.kit.records import RecordSource
+from mlebench.kit.tables import Stored, as_values, text_as_objects, values_of
+
+_INT64 = range(-(1 << 63), 1 << 63)
+_LARGE = re.compile(rb"\d{19}")
+_MINUS_ZERO = re.compile(rb"-0\s*[,}\]]")
+_DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date", re.DOTALL | re.IGNORECASE)
+_print = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
+class _NotPlainError(Exception):
+    """Something that pandas has to decide about."""
+
+
+def _refuse(text: str) -> Any:
+    raise _NotPlainError(text)
+
+
+_parse = json.JSONDecoder(parse_float=_refuse, parse_constant=_refuse).decode
+
+
+class JsonLinesSource(RecordSource):
+    """A file of JSON lines that pandas reads `chunk_lines` at a time, or whole."""
+
+    def __init__(self, open_file: Callable[[], BinaryIO], size: int, chunk_lines: int | None = None):
+        super().__init__(open_file, size)
+        self._chunk_lines = chunk_lines
+        self._columns: list[str] | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        if self._columns is None:
+            self._columns = next((block.columns for block in self.blocks()), [])
+        return self._columns
+
+    def block_rows(self) -> Iterator[int]:
+        for lines in self._chunks():
+            yield len(_not_blank(lines))
+
+    def blocks(self) -> Iterator["_Lines"]:
+        columns = None
+        for lines in self._chunks():
+            block = _Lines(_not_blank(lines), sum(map(len, lines)))
+            columns = columns or block.columns
+            if block.columns != columns:
+                raise ValueError(f"records with the fields {block.columns} come after some with {columns}")
+            yield block
+
+    def _chunks(self) -> Iterator[list[bytes]]:
+        with self.open() as stream:
+            while lines := list(islice(stream, self._chunk_lines)):
+                yield lines
+
+
+class _Lines:
+    """Some lines; parsed in the quick way where that is safe, else by pandas."""
+
+    def __init__(self, lines: list[bytes], size: int):
+        self._lines = lines
+        self.size = size
+
+    @cached_property
+    def _plain(self) -> list[dict[str, Any]] | None:
+        try:
+            return _parse_plain(self._lines)
+        except (_NotPlainError, ValueError):
+            return None
+
+    @cached_property
+    def _frame(self) -> pd.DataFrame:
+        text = io.StringIO(b"\n".join(self._lines).decode("utf-8"))
+        frame = text_as_objects(pd.read_json(text, orient="records", lines=True))
+        if dates := [str(name) for name, kind in frame.dtypes.items() if kind.kind in "mM"]:
+            raise ValueError(f"pandas takes {', '.join(dates)} for dates, which its versions print differently")
+        return frame
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._plain[0] if self._plain else self._frame.columns)
+
+    def values(self, name: str, rows: np.ndarray) -> np.ndarray:
+        if self._plain is None:
+            return values_of(self._frame[name])[rows]
+        return as_values([self._plain[row][name] for row in rows.tolist()])
+
+    def whole_numbers(self) -> Mapping[str, np.ndarray]:
+        if self._plain is None:
+            return {name: self._frame[name].to_numpy() for name in self.columns if self._frame[name].dtype == np.int64}
+        numbers = [name for name, value in self._plain[0].items() if type(value) is int]
+        return {name: np.array([record[name] for record in self._plain], dtype=np.int64) for name in numbers}
+
+    def copied(self, rows: np.ndarray) -> pa.Array:
+        return self.printed({name: Stored(name) for name in self.columns}, rows)
+
+    def printed(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
+        if self._plain is None or not all(_is_plain(field) for field in fields.values()):
+            return self._printed_by_pandas(fields, rows)
+        columns = [
+            [self._plain[row][field.name] for row in rows.tolist()] if isinstance(field, Stored) else field.tolist()
+            for field in fields.values()
+        ]
+        records = (dict(zip(fields, values, strict=True)) for values in zip(*columns, strict=True))
+        # A slash can only stand inside a text.
+        return pa.array([f"{_print(record)}\n".replace("/", "\\/").encode() for record in records], pa.large_binary())
+
+    def _printed_by_pandas(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
+        chosen = self._frame.take(rows)
+        columns = {
+            name: chosen[field.name] if isinstance(field, Stored) else pd.Series(field, chosen.index, field.dtype)
+            for name, field in fields.items()
+        }
+        return pa.array(json_lines(pd.DataFrame(columns)).splitlines(keepends=True), pa.large_binary())
+
+
+def json_lines(frame: pd.DataFrame) -> bytes:
+    """A data frame as JSON lines."""
+    return (frame.to_json(orient="records", lines=True) or "").encode("ascii") if len(frame) else b""
+
+
+def _not_blank(lines: list[bytes]) -> list[bytes]:
+    return [line for line in lines if not line.isspace()]
+
+
+def _is_plain(field: Any) -> bool:
+    """Whether values are texts or whole numbers: how those are printed is known."""
+    return isinstance(field, Stored) or field.dtype.kind == "i" or all(type(value) is str for value in field)
+
+
+def _parse_plain(lines: list[bytes]) -> list[dict[str, Any]]:
+    records = [_parse_line(line) for line in lines]
+    names = list(records[0])
+    if any(list(record) != names for record in records):
+        raise _NotPlainError("records with different fields")
+    for name in names:
+        _check_column(name, [record[name] for record in records])
+    return records
+
+
+def _parse_line(line: bytes) -> dict[str, Any]:
+    record = _parse(line.decode("utf-8"))
+    if not isinstance(record, dict) or not record:
+        raise _NotPlainError("not a record")
+    if _MINUS_ZERO.search(line):
+        raise _NotPlainError("a minus before a zero")
+    if b"\x7f" in line or b"\\u" in line:
+        _check_text(json.dumps(record, ensure_ascii=False))
+    if _LARGE.search(line) and not _fits(record):
+        raise _NotPlainError("a number of many digits")
+    return record
+
+
+def _check_text(text: str) -> None:
+    if "\x7f" in text:
+        raise _NotPlainError("a character that pandas does not escape")
+    text.encode("utf-8")  # half of a pair of surrogates is a ValueError
+
+
+def _fits(value: Any) -> bool:
+    """Whether all whole numbers in a value have 64 bits."""
+    if type(value) is int:
+        return value in _INT64
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return all(map(_fits, inner))
+
+
+def _check_column(name: str, values: list[Any]) -> None:
+    """Whether pandas would leave a column as it is."""
+    kind = type(values[0])
+    if _DATE_NAME.fullmatch(name) or any(type(value) is not kind for value in values):
+        raise _NotPlainError("dates, or a column of many kinds")
+    if kind in (list, dict) or (kind is int and all(value in _INT64 for value in values)):
+        return
+    if kind is not str or all(map(_looks_like_a_number, values)):
+        raise _NotPlainError("texts that are numbers")
+
+
+def _looks_like_a_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

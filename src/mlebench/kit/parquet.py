@@ -1,0 +1,152 @@
+"""Parquet: tables read column by column, written in bounded memory, and compared by what they hold.
+
+The bytes of a parquet file depend on the library that wrote it and on its version, so two files are the same when their
+columns have the same names, kinds and values: `content_hash`.
+"""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mlebench.kit.cells import pc
+from mlebench.kit.sinks import Choice, bytes_of
+from mlebench.kit.tables import Column, Computed, Stored, Table, Writable, values_of
+
+GROUP_ROWS = 1 << 20  # rows that are read and written at a time
+HASHED_ROWS = 1 << 16
+
+
+class ParquetSource:
+    """A parquet file on disk. A column is read when it is asked for, and not kept."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._schema = pq.read_schema(path)
+        self.rows: int = pq.read_metadata(path).num_rows
+        self.size = path.stat().st_size
+
+    @property
+    def columns(self) -> list[str]:
+        return self._schema.names
+
+    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+        column = pq.read_table(self._path, columns=[name]).column(0)
+        return values_of((column if rows is None else column.take(pa.array(rows))).to_pandas())
+
+    def groups(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        with pq.ParquetFile(self._path) as file:
+            yield from file.iter_batches(GROUP_ROWS, columns=names)
+
+    def forget(self) -> None:
+        """Nothing is kept."""
+
+
+def write_parquet(table: Table, stream: Writable) -> None:
+    """A table as parquet; rows that keep the order of a parquet file go through some at a time."""
+    pieces = _pieces(table)
+    first = next(pieces)
+    with pq.ParquetWriter(pa.PythonFile(stream, "w"), first.schema) as writer:
+        writer.write_table(first, GROUP_ROWS)
+        for piece in pieces:
+            writer.write_table(piece.cast(first.schema), GROUP_ROWS)
+
+
+def _pieces(table: Table) -> Iterator[pa.Table]:
+    source, rows = table.source, table.rows
+    if not isinstance(source, ParquetSource) or not source.rows or (rows is not None and (np.diff(rows) <= 0).any()):
+        yield pa.Table.from_pandas(table.to_pandas(), preserve_index=False).replace_schema_metadata()
+        return
+    stored = [column.name for column in table.definitions.values() if isinstance(column, Stored)]
+    start = 0
+    for group in source.groups(stored):
+        here, places = Choice(rows, [0, start, start + group.num_rows, source.rows]).of_block(1)
+        columns = {name: _column(column, group, here, places) for name, column in table.definitions.items()}
+        yield pa.table(columns)
+        start += group.num_rows
+
+
+def _column(column: Column, group: pa.RecordBatch, rows: np.ndarray, places: np.ndarray) -> pa.Array:
+    if isinstance(column, Stored):
+        return group.column(column.name).take(pa.array(rows))
+    values = column.values[places] if isinstance(column, Computed) else [column.value] * len(places)
+    return pa.array(values, from_pandas=True)
+
+
+def content_hash(source: Path | BinaryIO) -> str:
+    """A hash of the names, kinds and values of all columns: the same for every way to write them down."""
+    with pq.ParquetFile(source) as file:
+        content = _Content()
+        for group in file.iter_batches(HASHED_ROWS):
+            for name, column in zip(group.schema.names, group.columns, strict=True):
+                content.add(f"/{name}", column)
+        facts = [
+            (name, _kind(kind)) for name, kind in zip(file.schema_arrow.names, file.schema_arrow.types, strict=True)
+        ]
+        summary = [
+            facts,
+            file.metadata.num_rows,
+            sorted((path, hash.hexdigest()) for path, hash in content.hashes.items()),
+        ]
+    return hashlib.md5(json.dumps(summary).encode(), usedforsecurity=False).hexdigest()
+
+
+class _Content:
+    """Hashes of the plain values that columns fall into, such as the lengths of texts and their letters."""
+
+    def __init__(self) -> None:
+        self.hashes: defaultdict[str, Any] = defaultdict(lambda: hashlib.md5(usedforsecurity=False))
+
+    def add(self, path: str, array: pa.Array) -> None:
+        kind = array.type
+        if pa.types.is_dictionary(kind):
+            self.add(path, array.dictionary_decode())
+        elif pa.types.is_floating(kind):
+            values = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            self._update(path, np.where(np.isnan(values), np.nan, values))  # a gap, or any NaN, is one NaN
+        else:
+            self._update(f"{path}?", array.is_null().to_numpy(zero_copy_only=False).astype(np.uint8))
+            self._add_parts(path, array)
+
+    def _add_parts(self, path: str, array: pa.Array) -> None:
+        kind = array.type
+        if pa.types.is_struct(kind):
+            for field, part in zip(kind, array.flatten(), strict=True):
+                self.add(f"{path}/{field.name}", part)
+        elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            self._update(f"{path}#", pc.list_value_length(array).fill_null(0).to_numpy().astype(np.int64))
+            self.add(f"{path}/[]", array.flatten())
+        elif _is_text(kind):
+            texts = array.cast(pa.large_binary()).fill_null(b"")
+            self._update(f"{path}#", pc.binary_length(texts).to_numpy().astype(np.int64))
+            self._update(path, bytes_of(texts))
+        elif pa.types.is_boolean(kind):
+            self._update(path, array.fill_null(False).to_numpy(zero_copy_only=False).astype(np.uint8))
+        elif pa.types.is_integer(kind):
+            self._update(path, array.fill_null(0).to_numpy())
+        elif pa.types.is_null(kind):
+            return
+        else:  # dates, times, decimals
+            self._add_parts(path, array.cast(pa.large_string()))
+
+    def _update(self, path: str, values: Any) -> None:
+        self.hashes[path].update(values)
+
+
+def _kind(kind: pa.DataType) -> str:
+    if pa.types.is_dictionary(kind):
+        return _kind(kind.value_type)
+    return "text" if _is_text(kind) else str(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(
+        is_one(kind)
+        for is_one in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    )

@@ -1,0 +1,86 @@
+"""Tables into files: each in the way that is best for where its rows come from, the result being the same."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from mlebench.kit.records import RecordSource, emit_records
+from mlebench.kit.tables import CsvSource, Quoting, Table, Writable
+
+Advance = Callable[[int], None]
+
+
+class Format(NamedTuple):
+    """How a table is written: `records` are in the format of the file they come from, else in JSON lines."""
+
+    name: Literal["csv", "parquet", "records"] = "csv"
+    quoting: Quoting = "minimal"
+    float_format: str | None = None
+
+
+class Job(NamedTuple):
+    """A table, and how and where to write it."""
+
+    table: Table
+    format: Format
+    open: Callable[[], AbstractContextManager[Writable]]
+
+
+def write_all(jobs: Sequence[Job], scratch: Path, advance: Advance) -> None:
+    """All tables, source by source: one pass over each large file, and no more than one source in memory."""
+    by_source: dict[int, list[Job]] = {}
+    for job in jobs:
+        by_source.setdefault(id(job.table.source), []).append(job)
+    for some in by_source.values():
+        with ExitStack() as stack:
+            _write_from_one_source([(job, stack.enter_context(job.open())) for job in some], scratch, advance)
+
+
+def _write_from_one_source(jobs: list[tuple[Job, Writable]], scratch: Path, advance: Advance) -> None:
+    streamed = [(job, stream) for job, stream in jobs if _can_be_streamed(job)]
+    for job, stream in jobs:
+        if (job, stream) not in streamed:
+            _write(job, stream)
+    source = jobs[0][0].table.source
+    size = getattr(source, "size", 0)
+    if streamed:
+        source.forget()  # values that were needed to choose rows
+        _stream(streamed, scratch, advance)
+    else:
+        advance(size)
+    source.forget()
+
+
+def _can_be_streamed(job: Job) -> bool:
+    """Whether rows can go from their file to this one as they come by."""
+    source = job.table.source
+    if isinstance(source, CsvSource):
+        plain = job.format.name == "csv" and job.format.float_format is None
+        return plain and bool(source.survey) and job.table.takes_rows_once
+    return isinstance(source, RecordSource) and job.format.name == "records" and job.table.takes_rows_once
+
+
+def _stream(jobs: list[tuple[Job, Writable]], scratch: Path, advance: Advance) -> None:
+    source = jobs[0][0].table.source
+    if isinstance(source, CsvSource) and source.survey:
+        from mlebench.kit.emitting import Emission, emit
+
+        emissions = [Emission(job.table, stream, job.format.quoting == "nonnumeric") for job, stream in jobs]
+        emit(source.open, source.survey, source.sep, emissions, scratch, advance)
+    elif isinstance(source, RecordSource):
+        emit_records(source, [(job.table, stream) for job, stream in jobs], scratch, advance)
+
+
+def _write(job: Job, stream: Writable) -> None:
+    table, format = job.table, job.format
+    if format.name == "parquet":
+        from mlebench.kit.parquet import write_parquet
+
+        write_parquet(table, stream)
+    elif format.name == "records":
+        from mlebench.kit.jsonlines import json_lines
+
+        stream.write(json_lines(table.to_pandas()))
+    else:
+        table.write_csv(stream, quoting=format.quoting, float_format=format.float_format)
