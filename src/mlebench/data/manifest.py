@@ -4,6 +4,7 @@ import json
 import os
 import platform
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,22 @@ Files = dict[str, dict[str, Any]]  # name under the prepared folder: size, and m
 
 
 def write_manifest(competition: Competition, folder: Path, source: dict[str, Any], files: Files) -> None:
-    from importlib.metadata import version
-
     manifest = {
         "competition": competition.id,
         "profile": competition.profile,
         "source": source,
         "prepared_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version()}
-        | {name: version(name) for name in ("mlebench", "pandas", "numpy", "pyarrow")},
+        "versions": _versions(),
     }
     _write(folder / MANIFEST, manifest, files)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    libraries = {name: version(name) for name in ("mlebench", "pandas", "numpy", "pyarrow")}
+    return {"python": platform.python_version(), **libraries}
 
 
 def rewrite_manifest(competition: Competition, manifest: dict[str, Any]) -> None:

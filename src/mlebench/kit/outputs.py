@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
-from mlebench.kit.files import ZIP_TIME, Raw, RawFile, encode_json, md5_of, open_raw
+from mlebench.kit.files import ZIP_TIME, Raw, RawFile, encode_json, open_raw
 from mlebench.kit.tables import Quoting, Table, Writable
 from mlebench.kit.trees import COPY_BYTES, create
 from mlebench.kit.writing import Advance, Format, Job, write_all
@@ -151,9 +151,9 @@ class _HashingStream:
         self.hash = hashlib.md5(usedforsecurity=False)
         self.closed = False
 
-    def write(self, data: bytes | memoryview, /) -> None:
+    def write(self, data: bytes | memoryview, /) -> int:
         self.hash.update(data)
-        self._file.write(data)
+        return self._file.write(data)
 
     def flush(self) -> None:
         """Whoever made the file does that."""
@@ -216,17 +216,15 @@ def _table_jobs(outputs: Sequence[Output], scratch: Path) -> Iterator[Job]:
 
 
 def _write_pack(output: Output, name: str, pack: _Pack) -> None:
-    path = Path(output.path(name))
-    path.unlink(missing_ok=True)
+    """An archive, written from front to back: sizes and checksums of members stand behind them."""
     method = zipfile.ZIP_DEFLATED if pack.deflate else zipfile.ZIP_STORED
-    with create(str(path)) as file, zipfile.ZipFile(file, "w", method) as archive:
+    with output.create(name) as stream, zipfile.ZipFile(cast(BinaryIO, stream), "w", method) as archive:
         for member in sorted(pack.members):
             info = zipfile.ZipInfo(member, ZIP_TIME)
             info.compress_type = method
             info.external_attr = 0o644 << 16
-            with archive.open(info, "w", force_zip64=True) as stream:
-                _write_member(stream, pack.spooled.get(member) or pack.members[member])
-    output.written[name] = md5_of(path)
+            with archive.open(info, "w", force_zip64=True) as target:
+                _write_member(target, pack.spooled.get(member) or pack.members[member])
 
 
 def _write_member(stream: Any, content: Any) -> None:
