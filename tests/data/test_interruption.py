@@ -91,7 +91,7 @@ def test_what_was_placed_before_is_not_placed_again(tmp_path: Path, monkeypatch:
 
         return one
 
-    monkeypatch.setattr("mlebench.kit.outputs.WORKERS", 1)
+    monkeypatch.setattr("mlebench.kit.outputs.threads", lambda: 1)
     monkeypatch.setattr(ZipTree, "_read_whole", fail_after(500))
     with pytest.raises(RuntimeError, match="power cut"):
         prepare(competition, TwinSource(size=SIZE))

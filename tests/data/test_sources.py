@@ -11,6 +11,7 @@ from mlebench.data.batch import prepare_many
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import LocalSource, PathSource, TwinSource
 from mlebench.errors import PrerequisiteError
+from mlebench.kit.parallel import threads
 from mlebench.registry import Registry
 
 TITANIC, NOMAD = "spaceship-titanic", "nomad2018-predict-transparent-conductors"
@@ -122,6 +123,13 @@ def test_a_wrong_data_set_is_noticed_by_the_samples_score(tmp_path: Path) -> Non
         prepare(competition, LocalSource())
     assert not competition.paths.prepared.exists()
     assert prepare(competition, LocalSource(), UNCHECKED)
+
+
+def test_one_competition_gets_the_threads_of_all_jobs(tmp_path: Path) -> None:
+    list(prepare_many(Registry(tmp_path), ["spaceship-titanic"], TwinSource(), UNCHECKED, jobs=6))
+    assert threads() == 6
+    list(prepare_many(Registry(tmp_path), ["spaceship-titanic"], TwinSource(), UNCHECKED, jobs=1))
+    assert threads() == 2
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

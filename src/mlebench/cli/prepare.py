@@ -32,7 +32,13 @@ from mlebench.registry import Registry
 @click.option("--twin", is_flag=True, help="Use synthetic data, made on the spot.")
 @twin_options
 @data_dir_option
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Competitions at a time.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Competitions at a time; threads, where they are fewer.",
+)
 @click.option("--check", is_flag=True, help="Only show what is there, what is missing and how large it is.")
 @click.option(
     "--description",

@@ -41,17 +41,22 @@ def prepare_many(
     overwrite_leaderboard: bool = False,
     watch: "dict[str, Watch] | None" = None,
 ) -> Iterator[Outcome]:
-    """Prepare competitions, `jobs` at a time; outcomes come as they end. `watch` has a watcher for each id."""
+    """Prepare competitions, `jobs` at a time; outcomes come as they end. `watch` has a watcher for each id.
+
+    Where there are fewer competitions than jobs, each gets more threads.
+    """
     watchers = watch or {}
     arguments = (registry.get_data_dir(), source, options, overwrite_leaderboard)
+    threads = jobs // max(1, min(jobs, len(ids)))
     if jobs == 1 or len(ids) == 1:
+        _use_threads(threads)
         for id in ids:
             yield _prepare_one(id, *arguments, watch=watchers.get(id, lambda *_: None))
         return
     context = get_context("forkserver")  # a fork of a process with threads may hang; a spawned one imports all anew
     context.set_forkserver_preload(["mlebench.data.batch", "mlebench.kit"])
     events = context.Queue()
-    with ProcessPoolExecutor(min(jobs, len(ids)), context, _listen_through, (events,)) as pool:
+    with ProcessPoolExecutor(min(jobs, len(ids)), context, _begin_worker, (events, threads)) as pool:
         pending = {pool.submit(_prepare_elsewhere, id, *arguments) for id in ids}
         while pending:
             done, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
@@ -78,10 +83,19 @@ def _relay(events: Any, watchers: dict[str, Watch]) -> None:
 _events: Any = None  # in a worker: where to report
 
 
-def _listen_through(events: Any) -> None:
+def _begin_worker(events: Any, threads: int) -> None:
     global _events
     _events = events
+    _use_threads(threads)
     logging.disable(logging.INFO)
+
+
+def _use_threads(count: int) -> None:
+    from mlebench.kit.parallel import (
+        use_threads,
+    )  # and with it the libraries, which a process that waits can do without
+
+    use_threads(count)
 
 
 def _prepare_elsewhere(

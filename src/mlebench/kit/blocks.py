@@ -12,11 +12,11 @@ import pyarrow as pa
 from pyarrow import csv
 
 from mlebench.kit.cells import shortest_lengths, text_lengths
+from mlebench.kit.parallel import threads
 from mlebench.kit.sinks import bytes_of, offsets_of
 
 BLOCK_BYTES = 2 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-WORKERS = 2
 Result = TypeVar("Result")
 
 
@@ -191,12 +191,12 @@ def _frugal_memory() -> Iterator[None]:
 
 def in_order(source: Iterator[Block], work: Callable[[Block], Result]) -> Iterator[tuple[Block, Result]]:
     """Do work on blocks, several at a time, and give the results in the order of the file."""
-    with _frugal_memory(), ThreadPoolExecutor(WORKERS) as pool:
+    with _frugal_memory(), ThreadPoolExecutor(threads()) as pool:
         pending: deque[tuple[Block, Future[Result]]] = deque()
         try:
             for block in source:
                 pending.append((block, pool.submit(work, block)))
-                if len(pending) > WORKERS:
+                if len(pending) > threads():
                     block, future = pending.popleft()
                     yield block, future.result()
             while pending:

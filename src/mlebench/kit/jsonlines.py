@@ -45,6 +45,7 @@ class JsonLinesSource(RecordSource):
         super().__init__(open_file, size)
         self._chunk_lines = chunk_lines
         self._columns: list[str] | None = None
+        self._whole: _Lines | None = None  # the only block of a file that is typed whole, so that it is parsed once
 
     @property
     def columns(self) -> list[str]:
@@ -57,13 +58,22 @@ class JsonLinesSource(RecordSource):
             yield len(_not_blank(lines))
 
     def blocks(self) -> Iterator["_Lines"]:
+        if self._whole:
+            yield self._whole
+            return
         columns = None
         for lines in self._chunks():
             block = _Lines(_not_blank(lines), sum(map(len, lines)))
             columns = columns or block.columns
             if block.columns != columns:
                 raise ValueError(f"records with the fields {block.columns} come after some with {columns}")
+            if self._chunk_lines is None:
+                self._whole = block
             yield block
+
+    def forget(self) -> None:
+        super().forget()
+        self._whole = None
 
     def _chunks(self) -> Iterator[list[bytes]]:
         with self.open() as stream:

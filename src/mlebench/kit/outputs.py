@@ -16,12 +16,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, cast
 
 from mlebench.kit.files import ZIP_TIME, Raw, RawFile, encode_json, open_raw
+from mlebench.kit.parallel import threads
 from mlebench.kit.tables import Quoting, Table, Writable
 from mlebench.kit.trees import COPY_BYTES, create
 from mlebench.kit.writing import Advance, Format, Job, write_all
 from mlebench.paths import SCRATCH
 
-WORKERS = 2
 BATCH = 1024  # files that one worker places before it asks for more
 SAMPLED = 256  # files whose sizes stand for those of all, where only progress is told
 Progress = Callable[[int, int | None], None]  # bytes done, bytes in all
@@ -252,6 +252,6 @@ def _place(output: Output, advance: Advance) -> None:
             output.placed_facts[name] = tree.facts(source)
         return int(output.placed_size * len(batch))
 
-    with ThreadPoolExecutor(WORKERS) as pool:
+    with ThreadPoolExecutor(threads()) as pool:
         for size in pool.map(place_batch, range(0, len(jobs), BATCH)):
             advance(size)
