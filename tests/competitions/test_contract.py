@@ -6,7 +6,9 @@ import json
 import math
 import zipfile
 from pathlib import Path
+from typing import Any
 
+import bson
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,6 +31,9 @@ RENUMBERED = {
     "nomad2018-predict-transparent-conductors",
     "text-normalization-challenge-english-language",
 }
+
+# Tables that tell what the classes are called; they have a row for each class and none for a test row.
+CLASS_NAMES = {("cdiscount-image-classification-challenge", "category_names.csv/category_names.csv")}
 
 
 @pytest.fixture
@@ -67,14 +72,21 @@ def test_error_messages_do_not_depend_on_the_truth(case: Case, written: dict[str
     answers = load_answers(case.competition.answers)
     facts = case.competition.submission
     order = np.random.RandomState(3).permutation(len(answers))
-    permuted = answers.assign(
-        **{name: answers[name].to_numpy()[order] for name in facts.get("truth", facts["targets"])}
+    permuted = _table(answers).assign(
+        **{name: _table(answers)[name].to_numpy()[order] for name in facts.get("truth", facts["targets"])}
     )
+    if isinstance(answers, list):
+        permuted = permuted.to_dict("records")
     for name, path in written.items():
         assert _message(case, path, answers) == _message(case, path, permuted), name
 
 
-def _message(case: Case, path: Path, answers: pd.DataFrame) -> str | None:
+def _table(answers: Any) -> pd.DataFrame:
+    """Answers as a table; those in JSON lines are a list of records."""
+    return pd.DataFrame(answers) if isinstance(answers, list) else answers
+
+
+def _message(case: Case, path: Path, answers: Any) -> str | None:
     try:
         case.competition.grader.grade_fn(read_submission(path), answers)
     except InvalidSubmissionError as error:
@@ -90,13 +102,16 @@ def test_gold_earns_gold_and_sample_is_valid(case: Case, written: dict[str, Path
 def test_public_files_do_not_hold_the_truth_of_test_rows(case: Case) -> None:
     competition, facts = case.competition, case.competition.submission
     truth = facts.get("truth", facts["targets"])
-    test_ids = (
-        set(map(str, load_answers(competition.answers)[facts["id"]])) if facts["id"] in stand_in(competition) else set()
-    )
+    sample = _table(stand_in(competition))
+    answers = _table(load_answers(competition.answers))
+    test_ids = set(map(str, answers[facts["id"]])) if facts["id"] in sample else set()
     for name, table in _public_tables(competition.public_dir):
-        if set(truth) & set(table.columns) and not _is_sample(table, stand_in(competition), facts["id"]):
+        if set(truth) & set(table.columns) and not _is_sample(table, sample, facts["id"]):
             if competition.id in RENUMBERED:  # ids prove nothing; only the table to train on may hold the truth
                 assert "train" in name
+                continue
+            if (competition.id, name) in CLASS_NAMES:
+                assert not any(table[column].duplicated().any() for column in truth)
                 continue
             assert facts["id"] in table.columns, name
             assert not set(map(str, table[facts["id"]])) & test_ids, name
@@ -118,6 +133,12 @@ def _public_tables(public: Path) -> list[tuple[str, pd.DataFrame]]:
                 tables.append((f"{path.name}/{name}", pd.read_csv(io.BytesIO(content), dtype=str)))
             elif name.endswith(".json") and content.startswith(b"["):
                 tables.append((f"{path.name}/{name}", pd.DataFrame(json.loads(content))))
+            elif name.endswith(".jsonl"):
+                tables.append((f"{path.name}/{name}", pd.DataFrame(map(json.loads, content.splitlines()))))
+            elif name.endswith(".parquet"):
+                tables.append((f"{path.name}/{name}", pd.read_parquet(io.BytesIO(content))))
+            elif name.endswith(".bson"):
+                tables.append((f"{path.name}/{name}", pd.DataFrame(bson.decode_all(content))))
     return tables
 
 

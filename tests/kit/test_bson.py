@@ -80,6 +80,13 @@ def test_fields_have_the_values_that_were_written(records: list[dict[str, Any]])
     assert table["_id"].dtype == np.int64
 
 
+def test_numbers_that_are_too_many_to_keep_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlebench.kit.records.COLLECT_BYTES", 30)
+    table = _records(b"".join(bson.encode({"_id": number, "category": -number}) for number in range(20)))
+    assert table["_id"].tolist() == list(range(20))
+    assert table.take([7, 3])["category"].tolist() == [-7, -3]
+
+
 def test_a_field_that_some_documents_lack() -> None:
     table = _records(b"".join(map(bson.encode, [{"_id": 1}, {"_id": 2, "x": "a"}, {"_id": 3, "x": None}])))
     assert table.columns == ["_id", "x"]

@@ -136,6 +136,10 @@ def test_rows_and_columns_of_a_parquet_file(tmp_path: Path, archived: bool) -> N
         output.write("test.parquet", test.drop("azimuth"))
         output.write("new.parquet", test.select("event_id").assign(azimuth=1, place=np.arange(len(test)), name="a"))
         output.write("shuffled.parquet", table.take([6, 0, 0]))
+        assert table.take([6, 0, 0])["event_id"].tolist() == [6, 0, 0]
+        assert str(table.take([1, 5])["azimuth"].tolist()) == "[nan, 4.0]"
+        with pytest.raises(IndexError, match="no row 7"):
+            _ = table.take([2, 7])["event_id"]
         output.write("none.parquet", table.where_in("batch_id", [9]))
         finish([output], tmp_path)
     assert (tmp_path / "public/test.csv").read_text() == "event_id,azimuth\n0,0.5\n1,\n4,3.0\n5,4.0\n6,5.0\n"

@@ -9,6 +9,7 @@ import sklearn.metrics
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from scipy.spatial.transform import Rotation
 from scipy.stats import mannwhitneyu
 
 from mlebench.kit import Runs, decode_runs, encode_runs, parse_runs
@@ -19,6 +20,7 @@ from mlebench.metrics import (
     dice_coefficient,
     dice_of_runs,
     log_loss,
+    mean_angular_error,
     mean_average_precision_at_k,
     rmse,
     rmsle,
@@ -139,6 +141,34 @@ def test_rmsle_refuses_negative_values() -> None:
             rmsle(*map(np.array, data))
 
 
+ANGLES = st.floats(-10, 10)
+
+
+@given(st.lists(st.tuples(ANGLES, ANGLES, ANGLES, ANGLES), min_size=1, max_size=10))
+def test_mean_angular_error_is_the_angle_between_rotated_poles(rows: list[tuple[float, ...]]) -> None:
+    true, predicted = np.array(rows)[:, :2], np.array(rows)[:, 2:]
+    poles = [Rotation.from_euler("yz", directions[:, ::-1]).as_matrix()[:, :, 2] for directions in (true, predicted)]
+    # scipy's angle of the rotation from one to the other, which does not come from a cosine
+    angles = [Rotation.align_vectors(one, two)[0].magnitude() for one, two in zip(*poles, strict=True)]
+    assert mean_angular_error(true, predicted) == pytest.approx(np.mean(angles), abs=1e-6)
+    assert mean_angular_error(true, true) == pytest.approx(0, abs=1e-6)
+    assert mean_angular_error(predicted, true) == mean_angular_error(true, predicted)
+
+
+@pytest.mark.parametrize(
+    ("true", "predicted", "angle"),
+    [
+        ((0, math.pi / 2), (math.pi / 2, math.pi / 2), math.pi / 2),
+        ((0, math.pi / 2), (math.pi, math.pi / 2), math.pi),
+        ((0.3, 0), (5.1, 0), 0),  # at the pole every azimuth is the same direction
+        ((1, 0.25), (1 + 2 * math.pi, 1), 0.75),
+        ((1, -0.5), (1 + math.pi, 0.5), 0),
+    ],
+)
+def test_mean_angular_error_of_worked_examples(true: tuple, predicted: tuple, angle: float) -> None:
+    assert mean_angular_error(np.array([true]), np.array([predicted])) == pytest.approx(angle, abs=1e-7)
+
+
 def _average_precision(actual: set, predicted: list, k: int) -> float:
     """Restated: precision at each place of the first k that holds a right item not seen before."""
     first = predicted[:k]
@@ -243,6 +273,7 @@ def test_dice_of_a_gigapixel_slide_needs_no_mask() -> None:
         (lambda: auroc(np.array([1, 0]), np.array([1, 0])), np.float64),
         (lambda: rmse(np.array([1, 0]), np.array([1, 1])), np.float64),
         (lambda: rmsle(np.array([1, 0]), np.array([1, 1])), np.float64),
+        (lambda: mean_angular_error(np.eye(2), np.ones((2, 2))), np.float64),
         (lambda: mean_average_precision_at_k([{1}], [[1]], 1), np.float64),
     ],
 )

@@ -1,6 +1,7 @@
 """Reading what is graded: submissions and answers, in the dialect of the tables they were made from."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,8 @@ def load_answers(path: Path) -> Any:
 
 def read_jsonl(path: Path | str, skip_commented_out_lines: bool = False) -> list[dict[str, Any]]:
     """One JSON value a line; on request, blank lines and those that begin with # or // are passed over."""
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    if skip_commented_out_lines:
-        lines = [line for line in map(str.strip, lines) if line and not line.startswith(("#", "//"))]
-    return [json.loads(line) for line in lines]
+    with Path(path).open(encoding="utf-8") as file:
+        lines: Iterable[str] = file
+        if skip_commented_out_lines:
+            lines = (line for line in map(str.strip, file) if line and not line.startswith(("#", "//")))
+        return [json.loads(line) for line in lines]

@@ -7,7 +7,7 @@ where it lies to its place.
 import hashlib
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +23,7 @@ from mlebench.kit.writing import Advance, Format, Job, write_all
 from mlebench.paths import SCRATCH
 
 BATCH = 1024  # files that one worker places before it asks for more
+HASHED_ASIDE = 1 << 16  # bytes from which on another thread is worth its while
 SAMPLED = 256  # files whose sizes stand for those of all, where only progress is told
 Progress = Callable[[int, int | None], None]  # bytes done, bytes in all
 
@@ -106,8 +107,8 @@ class Output:
         """A new file whose hash is taken while it is written."""
         path = self.path(name)
         Path(path).unlink(missing_ok=True)
-        with create(path, buffering=COPY_BYTES) as file:
-            stream = _HashingStream(file)
+        with create(path, buffering=COPY_BYTES) as file, ThreadPoolExecutor(1) as pool:
+            stream = _HashingStream(file, pool)
             yield stream
         self.written[name] = stream.hash.hexdigest()
 
@@ -144,15 +145,23 @@ def _check_name(name: str) -> None:
 
 
 class _HashingStream:
-    """A stream that knows the hash of what went through it."""
+    """A stream that knows the hash of what went through it; large pieces are hashed while the next one is made."""
 
-    def __init__(self, file: BinaryIO):
+    def __init__(self, file: BinaryIO, pool: ThreadPoolExecutor):
         self._file = file
+        self._pool = pool
+        self._hashing: Future[None] | None = None
         self.hash = hashlib.md5(usedforsecurity=False)
         self.closed = False
 
     def write(self, data: bytes | memoryview, /) -> int:
-        self.hash.update(data)
+        if self._hashing:
+            self._hashing.result()
+        if len(data) < HASHED_ASIDE:
+            self._hashing = None
+            self.hash.update(data)
+        else:
+            self._hashing = self._pool.submit(self.hash.update, data)
         return self._file.write(data)
 
     def flush(self) -> None:

@@ -16,11 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mlebench.kit.cells import pc
-from mlebench.kit.sinks import Choice, bytes_of
+from mlebench.kit.sinks import bytes_of
 from mlebench.kit.tables import Column, Computed, Stored, Table, Writable, values_of
 
 GROUP_ROWS = 1 << 20  # rows that are read and written at a time
 HASHED_ROWS = 1 << 16
+# Pages are read as they are needed; else a whole row group, which may be the whole file, would be in memory.
+_IN_PAGES: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 20}
 
 
 class ParquetSource:
@@ -37,12 +39,25 @@ class ParquetSource:
         return self._schema.names
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
-        column = pq.read_table(self._path, columns=[name]).column(0)
-        return values_of((column if rows is None else column.take(pa.array(rows))).to_pandas())
+        if rows is not None and not _are_ascending(rows):
+            return self.values(name)[rows]
+        pieces = [group.column(0) for group, _ in self.groups([name], rows)]
+        return values_of(pa.chunked_array(pieces, self._schema.field(name).type).to_pandas())
 
-    def groups(self, names: list[str]) -> Iterator[pa.RecordBatch]:
-        with pq.ParquetFile(self._path) as file:
-            yield from file.iter_batches(GROUP_ROWS, columns=names)
+    def groups(self, names: list[str], rows: np.ndarray | None) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
+        """Columns of ascending rows, or of all, some at a time; and the places of these rows among them."""
+        if rows is not None and len(rows) and rows[-1] >= self.rows:
+            raise IndexError(f"there is no row {rows[-1]} in a file of {self.rows}")
+        start = 0
+        with pq.ParquetFile(self._path, **_IN_PAGES) as file:
+            for group in file.iter_batches(GROUP_ROWS, columns=names):
+                end = start + group.num_rows
+                if rows is None:
+                    yield group, np.arange(start, end)
+                else:
+                    first, last = np.searchsorted(rows, [start, end])
+                    yield group.take(pa.array(rows[first:last] - start)), np.arange(first, last)
+                start = end
 
     def forget(self) -> None:
         """Nothing is kept."""
@@ -60,28 +75,28 @@ def write_parquet(table: Table, stream: Writable) -> None:
 
 def _pieces(table: Table) -> Iterator[pa.Table]:
     source, rows = table.source, table.rows
-    if not isinstance(source, ParquetSource) or not source.rows or (rows is not None and (np.diff(rows) <= 0).any()):
+    if not isinstance(source, ParquetSource) or not source.rows or (rows is not None and not _are_ascending(rows)):
         yield pa.Table.from_pandas(table.to_pandas(), preserve_index=False).replace_schema_metadata()
         return
     stored = [column.name for column in table.definitions.values() if isinstance(column, Stored)]
-    start = 0
-    for group in source.groups(stored):
-        here, places = Choice(rows, [0, start, start + group.num_rows, source.rows]).of_block(1)
-        columns = {name: _column(column, group, here, places) for name, column in table.definitions.items()}
-        yield pa.table(columns)
-        start += group.num_rows
+    for group, places in source.groups(stored, rows):
+        yield pa.table({name: _column(column, group, places) for name, column in table.definitions.items()})
 
 
-def _column(column: Column, group: pa.RecordBatch, rows: np.ndarray, places: np.ndarray) -> pa.Array:
+def _column(column: Column, group: pa.RecordBatch, places: np.ndarray) -> pa.Array:
     if isinstance(column, Stored):
-        return group.column(column.name).take(pa.array(rows))
+        return group.column(column.name)
     values = column.values[places] if isinstance(column, Computed) else [column.value] * len(places)
     return pa.array(values, from_pandas=True)
 
 
+def _are_ascending(rows: np.ndarray) -> bool:
+    return bool((rows[1:] > rows[:-1]).all())
+
+
 def content_hash(source: Path | BinaryIO) -> str:
     """A hash of the names, kinds and values of all columns: the same for every way to write them down."""
-    with pq.ParquetFile(source) as file:
+    with pq.ParquetFile(source, **_IN_PAGES) as file:
         content = _Content()
         for group in file.iter_batches(HASHED_ROWS):
             for name, column in zip(group.schema.names, group.columns, strict=True):

@@ -18,7 +18,8 @@ import pyarrow as pa
 from mlebench.kit.sinks import Choice, Part, sink_for
 from mlebench.kit.tables import Column, Computed, Stored, Table, Writable, values_of
 
-COLLECT_BYTES = 64 << 20  # whole numbers that are kept while another column is read
+# Whole numbers that are kept while another column is read: enough for two of the seven million products of cdiscount.
+COLLECT_BYTES = 128 << 20
 
 
 class RecordBlock(Protocol):
@@ -97,12 +98,18 @@ class WholeNumbers:
 
     def __init__(self) -> None:
         self._pieces: dict[str, list[np.ndarray]] | None = None
+        self._bytes = 0
 
     def add(self, block: RecordBlock) -> None:
+        if self._pieces == {}:
+            return
         here = block.whole_numbers()
         before = {name: [] for name in here} if self._pieces is None else self._pieces
-        self._pieces = {name: [*before[name], here[name]] for name in before.keys() & here.keys()}
-        if sum(piece.nbytes for pieces in self._pieces.values() for piece in pieces) > COLLECT_BYTES:
+        self._pieces = {name: before[name] for name in before.keys() & here.keys()}
+        for name, pieces in self._pieces.items():
+            pieces.append(here[name])
+            self._bytes += here[name].nbytes
+        if self._bytes > COLLECT_BYTES:
             self._pieces = {}
 
     def columns(self) -> dict[str, np.ndarray]:

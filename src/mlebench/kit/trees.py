@@ -89,7 +89,7 @@ class FolderTree:
 
     def open(self, name: str) -> BinaryIO:
         try:
-            return (self._folder / name).open("rb")
+            return (self._folder / name).open("rb", buffering=COPY_BYTES)
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             raise missing(self, name) from None
 

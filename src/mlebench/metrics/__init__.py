@@ -6,7 +6,7 @@ round differently. Accuracy moves in steps of 1/n, so ties are common.
 
 from mlebench.metrics.classification import accuracy, log_loss
 from mlebench.metrics.ranking import auroc, average_precision_at_k, mean_average_precision_at_k
-from mlebench.metrics.regression import rmse, rmsle
+from mlebench.metrics.regression import mean_angular_error, rmse, rmsle
 from mlebench.metrics.segmentation import dice_coefficient, dice_of_runs
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "dice_coefficient",
     "dice_of_runs",
     "log_loss",
+    "mean_angular_error",
     "mean_average_precision_at_k",
     "rmse",
     "rmsle",
