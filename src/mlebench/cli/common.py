@@ -143,8 +143,14 @@ def watching(items: Sequence[str]) -> Iterator[Watchers]:
 
         def watcher(item: str) -> Callable[[str, int, int | None], None]:
             def show(stage: str, done: int, total: int | None) -> None:
-                progress.update(tasks[item], description=f"{item}: {stage}", completed=done, total=total, visible=True)
-                progress.update(whole, completed=sum(progress.tasks[task].completed for task in tasks.values()))
+                text = f"{item}: {stage}"
+                begins = progress.tasks[tasks[item]].description != text  # shown at once, however short it is
+                progress.update(tasks[item], description=text, completed=done, total=total, visible=True)
+                progress.update(
+                    whole,
+                    completed=sum(progress.tasks[task].completed for task in tasks.values()),
+                    refresh=begins,
+                )
 
             return show
 
