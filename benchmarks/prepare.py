@@ -15,20 +15,19 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from measure import Cost, print_machine, time_command, time_prepare
 
 TAXI, TABULAR = "new-york-city-taxi-fare-prediction", "tabular-playground-series-dec-2021"
 IMAGES, TEXT = "histopathologic-cancer-detection", "text-normalization-challenge-english-language"
-SIZES = {
-    TAXI: 4170.0,
-    TABULAR: 4000.0,
-    IMAGES: 1000.0,
-    TEXT: 870.0,
-}  # 5 and 2 million rows, 100,000 files, 3 million rows
+QUESTIONS, PRODUCTS = "tensorflow2-question-answering", "cdiscount-image-classification-challenge"
+# 5 and 2 million rows, 100,000 files, 3 million rows; 360,000 and 240,000 records
+SIZES = {TAXI: 4170.0, TABULAR: 4000.0, IMAGES: 1000.0, TEXT: 870.0, QUESTIONS: 300.0, PRODUCTS: 1000.0}
 IMAGE_BYTES = 27_936
-ROWS = ("taxi", "tabular", "images-zip", "images-folder", "text", "twins")
+ROWS = ("taxi", "tabular", "images-zip", "images-folder", "text", "json-lines", "bson", "twins")
 
 
 def main() -> None:
@@ -36,17 +35,21 @@ def main() -> None:
     parser.add_argument("--ours", type=Path, required=True)
     parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("--scratch", type=Path, required=True)
+    parser.add_argument(
+        "--repeat", type=int, default=1, help="rounds, ours and the reference in turn; medians are shown"
+    )
     parser.add_argument("rows", nargs="*", choices=[*ROWS, []], default=list(ROWS))
     arguments = parser.parse_args()
-    bench = Bench(arguments.ours.absolute(), arguments.reference.absolute(), arguments.scratch.absolute())
+    places = (path.absolute() for path in (arguments.ours, arguments.reference, arguments.scratch))
+    bench = Bench(*places, arguments.repeat)
     print_machine(bench.ours, bench.reference)
     for row in arguments.rows or ROWS:
         getattr(bench, row.replace("-", "_"))()
 
 
 class Bench:
-    def __init__(self, ours: Path, reference: Path, scratch: Path):
-        self.ours, self.reference, self.scratch = ours, reference, scratch
+    def __init__(self, ours: Path, reference: Path, scratch: Path, repeat: int):
+        self.ours, self.reference, self.scratch, self.repeat = ours, reference, scratch, repeat
         scratch.mkdir(parents=True, exist_ok=True)
 
     def taxi(self) -> None:
@@ -61,6 +64,14 @@ class Bench:
     def text(self) -> None:
         raw = self._raw(TEXT)
         self._compare("text, 3 million rows", TEXT, raw, raw)
+
+    def json_lines(self) -> None:
+        raw = self._raw(QUESTIONS)
+        self._compare("JSON lines, 360,000 records", QUESTIONS, raw, raw)
+
+    def bson(self) -> None:
+        raw = self._raw(PRODUCTS)
+        self._compare("BSON, 240,000 documents", PRODUCTS, raw, raw)
 
     def images_folder(self) -> None:
         raw = self._raw(IMAGES)
@@ -84,6 +95,11 @@ class Bench:
 
     def twins(self) -> None:
         """All twins at default size. The reference needs 9,914 test rows for taxi, more than its twin has."""
+        rounds = [self._twins_once() for _ in range(self.repeat)]
+        costs = [_median(side) for side in zip(*rounds, strict=True)]
+        _print_row("all twins but taxi, --jobs 2", *costs)
+
+    def _twins_once(self) -> tuple[Cost, Cost]:
         data = self.scratch / "twins"
         shutil.rmtree(data, ignore_errors=True)
         mlebench = self.ours.parent / "mlebench"
@@ -105,8 +121,7 @@ class Bench:
                 "    prepare(root / 'raw', root / 'reference' / 'public', root / 'reference' / 'private')",
             ]
         )
-        theirs = time_command(self.reference, "-W", "ignore", "-c", program, data, *ids, cwd=self.scratch)
-        _print_row(f"{len(ids)} twins, --jobs 2", mine, theirs)
+        return mine, time_command(self.reference, "-W", "ignore", "-c", program, data, *ids, cwd=self.scratch)
 
     def _raw(self, id: str) -> Path:
         """Raw data of a large twin, without the note that it is one: absolute sizes are the real ones."""
@@ -123,12 +138,15 @@ class Bench:
 
     def _compare(self, what: str, id: str, ours_from: Path, reference_from: Path, before: float = 0.0) -> None:
         folders = {name: self.scratch / f"out-{name}" for name in ("ours", "reference")}
-        for folder in folders.values():
-            shutil.rmtree(folder, ignore_errors=True)
-        os.sync()  # nobody pays for what was written before
-        mine = time_prepare(self.ours, id, ours_from, folders["ours"], self.scratch)
-        os.sync()
-        theirs = time_prepare(self.reference, id, reference_from, folders["reference"], self.scratch)
+        rounds = []
+        for _ in range(self.repeat):
+            for folder in folders.values():
+                shutil.rmtree(folder, ignore_errors=True)
+            os.sync()  # nobody pays for what was written before
+            mine = time_prepare(self.ours, id, ours_from, folders["ours"], self.scratch)
+            os.sync()
+            rounds.append((mine, time_prepare(self.reference, id, reference_from, folders["reference"], self.scratch)))
+        mine, theirs = (_median(side) for side in zip(*rounds, strict=True))
         same = _contents(folders["ours"]) == _contents(folders["reference"])
         _print_row(what, mine, Cost(theirs.seconds + before, theirs.peak_bytes), "same bytes" if same else "DIFFERENT")
         for folder in folders.values():
@@ -141,6 +159,10 @@ class Bench:
         cost = time_command(*command)
         print(f"{'  limit: ' + what:34}{cost.seconds:8.1f}s")
         shutil.rmtree(target) if target.is_dir() else target.unlink()
+
+
+def _median(costs: Sequence[Cost]) -> Cost:
+    return Cost(median(cost.seconds for cost in costs), int(median(cost.peak_bytes for cost in costs)))
 
 
 def _print_row(what: str, ours: Cost, reference: Cost, note: str = "") -> None:

@@ -23,6 +23,7 @@ from mlebench.kit.tables import Stored, as_values, text_as_objects, values_of
 _INT64 = range(-(1 << 63), 1 << 63)
 _READABLE = range(-(1 << 63), 1 << 64)  # inside a record; a column of numbers above 63 bits has another type
 _ODD_ESCAPE = re.compile(rb"\\u(?:007[fF]|[dD][89a-fA-F])")  # what pandas does not escape, and surrogates
+_PAIR = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..")  # of surrogates: one character
 _DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date", re.DOTALL | re.IGNORECASE)
 _print = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
@@ -177,14 +178,14 @@ def _parse_line(line: bytes) -> dict[str, Any]:
     if not isinstance(record, dict) or not record:
         raise _NotPlainError("not a record")
     if b"\x7f" in line or _ODD_ESCAPE.search(line):
-        _check_text(json.dumps(record, ensure_ascii=False))
+        _check_escapes(line)
     return record
 
 
-def _check_text(text: str) -> None:
-    if "\x7f" in text:
-        raise _NotPlainError("a character that pandas does not escape")
-    text.encode("utf-8")  # half of a pair of surrogates is a ValueError
+def _check_escapes(line: bytes) -> None:
+    left = _PAIR.sub(b" ", line.replace(rb"\\", b" "))
+    if b"\x7f" in left or _ODD_ESCAPE.search(left):
+        raise _NotPlainError("a character that pandas does not escape, or half of one")
 
 
 def _check_column(name: str, values: list[Any]) -> None:

@@ -4,8 +4,9 @@
 that it came in. Records are read and written block by block; those that come out as they went in are copied as bytes.
 """
 
+import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -79,11 +80,12 @@ class RecordSource:
         distinct, order = (None, None) if rows is None else np.unique(rows, return_inverse=True)
         choice = Choice(distinct, self.starts)
         numbers, pieces = WholeNumbers(), []
-        for number, block in enumerate(self.blocks()):
-            chosen, _ = choice.of_block(number)
-            if len(chosen):
-                pieces.append(block.values(name, chosen))
-            numbers.add(block)
+        with _no_garbage():
+            for number, block in enumerate(self.blocks()):
+                chosen, _ = choice.of_block(number)
+                if len(chosen):
+                    pieces.append(block.values(name, chosen))
+                numbers.add(block)
         self._numbers |= numbers.columns()
         values = np.concatenate(pieces) if pieces else np.array([], dtype=object)
         return values if order is None else values[order]
@@ -91,6 +93,18 @@ class RecordSource:
     def forget(self) -> None:
         """Give back memory; what is needed again is read again."""
         self._numbers.clear()
+
+
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Records hold no cycles, and to look for some among all their parts takes as long as to parse them."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 class WholeNumbers:
@@ -120,7 +134,7 @@ def emit_records(
     source: RecordSource, jobs: Sequence[tuple[Table, Writable]], scratch: Path, advance: Callable[[int], None]
 ) -> None:
     """Write all tables of records that come from one file, in one pass over it."""
-    with ExitStack() as stack:
+    with ExitStack() as stack, _no_garbage():
         row_bytes = source.size / max(source.rows, 1)
         choices = [Choice(table.rows, source.starts) for table, _ in jobs]
         sinks = [
