@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlebench.kit import Output, Raw, open_raw, split_rows, tables, trees, zip_bytes
+from mlebench.kit import Output, Raw, frames, open_raw, split_rows, trees, zip_bytes
 from mlebench.kit.archives import ZipTree
 from mlebench.kit.outputs import finish, run_prepare
 
@@ -153,7 +153,7 @@ def test_an_error_while_placing_leaves_no_half_file(
 def test_an_error_while_a_table_is_written_leaves_nothing_that_looks_finished(
     source: Path, public: Path, stream_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "STREAM_BYTES", stream_bytes)
+    monkeypatch.setattr(frames, "STREAM_BYTES", stream_bytes)
 
     def fail(self: object, data: bytes) -> None:
         raise DiskFullError
@@ -210,7 +210,7 @@ def test_a_table_may_take_rows_twice_or_from_the_end(tmp_path: Path, monkeypatch
     selections = [[3, 3, 1], [-1, 0], [-2, -1], [5], np.arange(500)[::-1]]
     written = []
     for stream_bytes in (0, 1 << 30):
-        monkeypatch.setattr(tables, "STREAM_BYTES", stream_bytes)
+        monkeypatch.setattr(frames, "STREAM_BYTES", stream_bytes)
         output = Output(tmp_path / f"{stream_bytes}")
         with open_raw(tmp_path / "raw") as raw:
             for number, rows in enumerate(selections):
@@ -224,7 +224,7 @@ def test_rows_that_are_not_there_are_an_error(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/train.csv").write_bytes(FILES["train.csv"])
     for stream_bytes in (0, 1 << 30):
-        monkeypatch.setattr(tables, "STREAM_BYTES", stream_bytes)
+        monkeypatch.setattr(frames, "STREAM_BYTES", stream_bytes)
         for rows in ([500], [0, 500], [500, 0]):
             output = Output(tmp_path / "public")
             with open_raw(tmp_path / "raw") as raw:

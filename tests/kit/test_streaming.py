@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.kit import Table, blocks, renumber, split_groups, split_rows, streaming, tables
+from mlebench.kit import Table, blocks, frames, renumber, split_groups, split_rows, streaming
 from mlebench.kit.emitting import Emission, emit
-from mlebench.kit.tables import CsvSource, read_frame
+from mlebench.kit.frames import CsvSource, read_frame
 from mlebench.registry import Registry
 
 pytestmark = pytest.mark.bytes
@@ -63,7 +63,7 @@ STREAMED = {"new-york-city-taxi-fare-prediction", "tabular-playground-series-dec
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "STREAM_BYTES", 0)
+    monkeypatch.setattr(frames, "STREAM_BYTES", 0)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 200)
     monkeypatch.setattr("mlebench.kit.sinks.BUCKET_BYTES", 150)
 
@@ -189,7 +189,7 @@ def test_every_twin_is_prepared_to_the_same_bytes_in_blocks(
     emitted, prepared = [], []
     monkeypatch.setattr("mlebench.kit.emitting.emit", lambda *given: emitted.append(emit(*given)))
     for stream_bytes in (1 << 30, 0):
-        monkeypatch.setattr(tables, "STREAM_BYTES", stream_bytes)
+        monkeypatch.setattr(frames, "STREAM_BYTES", stream_bytes)
         competition = Registry(tmp_path / f"{stream_bytes}").get_competition(competition_id)
         prepare(competition, TwinSource())
         prepared.append(_contents(competition.paths.prepared))

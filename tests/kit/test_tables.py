@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlebench.kit import Table, is_in, join_text, one_hot, read_frame, renumber, unique, values_of
-from mlebench.kit.tables import CsvSource
+from mlebench.kit.frames import CsvSource
 
 pytestmark = pytest.mark.bytes
 

@@ -53,7 +53,7 @@ def prepared_checksums(prepared: Path, files: dict[str, dict[str, Any]]) -> dict
 
 def check_sample_score(competition: Competition) -> None:
     """The sample submission must score on real data what it always has; another data set is noticed at once."""
-    from mlebench.kit.tables import read_frame
+    from mlebench.kit.frames import read_frame
 
     expected = competition.sample_score
     where = competition.paths

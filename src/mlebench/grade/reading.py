@@ -19,7 +19,7 @@ def read_submission(path: Path) -> "pd.DataFrame":
     """A submission as a data frame; one that cannot be read at all is invalid."""
     import pandas as pd
 
-    from mlebench.kit.tables import read_frame
+    from mlebench.kit.frames import read_frame
 
     try:
         return read_frame(path)
@@ -36,7 +36,7 @@ def read_submission(path: Path) -> "pd.DataFrame":
 def load_answers(path: Path) -> Any:
     """Answers: a data frame from CSV, a list of records from JSON lines."""
     if path.suffix == ".csv":
-        from mlebench.kit.tables import read_frame
+        from mlebench.kit.frames import read_frame
 
         return read_frame(path)
     if path.suffix == ".jsonl":

@@ -12,11 +12,12 @@ from mlebench.kit.checks import (
     sorting_order,
 )
 from mlebench.kit.files import Raw, RawFile, encode_json, md5_of, open_raw
+from mlebench.kit.frames import read_frame, values_of
 from mlebench.kit.outputs import Output
 from mlebench.kit.rle import Runs, decode_runs, encode_runs, parse_runs
 from mlebench.kit.samples import public_sample, public_sample_bytes
 from mlebench.kit.splits import split_groups, split_rows
-from mlebench.kit.tables import Table, is_in, join_text, one_hot, read_frame, renumber, unique, values_of
+from mlebench.kit.tables import Table, is_in, join_text, one_hot, renumber, unique
 from mlebench.kit.twins import (
     TwinFolder,
     bson_bytes,

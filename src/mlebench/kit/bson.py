@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from mlebench.errors import PrerequisiteError
+from mlebench.kit.frames import as_values
 from mlebench.kit.records import RecordSource, WholeNumbers
 from mlebench.kit.sinks import binary_array
-from mlebench.kit.tables import Stored, as_values
+from mlebench.kit.tables import Stored
 
 BLOCK_BYTES = 4 << 20
 _DOUBLE, _TEXT, _DOCUMENT, _ARRAY, _BINARY, _TRUTH, _NULL, _INT32, _INT64 = 1, 2, 3, 4, 5, 8, 10, 16, 18

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mlebench.errors import InvalidSubmissionError
-from mlebench.kit.tables import values_of
+from mlebench.kit.frames import values_of
 
 Values = Literal["labels", "numbers", "probabilities", "text", "any"]
 

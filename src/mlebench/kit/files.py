@@ -11,7 +11,8 @@ from typing import Any, BinaryIO
 
 from mlebench.errors import PrerequisiteError
 from mlebench.kit.archives import ZipTree
-from mlebench.kit.tables import CsvSource, Table
+from mlebench.kit.frames import CsvSource
+from mlebench.kit.tables import Table
 from mlebench.kit.trees import FolderTree, Tree
 from mlebench.paths import SCRATCH, twin_record
 

@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from mlebench.kit.frames import as_values, text_as_objects, values_of
 from mlebench.kit.records import RecordSource
-from mlebench.kit.tables import Stored, as_values, text_as_objects, values_of
+from mlebench.kit.tables import Stored
 
 _INT64 = range(-(1 << 63), 1 << 63)
 _READABLE = range(-(1 << 63), 1 << 64)  # inside a record; a column of numbers above 63 bits has another type

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mlebench.kit.cells import pc
+from mlebench.kit.frames import make_frame, values_of
 from mlebench.kit.sinks import bytes_of
-from mlebench.kit.tables import Column, Computed, Stored, Table, Writable, values_of
+from mlebench.kit.tables import Column, Computed, Stored, Table, Writable
 
 GROUP_ROWS = 1 << 20  # rows that are read and written at a time
 HASHED_ROWS = 1 << 16
@@ -58,6 +60,9 @@ class ParquetSource:
                     first, last = np.searchsorted(rows, [start, end])
                     yield group.take(pa.array(rows[first:last] - start)), np.arange(first, last)
                 start = end
+
+    def to_frame(self, names: list[str], rows: np.ndarray | None) -> pd.DataFrame:
+        return make_frame({name: self.values(name, rows) for name in names})
 
     def forget(self) -> None:
         """Nothing is kept."""

@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from mlebench.kit.frames import make_frame, values_of
 from mlebench.kit.sinks import Choice, Part, sink_for
-from mlebench.kit.tables import Column, Computed, Stored, Table, Writable, values_of
+from mlebench.kit.tables import Column, Computed, Stored, Table, Writable
 
 # Whole numbers that are kept while another column is read: enough for two of the seven million products of cdiscount.
 COLLECT_BYTES = 128 << 20
@@ -89,6 +90,9 @@ class RecordSource:
         self._numbers |= numbers.columns()
         values = np.concatenate(pieces) if pieces else np.array([], dtype=object)
         return values if order is None else values[order]
+
+    def to_frame(self, names: list[str], rows: np.ndarray | None) -> pd.DataFrame:
+        return make_frame({name: self.values(name, rows) for name in names})
 
     def forget(self) -> None:
         """Give back memory; what is needed again is read again."""

@@ -8,7 +8,7 @@ import pandas as pd
 
 from mlebench.errors import NotPreparedError
 from mlebench.kit.files import open_raw
-from mlebench.kit.tables import read_frame
+from mlebench.kit.frames import read_frame
 
 
 class HasPublicSample(Protocol):

@@ -1,170 +1,24 @@
 """Tables: a narrow, lazy, immutable view of CSV rows and columns, in one pinned dialect.
 
-The bytes of the published benchmark are what pandas 2.2 reads and prints. That behaviour is pinned here, once, with
-every option explicit, so that newer versions of pandas give the same bytes. A `Table` remembers where its rows and
-columns come from (a source, row numbers into it, and per column: stored, constant or computed) and reads nothing
-before it must. The engine may therefore write it in a better way than through a data frame, without a change in any
-competition.
+A `Table` remembers where its rows and columns come from (a source, row numbers into it, and per column: stored,
+constant or computed) and reads nothing before it must. The engine may therefore write it in a better way than through a
+data frame, without a change in any competition.
 """
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 
-if TYPE_CHECKING:
-    from mlebench.kit.streaming import Survey
+from mlebench.kit.frames import FrameSource, Source, as_values, make_frame, text_as_objects
 
 Quoting = Literal["minimal", "nonnumeric"]
 _QUOTING: dict[Quoting, Literal[0, 2]] = {"minimal": csv.QUOTE_MINIMAL, "nonnumeric": csv.QUOTE_NONNUMERIC}
-
-
-# From 3.1 on pandas always reads floats exactly and warns when it is asked to; before, it has to be asked.
-_EXACT_FLOATS: dict[str, Any] = (
-    {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
-)
-
-
-def read_frame(source: Any, **options: Any) -> pd.DataFrame:
-    """Read a CSV as the reference does: exact floats, pandas' NA tokens, inferred types, text as Python objects."""
-    return text_as_objects(pd.read_csv(source, **{**_EXACT_FLOATS, **options}))
-
-
-def text_as_objects(frame: pd.DataFrame) -> pd.DataFrame:
-    # pandas 3 infers its own `str` type for text, pandas 2.2 uses objects; sorting and printing follow the latter.
-    text = [name for name, kind in frame.dtypes.items() if isinstance(kind, pd.StringDtype)]
-    return frame.astype(dict.fromkeys(text, object)) if text else frame
-
-
-def values_of(series: Any) -> np.ndarray:
-    """A column as numpy: numbers and booleans in their own type, all else as objects with NaN where a cell is empty."""
-    if series.dtype.kind in "biuf":
-        return series.to_numpy()
-    return series.to_numpy(dtype=object, na_value=np.nan)
-
-
-# Files from this size on are read and written block by block; below it, pandas is as quick.
-STREAM_BYTES = 32 << 20
-
-
-class CsvSource:
-    """A CSV file and the options it is read with; nothing is read before a value is asked for."""
-
-    def __init__(
-        self,
-        open: Callable[[], BinaryIO],
-        sep: str = ",",
-        dtype: Mapping[str, type] | None = None,
-        encoding: str = "utf-8",
-        size: int = 0,
-    ):
-        self.open = open
-        self.sep = sep
-        self._dtype = dict(dtype or {})
-        self._encoding = encoding
-        self.size = size
-        self._columns: list[str] | None = None
-        self._values: dict[str, np.ndarray] = {}
-
-    @property
-    def columns(self) -> list[str]:
-        if self._columns is None:
-            self._columns = list(self._read(nrows=0).columns)
-        return self._columns
-
-    @cached_property
-    def frame(self) -> pd.DataFrame:
-        return self._read()
-
-    @cached_property
-    def survey(self) -> "Survey | None":
-        """What is known of a large file that can be worked on in blocks; None: pandas has to read it."""
-        return self._first_pass(None)
-
-    @property
-    def rows(self) -> int:
-        return self.survey.rows if self.survey else len(self.frame)
-
-    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
-        """A column, or some rows of it; from a large file nothing else is kept in memory."""
-        values = self._column(name)
-        return values if rows is None else values[rows]
-
-    def _column(self, name: str) -> np.ndarray:
-        if name not in self._values:
-            if "survey" not in self.__dict__:
-                self.__dict__["survey"] = self._first_pass(name)
-            if not self.survey:
-                return values_of(self.frame[name])
-            if name not in self._values:
-                from mlebench.kit.streaming import read_column
-
-                self._values[name] = read_column(self.open, self.survey, self.sep, name)
-        return self._values[name]
-
-    def forget(self) -> None:
-        """Give back memory; what is needed again is read again."""
-        self._values.clear()
-        self.__dict__.pop("frame", None)
-
-    def _first_pass(self, collect: str | None) -> "Survey | None":
-        if self.size < STREAM_BYTES or self._encoding != "utf-8" or not set(self._dtype.values()) <= {str}:
-            return None
-        from mlebench.kit.blocks import NotStreamableError
-        from mlebench.kit.streaming import survey
-
-        try:
-            made, values = survey(self.open, self.columns, self.sep, list(self._dtype), collect)
-        except NotStreamableError:
-            return None
-        self._values.update(values)
-        return made
-
-    def _read(self, **more: Any) -> pd.DataFrame:
-        with self.open() as stream:
-            return read_frame(stream, sep=self.sep, dtype=self._dtype or None, encoding=self._encoding, **more)
-
-
-class FrameSource:
-    """Values that are in memory already."""
-
-    def __init__(self, frame: pd.DataFrame):
-        self._frame = frame
-
-    @property
-    def columns(self) -> list[str]:
-        return list(self._frame.columns)
-
-    @property
-    def rows(self) -> int:
-        return len(self._frame)
-
-    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
-        values = values_of(self._frame[name])
-        return values if rows is None else values[rows]
-
-    def forget(self) -> None:
-        """The values have no other place; they go with the last table that has them."""
-
-
-class Source(Protocol):
-    """Where rows come from."""
-
-    @property
-    def columns(self) -> list[str]: ...
-
-    @property
-    def rows(self) -> int: ...
-
-    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray: ...
-
-    def forget(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -225,7 +79,7 @@ class Table:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Sequence[Any] | np.ndarray]) -> "Table":
-        return cls.from_pandas(_frame({name: as_values(values) for name, values in columns.items()}))
+        return cls.from_pandas(make_frame({name: as_values(values) for name, values in columns.items()}))
 
     @classmethod
     def concat(cls, tables: Sequence["Table"]) -> "Table":
@@ -307,12 +161,20 @@ class Table:
 
     def sort_by(self, *names: str) -> "Table":
         """Rows in ascending order of these columns; equal rows keep their order, empty cells come last."""
-        keys = _frame({str(place): self[name] for place, name in enumerate(names)})
+        keys = make_frame({str(place): self[name] for place, name in enumerate(names)})
         return self.take(keys.sort_values(list(keys.columns), kind="stable").index.to_numpy())
 
     def to_pandas(self) -> pd.DataFrame:
         """The way out, for what tables cannot do. A test keeps the list of competitions that use it."""
-        return _frame({name: self[name] for name in self.columns})
+        stored = {name: column.name for name, column in self._columns.items() if isinstance(column, Stored)}
+        if len(set(stored.values())) < len(stored) or not stored:
+            return make_frame({name: self[name] for name in self.columns})
+        frame = self.source.to_frame(list(stored.values()), self.rows)
+        frame.columns = pd.Index(list(stored), dtype=object)
+        for place, name in enumerate(self._columns):
+            if name not in stored:
+                frame.insert(place, name, self[name])
+        return frame
 
     def write_csv(self, stream: Writable, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
         text: Any = _Utf8(stream)
@@ -385,12 +247,3 @@ def join_text(*parts: np.ndarray | str) -> np.ndarray:
     joined = np.empty(length, dtype=object)
     joined[:] = ["".join(cells) for cells in zip(*columns, strict=True)]
     return joined
-
-
-def as_values(values: Sequence[Any] | np.ndarray | pd.Series) -> np.ndarray:
-    series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=getattr(values, "dtype", None))
-    return values_of(series)
-
-
-def _frame(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    return pd.DataFrame({name: pd.Series(values, dtype=values.dtype) for name, values in columns.items()})

@@ -5,8 +5,9 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from mlebench.kit.frames import CsvSource
 from mlebench.kit.records import RecordSource, emit_records
-from mlebench.kit.tables import CsvSource, Quoting, Table, Writable
+from mlebench.kit.tables import Quoting, Table, Writable
 
 Advance = Callable[[int], None]
 

@@ -1,0 +1,184 @@
+"""Data frames in one pinned dialect, and the sources that give them.
+
+The bytes of the published benchmark are what pandas 2.2 reads and prints. That behaviour is pinned here and in
+`Table.write_csv`, once, with every option explicit, so that newer versions of pandas give the same bytes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from mlebench.kit.streaming import Survey
+
+# From 3.1 on pandas always reads floats exactly and warns when it is asked to; before, it has to be asked.
+_EXACT_FLOATS: dict[str, Any] = (
+    {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
+)
+
+
+def read_frame(source: Any, **options: Any) -> pd.DataFrame:
+    """Read a CSV as the reference does: exact floats, pandas' NA tokens, inferred types, text as Python objects."""
+    return text_as_objects(pd.read_csv(source, **{**_EXACT_FLOATS, **options}))
+
+
+def text_as_objects(frame: pd.DataFrame) -> pd.DataFrame:
+    # pandas 3 infers its own `str` type for text, pandas 2.2 uses objects; sorting and printing follow the latter.
+    text = [name for name, kind in frame.dtypes.items() if isinstance(kind, pd.StringDtype)]
+    return frame.astype(dict.fromkeys(text, object)) if text else frame
+
+
+def values_of(series: Any) -> np.ndarray:
+    """A column as numpy: numbers and booleans in their own type, all else as objects with NaN where a cell is empty."""
+    if series.dtype.kind in "biuf":
+        return series.to_numpy()
+    return series.to_numpy(dtype=object, na_value=np.nan)
+
+
+# Files from this size on are read and written block by block; below it, pandas is as quick.
+STREAM_BYTES = 32 << 20
+
+
+class CsvSource:
+    """A CSV file and the options it is read with; nothing is read before a value is asked for."""
+
+    def __init__(
+        self,
+        open: Callable[[], BinaryIO],
+        sep: str = ",",
+        dtype: Mapping[str, type] | None = None,
+        encoding: str = "utf-8",
+        size: int = 0,
+    ):
+        self.open = open
+        self.sep = sep
+        self._dtype = dict(dtype or {})
+        self._encoding = encoding
+        self.size = size
+        self._columns: list[str] | None = None
+        self._values: dict[str, np.ndarray] = {}
+
+    @property
+    def columns(self) -> list[str]:
+        if self._columns is None:
+            # Who asks for the columns of a small file will ask for its values.
+            frame = self.frame if self.size < STREAM_BYTES else self._read(nrows=0)
+            self._columns = list(frame.columns)
+        return self._columns
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        return self._read()
+
+    @cached_property
+    def survey(self) -> "Survey | None":
+        """What is known of a large file that can be worked on in blocks; None: pandas has to read it."""
+        return self._first_pass(None)
+
+    @property
+    def rows(self) -> int:
+        return self.survey.rows if self.survey else len(self.frame)
+
+    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+        """A column, or some rows of it; from a large file nothing else is kept in memory."""
+        values = self._column(name)
+        return values if rows is None else values[rows]
+
+    def _column(self, name: str) -> np.ndarray:
+        if name not in self._values:
+            if "survey" not in self.__dict__:
+                self.__dict__["survey"] = self._first_pass(name)
+            if not self.survey:
+                return values_of(self.frame[name])
+            if name not in self._values:
+                from mlebench.kit.streaming import read_column
+
+                self._values[name] = read_column(self.open, self.survey, self.sep, name)
+        return self._values[name]
+
+    def to_frame(self, names: list[str], rows: np.ndarray | None) -> pd.DataFrame:
+        if self.survey:
+            return make_frame({name: self.values(name, rows) for name in names})
+        return _selected(self.frame, names, rows)
+
+    def forget(self) -> None:
+        """Give back memory; what is needed again is read again."""
+        self._values.clear()
+        self.__dict__.pop("frame", None)
+
+    def _first_pass(self, collect: str | None) -> "Survey | None":
+        if self.size < STREAM_BYTES or self._encoding != "utf-8" or not set(self._dtype.values()) <= {str}:
+            return None
+        from mlebench.kit.blocks import NotStreamableError
+        from mlebench.kit.streaming import survey
+
+        try:
+            made, values = survey(self.open, self.columns, self.sep, list(self._dtype), collect)
+        except NotStreamableError:
+            return None
+        self._values.update(values)
+        return made
+
+    def _read(self, **more: Any) -> pd.DataFrame:
+        with self.open() as stream:
+            return read_frame(stream, sep=self.sep, dtype=self._dtype or None, encoding=self._encoding, **more)
+
+
+class FrameSource:
+    """Values that are in memory already."""
+
+    def __init__(self, frame: pd.DataFrame):
+        self._frame = frame
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._frame.columns)
+
+    @property
+    def rows(self) -> int:
+        return len(self._frame)
+
+    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+        values = values_of(self._frame[name])
+        return values if rows is None else values[rows]
+
+    def to_frame(self, names: list[str], rows: np.ndarray | None) -> pd.DataFrame:
+        return _selected(self._frame, names, rows)
+
+    def forget(self) -> None:
+        """The values have no other place; they go with the last table that has them."""
+
+
+class Source(Protocol):
+    """Where rows come from."""
+
+    @property
+    def columns(self) -> list[str]: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray: ...
+
+    def to_frame(self, names: list[str], rows: np.ndarray | None) -> pd.DataFrame:
+        """Columns of some rows, or of all, as a new data frame whose rows are numbered from 0."""
+        ...
+
+    def forget(self) -> None: ...
+
+
+def as_values(values: Sequence[Any] | np.ndarray | pd.Series) -> np.ndarray:
+    series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=getattr(values, "dtype", None))
+    return values_of(series)
+
+
+def make_frame(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series(values, dtype=values.dtype) for name, values in columns.items()})
+
+
+def _selected(frame: pd.DataFrame, names: list[str], rows: np.ndarray | None) -> pd.DataFrame:
+    part = frame.loc[:, names] if rows is None else frame.loc[:, names].take(rows)
+    return part.reset_index(drop=True)
