@@ -23,16 +23,12 @@ competition.prepare_fn(raw=Path(raw), public=folders[0], private=folders[1])
 print(json.dumps([time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024]))
 """
 
-# What the reference's own `prepare` does when the archives are there.
-PREPARE_ARCHIVES = """
-import sys
-from pathlib import Path
+# The reference's own command, but that it does not ask Kaggle about archives which are there.
+REFERENCE_COMMAND = """
 from mlebench import data
-from mlebench.registry import registry
 data.download_dataset = lambda competition_id, download_dir, **_: download_dir / f"{competition_id}.zip"
-registry = registry.set_data_dir(Path(sys.argv[1]))
-for id in sys.argv[2:]:
-    data.download_and_prepare_dataset(registry.get_competition(id), keep_raw=False, skip_verification=True)
+from mlebench.cli import main
+main()
 """
 
 

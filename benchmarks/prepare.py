@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from measure import PREPARE_ARCHIVES, Cost, print_machine, time_command, time_prepare
+from measure import REFERENCE_COMMAND, Cost, print_machine, time_command, time_prepare
 
 TAXI, TABULAR = "new-york-city-taxi-fare-prediction", "tabular-playground-series-dec-2021"
 IMAGES, TEXT = "histopathologic-cancer-detection", "text-normalization-challenge-english-language"
@@ -94,10 +94,9 @@ class Bench:
         self._limit("unzip of the archive", "unzip", "-q", archive, "-d", self.scratch / "out")
 
     def twins(self) -> None:
-        """From the archives of all twins at default size, with all that each program does beside `prepare`.
+        """The same command in both programs, with the archives of all twins at default size in place.
 
-        The reference asks Kaggle even about an archive that is there; here it is told where it lies. It needs 9,914
-        test rows for taxi, more than the twin has.
+        The reference needs 9,914 test rows for taxi, more than the twin has.
         """
         rounds = [self._twins_once() for _ in range(self.repeat)]
         _print_row("all twins but taxi, --jobs 2", *(_median(side) for side in zip(*rounds, strict=True)))
@@ -116,9 +115,9 @@ class Bench:
                 _zip(made / id / "raw", folder / id / f"{id}.zip")
         (self.scratch / "ids.txt").write_text("\n".join(ids))
         os.sync()
-        options = ("--list", self.scratch / "ids.txt", "--skip-verification", "--jobs", "2", "--data-dir", ours)
-        mine = time_command(mlebench, "prepare", *options)
-        command = (self.reference, "-W", "ignore", "-c", PREPARE_ARCHIVES, reference, *ids)
+        options = ("prepare", "--list", self.scratch / "ids.txt", "--skip-verification", "--data-dir")
+        mine = time_command(mlebench, *options, ours, "--jobs", "2")
+        command = (self.reference, "-W", "ignore", "-c", REFERENCE_COMMAND, *options, reference)
         return mine, time_command(*command, cwd=self.scratch)
 
     def _raw(self, id: str) -> Path:

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mlebench.kit import Table, split_rows
+from mlebench.kit.frames import STREAM_BYTES
 from mlebench.kit.jsonlines import JsonLinesSource
 from mlebench.kit.records import emit_records
 
@@ -73,8 +74,10 @@ def _file(records: list[dict[str, Any]], **style: Any) -> bytes:
     return "".join(json.dumps(record, **style) + "\n" for record in records).encode()
 
 
-def _records(content: bytes, chunk_lines: int | None = None) -> Table:
-    return Table.from_source(JsonLinesSource(lambda: io.BytesIO(content), len(content), chunk_lines))
+def _records(content: bytes, chunk_lines: int | None = None, *, large: bool = False) -> Table:
+    """Records of a small file, which are parsed once, or as of a large one."""
+    size = STREAM_BYTES if large else len(content)
+    return Table.from_source(JsonLinesSource(lambda: io.BytesIO(content), size, chunk_lines))
 
 
 def _written(tables: list[Table], scratch: Path) -> list[bytes]:
@@ -95,12 +98,16 @@ def _by_pandas(content: bytes, chunk_lines: int | None, change: Callable[[pd.Dat
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # pandas 2.2, of dates with time zones
-@given(json_files(), st.sampled_from([None, 1, 2, 3, 100]), st.booleans())
-@example([{"a/b": "x", "id": 2**63 - 1, "lists": [{"😀": [1, None, True, "\x7f</P>"]}]}] * 3, 2, True)
-@example([{"id": 1}, {"id": 2, "text": "x"}], None, False)
-@example([{"text": "1"}, {"text": "2"}, {"text": "x"}], 2, False)
+@given(json_files(), st.sampled_from([None, 1, 2, 3, 100]), st.booleans(), st.booleans())
+@example([{"a/b": "x", "id": 2**63 - 1, "lists": [{"😀": [1, None, True, "\x7f</P>"]}]}] * 3, 2, True, True)
+@example([{"id": 1}, {"id": 2, "text": "x"}], None, False, False)
+@example([{"text": "1"}, {"text": "2"}, {"text": "x"}], 2, False, True)
 def test_records_come_out_as_pandas_writes_them(
-    tmp_path_factory: pytest.TempPathFactory, records: list[dict[str, Any]], chunk_lines: int | None, ascii: bool
+    tmp_path_factory: pytest.TempPathFactory,
+    records: list[dict[str, Any]],
+    chunk_lines: int | None,
+    ascii: bool,
+    large: bool,
 ) -> None:
     content = _file(records, ensure_ascii=ascii)
     try:
@@ -109,9 +116,9 @@ def test_records_come_out_as_pandas_writes_them(
         return  # what pandas cannot read is nobody's data
     if any(kind.kind == "M" for frame in frames for kind in frame.dtypes):
         with pytest.raises(ValueError, match="for dates, which its versions print differently"):
-            _written([_records(content, chunk_lines)], tmp_path_factory.mktemp("scratch"))
+            _written([_records(content, chunk_lines, large=large)], tmp_path_factory.mktemp("scratch"))
         return
-    table = _records(content, chunk_lines)
+    table = _records(content, chunk_lines, large=large)
     expected = _by_pandas(content, chunk_lines, lambda frame: frame)
     dropped = table.columns[0]
     fewer = _by_pandas(content, chunk_lines, lambda frame: frame.drop(columns=[dropped]))
@@ -122,14 +129,14 @@ def test_records_come_out_as_pandas_writes_them(
         assert _written([table], scratch) == [expected]
 
 
-@given(st.integers(1, 40), st.sampled_from([None, 3, 7]), st.integers(0, 99))
+@given(st.integers(1, 40), st.sampled_from([None, 3, 7]), st.integers(0, 99), st.booleans())
 def test_rows_in_any_order(
-    tmp_path_factory: pytest.TempPathFactory, count: int, chunk_lines: int | None, seed: int
+    tmp_path_factory: pytest.TempPathFactory, count: int, chunk_lines: int | None, seed: int, large: bool
 ) -> None:
     content = _file([{"id": 10 * number, "text": f"n{number}/", "x": [number]} for number in range(count)])
     lines = _by_pandas(content, None, lambda frame: frame).splitlines(keepends=True)
     order = np.random.RandomState(seed).permutation(count)
-    table = _records(content, chunk_lines)
+    table = _records(content, chunk_lines, large=large)
     (written,) = _written([table.take(order)], tmp_path_factory.mktemp("scratch"))
     assert written == b"".join(lines[row] for row in order)
     twice = np.concatenate([order, order[:2]])
@@ -140,7 +147,7 @@ def test_rows_in_any_order(
 def test_a_split_within_each_chunk(tmp_path: Path) -> None:
     """As a competition does it whose file is too large for a data frame."""
     content = _file([{"id": -(10**18) - number, "text": f"</P> {number}", "label": [number]} for number in range(25)])
-    table = _records(content, 10)
+    table = _records(content, 10, large=True)
     parts = [split_rows(table.take(range(start, min(start + 10, 25))), test_size=0.1, seed=0) for start in (0, 10, 20)]
     train, test = (Table.concat(side) for side in zip(*parts, strict=True))
     test = test.assign(id=[str(id) for id in test["id"].tolist()])
@@ -171,9 +178,10 @@ def test_blank_lines_and_line_ends_do_not_count(tmp_path: Path) -> None:
 
 
 def test_fields_that_change_between_chunks_are_refused(tmp_path: Path) -> None:
-    table = _records(_file([{"id": 1}, {"id": 2, "more": 3}]), 1)
-    with pytest.raises(ValueError, match="come after some with"):
-        _written([table], tmp_path)
+    content = _file([{"id": 1}, {"id": 2, "more": 3}])
+    for large in (True, False):
+        with pytest.raises(ValueError, match="come after some with"):
+            _written([_records(content, 1, large=large)], tmp_path)
 
 
 def test_values_are_those_of_pandas() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from mlebench.kit.frames import as_values, text_as_objects, values_of
+from mlebench.kit.frames import STREAM_BYTES, as_values, text_as_objects, values_of
 from mlebench.kit.records import RecordSource
 from mlebench.kit.tables import Stored
 
@@ -54,12 +54,13 @@ class JsonLinesSource(RecordSource):
         super().__init__(open_file, size)
         self._chunk_lines = chunk_lines
         self._columns: list[str] | None = None
-        self._whole: _Lines | None = None  # the only block of a file that is typed whole, so that it is parsed once
+        self._kept: list[_Lines] = []  # all blocks, parsed once, of a file that is typed whole or is small
 
     @property
     def columns(self) -> list[str]:
         if self._columns is None:
-            self._columns = next((block.columns for block in self.blocks()), [])
+            blocks = list(self.blocks()) if self.size < STREAM_BYTES else self.blocks()
+            self._columns = next((block.columns for block in blocks), [])
         return self._columns
 
     def block_rows(self) -> Iterator[int]:
@@ -67,22 +68,23 @@ class JsonLinesSource(RecordSource):
             yield len(_not_blank(lines))
 
     def blocks(self) -> Iterator["_Lines"]:
-        if self._whole:
-            yield self._whole
+        if self._kept:
+            yield from self._kept
             return
-        columns = None
+        kept, columns = [], None
         for lines in self._chunks():
             block = _Lines(_not_blank(lines), sum(map(len, lines)))
             columns = columns or block.columns
             if block.columns != columns:
                 raise ValueError(f"records with the fields {block.columns} come after some with {columns}")
-            if self._chunk_lines is None:
-                self._whole = block
+            if self._chunk_lines is None or self.size < STREAM_BYTES:
+                kept.append(block)
             yield block
+        self._kept = kept
 
     def forget(self) -> None:
         super().forget()
-        self._whole = None
+        self._kept = []
 
     def _chunks(self) -> Iterator[list[bytes]]:
         with self.open() as stream:

@@ -46,7 +46,8 @@ def _write_from_one_source(jobs: list[tuple[Job, Writable]], scratch: Path, adva
     source = jobs[0][0].table.source
     size = getattr(source, "size", 0)
     if streamed:
-        source.forget()  # values that were needed to choose rows
+        if isinstance(source, CsvSource):
+            source.forget()  # values that were needed to choose rows
         _stream(streamed, scratch, advance)
     else:
         advance(size)
