@@ -148,7 +148,7 @@ def test_rows_and_columns_of_a_parquet_file(tmp_path: Path, archived: bool) -> N
     assert read["new"] == {"event_id": [0, 1, 4, 5, 6], "azimuth": [1] * 5, "place": list(range(5)), "name": ["a"] * 5}
     assert read["shuffled"]["event_id"] == [6, 0, 0]
     assert read["none"] == {"batch_id": [], "event_id": [], "azimuth": []}
-    assert output.facts()["test.parquet"]["content"] == content_hash(tmp_path / "public/test.parquet")
+    assert dict(output.facts())["test.parquet"]["content"] == content_hash(tmp_path / "public/test.parquet")
 
 
 def test_a_table_from_anywhere_can_be_parquet(tmp_path: Path) -> None:

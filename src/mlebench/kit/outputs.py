@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, cast
 from mlebench.kit.files import ZIP_TIME, Raw, RawFile, encode_json, open_raw
 from mlebench.kit.parallel import threads
 from mlebench.kit.tables import Quoting, Table, Writable
-from mlebench.kit.trees import COPY_BYTES, create
+from mlebench.kit.trees import COPY_BYTES, FolderTree, create
 from mlebench.kit.writing import Advance, Format, Job, write_all
 from mlebench.paths import SCRATCH
 
@@ -51,8 +51,7 @@ class Output:
         self.contents: dict[str, bytes] = {}
         self.packs: dict[str, _Pack] = {}
         self.written: dict[str, str] = {}  # name: md5 of what this program wrote itself, when it is finished
-        self.placed_facts: dict[str, dict[str, int]] = {}  # of raw files that have been placed
-        self._claimed: set[str] = set()
+        self.linked: dict[str, dict[str, int]] = {}  # what is known of raw files that were placed from a folder
         self._folders: set[str] = set()
 
     def write(self, name: str, table: Table, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
@@ -112,10 +111,12 @@ class Output:
             yield stream
         self.written[name] = stream.hash.hexdigest()
 
-    def facts(self) -> dict[str, dict[str, Any]]:
+    def facts(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """What is known of each file when all are finished: md5 of those we wrote, facts of those we placed."""
-        written = {name: self._written_facts(name, md5) for name, md5 in self.written.items()}
-        return written | self.placed_facts
+        for name, md5 in self.written.items():
+            yield name, self._written_facts(name, md5)
+        for name, file in self.placed.items():
+            yield name, self.linked.get(name) or file.tree.facts(file.name)
 
     def _written_facts(self, name: str, md5: str) -> dict[str, Any]:
         path = Path(self.path(name))
@@ -133,10 +134,9 @@ class Output:
         return sum(file.tree.size(file.name) for file in sample) / max(1, len(sample))
 
     def _claim(self, name: str) -> None:
-        if name in self._claimed:
-            raise ValueError(f"{name} is written twice")
         _check_name(name)
-        self._claimed.add(name)
+        if name in self.placed or name in self.tables or name in self.contents or name in self.packs:
+            raise ValueError(f"{name} is written twice")
 
 
 def _check_name(name: str) -> None:
@@ -180,7 +180,7 @@ def run_prepare(
     with open_raw(raw, scratch=private.parent) as source:
         prepare(source, *outputs.values())
         finish(list(outputs.values()), private.parent, progress)
-        return {f"{side}/{name}": facts for side, output in outputs.items() for name, facts in output.facts().items()}
+        return {f"{side}/{name}": facts for side, output in outputs.items() for name, facts in output.facts()}
 
 
 def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = no_progress) -> None:
@@ -247,20 +247,24 @@ def _write_member(stream: Any, content: Any) -> None:
 
 def _place(output: Output, advance: Advance) -> None:
     """Raw files, to their places; those that an interrupted attempt has placed already are left alone."""
-    jobs = [(file.tree, file.name, name, output.path(name)) for name, file in output.placed.items()]  # makes folders
+    names = list(output.placed)
+    for name in names:
+        output.path(name)  # makes the folders
 
     def place_batch(start: int) -> int:
-        batch = jobs[start : start + BATCH]
-        for tree, source, name, path in batch:
+        batch = names[start : start + BATCH]
+        for name in batch:
+            file, path = output.placed[name], f"{output.folder}/{name}"
             try:
-                tree.extract(source, path)
+                file.tree.extract(file.name, path)
             except FileExistsError:
-                if not tree.is_extracted(source, path):
+                if not file.tree.is_extracted(file.name, path):
                     Path(path).unlink()
-                    tree.extract(source, path)
-            output.placed_facts[name] = tree.facts(source)
+                    file.tree.extract(file.name, path)
+            if isinstance(file.tree, FolderTree):  # while it is at hand; an archive has it in memory
+                output.linked[name] = file.tree.facts(file.name)
         return int(output.placed_size * len(batch))
 
     with ThreadPoolExecutor(threads()) as pool:
-        for size in pool.map(place_batch, range(0, len(jobs), BATCH)):
+        for size in pool.map(place_batch, range(0, len(names), BATCH)):
             advance(size)

@@ -232,7 +232,9 @@ def unique(values: np.ndarray) -> np.ndarray:
 
 def renumber(values: np.ndarray, start: int = 0) -> np.ndarray:
     """Numbers from `start` on, in the order in which values first appear; equal values get equal numbers."""
-    return pd.factorize(pd.Series(values, dtype=values.dtype))[0] + start
+    numbers = pd.factorize(values)[0]
+    numbers += start  # in place: there may be many
+    return numbers
 
 
 def one_hot(values: np.ndarray, classes: Sequence[str]) -> dict[str, np.ndarray]:
