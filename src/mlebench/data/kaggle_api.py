@@ -159,6 +159,8 @@ def persist(
             api = api or _login()
             return attempt(api)
         except RequestException as error:
+            if error.response is not None:
+                error.response.close()  # nobody else does, and its connection would stay open
             if fault := _fault(error, id):
                 raise fault from error
             failures = 1 if advanced() else failures + 1
