@@ -53,29 +53,23 @@ class Bench:
         scratch.mkdir(parents=True, exist_ok=True)
 
     def taxi(self) -> None:
-        raw = self._raw(TAXI)
-        self._compare("taxi, 5 million rows", TAXI, raw, raw)
+        raw = self._compare_raw("taxi, 5 million rows", TAXI)
         self._limit("cp of train.csv", "cp", raw / "train.csv", self.scratch / "out.csv")
 
     def tabular(self) -> None:
-        raw = self._raw(TABULAR)
-        self._compare("tabular, 2 million rows", TABULAR, raw, raw)
+        self._compare_raw("tabular, 2 million rows", TABULAR)
 
     def text(self) -> None:
-        raw = self._raw(TEXT)
-        self._compare("text, 3 million rows", TEXT, raw, raw)
+        self._compare_raw("text, 3 million rows", TEXT)
 
     def json_lines(self) -> None:
-        raw = self._raw(QUESTIONS)
-        self._compare("JSON lines, 360,000 records", QUESTIONS, raw, raw)
+        self._compare_raw("JSON lines, 360,000 records", QUESTIONS)
 
     def bson(self) -> None:
-        raw = self._raw(PRODUCTS)
-        self._compare("BSON, 240,000 documents", PRODUCTS, raw, raw)
+        self._compare_raw("BSON, 240,000 documents", PRODUCTS)
 
     def images_folder(self) -> None:
-        raw = self._raw(IMAGES)
-        self._compare("images, from a raw folder", IMAGES, raw, raw)
+        raw = self._compare_raw("images, from a raw folder", IMAGES)
         self._limit("cp -r of the raw folder", "cp", "-r", raw, self.scratch / "out")
         self._limit("cp -rl (hard links)", "cp", "-rl", raw, self.scratch / "out")
 
@@ -131,6 +125,11 @@ class Bench:
                 _enlarge(data / id / "raw")
             (data / id / "raw").rename(raw)
             shutil.rmtree(data)
+        return raw
+
+    def _compare_raw(self, what: str, id: str) -> Path:
+        raw = self._raw(id)
+        self._compare(what, id, raw, raw)
         return raw
 
     def _compare(self, what: str, id: str, ours_from: Path, reference_from: Path, before: float = 0.0) -> None:
