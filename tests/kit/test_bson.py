@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlebench.errors import PrerequisiteError
-from mlebench.kit import Table, split_rows
+from mlebench.kit import Output, Table, open_raw, split_rows
 from mlebench.kit import bson as ours
 from mlebench.kit.bson import BsonSource, encode_document
+from mlebench.kit.outputs import finish
 from mlebench.kit.records import emit_records
 
 pytestmark = pytest.mark.bytes
@@ -106,6 +107,17 @@ def test_a_split_that_keeps_the_order_of_the_file(tmp_path: Path) -> None:
     assert [bson.decode(document) for document in _split(cut)] == [
         {"_id": record["_id"], "imgs": record["imgs"]} for record in records if record["_id"] in tests
     ]
+
+
+def test_a_document_is_written_once(tmp_path: Path) -> None:
+    (tmp_path / "train.bson").write_bytes(bson.encode({"_id": 1}) + bson.encode({"_id": 2}))
+    output = Output(tmp_path / "public")
+    with open_raw(tmp_path, scratch=tmp_path) as raw:
+        output.write_records("once.bson", raw.records("train.bson").take([1]))
+        output.write_records("twice.bson", raw.records("train.bson").take([1, 1]))
+        with pytest.raises(ValueError, match="only once"):
+            finish([output], tmp_path)
+    assert (tmp_path / "public/once.bson").read_bytes() == bson.encode({"_id": 2})
 
 
 @given(st.data())

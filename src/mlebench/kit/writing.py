@@ -39,18 +39,19 @@ def write_all(jobs: Sequence[Job], scratch: Path, advance: Advance) -> None:
 
 
 def _write_from_one_source(jobs: list[tuple[Job, Writable]], scratch: Path, advance: Advance) -> None:
-    streamed = [(job, stream) for job, stream in jobs if _can_be_streamed(job)]
+    streamed = []
     for job, stream in jobs:
-        if (job, stream) not in streamed:
+        if _can_be_streamed(job):
+            streamed.append((job, stream))
+        else:
             _write(job, stream)
     source = jobs[0][0].table.source
-    size = getattr(source, "size", 0)
     if streamed:
         if isinstance(source, CsvSource):
             source.forget()  # values that were needed to choose rows
         _stream(streamed, scratch, advance)
     else:
-        advance(size)
+        advance(getattr(source, "size", 0))
     source.forget()
 
 
@@ -81,6 +82,8 @@ def _write(job: Job, stream: Writable) -> None:
 
         write_parquet(table, stream)
     elif format.name == "records":
+        if isinstance(table.source, RecordSource):
+            raise ValueError("a record can be written only once")
         from mlebench.kit.jsonlines import json_lines
 
         stream.write(json_lines(table.to_pandas()))
