@@ -1,7 +1,10 @@
 """Raw data from anywhere: archives, folders, folders of many, and raw folders that the reference has touched."""
 
+import os
 import shutil
+import signal
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import LocalSource, PathSource, TwinSource
 from mlebench.errors import PrerequisiteError
 from mlebench.kit.parallel import threads
-from mlebench.registry import Registry
+from mlebench.registry import Competition, Registry
 
 TITANIC, NOMAD = "spaceship-titanic", "nomad2018-predict-transparent-conductors"
 UNCHECKED = Options(verify=False)
@@ -151,3 +154,20 @@ def test_several_at_once_give_the_same_and_one_failure_does_not_stop_the_others(
     alone = Registry(tmp_path / "alone").get_competition(NOMAD)
     prepare(alone, TwinSource())
     assert contents(alone.paths.prepared) == contents(registry.get_competition(NOMAD).paths.prepared)
+
+
+@dataclass(frozen=True)
+class Deadly(TwinSource):
+    """Twins, but whoever makes one of them is killed, as by a system that has run out of memory."""
+
+    def fetch(self, competition: Competition) -> Path:
+        if competition.id == TITANIC:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().fetch(competition)
+
+
+def test_a_process_that_is_killed_does_not_take_the_others_along(tmp_path: Path) -> None:
+    ids = [TITANIC, NOMAD, "random-acts-of-pizza"]
+    found = {o.id: o.status for o in prepare_many(Registry(tmp_path), ids, Deadly(), UNCHECKED, jobs=2)}
+    assert found == {TITANIC: "killed", NOMAD: "prepared", "random-acts-of-pizza": "prepared"}
+    assert list(prepare_many(Registry(tmp_path), [], Deadly(), UNCHECKED, jobs=2)) == []

@@ -109,6 +109,22 @@ def test_a_split_that_keeps_the_order_of_the_file(tmp_path: Path) -> None:
     ]
 
 
+def test_fields_keep_their_order_and_the_id_comes_first(tmp_path: Path) -> None:
+    content = bson.encode({"_id": 1, "a": 1, "b": 2, "c": 3}) + bson.encode({"_id": 2, "c": 1, "b": 2, "a": 3})
+    table = _records(content)
+    dropped, chosen, added = _written(
+        [table.drop("b"), table.select("c", "_id"), table.select("_id").assign(x=["a", None])], tmp_path
+    )
+    expected = [[("_id", 1), ("a", 1), ("c", 3)], [("_id", 2), ("c", 1), ("a", 3)]]
+    assert [list(bson.decode(document).items()) for document in _split(dropped)] == expected
+    assert chosen == bson.encode({"_id": 1, "c": 3}) + bson.encode({"_id": 2, "c": 1})
+    assert added == bson.encode({"_id": 1, "x": "a"}) + bson.encode({"_id": 2, "x": None})
+    with pytest.raises(ValueError, match="cannot be the name"):
+        _written([table.assign({"x\0y": 1})], tmp_path)
+    with pytest.raises(TypeError, match="cannot be a value"):
+        _written([table.assign(x=[{1}, {2}])], tmp_path)
+
+
 def test_a_document_is_written_once(tmp_path: Path) -> None:
     (tmp_path / "train.bson").write_bytes(bson.encode({"_id": 1}) + bson.encode({"_id": 2}))
     output = Output(tmp_path / "public")

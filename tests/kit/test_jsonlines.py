@@ -192,3 +192,25 @@ def test_values_are_those_of_pandas() -> None:
     assert np.isnan(table["x"][1])
     assert table["id"].dtype == np.int64
     assert table["t"][0] == "a"
+
+
+@pytest.mark.parametrize("name", ["datetime", "2020-01-01", "1", "created_at"])
+def test_what_pandas_takes_for_dates_or_numbers_is_refused(tmp_path: Path, name: str) -> None:
+    content = _file([{name: "2020-01-01"}, {name: "2020-01-02"}])
+    with pytest.raises(ValueError, match="pandas takes"):
+        _written([_records(content)], tmp_path)
+
+
+@pytest.mark.parametrize("large", [True, False])
+def test_chunks_of_blank_lines_hold_no_records(tmp_path: Path, large: bool) -> None:
+    content = b'{"a":"x"}\n{"a":"y"}\n\n\n{"a":"z"}\n'
+    table = _records(content, 2, large=large)
+    assert table["a"].tolist() == ["x", "y", "z"]
+    assert _written([table], tmp_path) == [b'{"a":"x"}\n{"a":"y"}\n{"a":"z"}\n']
+
+
+@pytest.mark.parametrize("text", ["\x7f", "é", "a/b"])
+def test_added_texts_and_names_are_printed_as_pandas_prints_them(tmp_path: Path, text: str) -> None:
+    content = _file([{"a": "x"}])
+    expected = _by_pandas(content, None, lambda frame: frame.assign(**{"b": text, text: 1}))
+    assert _written([_records(content).assign({"b": text, text: 1})], tmp_path) == [expected]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from mlebench.kit import Output, Table, open_raw, parquet, zip_bytes
 from mlebench.kit.outputs import finish
-from mlebench.kit.parquet import content_hash
+from mlebench.kit.parquet import ParquetSource, content_hash
 
 pytestmark = pytest.mark.bytes
 
@@ -156,3 +157,39 @@ def test_a_table_from_anywhere_can_be_parquet(tmp_path: Path) -> None:
     output.write("x.parquet", Table.from_columns({"id": [1, 2], "text": ["a", None]}))
     finish([output], tmp_path)
     assert pq.read_table(tmp_path / "public/x.parquet").to_pydict() == {"id": [1, 2], "text": ["a", None]}
+
+
+def _source(tmp_path: Path, table: pa.Table) -> Table:
+    pq.write_table(table, tmp_path / "source.parquet")
+    return Table.from_source(ParquetSource(tmp_path / "source.parquet"))
+
+
+@pytest.mark.usefixtures("small_groups")
+@pytest.mark.parametrize("rows", [[0, 2], [2, 0], []])
+def test_a_column_has_the_type_that_it_has_as_a_whole(tmp_path: Path, rows: list[int]) -> None:
+    columns = {"a": pa.array([1, None, 3, 4]), "b": pa.array([True, None, False, True]), "c": pa.array([1, 2, 3, 4])}
+    table = _source(tmp_path, pa.table(columns))
+    expected = pq.read_table(tmp_path / "source.parquet").to_pandas().take(rows)
+    assert table.take(rows).to_pandas().dtypes.tolist() == expected.dtypes.tolist()
+    stream = io.BytesIO()
+    table.take(rows).write_csv(stream)
+    assert stream.getvalue().decode() == expected.to_csv(index=False)
+
+
+@pytest.mark.usefixtures("small_groups")
+@pytest.mark.parametrize("rows", [[4, 5], [5, 4], [0, 5], []])
+def test_parquet_keeps_the_types_of_its_source(tmp_path: Path, rows: list[int]) -> None:
+    days = pa.array(range(6), pa.timestamp("ns"))
+    names = pa.array(list("abcabc")).dictionary_encode()
+    source = _source(tmp_path, pa.table({"a": pa.array([None] * 5 + [1]), "day": days, "name": names}))
+    output = Output(tmp_path / "public")
+    output.write("x.parquet", source.take(rows).assign(text="x", late=[None, "y"][: len(rows)]))
+    finish([output], tmp_path)
+    written = pq.read_table(tmp_path / "public/x.parquet")
+    assert written.schema.types[:3] == [pa.int64(), pa.timestamp("ns"), names.type]
+    assert written.column("a").to_pylist() == [[None, None, None, None, None, 1][row] for row in rows]
+
+
+def test_an_index_of_pandas_is_no_column(tmp_path: Path) -> None:
+    pd.DataFrame({"a": [1, 2]}, index=[5, 6]).to_parquet(tmp_path / "x.parquet")
+    assert Table.from_source(ParquetSource(tmp_path / "x.parquet")).columns == ["a"]

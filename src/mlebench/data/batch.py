@@ -4,6 +4,7 @@ import logging
 import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -18,9 +19,11 @@ from mlebench.data.sources import Source
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
 
+DIED = "killed"
+
 
 class Outcome(NamedTuple):
-    """How one competition ended: `prepared`, `already prepared`, `rules not accepted`, `failed` or `bug`."""
+    """How one competition ended: `prepared`, `already prepared`, `rules not accepted`, `failed`, `killed` or `bug`."""
 
     id: str
     status: str
@@ -48,7 +51,7 @@ def prepare_many(
     watchers = watch or {}
     arguments = (registry.get_data_dir(), source, options, overwrite_leaderboard)
     threads = jobs // max(1, min(jobs, len(ids)))
-    if jobs == 1 or len(ids) == 1:
+    if jobs == 1 or len(ids) <= 1:
         _use_threads(threads)
         for id in ids:
             yield _prepare_one(id, *arguments, watch=watchers.get(id, lambda *_: None))
@@ -56,18 +59,31 @@ def prepare_many(
     context = get_context("forkserver")  # a fork of a process with threads may hang; a spawned one imports all anew
     context.set_forkserver_preload(["mlebench.data.batch", "mlebench.kit"])
     events = context.Queue()
-    with ProcessPoolExecutor(min(jobs, len(ids)), context, _begin_worker, (events, threads)) as pool:
-        pending = {pool.submit(_prepare_elsewhere, id, *arguments) for id in ids}
-        while pending:
-            done, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
-            _relay(events, watchers)
-            yield from _outcomes(done)
-    _relay(events, watchers)
+
+    def run(some: Sequence[str], at_once: int) -> Iterator[Outcome]:
+        with ProcessPoolExecutor(at_once, context, _begin_worker, (events, threads)) as pool:
+            pending = {pool.submit(_prepare_elsewhere, id, *arguments): id for id in some}
+            while pending:
+                done, _ = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
+                _relay(events, watchers)
+                yield from (_outcome(pending.pop(future), future) for future in done)
+        _relay(events, watchers)
+
+    died = []
+    for outcome in run(ids, min(jobs, len(ids))):
+        if outcome.status == DIED:
+            died.append(outcome.id)
+        else:
+            yield outcome
+    for id in died:  # with one process all end; now each has one of its own, and who kills it is found
+        yield from run([id], 1)
 
 
-def _outcomes(done: set[Future[Outcome]]) -> Iterator[Outcome]:
-    for future in done:
-        yield future.result()
+def _outcome(id: str, future: Future[Outcome]) -> Outcome:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return Outcome(id, DIED, "its process was killed; most likely there was not enough memory")
 
 
 def _relay(events: Any, watchers: dict[str, Watch]) -> None:

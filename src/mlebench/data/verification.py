@@ -147,9 +147,12 @@ def _record(competition: Competition, manifest: dict[str, Any] | None, found: Fi
     """Write down what is known of files now; `deep`: with the md5 of those that had no checksum."""
     files = manifest["files"] if manifest else found
     unknown = [name for name, facts in files.items() if deep and not facts.keys() & {"md5", "crc32"}]
-    if manifest and not unknown:
+    times = {name: found[name]["mtime_ns"] for name in files} if deep else {}
+    touched = [name for name, time in times.items() if files[name].get("mtime_ns", time) != time]
+    if manifest and not unknown and not touched:
         return
     hashed = files | {name: files[name] | {"md5": _md5(competition.paths.prepared / name)} for name in unknown}
+    hashed |= {name: hashed[name] | {"mtime_ns": times[name]} for name in touched}
     if manifest:
         rewrite_manifest(competition, manifest | {"files": hashed})
     else:
@@ -191,7 +194,10 @@ def _parquet_fault(path: Path, same_bytes: bool, expected: str | None) -> str | 
     if expected is None:
         logger.warning("%s is not compared: its bytes depend on a library, and no hash of its content is known", path)
         return None
-    actual = _content_hash(path)
+    try:
+        actual = _content_hash(path)
+    except (OSError, ValueError) as error:  # also how arrow reports damage
+        return f"cannot be read ({error})"
     return None if actual == expected else f"has content {actual}, published is {expected}"
 
 

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from mlebench.errors import PrerequisiteError
-from mlebench.kit.frames import as_values
 from mlebench.kit.records import RecordSource, WholeNumbers
 from mlebench.kit.sinks import binary_array
 from mlebench.kit.tables import Stored
@@ -35,6 +34,7 @@ class BsonSource(RecordSource):
     def __init__(self, open_file: Callable[[], BinaryIO], size: int):
         super().__init__(open_file, size)
         self._columns: dict[str, None] = {}
+        self._whole: set[str] = set()
 
     @property
     def columns(self) -> list[str]:
@@ -50,7 +50,12 @@ class BsonSource(RecordSource):
             block.check()
             numbers.add(block)
             yield len(block.elements)
-        self._numbers = numbers.columns()
+        self._numbers, self._whole = numbers.columns(), numbers.names
+
+    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+        """A field: whole numbers where every document has one, else objects as they are."""
+        values = super().values(name, rows)
+        return values.astype(np.int64) if name in self._whole else values
 
     def blocks(self) -> Iterator["_Documents"]:
         with self.open() as stream:
@@ -89,12 +94,15 @@ class _Documents:
 
     def values(self, name: str, rows: np.ndarray) -> np.ndarray:
         chosen = [self.elements[row].get(name) for row in rows.tolist()]
-        return as_values([np.nan if element is None else _decode(self._content, *element) for element in chosen])
+        values = np.empty(len(chosen), dtype=object)
+        values[:] = [np.nan if element is None else _decode(self._content, *element) for element in chosen]
+        values[[value is None for value in values]] = np.nan
+        return values
 
     def whole_numbers(self) -> Mapping[str, np.ndarray]:
         every = np.arange(len(self.elements))
         names = [name for name in self.elements[0] if all(self._is_whole(name, each) for each in self.elements)]
-        return {name: self.values(name, every) for name in names}
+        return {name: self.values(name, every).astype(np.int64) for name in names}
 
     def _is_whole(self, name: str, elements: Elements) -> bool:
         return name in elements and elements[name][0] in (_INT32, _INT64)
@@ -103,19 +111,20 @@ class _Documents:
         return binary_array(np.array(self._offsets), self._content).take(pa.array(rows))
 
     def printed(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
+        kept = {field.name: name for name, field in fields.items() if isinstance(field, Stored)}
+        added = {name: field for name, field in fields.items() if not isinstance(field, Stored)}
         documents = []
         for place, row in enumerate(rows.tolist()):
-            pieces = [self._element(name, field, row, place) for name, field in fields.items()]
-            documents.append(_document(b"".join(pieces)))
+            # What stays keeps its order in the document.
+            pieces = {
+                kept[name]: _raw_element(kept[name], kind, self._content[start:end])
+                for name, (kind, start, end) in self.elements[row].items()
+                if name in kept
+            }
+            pieces |= {name: encode_element(name, _plain(values, place)) for name, values in added.items()}
+            first = pieces.pop(_FIRST, b"")
+            documents.append(_document(first + b"".join(pieces.values())))
         return pa.array(documents, pa.large_binary())
-
-    def _element(self, name: str, field: Any, row: int, place: int) -> bytes:
-        if not isinstance(field, Stored):
-            return encode_element(name, field[place].item() if field.dtype != object else field[place])
-        if field.name not in self.elements[row]:
-            return b""
-        kind, start, end = self.elements[row][field.name]
-        return bytes([kind]) + name.encode() + b"\0" + self._content[start:end]
 
 
 def encode_document(record: Mapping[str, Any]) -> bytes:
@@ -124,8 +133,21 @@ def encode_document(record: Mapping[str, Any]) -> bytes:
 
 
 def encode_element(name: str, value: Any) -> bytes:
-    kind, content = _encode(value)
+    return _raw_element(name, *_encode(value))
+
+
+def _raw_element(name: str, kind: int, content: bytes) -> bytes:
+    if "\0" in name:
+        raise ValueError(f"{name!r} cannot be the name of a BSON field")
     return bytes([kind]) + name.encode() + b"\0" + content
+
+
+def _plain(values: np.ndarray, place: int) -> Any:
+    """A value of a column as Python has it; a gap in a column of texts is None."""
+    value = values[place]
+    if values.dtype == object:
+        return None if value is np.nan else value
+    return value.item()
 
 
 def _encode(value: Any) -> tuple[int, bytes]:
@@ -145,7 +167,9 @@ def _encode(value: Any) -> tuple[int, bytes]:
         return _BINARY, _LENGTH.pack(len(value)) + b"\0" + value
     if isinstance(value, list):
         return _ARRAY, encode_document({str(place): item for place, item in enumerate(value)})
-    return _DOCUMENT, encode_document(value)
+    if isinstance(value, Mapping):
+        return _DOCUMENT, encode_document(value)
+    raise TypeError(f"{type(value).__name__} cannot be a value in BSON here")
 
 
 def _document(elements: bytes) -> bytes:

@@ -9,7 +9,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -25,7 +25,7 @@ _INT64 = range(-(1 << 63), 1 << 63)
 _READABLE = range(-(1 << 63), 1 << 64)  # inside a record; a column of numbers above 63 bits has another type
 _ODD_ESCAPE = re.compile(rb"\\u(?:007[fF]|[dD][89a-fA-F])")  # what pandas does not escape, and surrogates
 _PAIR = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..")  # of surrogates: one character
-_DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date", re.DOTALL | re.IGNORECASE)
+_DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date|datetime", re.DOTALL | re.IGNORECASE)
 _print = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
@@ -65,7 +65,7 @@ class JsonLinesSource(RecordSource):
 
     def block_rows(self) -> Iterator[int]:
         for lines in self._chunks():
-            yield len(_not_blank(lines))
+            yield len(lines)
 
     def blocks(self) -> Iterator["_Lines"]:
         if self._kept:
@@ -73,7 +73,7 @@ class JsonLinesSource(RecordSource):
             return
         kept, columns = [], None
         for lines in self._chunks():
-            block = _Lines(_not_blank(lines), sum(map(len, lines)))
+            block = _Lines(lines, sum(map(len, lines)))
             columns = columns or block.columns
             if block.columns != columns:
                 raise ValueError(f"records with the fields {block.columns} come after some with {columns}")
@@ -89,7 +89,8 @@ class JsonLinesSource(RecordSource):
     def _chunks(self) -> Iterator[list[bytes]]:
         with self.open() as stream:
             while lines := list(islice(stream, self._chunk_lines)):
-                yield lines
+                if records := [line for line in lines if not line.isspace()]:
+                    yield records
 
 
 class _Lines:
@@ -112,6 +113,8 @@ class _Lines:
         frame = text_as_objects(pd.read_json(text, orient="records", lines=True))
         if dates := [str(name) for name, kind in frame.dtypes.items() if kind.kind in "mM"]:
             raise ValueError(f"pandas takes {', '.join(dates)} for dates, which its versions print differently")
+        if not all(isinstance(name, str) for name in frame.columns):
+            raise ValueError("pandas takes the names of these fields for numbers or dates")
         return frame
 
     @property
@@ -133,7 +136,7 @@ class _Lines:
         return self.printed({name: Stored(name) for name in self.columns}, rows)
 
     def printed(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
-        if self._plain is None or not all(_is_plain(field) for field in fields.values()):
+        if self._plain is None or not all(map(_is_plain, fields.values())) or not all(map(_is_plain_text, fields)):
             return self._printed_by_pandas(fields, rows)
         columns = [
             [self._plain[row][field.name] for row in rows.tolist()] if isinstance(field, Stored) else field.tolist()
@@ -157,19 +160,26 @@ def json_lines(frame: pd.DataFrame) -> bytes:
     return (frame.to_json(orient="records", lines=True) or "").encode("ascii") if len(frame) else b""
 
 
-def _not_blank(lines: list[bytes]) -> list[bytes]:
-    return [line for line in lines if not line.isspace()]
-
-
 def _is_plain(field: Any) -> bool:
     """Whether values are texts or whole numbers: how those are printed is known."""
-    return isinstance(field, Stored) or field.dtype.kind == "i" or all(type(value) is str for value in field)
+    return isinstance(field, Stored) or field.dtype.kind == "i" or all(map(_is_plain_text, field))
+
+
+def _is_plain_text(value: Any) -> bool:
+    return type(value) is str and "\x7f" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+@lru_cache
+def _stay_as_they_are(names: tuple[str, ...]) -> bool:
+    """Whether pandas leaves the names of fields alone; it takes some for numbers or dates."""
+    frame = pd.read_json(io.StringIO(_print(dict.fromkeys(names, 0))), orient="records", lines=True)
+    return [*frame.columns] == [*names] and all(isinstance(name, str) for name in frame.columns)
 
 
 def _parse_plain(lines: list[bytes]) -> list[dict[str, Any]]:
     records = [_parse_line(line) for line in lines]
     names = list(records[0])
-    if any(list(record) != names for record in records):
+    if not _stay_as_they_are(tuple(names)) or any(list(record) != names for record in records):
         raise _NotPlainError("records with different fields")
     for name in names:
         _check_column(name, [record[name] for record in records])

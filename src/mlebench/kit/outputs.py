@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 
 from mlebench.kit.files import ZIP_TIME, Raw, RawFile, encode_json, open_raw
 from mlebench.kit.parallel import threads
@@ -57,7 +57,7 @@ class Output:
     def write(self, name: str, table: Table, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
         """A table, as CSV or (by its name) as parquet."""
         self._claim(name)
-        self.tables[name] = table, Format("parquet" if name.endswith(".parquet") else "csv", quoting, float_format)
+        self.tables[name] = table, Format(_format_of(name), quoting, float_format)
 
     def write_records(self, name: str, records: Table) -> None:
         """Records in the format of the file they come from: BSON, or JSON lines as pandas prints them."""
@@ -139,8 +139,12 @@ class Output:
             raise ValueError(f"{name} is written twice")
 
 
+def _format_of(name: str) -> Literal["csv", "parquet"]:
+    return "parquet" if name.endswith(".parquet") else "csv"
+
+
 def _check_name(name: str) -> None:
-    if name[:1] == "/" or name.strip("./") == "" or (".." in name and ".." in name.split("/")):
+    if not name or (("." in name or "//" in name or name[0] == "/") and {"", ".", ".."} & {*name.split("/")}):
         raise ValueError(f"{name!r} is not a name inside the output folder")
 
 
@@ -219,9 +223,9 @@ def _table_jobs(outputs: Sequence[Output], scratch: Path) -> Iterator[Job]:
         for pack in output.packs.values():
             for member, content in pack.members.items():
                 if isinstance(content, Table):
-                    path = pack.spooled[member] = scratch / f"{id(pack)}-{id(content)}"
+                    path = pack.spooled[member] = scratch / f"{id(pack)}-{len(pack.spooled)}"
                     opened = lambda path=path: create(str(path), buffering=COPY_BYTES)  # noqa: E731
-                    yield Job(content, Format(quoting=pack.quoting), opened)
+                    yield Job(content, Format(_format_of(member), pack.quoting), opened)
 
 
 def _write_pack(output: Output, name: str, pack: _Pack) -> None:

@@ -38,13 +38,24 @@ class ParquetSource:
 
     @property
     def columns(self) -> list[str]:
-        return self._schema.names
+        """The columns; what pandas keeps there as an index is none."""
+        index = (self._schema.pandas_metadata or {}).get("index_columns", [])
+        return [name for name in self._schema.names if name not in index]
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
-        if rows is not None and not _are_ascending(rows):
+        if pa.types.is_temporal(self._schema.field(name).type):
+            raise ValueError(f"column {name} holds dates or times, whose values are not read yet")
+        # pandas types whole columns: a gap anywhere makes floats of whole numbers.
+        if rows is not None and (not _are_ascending(rows) or self._has_gaps(name)):
             return self.values(name)[rows]
         pieces = [group.column(0) for group, _ in self.groups([name], rows)]
         return values_of(pa.chunked_array(pieces, self._schema.field(name).type).to_pandas())
+
+    def _has_gaps(self, name: str) -> bool:
+        if pa.types.is_floating(self._schema.field(name).type):
+            return False
+        with pq.ParquetFile(self._path, **_IN_PAGES) as file:
+            return any(group.column(0).null_count for group in file.iter_batches(GROUP_ROWS, columns=[name]))
 
     def groups(self, names: list[str], rows: np.ndarray | None) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
         """Columns of ascending rows, or of all, some at a time; and the places of these rows among them."""
@@ -60,6 +71,9 @@ class ParquetSource:
                     first, last = np.searchsorted(rows, [start, end])
                     yield group.take(pa.array(rows[first:last] - start)), np.arange(first, last)
                 start = end
+
+    def read(self, names: list[str]) -> pa.Table:
+        return pq.read_table(self._path, columns=names).replace_schema_metadata()
 
     def to_frame(self, names: list[str], rows: np.ndarray | None) -> pd.DataFrame:
         return make_frame({name: self.values(name, rows) for name in names})
@@ -80,19 +94,29 @@ def write_parquet(table: Table, stream: Writable) -> None:
 
 def _pieces(table: Table) -> Iterator[pa.Table]:
     source, rows = table.source, table.rows
-    if not isinstance(source, ParquetSource) or not source.rows or (rows is not None and not _are_ascending(rows)):
+    if not isinstance(source, ParquetSource):
         yield pa.Table.from_pandas(table.to_pandas(), preserve_index=False).replace_schema_metadata()
         return
+    added = {name: _added(column, len(table)) for name, column in table.definitions.items()}
     stored = [column.name for column in table.definitions.values() if isinstance(column, Stored)]
-    for group, places in source.groups(stored, rows):
-        yield pa.table({name: _column(column, group, places) for name, column in table.definitions.items()})
+    if source.rows and (rows is None or _are_ascending(rows)):
+        groups = source.groups(stored, rows)
+    else:
+        whole = source.read(stored)
+        groups = iter([(whole if rows is None else whole.take(pa.array(rows)), np.arange(len(table)))])
+    for group, places in groups:
+        yield pa.table({name: _column(c, group, added[name], places) for name, c in table.definitions.items()})
 
 
-def _column(column: Column, group: pa.RecordBatch, places: np.ndarray) -> pa.Array:
+def _added(column: Column, rows: int) -> Any:
+    """A column that the file does not have, whole: so it has one type."""
     if isinstance(column, Stored):
-        return group.column(column.name)
-    values = column.values[places] if isinstance(column, Computed) else [column.value] * len(places)
-    return pa.array(values, from_pandas=True)
+        return None
+    return pa.array(column.values if isinstance(column, Computed) else [column.value] * rows, from_pandas=True)
+
+
+def _column(column: Column, group: Any, added: Any, places: np.ndarray) -> Any:
+    return group.column(column.name) if isinstance(column, Stored) else added.take(pa.array(places))
 
 
 def _are_ascending(rows: np.ndarray) -> bool:
@@ -162,6 +186,10 @@ class _Content:
 def _kind(kind: pa.DataType) -> str:
     if pa.types.is_dictionary(kind):
         return _kind(kind.value_type)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"list of {_kind(kind.value_type)}"
+    if pa.types.is_struct(kind):
+        return f"record of {[(field.name, _kind(field.type)) for field in kind]}"
     return "text" if _is_text(kind) else str(kind)
 
 

@@ -115,13 +115,15 @@ class WholeNumbers:
     """The fields that hold a whole number in every record, as long as they do not grow too large."""
 
     def __init__(self) -> None:
+        self.names: set[str] = set()  # also of those that are too large
         self._pieces: dict[str, list[np.ndarray]] | None = None
         self._bytes = 0
 
     def add(self, block: RecordBlock) -> None:
+        here = block.whole_numbers()
+        self.names = {*here} if self._pieces is None else self.names & here.keys()
         if self._pieces == {}:
             return
-        here = block.whole_numbers()
         before = {name: [] for name in here} if self._pieces is None else self._pieces
         self._pieces = {name: before[name] for name in before.keys() & here.keys()}
         for name, pieces in self._pieces.items():

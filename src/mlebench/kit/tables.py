@@ -173,7 +173,8 @@ class Table:
         frame.columns = pd.Index(list(stored), dtype=object)
         for place, name in enumerate(self._columns):
             if name not in stored:
-                frame.insert(place, name, self[name])
+                values = self[name]
+                frame.insert(place, name, pd.Series(values, frame.index, values.dtype))
         return frame
 
     def write_csv(self, stream: Writable, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
