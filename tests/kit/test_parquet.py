@@ -159,16 +159,17 @@ def test_a_table_from_anywhere_can_be_parquet(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "public/x.parquet").to_pydict() == {"id": [1, 2], "text": ["a", None]}
 
 
-def _source(tmp_path: Path, table: pa.Table) -> Table:
-    pq.write_table(table, tmp_path / "source.parquet")
+def _source(tmp_path: Path, table: pa.Table, **style: Any) -> Table:
+    pq.write_table(table, tmp_path / "source.parquet", **style)
     return Table.from_source(ParquetSource(tmp_path / "source.parquet"))
 
 
 @pytest.mark.usefixtures("small_groups")
+@pytest.mark.parametrize("statistics", [True, False])
 @pytest.mark.parametrize("rows", [[0, 2], [2, 0], []])
-def test_a_column_has_the_type_that_it_has_as_a_whole(tmp_path: Path, rows: list[int]) -> None:
+def test_a_column_has_the_type_that_it_has_as_a_whole(tmp_path: Path, rows: list[int], statistics: bool) -> None:
     columns = {"a": pa.array([1, None, 3, 4]), "b": pa.array([True, None, False, True]), "c": pa.array([1, 2, 3, 4])}
-    table = _source(tmp_path, pa.table(columns))
+    table = _source(tmp_path, pa.table(columns), write_statistics=statistics)
     expected = pq.read_table(tmp_path / "source.parquet").to_pandas().take(rows)
     assert table.take(rows).to_pandas().dtypes.tolist() == expected.dtypes.tolist()
     stream = io.BytesIO()

@@ -55,6 +55,15 @@ class ParquetSource:
         if pa.types.is_floating(self._schema.field(name).type):
             return False
         with pq.ParquetFile(self._path, **_IN_PAGES) as file:
+            groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+            known = [
+                group.column(place).statistics
+                for group in groups
+                for place in range(group.num_columns)
+                if group.column(place).path_in_schema == name
+            ]
+            if len(known) == len(groups) and all(facts is not None and facts.has_null_count for facts in known):
+                return any(facts.null_count for facts in known)
             return any(group.column(0).null_count for group in file.iter_batches(GROUP_ROWS, columns=[name]))
 
     def groups(self, names: list[str], rows: np.ndarray | None) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
