@@ -107,9 +107,8 @@ def _begin_worker(events: Any, threads: int) -> None:
 
 
 def _use_threads(count: int) -> None:
-    from mlebench.kit.parallel import (
-        use_threads,
-    )  # and with it the libraries, which a process that waits can do without
+    # Here, because the libraries come with it, which a process that only waits can do without.
+    from mlebench.kit.parallel import use_threads
 
     use_threads(count)
 

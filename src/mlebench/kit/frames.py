@@ -130,6 +130,8 @@ class CsvSource:
 class FrameSource:
     """Values that are in memory already."""
 
+    size = 0
+
     def __init__(self, frame: pd.DataFrame):
         self._frame = frame
 
@@ -154,6 +156,8 @@ class FrameSource:
 
 class Source(Protocol):
     """Where rows come from."""
+
+    size: int  # bytes that are read from disk, for who tells of progress
 
     @property
     def columns(self) -> list[str]: ...

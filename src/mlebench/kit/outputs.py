@@ -213,7 +213,7 @@ def _weight(outputs: Sequence[Output]) -> int:
     packed = [member for output in outputs for pack in output.packs.values() for member in pack.members.values()]
     sources = {id(table.source): table.source for table in [*written, *packed] if isinstance(table, Table)}
     placed = sum(int(output.placed_size * len(output.placed)) for output in outputs)
-    return placed + sum(getattr(source, "size", 0) for source in sources.values())
+    return placed + sum(source.size for source in sources.values())
 
 
 def _table_jobs(outputs: Sequence[Output], scratch: Path) -> Iterator[Job]:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from mlebench.kit.frames import make_frame, values_of
+from mlebench.kit.frames import as_values, make_frame
 from mlebench.kit.sinks import Choice, Part, sink_for
 from mlebench.kit.tables import Column, Computed, Stored, Table, Writable
 
@@ -168,4 +168,4 @@ def _field(column: Column, places: np.ndarray) -> Any:
         return column
     if isinstance(column, Computed):
         return column.values[places]
-    return values_of(pd.Series([column.value] * len(places)))
+    return as_values([column.value] * len(places))

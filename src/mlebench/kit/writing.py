@@ -51,7 +51,7 @@ def _write_from_one_source(jobs: list[tuple[Job, Writable]], scratch: Path, adva
             source.forget()  # values that were needed to choose rows
         _stream(streamed, scratch, advance)
     else:
-        advance(getattr(source, "size", 0))
+        advance(source.size)
     source.forget()
 
 
