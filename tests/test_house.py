@@ -17,7 +17,7 @@ ORDER = (
     ["errors"],
     ["paths"],
     ["metrics", "kit"],
-    ["scoring"],
+    ["scoring", "workers"],
     ["config"],
     ["registry"],
     ["data"],

@@ -132,11 +132,12 @@ def read_leaderboard(path: Path) -> list[float]:
     """The scores of a leaderboard file, in its order: best first."""
     try:
         with path.open(encoding="utf-8", newline="") as stream:
-            rows = csv.DictReader(stream)
-            return [float(row["score"]) for row in rows if row["score"] != ""]
+            header, *rows = csv.reader(stream)
+            place = header.index("score")
+            return [float(row[place]) for row in rows if row and row[place] != ""]
     except FileNotFoundError:
         raise PrerequisiteError(f"there is no leaderboard at {path}") from None
-    except (KeyError, TypeError, ValueError):
+    except (IndexError, ValueError):
         pointer = b"oid sha256:" in path.read_bytes()[:200]
         fault = "is a Git LFS pointer, run `git lfs pull`" if pointer else "needs a column `score` of numbers"
         raise PrerequisiteError(f"{path} {fault}") from None

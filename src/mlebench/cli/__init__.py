@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if verb not in VERBS:
         sys.stderr.write(f"Error: there is no command {verb!r}; `mlebench --help` shows them\n")
         sys.exit(2)
+    if verb == "prepare" and any(word.startswith("--jobs") for word in rest):
+        import_module("mlebench.workers").start_server()  # it gets ready while this process does
     common = import_module("mlebench.cli.common")
     common.run_verb(import_module(f"mlebench.cli.{verb.replace('-', '_')}").command, verb, rest)
     sys.exit(0)

@@ -18,6 +18,7 @@ from mlebench.data.pipeline import Options, Watch, prepare
 from mlebench.data.sources import Source
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
+from mlebench.workers import start_server
 
 DIED = "killed"
 
@@ -56,8 +57,8 @@ def prepare_many(
         for id in ids:
             yield _prepare_one(id, *arguments, watch=watchers.get(id, lambda *_: None))
         return
-    context = get_context("forkserver")  # a fork of a process with threads may hang; a spawned one imports all anew
-    context.set_forkserver_preload(["mlebench.data.batch", "mlebench.kit"])
+    start_server()
+    context = get_context("forkserver")
     events = context.Queue()
 
     def run(some: Sequence[str], at_once: int) -> Iterator[Outcome]:
