@@ -1,5 +1,6 @@
 """Large files go block by block; whatever they hold, the bytes are those that pandas writes."""
 
+import csv
 import io
 from pathlib import Path
 
@@ -108,10 +109,9 @@ def _streamed(table: Table, scratch: Path, *, nonnumeric: bool = False) -> bytes
     return stream.getvalue()
 
 
-def _by_pandas(table: Table, **options) -> bytes:
-    stream = io.BytesIO()
-    table.write_csv(stream, **options)
-    return stream.getvalue()
+def _by_pandas(table: Table, *, quoting: str = "minimal") -> bytes:
+    quotes = csv.QUOTE_NONNUMERIC if quoting == "nonnumeric" else csv.QUOTE_MINIMAL
+    return table.to_pandas().to_csv(index=False, lineterminator="\n", quoting=quotes).encode()
 
 
 def _plain(content: bytes, **options) -> Table:

@@ -92,6 +92,12 @@ def test_nonnumeric_quoting_prints_as_pandas_does(content: bytes) -> None:
 
 @settings(max_examples=100)
 @given(csv_files())
+def test_tabs_between_columns_print_as_pandas_does(content: bytes) -> None:
+    assert printed(table_of(content), sep="\t") == pandas_prints(pandas_reads(content), sep="\t")
+
+
+@settings(max_examples=100)
+@given(csv_files())
 def test_columns_moved_about_print_as_pandas_does(content: bytes) -> None:
     frame, table = pandas_reads(content), table_of(content)
     last = table.columns[-1]
@@ -119,6 +125,37 @@ def test_concatenation_prints_as_pandas_does(second: list[str]) -> None:
     files = [_csv_file({"a": cells, "b": ["é", ""]}, "\n") for cells in (["1", "2"], second)]
     expected = pandas_prints(pd.concat(list(map(pandas_reads, files))))
     assert printed(Table.concat(list(map(table_of, files)))) == expected
+
+
+COLUMNS: list[st.SearchStrategy[np.ndarray]] = [
+    st.lists(st.floats(), min_size=7, max_size=7).map(np.array),
+    st.lists(st.floats(width=32), min_size=7, max_size=7).map(lambda values: np.array(values, dtype=np.float32)),
+    st.lists(st.booleans(), min_size=7, max_size=7).map(np.array),
+    st.lists(st.integers(0, 255), min_size=7, max_size=7).map(lambda values: np.array(values, dtype=np.uint8)),
+    st.lists(st.none() | TEXT | st.integers() | st.floats() | st.booleans(), min_size=7, max_size=7).map(
+        lambda values: np.array([*values, None], dtype=object)[:-1]
+    ),
+]
+
+
+@settings(max_examples=200)
+@given(st.lists(st.one_of(COLUMNS), min_size=1, max_size=3), st.sampled_from(["%.10f", "%.3g", None]), st.booleans())
+def test_values_in_memory_print_as_pandas_prints_them(
+    columns: list[np.ndarray], style: str | None, quote: bool
+) -> None:
+    frame = pd.DataFrame({f"c{place}": pd.Series(values, dtype=values.dtype) for place, values in enumerate(columns)})
+    quote = quote and not any(values.dtype == np.float32 for values in columns)  # versions of pandas differ there
+    quoting = csv.QUOTE_NONNUMERIC if quote else csv.QUOTE_MINIMAL
+    expected = pandas_prints(frame, float_format=style, quoting=quoting, lineterminator="\n")
+    table = Table.from_columns({name: frame[name].to_numpy() for name in frame})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mlebench.kit.tables.PRINTED_ROWS", 3)
+        assert printed(table, quoting="nonnumeric" if quote else "minimal", float_format=style) == expected
+
+
+def test_dates_are_refused() -> None:
+    with pytest.raises(ValueError, match="day"):
+        Table.from_pandas(pd.DataFrame({"day": pd.to_datetime(["2020-01-01"])}))
 
 
 def test_concatenation_wants_the_same_columns() -> None:

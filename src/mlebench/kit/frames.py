@@ -22,7 +22,11 @@ _EXACT_FLOATS: dict[str, Any] = (
 
 def read_frame(source: Any, **options: Any) -> pd.DataFrame:
     """Read a CSV as the reference does: exact floats, pandas' NA tokens, inferred types, text as Python objects."""
-    return text_as_objects(pd.read_csv(source, **{**_EXACT_FLOATS, **options}))
+    return text_as_objects(_read_csv(source, **options))
+
+
+def _read_csv(source: Any, **options: Any) -> pd.DataFrame:
+    return pd.read_csv(source, **{**_EXACT_FLOATS, **options})
 
 
 def text_as_objects(frame: pd.DataFrame) -> pd.DataFrame:
@@ -65,13 +69,14 @@ class CsvSource:
     def columns(self) -> list[str]:
         if self._columns is None:
             # Who asks for the columns of a small file will ask for its values.
-            frame = self.frame if self.size < STREAM_BYTES else self._read(nrows=0)
-            self._columns = list(frame.columns)
+            self._columns = list(self._whole if self.size < STREAM_BYTES else self._read(nrows=0))
         return self._columns
 
     @cached_property
-    def frame(self) -> pd.DataFrame:
-        return self._read()
+    def _whole(self) -> dict[str, np.ndarray]:
+        """All columns, as pandas reads them."""
+        frame = self._read()
+        return {name: values_of(frame[name]) for name in frame}
 
     @cached_property
     def survey(self) -> "Survey | None":
@@ -80,7 +85,7 @@ class CsvSource:
 
     @property
     def rows(self) -> int:
-        return self.survey.rows if self.survey else len(self.frame)
+        return self.survey.rows if self.survey else _length(self._whole)
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
         """A column, or some rows of it; from a large file nothing else is kept in memory."""
@@ -92,22 +97,17 @@ class CsvSource:
             if "survey" not in self.__dict__:
                 self.__dict__["survey"] = self._first_pass(name)
             if not self.survey:
-                return values_of(self.frame[name])
+                return self._whole[name]
             if name not in self._values:
                 from mlebench.kit.streaming import read_column
 
                 self._values[name] = read_column(self.open, self.survey, self.sep, name)
         return self._values[name]
 
-    def to_frame(self, names: list[str], rows: np.ndarray | None) -> pd.DataFrame:
-        if self.survey:
-            return make_frame({name: self.values(name, rows) for name in names})
-        return _selected(self.frame, names, rows)
-
     def forget(self) -> None:
         """Give back memory; what is needed again is read again."""
         self._values.clear()
-        self.__dict__.pop("frame", None)
+        self.__dict__.pop("_whole", None)
 
     def _first_pass(self, collect: str | None) -> "Survey | None":
         if self.size < STREAM_BYTES or self._encoding != "utf-8" or not set(self._dtype.values()) <= {str}:
@@ -124,31 +124,27 @@ class CsvSource:
 
     def _read(self, **more: Any) -> pd.DataFrame:
         with self.open() as stream:
-            return read_frame(stream, sep=self.sep, dtype=self._dtype or None, encoding=self._encoding, **more)
+            return _read_csv(stream, sep=self.sep, dtype=self._dtype or None, encoding=self._encoding, **more)
 
 
-class FrameSource:
-    """Values that are in memory already."""
+class ColumnSource:
+    """Columns that are in memory already."""
 
     size = 0
 
-    def __init__(self, frame: pd.DataFrame):
-        self._frame = frame
+    def __init__(self, columns: dict[str, np.ndarray]):
+        self._columns = columns
 
     @property
     def columns(self) -> list[str]:
-        return list(self._frame.columns)
+        return list(self._columns)
 
     @property
     def rows(self) -> int:
-        return len(self._frame)
+        return _length(self._columns)
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
-        values = values_of(self._frame[name])
-        return values if rows is None else values[rows]
-
-    def to_frame(self, names: list[str], rows: np.ndarray | None) -> pd.DataFrame:
-        return _selected(self._frame, names, rows)
+        return self._columns[name] if rows is None else self._columns[name][rows]
 
     def forget(self) -> None:
         """The values have no other place; they go with the last table that has them."""
@@ -167,10 +163,6 @@ class Source(Protocol):
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray: ...
 
-    def to_frame(self, names: list[str], rows: np.ndarray | None) -> pd.DataFrame:
-        """Columns of some rows, or of all, as a new data frame whose rows are numbered from 0."""
-        ...
-
     def forget(self) -> None: ...
 
 
@@ -183,6 +175,5 @@ def make_frame(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series(values, dtype=values.dtype) for name, values in columns.items()})
 
 
-def _selected(frame: pd.DataFrame, names: list[str], rows: np.ndarray | None) -> pd.DataFrame:
-    part = frame.loc[:, names] if rows is None else frame.loc[:, names].take(rows)
-    return part.reset_index(drop=True)
+def _length(columns: Mapping[str, np.ndarray]) -> int:
+    return len(next(iter(columns.values()), ()))

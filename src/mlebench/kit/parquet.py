@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mlebench.kit.cells import pc
-from mlebench.kit.frames import make_frame, values_of
+from mlebench.kit.frames import values_of
 from mlebench.kit.sinks import bytes_of
 from mlebench.kit.tables import Column, Computed, Stored, Table, Writable
 
@@ -83,9 +82,6 @@ class ParquetSource:
 
     def read(self, names: list[str]) -> pa.Table:
         return pq.read_table(self._path, columns=names).replace_schema_metadata()
-
-    def to_frame(self, names: list[str], rows: np.ndarray | None) -> pd.DataFrame:
-        return make_frame({name: self.values(name, rows) for name in names})
 
     def forget(self) -> None:
         """Nothing is kept."""

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
-from mlebench.kit.frames import as_values, make_frame
+from mlebench.kit.frames import as_values
 from mlebench.kit.sinks import Choice, Part, sink_for
 from mlebench.kit.tables import Column, Computed, Stored, Table, Writable
 
@@ -90,9 +89,6 @@ class RecordSource:
         self._numbers |= numbers.columns()
         values = np.concatenate(pieces) if pieces else np.array([], dtype=object)
         return values if order is None else values[order]
-
-    def to_frame(self, names: list[str], rows: np.ndarray | None) -> pd.DataFrame:
-        return make_frame({name: self.values(name, rows) for name in names})
 
     def forget(self) -> None:
         """Give back memory; what is needed again is read again."""

@@ -15,10 +15,11 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pandas as pd
 
-from mlebench.kit.frames import FrameSource, Source, as_values, make_frame, text_as_objects
+from mlebench.kit.frames import ColumnSource, Source, as_values, make_frame, values_of
 
 Quoting = Literal["minimal", "nonnumeric"]
 _QUOTING: dict[Quoting, Literal[0, 2]] = {"minimal": csv.QUOTE_MINIMAL, "nonnumeric": csv.QUOTE_NONNUMERIC}
+PRINTED_ROWS = 1 << 14  # at a time
 
 
 @dataclass(frozen=True)
@@ -51,16 +52,6 @@ class Writable(Protocol):
     def write(self, data: bytes | memoryview, /) -> Any: ...
 
 
-class _Utf8:
-    """Text in, UTF-8 out."""
-
-    def __init__(self, stream: Writable):
-        self._stream = stream
-
-    def write(self, text: str) -> None:
-        self._stream.write(text.encode("utf-8"))
-
-
 class Table:
     """Rows and columns of a source, with columns added to it. Every method returns a new table."""
 
@@ -75,11 +66,16 @@ class Table:
 
     @classmethod
     def from_pandas(cls, frame: pd.DataFrame) -> "Table":
-        return cls.from_source(FrameSource(text_as_objects(frame)))
+        if dates := [str(name) for name, kind in frame.dtypes.items() if kind.kind in "mM"]:
+            raise ValueError(f"{', '.join(dates)} hold dates or times; as text they can be written")
+        return cls.from_source(ColumnSource({str(name): values_of(frame[name]) for name in frame}))
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Sequence[Any] | np.ndarray]) -> "Table":
-        return cls.from_pandas(make_frame({name: as_values(values) for name, values in columns.items()}))
+        made = {name: as_values(values) for name, values in columns.items()}
+        if len({len(values) for values in made.values()}) > 1:
+            raise ValueError("columns of one table must have the same length")
+        return cls.from_source(ColumnSource(made))
 
     @classmethod
     def concat(cls, tables: Sequence["Table"]) -> "Table":
@@ -166,29 +162,21 @@ class Table:
 
     def to_pandas(self) -> pd.DataFrame:
         """The way out, for what tables cannot do. A test keeps the list of competitions that use it."""
-        stored = {name: column.name for name, column in self._columns.items() if isinstance(column, Stored)}
-        if len(set(stored.values())) < len(stored) or not stored:
-            return make_frame({name: self[name] for name in self.columns})
-        frame = self.source.to_frame(list(stored.values()), self.rows)
-        frame.columns = pd.Index(list(stored), dtype=object)
-        for place, name in enumerate(self._columns):
-            if name not in stored:
-                values = self[name]
-                frame.insert(place, name, pd.Series(values, frame.index, values.dtype))
-        return frame
+        return make_frame({name: self[name] for name in self.columns})
 
-    def write_csv(self, stream: Writable, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
-        text: Any = _Utf8(stream)
-        self.to_pandas().to_csv(
-            text,
-            index=False,
-            sep=",",
-            na_rep="",
-            lineterminator="\n",
-            quotechar='"',
-            quoting=_QUOTING[quoting],
-            float_format=float_format,
-        )
+    def write_csv(
+        self, stream: Writable, *, sep: str = ",", quoting: Quoting = "minimal", float_format: str | None = None
+    ) -> None:
+        """The bytes that pandas' `to_csv` gives, some rows at a time."""
+        stream.write(header_line(self, quoting, sep))
+        columns = [self[name] for name in self.columns]
+        for start in range(0, len(self), PRINTED_ROWS):
+            rows = slice(start, start + PRINTED_ROWS)
+            text = io.StringIO()
+            cells = [_cells(values[rows], quoting, float_format) for values in columns]
+            writer = csv.writer(text, delimiter=sep, lineterminator="\n", quoting=_QUOTING[quoting])
+            writer.writerows(zip(*cells, strict=True))
+            stream.write(text.getvalue().encode("utf-8"))
 
     @property
     def takes_rows_once(self) -> bool:
@@ -214,10 +202,24 @@ class Table:
         return Computed(values)
 
 
-def header_line(table: Table, quoting: Quoting) -> bytes:
+def _cells(values: np.ndarray, quoting: Quoting, float_format: str | None) -> list[Any]:
+    """What is to be printed: numbers as pandas spells them, nothing where there is a gap."""
+    if values.dtype.kind in "biu":
+        return values.tolist()
+    cells = values.astype(object)
+    if values.dtype.kind == "f":
+        if float_format:
+            cells[:] = [float_format % value for value in values.tolist()]
+        elif values.itemsize != 8 and quoting == "minimal":  # Python's floats show digits that these do not have
+            cells = values.astype(str).astype(object)
+    cells[pd.isna(values)] = ""
+    return cells.tolist()
+
+
+def header_line(table: Table, quoting: Quoting, sep: str = ",") -> bytes:
     """The first line of a table's file."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n", quoting=_QUOTING[quoting]).writerow(table.columns)
+    csv.writer(text, delimiter=sep, lineterminator="\n", quoting=_QUOTING[quoting]).writerow(table.columns)
     return text.getvalue().encode("utf-8")
 
 
