@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mlebench.errors import PrerequisiteError
-from mlebench.kit import Output, archives, open_raw
+from mlebench.kit import Output, archives, inspection, open_raw
 from mlebench.kit.archives import ZipTree
 from mlebench.kit.outputs import finish
 
@@ -180,7 +180,7 @@ def test_folders_may_be_named_more_than_once(tmp_path: Path) -> None:
 def test_a_member_that_unpacks_to_too_much_is_refused(
     tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archives, "BOMB_BYTES", 50_000)
+    monkeypatch.setattr(inspection, "BOMB_BYTES", 50_000)
     archive = _zip(tmp_path / "bomb.zip", [("good.txt", TEXT), ("bomb.bin", bytes(1_000_000))])
     _assert_refused(archive, place, "bomb.bin", "would unpack to far more")
 
@@ -189,8 +189,8 @@ def test_members_that_together_unpack_to_too_much_are_refused(
     tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many members that point at the same bytes: each is honest, all together are not."""
-    monkeypatch.setattr(archives, "BOMB_BYTES", 50_000)
-    monkeypatch.setattr(archives, "BOMB_RATIO", 20)
+    monkeypatch.setattr(inspection, "BOMB_BYTES", 50_000)
+    monkeypatch.setattr(inspection, "BOMB_RATIO", 20)
     members = [(f"{number:03}.bin", bytes(range(256)) * 32) for number in range(90)]
     archive = _zip(tmp_path / "bomb.zip", [("good.txt", TEXT), *members], zipfile.ZIP_STORED)
     assert ZipTree(archive).exists("good.txt")

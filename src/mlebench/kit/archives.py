@@ -1,23 +1,20 @@
-"""Zip archives as trees. An archive comes from outside, so it is looked over before anything is taken from it."""
+"""Zip archives as trees: members are taken out one by one, in any order."""
 
 import io
-import lzma
 import os
+import re
 import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from bisect import bisect_left, bisect_right
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
-from mlebench.errors import PrerequisiteError
+from mlebench.kit.inspection import Inspection, Member, archive_errors
 from mlebench.kit.trees import COPY_BYTES, create, is_finished, missing, pattern_of
 
-# Deflate cannot shrink more than 1032 times, but what is worth competing on does not shrink anywhere near that.
-BOMB_RATIO, BOMB_BYTES = 300, 1 << 30
 # Members up to this size are read and unpacked in one go; larger ones go through in pieces.
 WHOLE_BYTES = 16 << 20
 _UTF8_NAME = 0x800  # the flag of a member whose name is UTF-8
@@ -29,23 +26,34 @@ class ZipTree:
 
     def __init__(self, archive: Path):
         self.label = str(archive)
-        with _archive_errors(self.label):
+        with archive_errors(self.label):
             self._zip = zipfile.ZipFile(archive)
         self._file = os.open(archive, os.O_RDONLY)
 
     @cached_property
     def _members(self) -> dict[str, zipfile.ZipInfo]:
-        members = {info.filename: info for info in self._zip.infolist() if not info.is_dir()}
-        _check_members(self.label, self._zip.infolist(), os.fstat(self._file).st_size)
-        return members
+        members = self._zip.infolist()
+        inspection = Inspection(self.label, os.fstat(self._file).st_size, (info.filename for info in members))
+        for info in members:
+            special = stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR)
+            inspection.look_at(Member(info.filename, info.file_size, info.is_dir(), special, info.compress_size))
+        return {info.filename: info for info in members if not info.is_dir()}
+
+    @cached_property
+    def _sorted_names(self) -> list[str]:
+        return sorted(self._members)
 
     def glob(self, pattern: str) -> list[str]:
         matches = pattern_of(pattern).fullmatch
-        return sorted(name for name in self._members if matches(name))
+        # Names that match begin with what stands before the first wildcard: one folder among many is found at once.
+        start = re.split(r"[*?]", pattern, maxsplit=1)[0]
+        first = bisect_left(self._sorted_names, start)
+        last = bisect_right(self._sorted_names, start, lo=first, key=lambda name: name[: len(start)])
+        return [name for name in self._sorted_names[first:last] if matches(name)]
 
     def open(self, name: str) -> BinaryIO:
         info = self._member(name)
-        with _archive_errors(self._what(name)):
+        with archive_errors(self._what(name)):
             return cast(
                 BinaryIO, io.BufferedReader(_Member(self._zip.open(info), info.file_size, self._what(name)), COPY_BYTES)
             )
@@ -79,7 +87,7 @@ class ZipTree:
                 while piece := source.read(COPY_BYTES):
                     target.write(piece)
             return
-        with _archive_errors(self._what(name)):
+        with archive_errors(self._what(name)):
             content = self._read_whole(info)
         with create(destination) as target:
             target.write(content)
@@ -136,11 +144,11 @@ class _Member(io.RawIOBase):
         return self._stream.seekable()
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        with _archive_errors(self._what):
+        with archive_errors(self._what):
             return self._stream.seek(offset, whence)
 
     def readinto(self, buffer: Any) -> int:
-        with _archive_errors(self._what):
+        with archive_errors(self._what):
             content = self._stream.read(len(buffer))
             if len(buffer) and not content and self._stream.tell() != self._size:
                 raise zipfile.BadZipFile("it is shorter than it should be")
@@ -150,63 +158,3 @@ class _Member(io.RawIOBase):
     def close(self) -> None:
         self._stream.close()
         super().close()
-
-
-def _check_members(label: str, members: list[zipfile.ZipInfo], archive_bytes: int) -> None:
-    """Refuse an archive that could write where it should not, or more than it should; the member is named."""
-    seen: dict[str, str] = {}
-    folders = _folders(info.filename for info in members)
-    total = 0
-    for info in members:
-        name = info.filename
-        total += info.file_size
-        fault = _fault(info)
-        if fault is None and not info.is_dir():
-            other = seen.setdefault(name.casefold(), name)
-            if other is not name:
-                fault = f"has the same name as {other}, but for case"
-            elif name.casefold() in folders:
-                fault = "is a file, but other members lie in a folder of that name"
-        if fault is None and total > max(BOMB_BYTES, BOMB_RATIO * archive_bytes):
-            fault = "would unpack to far more than the archive can honestly hold"
-        if fault:
-            raise PrerequisiteError(f"{label}: member {name} {fault}; this archive is not to be trusted")
-
-
-def _folders(names: Iterable[str]) -> set[str]:
-    """All folders that members lie in, but for case."""
-    found: set[str] = set()
-    for folder in {name.rpartition("/")[0].casefold() for name in names}:
-        while folder and folder not in found:
-            found.add(folder)
-            folder = folder.rpartition("/")[0]
-    return found
-
-
-def _fault(info: zipfile.ZipInfo) -> str | None:
-    name = info.filename
-    if name.startswith("/") or "\\" in name or ".." in PurePosixPath(name).parts or name[1:2] == ":":
-        return "would climb out of its folder"
-    kind = stat.S_IFMT(info.external_attr >> 16)
-    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return "is a link or a device"
-    if info.file_size > max(BOMB_BYTES, BOMB_RATIO * info.compress_size):
-        return "would unpack to far more than it can honestly hold"
-    return None
-
-
-@contextmanager
-def _archive_errors(what: str) -> Iterator[None]:
-    try:
-        yield
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError) as error:
-        raise PrerequisiteError(f"{what} cannot be read ({error}); get the archive again") from error
-    except OSError as error:
-        if error.errno is not None:
-            raise
-        # how bz2 reports damage
-        raise PrerequisiteError(f"{what} cannot be read ({error}); get the archive again") from error
-    except RuntimeError as error:  # how zipfile reports an encrypted member
-        if "password" not in str(error) and "encrypted" not in str(error):
-            raise
-        raise PrerequisiteError(f"{what} is encrypted; get the archive again") from error

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -97,19 +98,28 @@ class Raw:
         return self.file(name).read().decode(encoding).splitlines()
 
     def archive(self, name: str) -> "Raw":
-        """The files inside a zip."""
-        return Raw(ZipTree(self._on_disk(name)), self._scratch, self._scaled)
+        """The files inside an archive: zip, 7z, or tar, compressed or not."""
+        path = self._on_disk(name)
+        if zipfile.is_zipfile(path) or name.endswith(".zip"):
+            return Raw(ZipTree(path), self._scratch, self._scaled)
+        from mlebench.kit.unpacking import unpacked
+
+        folder = self._scratch / f"{self._spooled(name).name}-unpacked"
+        return Raw(unpacked(path, folder, f"{self._tree.label}/{name}"), self._scratch, self._scaled)
 
     def _on_disk(self, name: str) -> Path:
         """Where a file lies by itself; one inside an archive is first taken out, once."""
         path = self._tree.path(name)
         if path is None:
-            path = self._scratch / hashlib.md5(f"{self._tree.label}/{name}".encode()).hexdigest()
+            path = self._spooled(name)
             if not path.exists():
                 self._tree.extract(name, str(path))
         elif not path.is_file():
             self._tree.open(name)  # says what is missing
         return path
+
+    def _spooled(self, name: str) -> Path:
+        return self._scratch / hashlib.md5(f"{self._tree.label}/{name}".encode()).hexdigest()
 
     def scaled(self, size: int) -> int:
         """A size that only fits the real data: itself there, and on a twin what the twin says stands for it."""

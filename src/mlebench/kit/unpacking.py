@@ -1,0 +1,75 @@
+"""Tar and 7z archives. They can be read from front to back only, so they are unpacked once, as a whole.
+
+They are unpacked into the scratch folder, which lies on the disk that prepared files go to: from there files are linked
+to their places, so their bytes are written once.
+"""
+
+import tarfile
+from pathlib import Path
+
+from mlebench.errors import PrerequisiteError
+from mlebench.kit.inspection import Inspection, Member, archive_errors
+from mlebench.kit.trees import COPY_BYTES, FINISHED, FolderTree, create
+
+_SEVEN_ZIP = b"7z\xbc\xaf\x27\x1c"
+
+
+def unpacked(archive: Path, folder: Path, label: str) -> FolderTree:
+    """The files of a tar archive, however it is compressed, or of a 7z archive."""
+    if not folder.exists():
+        folder.mkdir()
+        with archive.open("rb") as stream:
+            is_7z = stream.read(len(_SEVEN_ZIP)) == _SEVEN_ZIP
+        with archive_errors(label):
+            (_unpack_7z if is_7z else _unpack_tar)(archive, folder, label)
+    tree = FolderTree(folder)
+    tree.label = label
+    return tree
+
+
+def _unpack_tar(archive: Path, folder: Path, label: str) -> None:
+    inspection = Inspection(label, archive.stat().st_size)
+    with tarfile.open(archive) as opened:
+        for info in opened:
+            member = Member(info.name, info.size, info.isdir(), not (info.isdir() or info.isreg()))
+            inspection.look_at(member)
+            if info.isreg():
+                _extract(opened, info, folder / info.name)
+
+
+def _extract(archive: tarfile.TarFile, info: tarfile.TarInfo, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    left = info.size
+    with create(str(path)) as target:
+        source = archive.extractfile(info)
+        while left and source and (piece := source.read(COPY_BYTES)):
+            left -= target.write(piece)
+    if left:
+        raise EOFError(f"member {info.name} is cut off")
+
+
+def _unpack_7z(archive: Path, folder: Path, label: str) -> None:
+    try:
+        from py7zr import SevenZipFile
+        from py7zr.exceptions import AbsolutePathError, ArchiveError
+    except ImportError:
+        raise PrerequisiteError(f"{label} is a 7z archive: run `pip install mlebench[7z]` and prepare again") from None
+
+    try:
+        with SevenZipFile(archive) as opened:
+            if opened.needs_password():
+                raise PrerequisiteError(f"{label} is encrypted; get the archive again")
+            inspection = Inspection(label, archive.stat().st_size)
+            members = opened.list()
+            for info in members:
+                special = info.is_symlink or not (info.is_directory or info.is_file)
+                inspection.look_at(Member(info.filename, info.uncompressed, info.is_directory, special))
+            opened.extractall(folder)  # noqa: S202 its members have been looked over
+    except (ArchiveError, AbsolutePathError) as error:
+        raise PrerequisiteError(f"{label} cannot be read ({error}); get the archive again") from error
+    for info in members:
+        path = folder / info.filename
+        if info.is_file:
+            if path.stat().st_size != info.uncompressed:
+                raise EOFError(f"member {info.filename} is cut off")
+            path.chmod(FINISHED)
