@@ -40,7 +40,8 @@ class Case:
 
         facts = self.competition.submission
         gold = self.competition.gold_submission.read_bytes()
-        return submissions(public_sample_bytes(self.competition), gold, facts["id"], facts["targets"])
+        sample = public_sample_bytes(self.competition)
+        return submissions(sample, gold, facts["id"], facts["targets"], facts.get("truth"))
 
 
 def golden_cases() -> list[tuple[str, str]]:

@@ -13,10 +13,14 @@ import numpy as np
 Rows = list[dict[str, str]]
 
 
-def submissions(sample: bytes, gold: bytes, id: str, targets: list[str]) -> dict[str, bytes]:
-    """Name → CSV file."""
+def submissions(
+    sample: bytes, gold: bytes, id: str, targets: list[str], truth: list[str] | None = None
+) -> dict[str, bytes]:
+    """Name → CSV file. Where gold does not name its columns like the targets, they are the first of `truth`."""
     columns, sample_rows = _parse(sample)
     rows = _parse(gold)[1]
+    if not set(targets) <= set(rows[0]):
+        rows = [row | {target: row[name] for target, name in zip(targets, truth or [], strict=False)} for row in rows]
     rng = np.random.RandomState(7)
     noisy = _with_targets_moved(rows, targets, rng.rand(len(rows)) < 0.3, rng)
 

@@ -141,6 +141,14 @@ def test_doctor_has_a_line_for_each_concern(tmp_path: Path) -> None:
         assert line.startswith("ok") or len(re.split(r"  +", line)) == 4, f"{line!r} does not say what to do"
 
 
+def test_a_sample_without_a_score_is_null_in_json() -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    printed = run("show", "us-patent-phrase-to-phrase-matching", "--json").stdout
+    assert json.loads(printed, parse_constant=refuse)["sample_score"] is None
+
+
 def test_demo_shows_one_table_of_twin_scores_and_works_twice(tmp_path: Path) -> None:
     first = run("demo", "--data-dir", tmp_path)
     assert first.returncode == 0, first.stderr

@@ -18,12 +18,13 @@ from mlebench.kit import (
     require_only_columns,
     require_row_sums,
     require_rows,
+    rows_of_ids,
     sorting_order,
 )
 
 pytestmark = pytest.mark.bytes
 
-KINDS = ("labels", "numbers", "probabilities", "text", "any")
+KINDS = ("labels", "integers", "numbers", "any numbers", "probabilities", "text", "any")
 ANSWERS = pd.DataFrame({"id": ["c", "a", "b"], "y": [1, 0, 2]})
 
 
@@ -78,6 +79,14 @@ def test_repeated_ids_among_the_answers_are_told_apart_from_unknown_ones() -> No
 @pytest.mark.parametrize("values", [[0.5, 1, 2], [np.inf, 1, 2], [-np.inf, 1, 2], [1e300, 1, 2], [2.0**63, 1, 2]])
 def test_labels_are_whole_numbers(values: list[float]) -> None:
     assert "must hold labels" in (fault(lambda: column_values(submission(y=values), "y", "labels")) or "")
+    assert fault(lambda: column_values(submission(y=values), "y", "integers"))
+
+
+def test_integers_are_numbers_without_a_fraction() -> None:
+    for values in ([0, -1, 2], [3.0, 0.0, 1e6], [True, False, True]):
+        assert column_values(submission(y=values), "y", "integers").tolist() == values
+    assert "whole numbers" in (fault(lambda: column_values(submission(y=[0.5, 1, 2]), "y", "integers")) or "")
+    assert "text" in (fault(lambda: column_values(submission(y=["a", "1", "2"]), "y", "integers")) or "")
 
 
 @pytest.mark.parametrize("values", [[0.0, 1.0, 2.0], [-1, 5, 7], [True, False, True], ["a", "b", "nan"]])
@@ -109,6 +118,15 @@ def test_numbers_are_finite_and_all_there(kind: Any, values: list[Any]) -> None:
     assert fault(lambda: column_values(submission(y=values), "y", kind))
 
 
+def test_any_numbers_may_be_empty_or_infinite_but_not_text() -> None:
+    values = column_values(submission(y=[None, np.inf, 1]), "y", "any numbers")
+    assert np.array_equal(values, [np.nan, np.inf, 1], equal_nan=True)
+    assert column_values(submission(y=[None] * 3).astype({"y": float}), "y", "any numbers").dtype == float
+    assert "must hold numbers" in (
+        fault(lambda: column_values(submission(y=["x", "1", "2"]), "y", "any numbers")) or ""
+    )
+
+
 def test_probabilities_lie_between_0_and_1_inclusive() -> None:
     assert column_values(submission(y=[0, 0.5, 1]), "y", "probabilities").tolist() == [0, 0.5, 1]
     assert column_values(submission(y=[True, False, True]), "y", "probabilities").dtype == float
@@ -121,11 +139,25 @@ def test_text_is_what_python_prints() -> None:
     assert as_text(np.array([1, 2.5, "x", np.nan, True], dtype=object)).tolist() == ["1", "2.5", "x", "nan", "True"]
 
 
+def test_words_are_text_as_it_stands_and_an_empty_cell_has_none() -> None:
+    truth = pd.DataFrame({"id": ["a", "b", "c"], "y": ["x", None, "z z"]})
+    for guesses in (["x y", None, "z"], [None] * 3, [np.nan] * 3):
+        predicted, true = align(submission(y=guesses), truth, id="id", target="y", values="words")
+        assert predicted.tolist() == [guess if isinstance(guess, str) else "" for guess in guesses]
+        assert true.tolist() == ["x", "", "z z"]
+    for faulty in ([1, 2, 3], [1.0, None, 2.0], [True, False, True], ["x", 1, None]):
+        message = fault(lambda faulty=faulty: column_values(submission(y=faulty), "y", "words"))
+        assert message == "Column `y` must hold text; it holds numbers or mixed values."
+
+
 def test_only_the_named_columns_are_accepted_with_the_id_first() -> None:
     frame = pd.DataFrame({"id": [1], "b": [0], "a": [0]})
     require_only_columns(frame, "id", ["a", "b"])
     for faulty in (frame.assign(c=1), frame[["b", "id", "a"]], frame[["id", "a"]]):
         assert fault(lambda faulty=faulty: require_only_columns(faulty, "id", ["a", "b"]))
+    require_only_columns(frame[["b", "id", "a"]], "id", ["a", "b"], id_first=False)
+    for faulty in (frame.assign(c=1), frame[["id", "a"]], frame[["a", "b"]]):
+        assert fault(lambda faulty=faulty: require_only_columns(faulty, "id", ["a", "b"], id_first=False))
     require_columns(frame, ["a"])
     require_rows(frame, 1)
 
@@ -135,6 +167,12 @@ def test_rows_sum_to_one_within_what_published_scores_allowed() -> None:
     require_row_sums(np.array([[0.5, 0.500010]]))
     for wrong in (0.50002, 0.49998, np.nan):
         assert fault(lambda wrong=wrong: require_row_sums(np.array([[0.5, wrong]])))
+
+
+def test_rows_that_are_to_sum_to_one_when_rounded_have_no_other_tolerance() -> None:
+    require_row_sums(np.array([[0.5, 0.5000004], [1.0, 0.0]]), decimals=6)
+    for wrong in (0.5000006, 0.4999994, 0.500010, np.nan):
+        assert fault(lambda wrong=wrong: require_row_sums(np.array([[0.5, wrong]]), decimals=6))
 
 
 IDS = st.lists(st.integers(0, 5), max_size=40) | st.lists(st.sampled_from(["a", "b", "B", "é", "10", "9"]), max_size=40)
@@ -170,6 +208,19 @@ def test_ids_that_are_not_compared_only_sort() -> None:
     shifted = submission(id=["x", "y", "z"])
     y_pred, y_true = align(shifted, ANSWERS, id="id", target="y", compare_ids=False)
     assert y_pred.tolist() == y_true.tolist() == [0, 2, 1]
+
+
+@given(st.lists(st.integers(0, 3), max_size=8), st.permutations(range(4)))
+def test_rows_find_the_answers_of_their_ids_and_may_repeat(more: list[int], order: list[int]) -> None:
+    answers = pd.DataFrame({"id": [7, 5, 8, 6]})
+    rows = [*order, *more]
+    assert rows_of_ids(answers.iloc[rows], answers, id="id").tolist() == rows
+
+
+def test_rows_of_ids_need_every_id_and_no_other() -> None:
+    answers = pd.DataFrame({"id": [7, 5]})
+    for ids in ([7], [7, 7], [7, 5, 6], [7, 5, None], ["7", "5"], []):
+        assert fault(lambda ids=ids: rows_of_ids(pd.DataFrame({"id": ids}), answers, id="id"))
 
 
 CELL = (

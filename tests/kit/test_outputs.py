@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mlebench.errors import PrerequisiteError
 from mlebench.kit import Output, Raw, frames, open_raw, split_rows, trees, zip_bytes
 from mlebench.kit.archives import ZipTree
 from mlebench.kit.outputs import finish, run_prepare
@@ -231,3 +232,75 @@ def test_rows_that_are_not_there_are_an_error(tmp_path: Path, monkeypatch: pytes
                 output.write("train.csv", raw.table("train.csv").take(rows))
                 with pytest.raises(IndexError):
                     finish([output], tmp_path)
+
+
+TREE = {f"scans/{name}": name.encode() for name in ("1/a.dcm", "1/deep/b.dcm", "1/notes.txt", "10/c.dcm", "list.csv")}
+
+
+@pytest.fixture(params=["folder", "archive"])
+def scans(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    if request.param == "archive":
+        (tmp_path / "scans.zip").write_bytes(zip_bytes(TREE))
+        return tmp_path / "scans.zip"
+    for name, content in TREE.items():
+        (tmp_path / "raw" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "raw" / name).write_bytes(content)
+    return tmp_path / "raw"
+
+
+@pytest.mark.parametrize(
+    ("folder", "exclude", "names"),
+    [
+        ("scans", (), ["1/a.dcm", "1/deep/b.dcm", "1/notes.txt", "10/c.dcm", "list.csv"]),
+        ("scans/1", (), ["a.dcm", "deep/b.dcm", "notes.txt"]),
+        ("scans/1", ["*.txt"], ["a.dcm", "deep/b.dcm"]),
+        ("scans", ["*.txt", "1/deep/**", "list.csv"], ["1/a.dcm", "1/notes.txt", "10/c.dcm"]),
+        ("scans", ["**/*.dcm"], ["1/notes.txt", "list.csv"]),
+    ],
+)
+def test_a_folder_is_placed_whole_but_for_what_is_excluded(
+    scans: Path, tmp_path: Path, folder: str, exclude: list[str], names: list[str]
+) -> None:
+    def prepare(raw: Raw, public: Output, private: Output) -> None:
+        public.place_tree(raw, folder, "test/new", exclude=exclude)
+
+    facts = run_prepare(prepare, scans, tmp_path / "public", tmp_path / "private")
+    assert _contents(tmp_path / "public") == {f"test/new/{name}": TREE[f"{folder}/{name}"] for name in names}
+    assert facts.keys() == {f"public/test/new/{name}" for name in names}
+    if scans.is_dir():
+        assert all((tmp_path / "public/test/new" / name).samefile(scans / folder / name) for name in names)
+
+
+@pytest.mark.parametrize("folder", ["scans/2", "scan", "scans/list.csv"])
+def test_a_folder_that_is_not_there_is_told_by_name(scans: Path, tmp_path: Path, folder: str) -> None:
+    with open_raw(scans) as raw, pytest.raises(PrerequisiteError, match=f"lacks {folder}/"):
+        Output(tmp_path / "public").place_tree(raw, folder, "test")
+
+
+def test_a_folder_whose_files_are_placed_already_is_an_error(scans: Path, tmp_path: Path) -> None:
+    output = Output(tmp_path / "public")
+    with open_raw(scans) as raw:
+        output.place(raw.file("scans/1/a.dcm"), "test/1/a.dcm")
+        with pytest.raises(ValueError, match=r"test/1/a\.dcm is written twice"):
+            output.place_tree(raw, "scans", "test")
+
+
+@pytest.mark.parametrize("stream_bytes", [0, 1 << 30])
+def test_the_name_of_a_table_decides_what_stands_between_its_columns(
+    tmp_path: Path, stream_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "STREAM_BYTES", stream_bytes)
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/a.tsv").write_bytes(b'n\tt\n1\tx,y\n2\t"a\tb"\n')
+
+    def prepare(raw: Raw, public: Output, private: Output) -> None:
+        table = raw.table("a.tsv", sep="\t")
+        public.write("b.tsv", table)
+        public.write("b.csv", table)
+        public.pack("b.zip", {"b.tsv": table.drop("n")})
+
+    run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private")
+    assert (tmp_path / "public/b.tsv").read_bytes() == (tmp_path / "raw/a.tsv").read_bytes()
+    assert (tmp_path / "public/b.csv").read_bytes() == b'n,t\n1,"x,y"\n2,a\tb\n'
+    with open_raw(tmp_path / "public/b.zip") as archive:
+        assert archive.file("b.tsv").read() == b't\nx,y\n"a\tb"\n'

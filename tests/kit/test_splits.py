@@ -1,5 +1,7 @@
 """Splits are scikit-learn's, without scikit-learn."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -71,3 +73,31 @@ def test_groups_stay_whole_and_rows_keep_their_order(keys: list[int], seed: int)
     _, expected = train_test_split(distinct, test_size=0.25, random_state=seed)
     assert test["row"].tolist() == [row for row, key in enumerate(keys) if key in expected]
     assert train["row"].tolist() == [row for row, key in enumerate(keys) if key not in expected]
+
+
+KEYS = st.lists(st.integers(0, 9), min_size=5, max_size=60).filter(lambda keys: len(set(keys)) > 3)
+
+
+@given(KEYS | KEYS.map(lambda keys: [f"b{10 - key}" for key in keys]), st.integers(0, 99))
+def test_groups_in_blocks_are_those_of_a_grouped_frame(keys: list, seed: int) -> None:
+    table = Table.from_columns({"key": keys, "row": range(len(keys))})
+    groups = [frame["row"].tolist() for _, frame in table.to_pandas().groupby("key")]
+    theirs = train_test_split(groups, test_size=0.25, random_state=seed)
+    ours = split_groups(table, "key", test_size=0.25, seed=seed, order="blocks")
+    assert [part["row"].tolist() for part in ours] == [[row for rows in part for row in rows] for part in theirs]
+
+
+def test_blocks_leave_out_rows_without_a_value_as_grouping_does() -> None:
+    table = Table.from_columns({"key": [2.0, float("nan"), 1.0, 2.0, float("nan"), 0.0], "row": range(6)})
+    train, test = split_groups(table, "key", test_size=1, seed=0, order="blocks")
+    assert sorted([*train["row"], *test["row"]]) == [0, 2, 3, 5]
+
+
+def test_many_small_blocks_are_split_quickly() -> None:
+    count = 75_000
+    keys = np.random.RandomState(0).permutation(np.repeat(np.arange(count), 8))
+    begun = time.process_time()
+    train, _ = split_groups(Table.from_columns({"key": keys}), "key", test_size=0.1, seed=0, order="blocks")
+    assert time.process_time() - begun < 2
+    assert len(train) == 8 * (count - count // 10)
+    assert (train["key"].reshape(-1, 8) == train["key"][::8, None]).all()

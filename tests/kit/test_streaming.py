@@ -39,7 +39,7 @@ WORDS = [
     "東京",
     "-",
 ]
-NEEDS_QUOTES = ["a,b", 'say "hi"', "two\nlines", '"', ",", "\n", "tail\r\n"]
+NEEDS_QUOTES = ["a,b", 'say "hi"', "two\nlines", "if:\n  x\n\ty", '"', ",", "\n", "tail\r\n"]
 ODD = ["-0", "inf", "-Infinity", "NAN", " 1", "1 ", "\v1", "1e400", "99999999999999999999", "12345678901234567890x"]
 COLUMNS = {
     "ints": INTS[:8],
@@ -59,7 +59,12 @@ COLUMNS = {
 
 
 # The engine was built for tables like theirs: should it leave them to pandas, that has to be noticed.
-STREAMED = {"new-york-city-taxi-fare-prediction", "tabular-playground-series-dec-2021", "spaceship-titanic"}
+STREAMED = {
+    "facebook-recruiting-iii-keyword-extraction",
+    "new-york-city-taxi-fare-prediction",
+    "spaceship-titanic",
+    "tabular-playground-series-dec-2021",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -221,6 +226,7 @@ def _numbered(rows: int, cells: list[str]) -> bytes:
         b"a,b\n 1,1\n2,2\n",
         b"a,b\nx,1\n y,2\n",
         b"a,b\nx,1\n\ty,2\n",
+        b'a,b\nx,"1\n 2"\n y,2\n',
         b"a,b\nx,1\n\xef\xbb\xbfy,2\n",
         b"a,b\r1,2\n3,4\n",
         b'a"b,"c\n1,2\n3"\n4,5\n',
@@ -247,6 +253,8 @@ def test_what_parsers_read_differently_is_left_to_pandas(content: bytes, monkeyp
         b"a,b\r\n1,2\r\n",
         b'a,b\n1,"x,""y"""\n',
         b'a,b\n1,"two\nlines"\n',
+        b'a,b\n1,"if ""x"":\n  y\n\tz\n"\n2,w\n',
+        b'a,b\n1,"' + b"x\n" * 131_070 + b" " * 1_000_000 + b'"\n',  # where pandas reads on, there are spaces
         b"a,b\n1,2\n\n3,4\n",
         b"a,b\nx  ,1\n",
         b"a,b\ntRUe,1\nFALSE,2\n",

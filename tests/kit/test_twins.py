@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import struct
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from mlebench.kit import TwinFolder, csv_bytes, image_bytes, json_bytes, rounded, zip_bytes
+from mlebench.kit import (
+    TwinFolder,
+    csv_bytes,
+    dicom_bytes,
+    hex_ids,
+    image_bytes,
+    json_bytes,
+    mp4_bytes,
+    npy_bytes,
+    rounded,
+    zip_bytes,
+)
 
 pytestmark = pytest.mark.bytes
 
@@ -57,11 +69,60 @@ def test_images_are_real_ones(shape: tuple[int, ...]) -> None:
         assert image.format == "JPEG"
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.int64])
+def test_arrays_are_real_ones(kind: type) -> None:
+    values = np.arange(24).reshape(2, 3, 4).astype(kind)
+    read = np.load(io.BytesIO(npy_bytes(values)))
+    assert read.dtype == kind
+    assert (read == values).all()
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+def test_dicom_files_are_real_ones(kind: type) -> None:
+    pixels = np.arange(250, 265).reshape(3, 5).astype(kind)
+    given = {0x00080016: ("UI", "1.2.840.4"), 0x00080018: ("UI", "1.2.3"), 0x00100020: ("LO", "00002")}
+    content = dicom_bytes(pixels, given)
+    assert content[:132] == bytes(128) + b"DICM"
+    read = _dicom_elements(content[132:])
+    assert list(read) == sorted(read), "tags ascend"
+    assert all(len(value) % 2 == 0 for value in read.values())
+    meta = content[132 + 12 :][: struct.unpack("<I", read[0x00020000])[0]]
+    assert list(_dicom_elements(meta)) == [0x00020001, 0x00020002, 0x00020003, 0x00020010]
+    assert read[0x00020010].rstrip(b"\0") == b"1.2.840.10008.1.2.1", "what this reader takes for granted"
+    assert read[0x00020002] == read[0x00080016] == b"1.2.840.4\0"
+    assert read[0x00020003] == read[0x00080018] == b"1.2.3\0"
+    assert read[0x00100020] == b"00002 "
+    assert struct.unpack("<HHH", read[0x00280010] + read[0x00280011] + read[0x00280100]) == (3, 5, 8 * pixels.itemsize)
+    assert read[0x7FE00010][: pixels.nbytes] == pixels.tobytes()
+
+
+def _dicom_elements(content: bytes) -> dict[int, bytes]:
+    elements, at = {}, 0
+    while at < len(content):
+        group, number, kind, length = struct.unpack_from("<HH2sH", content, at)
+        at += 8
+        if kind in (b"OB", b"OW"):
+            (length,) = struct.unpack_from("<I", content, at)
+            at += 4
+        elements[group << 16 | number] = content[at : at + length]
+        at += length
+    return elements
+
+
 @pytest.mark.parametrize(("size", "count"), [(0.001, 2), (0.5, 50), (1, 100), (2.5, 250), (1000, 100_000)])
 def test_counts_follow_the_size(tmp_path: Path, size: float, count: int) -> None:
     twin = TwinFolder(tmp_path, size=size)
     assert twin.count(100) == count
     assert twin.count(100, least=7) == max(7, count)
+
+
+def test_hexadecimal_ids_are_different_and_some_read_like_numbers() -> None:
+    ids = hex_ids(np.random.RandomState(0), 2000, digits=9)
+    assert len(set(ids)) == len(ids) == 2000
+    assert all(len(id) == 9 and int(id, 16) >= 0 for id in ids)
+    assert ids != sorted(ids)
+    assert any(id.isdigit() and id.startswith("0") for id in ids)
+    assert ids == hex_ids(np.random.RandomState(0), 2000, digits=9)
 
 
 def test_a_seed_fixes_all_randomness(tmp_path: Path) -> None:
@@ -83,3 +144,25 @@ def test_files_are_written_where_they_belong(tmp_path: Path) -> None:
     assert (tmp_path / "raw/z.zip").read_bytes() == zip_bytes({"x": b"y"})
     assert twin.scaled == {9914: 12}
     assert json.loads(json_bytes({"é": [1]})) == {"é": [1]}
+
+
+def test_a_video_is_made_of_boxes_that_tell_where_its_frames_are() -> None:
+    frames = [image_bytes(np.full((8, 16), grey), "JPEG") for grey in (10, 200)]
+    content = mp4_bytes(frames, width=16, height=8)
+    boxes = _boxes(content)
+    assert list(boxes) == [b"ftyp", b"mdat", b"moov"]
+    assert boxes[b"mdat"] == b"".join(frames)
+    track = _boxes(_boxes(boxes[b"moov"])[b"trak"])
+    samples = _boxes(_boxes(_boxes(track[b"mdia"])[b"minf"])[b"stbl"])
+    assert struct.unpack(">8xIII", samples[b"stsz"]) == (2, *map(len, frames))
+    (start,) = struct.unpack(">8xI", samples[b"stco"])
+    assert content[start:].startswith(frames[0])
+    assert struct.unpack(">76xII", track[b"tkhd"]) == (16 << 16, 8 << 16)
+
+
+def _boxes(content: bytes) -> dict[bytes, bytes]:
+    boxes = {}
+    while content:
+        size, kind = struct.unpack(">I4s", content[:8])
+        boxes[kind], content = content[8:size], content[size:]
+    return boxes

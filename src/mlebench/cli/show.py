@@ -1,5 +1,6 @@
 """mlebench show"""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,15 @@ def _facts(competition: Competition) -> dict[str, Any]:
         "higher_is_better": not competition.lower_is_better,
         "teams": len(board),
         **Thresholds.of(board)._asdict(),
-        "sample_score": competition.sample_score,
+        "sample_score": _or_null(competition.sample_score),
         "profile": competition.profile,
         "prepared": fault is None,
         "data": f"{source_kind(competition)} data in {competition.paths.prepared}" if fault is None else fault,
         "description": str(competition.folder / "description.md"),
         "known_issues": list(competition.known_issues),
     }
+
+
+def _or_null(score: float | None) -> float | None:
+    """JSON has no NaN."""
+    return None if score is None or math.isnan(score) else score

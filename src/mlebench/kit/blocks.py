@@ -150,14 +150,16 @@ def check_block(block: Block, sep: str) -> None:
     if b"\r" in content and content.count(b"\r") != content.count(b"\r\n"):
         raise NotStreamableError("a carriage return by itself")
     buffer = np.frombuffer(content, dtype=np.uint8)
+    quotes = np.flatnonzero(buffer == ord('"')) if block.quotes else np.empty(0, dtype=np.intp)
     starts = offsets_of(block.lines)[:-1]
+    starts = starts[np.searchsorted(quotes, starts) % 2 == 0]  # of records; inside quotes a line end is just text
     # Where pandas reads on in the middle of a line's leading spaces, it loses them.
     if np.isin(buffer[starts], [ord(" "), ord("\t")]).any():
         raise NotStreamableError("a line that begins with spaces")
     if BYTE_ORDER_MARK in {bytes(content[start : start + 3]) for start in starts[buffer[starts] == BYTE_ORDER_MARK[0]]}:
         raise NotStreamableError("a byte order mark")
     if block.quotes:
-        _check_quotes(buffer, np.flatnonzero(buffer == ord('"')), ord(sep))
+        _check_quotes(buffer, quotes, ord(sep))
 
 
 def _check_quotes(buffer: np.ndarray, quotes: np.ndarray, sep: int) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 from mlebench.errors import InvalidSubmissionError
 from mlebench.kit.frames import values_of
 
-Values = Literal["labels", "numbers", "probabilities", "text", "any"]
+Values = Literal["labels", "integers", "numbers", "any numbers", "probabilities", "text", "words", "any"]
 
 
 def require_columns(submission: pd.DataFrame, names: Sequence[str]) -> None:
@@ -22,12 +22,12 @@ def require_columns(submission: pd.DataFrame, names: Sequence[str]) -> None:
         raise InvalidSubmissionError(f"Submission is missing the following columns: {', '.join(missing)}.")
 
 
-def require_only_columns(submission: pd.DataFrame, id: str, others: Sequence[str]) -> None:
-    """The id column first, then exactly the others, in any order."""
+def require_only_columns(submission: pd.DataFrame, id: str, others: Sequence[str], *, id_first: bool = True) -> None:
+    """The id column, first unless that does not matter, and exactly the others, in any order."""
     require_columns(submission, [id, *others])
-    if len(submission.columns) != len(others) + 1 or submission.columns[0] != id:
-        wanted = ", ".join([id, *others])
-        raise InvalidSubmissionError(f"Submission must have exactly these columns, `{id}` first: {wanted}.")
+    if len(submission.columns) != len(others) + 1 or (id_first and submission.columns[0] != id):
+        place, wanted = f", `{id}` first" if id_first else "", ", ".join([id, *others])
+        raise InvalidSubmissionError(f"Submission must have exactly these columns{place}: {wanted}.")
 
 
 def require_rows(submission: pd.DataFrame, count: int) -> None:
@@ -42,12 +42,22 @@ def column_values(
     column = values_of(submission[name])
     if values == "labels":
         _check_labels(name, column, answers)
-    elif values in ("numbers", "probabilities"):
+    elif values in ("integers", "numbers", "probabilities"):
         column = _numbers(name, column)
+        if values == "integers" and not _are_whole(column):
+            raise InvalidSubmissionError(
+                f"Column `{name}` must hold whole numbers; it holds fractions or huge numbers."
+            )
         if values == "probabilities" and ((column < 0) | (column > 1)).any():
             raise InvalidSubmissionError(f"Column `{name}` must hold probabilities between 0 and 1.")
+    elif values == "any numbers":  # empty and infinite ones too
+        column = _numbers(name, column, finite=False)
     elif values == "text":
         column = as_text(column)
+    elif values == "words":
+        column = as_words(column)
+        if not all(isinstance(value, str) for value in column):
+            raise InvalidSubmissionError(f"Column `{name}` must hold text; it holds numbers or mixed values.")
     return column
 
 
@@ -76,10 +86,24 @@ def align(
     for name in targets:
         true_values = values_of(answers[name])
         predicted.append(column_values(submission, name, values, true_values)[theirs])
-        truth.append((as_text(true_values) if values == "text" else true_values)[ours])
+        if values in ("text", "words"):
+            true_values = as_text(true_values) if values == "text" else as_words(true_values)
+        truth.append(true_values[ours])
     if isinstance(target, str):
         return predicted[0], truth[0]
     return np.column_stack(predicted), np.column_stack(truth)
+
+
+def rows_of_ids(submission: pd.DataFrame, answers: pd.DataFrame, *, id: str) -> np.ndarray:
+    """For each row of a submission, the row of the answers with its id. Every id must occur, and may do so repeatedly.
+
+    For graders that join a submission to the answers without counting rows: a row given twice weighs double.
+    """
+    ids, expected = values_of(submission[id]), values_of(answers[id])
+    rows = pd.Index(expected).get_indexer(pd.Index(ids))
+    if (rows < 0).any() or len(np.unique(rows)) < len(expected):
+        raise InvalidSubmissionError(_id_mismatch(id, ids, expected))
+    return rows
 
 
 def sorting_order(values: np.ndarray, name: str) -> np.ndarray:
@@ -95,9 +119,14 @@ def sorting_order(values: np.ndarray, name: str) -> np.ndarray:
         raise InvalidSubmissionError(f"Column `{name}` mixes text and numbers.") from None
 
 
-def require_row_sums(probabilities: np.ndarray, tolerance: float = 1e-6) -> None:
-    """Each row must sum to one. numpy's relative tolerance (1e-5) is allowed on top, as published scores were."""
-    if not np.isclose(probabilities.sum(axis=1), 1, atol=tolerance).all():
+def require_row_sums(probabilities: np.ndarray, tolerance: float = 1e-6, *, decimals: int | None = None) -> None:
+    """Each row must sum to one. numpy's relative tolerance (1e-5) is allowed on top, as published scores were.
+
+    With `decimals` there is no tolerance: the sum must be one when it is rounded to so many.
+    """
+    sums = probabilities.sum(axis=1)
+    right = np.isclose(sums, 1, atol=tolerance) if decimals is None else sums.round(decimals) == 1
+    if not right.all():
         raise InvalidSubmissionError("The probabilities in each row of the submission must sum to one.")
 
 
@@ -106,11 +135,16 @@ def as_text(values: np.ndarray) -> np.ndarray:
     return np.array(list(map(str, values.tolist())), dtype=object)
 
 
-def _numbers(name: str, column: np.ndarray) -> np.ndarray:
+def as_words(values: np.ndarray) -> np.ndarray:
+    """Every value as it stands; an empty cell is a text without words."""
+    return np.where(pd.isna(values), "", values.astype(object))
+
+
+def _numbers(name: str, column: np.ndarray, *, finite: bool = True) -> np.ndarray:
     if column.dtype.kind not in "biuf":
         raise InvalidSubmissionError(f"Column `{name}` must hold numbers; it also holds text or mixed values.")
     column = column.astype(float)
-    if not np.isfinite(column).all():
+    if finite and not np.isfinite(column).all():
         raise InvalidSubmissionError(f"Column `{name}` has empty or infinite values.")
     return column
 
@@ -122,7 +156,7 @@ def _check_labels(name: str, column: np.ndarray, answers: np.ndarray | None) -> 
     """
     if pd.isna(column).any():
         raise InvalidSubmissionError(f"Column `{name}` has empty values.")
-    if column.dtype.kind == "f" and not ((column == np.trunc(column)) & (np.abs(column) < 2**63)).all():
+    if column.dtype.kind == "f" and not _are_whole(column):
         raise InvalidSubmissionError(f"Column `{name}` must hold labels; it holds fractions or infinite numbers.")
     text = column.dtype.kind == "O"
     if text and not all(isinstance(value, str) for value in column):
@@ -132,6 +166,10 @@ def _check_labels(name: str, column: np.ndarray, answers: np.ndarray | None) -> 
     if _classes(column) <= 2 and _classes(answers) <= 2:
         kind = "text" if answers.dtype.kind == "O" else "booleans or numbers"
         raise InvalidSubmissionError(f"Column `{name}` must hold {kind}.")
+
+
+def _are_whole(column: np.ndarray) -> bool:
+    return bool(((column == np.trunc(column)) & (np.abs(column) < 2**63)).all())
 
 
 def _classes(values: np.ndarray) -> int:

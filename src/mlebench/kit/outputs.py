@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Literal, cast
 from mlebench.kit.files import ZIP_TIME, Raw, RawFile, encode_json, open_raw
 from mlebench.kit.parallel import threads
 from mlebench.kit.tables import Quoting, Table, Writable
-from mlebench.kit.trees import COPY_BYTES, FolderTree, create
+from mlebench.kit.trees import COPY_BYTES, FolderTree, create, missing
 from mlebench.kit.writing import Advance, Format, Job, write_all
 from mlebench.paths import SCRATCH
 
@@ -55,7 +55,7 @@ class Output:
         self._folders: set[str] = set()
 
     def write(self, name: str, table: Table, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
-        """A table, as CSV or (by its name) as parquet."""
+        """A table, as CSV or (by its name) with tabs or as parquet."""
         self._claim(name)
         self.tables[name] = table, Format(_format_of(name), quoting, float_format)
 
@@ -76,6 +76,17 @@ class Output:
     def place_each(self, files: Iterable[tuple[RawFile, str]]) -> None:
         for file, name in files:
             self.place(file, name)
+
+    def place_tree(self, raw: Raw, folder: str, name: str, *, exclude: Sequence[str] = ()) -> None:
+        """All files below a raw folder, as they are, below another.
+
+        Patterns in `exclude`, as those of `raw.files` but from the folder on, leave files out.
+        """
+        files = raw.files(f"{folder}/**")
+        if not files:
+            raise missing(raw.file(folder).tree, f"{folder}/")
+        excluded = {file.name for pattern in exclude for file in raw.files(f"{folder}/{pattern}")}
+        self.place_each((file, name + file.name[len(folder) :]) for file in files if file.name not in excluded)
 
     def pack(
         self,
@@ -139,7 +150,9 @@ class Output:
             raise ValueError(f"{name} is written twice")
 
 
-def _format_of(name: str) -> Literal["csv", "parquet"]:
+def _format_of(name: str) -> Literal["csv", "tsv", "parquet"]:
+    if name.endswith(".tsv"):
+        return "tsv"
     return "parquet" if name.endswith(".parquet") else "csv"
 
 

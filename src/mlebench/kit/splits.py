@@ -7,9 +7,10 @@ They are numpy permutations. With a test share x of n items, the test set is the
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from mlebench.kit.tables import Table, is_in, unique
 
@@ -24,12 +25,37 @@ def split_rows(
     return _take(items, train), _take(items, test)
 
 
-def split_groups(table: Table, by: str, *, test_size: float | int, seed: int) -> tuple[Table, Table]:
-    """Split the distinct values of a column; rows follow their value and keep the order of the file."""
+def split_groups(
+    table: Table, by: str, *, test_size: float | int, seed: int, order: Literal["file", "blocks"] = "file"
+) -> tuple[Table, Table]:
+    """Split the distinct values of a column; rows follow their value.
+
+    In the order "file", values are split as they first appear, and rows keep the order of the file. In "blocks", values
+    are split in ascending order, and the rows of each value stand together, in the order of the permuted values.
+    """
     keys = table[by]
+    if order == "blocks":
+        train, test = _split_blocks(keys, test_size, seed)
+        return table.take(train), table.take(test)
     _, test = split_rows(unique(keys), test_size=test_size, seed=seed)
     in_test = is_in(keys, test)
     return table.where(~in_test), table.where(in_test)
+
+
+def _split_blocks(keys: np.ndarray, test_size: float | int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers of train and test, block after block; a row without a value is in neither."""
+    groups, values = pd.factorize(keys, sort=True)
+    by_group = np.argsort(groups, kind="stable")[np.count_nonzero(groups < 0) :]
+    sizes = np.bincount(groups[by_group], minlength=len(values))
+    starts = np.cumsum(sizes) - sizes
+
+    def rows_of(chosen: np.ndarray) -> np.ndarray:
+        lengths = sizes[chosen]
+        before = np.cumsum(lengths) - lengths  # rows that stand before each block when it has its new place
+        return by_group[np.arange(lengths.sum()) + np.repeat(starts[chosen] - before, lengths)]
+
+    train, test = permutation_split(len(values), test_size, None, seed)
+    return rows_of(train), rows_of(test)
 
 
 def permutation_split(

@@ -71,6 +71,10 @@ class FolderTree:
     def _find(self, folder: str, parts: list[str]) -> Iterator[str]:
         """Files below a folder (its name ends with a slash) that the parts of a pattern lead to."""
         head, *rest = parts
+        if rest and _is_plain_name(head):  # its neighbours, of which there may be many, do not matter
+            if (self._folder / folder / head).is_dir():
+                yield from self._find(f"{folder}{head}/", rest)
+            return
         matches = pattern_of(head).fullmatch
         for entry in self._entries(folder):
             if head == "**":
@@ -167,6 +171,10 @@ def pattern_of(glob: str) -> re.Pattern[str]:
     pieces = {"**/": "(?:[^/]+/)*", "*": "[^/]*", "?": "[^/]"}
     pattern = "/".join(_parts(glob))
     return re.compile("".join(pieces.get(piece) or re.escape(piece) for piece in re.split(r"(\*\*/|\*|\?)", pattern)))
+
+
+def _is_plain_name(part: str) -> bool:
+    return not set("*?") & set(part) and part not in ("", ".", "..")
 
 
 def _parts(glob: str) -> list[str]:

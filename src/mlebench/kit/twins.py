@@ -7,6 +7,7 @@ decimals, so that a twin is the same on every machine.
 import csv
 import io
 import json
+import struct
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,6 +42,10 @@ class TwinFolder:
 
     def write_csv(self, name: str, columns: Mapping[str, Any], **style: Any) -> None:
         self.write(name, csv_bytes(columns, **style))
+
+    def write_zipped_csv(self, name: str, columns: Mapping[str, Any], **style: Any) -> None:
+        """A CSV file alone in a zip, which is named like it."""
+        self.write_zip(f"{name}.zip", {name: csv_bytes(columns, **style)})
 
     def write_zip(self, name: str, members: Mapping[str, bytes]) -> None:
         self.write(name, zip_bytes(members))
@@ -97,6 +102,49 @@ def image_bytes(pixels: np.ndarray, format: str) -> bytes:
     stream = io.BytesIO()
     Image.fromarray(pixels.astype(np.uint8)).save(stream, format=format)
     return stream.getvalue()
+
+
+def npy_bytes(values: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, values)
+    return stream.getvalue()
+
+
+def hex_ids(rng: np.random.RandomState, count: int, digits: int) -> list[str]:
+    """Different ids of so many hexadecimal digits, in no order. Some read like numbers: `0451790263`, `12e4567890`."""
+    drawn = rng.choice(list("0123456789abcdef"), (2 * count, digits)).view(f"U{digits}").ravel()
+    return rng.permutation(np.unique(drawn))[:count].tolist()
+
+
+def mp4_bytes(frames: Sequence[bytes], *, width: int, height: int) -> bytes:
+    """A video whose frames are JPEG images, shown one a second: no file that players accept is much simpler."""
+    count, matrix = len(frames), struct.pack(">9I", 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30)  # not turned
+    kind = _box(b"ftyp", b"isom", bytes(4), b"isom")
+    sample = struct.pack(">6xH16xHHII4xH32xHH", 1, width, height, 72 << 16, 72 << 16, 1, 24, 0xFFFF)
+    samples = _box(
+        b"stbl",
+        _box(b"stsd", struct.pack(">4xI", 1), _box(b"jpeg", sample)),
+        _box(b"stts", struct.pack(">4xIII", 1, count, 1)),
+        _box(b"stsc", struct.pack(">4xIIII", 1, 1, count, 1)),
+        _box(b"stsz", struct.pack(f">8xI{count}I", count, *map(len, frames))),
+        _box(b"stco", struct.pack(">4xII", 1, len(kind) + 8)),
+    )
+    here = _box(b"dinf", _box(b"dref", struct.pack(">4xI", 1), _box(b"url ", struct.pack(">I", 1))))
+    media = _box(
+        b"mdia",
+        _box(b"mdhd", struct.pack(">12xIIHxx", 1, count, 0x55C4)),
+        _box(b"hdlr", struct.pack(">8x4s13x", b"vide")),
+        _box(b"minf", _box(b"vmhd", struct.pack(">I8x", 1)), here, samples),
+    )
+    size = struct.pack(">II", width << 16, height << 16)
+    header = _box(b"tkhd", struct.pack(">I8xI4xI16x", 7, 1, count), matrix, size)
+    movie = _box(b"mvhd", struct.pack(">12xIIIH10x", 1, count, 1 << 16, 1 << 8), matrix, struct.pack(">24xI", 2))
+    return kind + _box(b"mdat", *frames) + _box(b"moov", movie, _box(b"trak", header, media))
+
+
+def _box(kind: bytes, *parts: bytes) -> bytes:
+    content = b"".join(parts)
+    return struct.pack(">I4s", len(content) + 8, kind) + content
 
 
 def rounded(values: np.ndarray, decimals: int = 6) -> np.ndarray:

@@ -15,7 +15,7 @@ Advance = Callable[[int], None]
 class Format(NamedTuple):
     """How a table is written: `records` are in the format of the file they come from, else in JSON lines."""
 
-    name: Literal["csv", "parquet", "records"] = "csv"
+    name: Literal["csv", "tsv", "parquet", "records"] = "csv"
     quoting: Quoting = "minimal"
     float_format: str | None = None
 
@@ -88,4 +88,5 @@ def _write(job: Job, stream: Writable) -> None:
 
         stream.write(json_lines(table.to_pandas()))
     else:
-        table.write_csv(stream, quoting=format.quoting, float_format=format.float_format)
+        sep = "\t" if format.name == "tsv" else ","
+        table.write_csv(stream, sep=sep, quoting=format.quoting, float_format=format.float_format)

@@ -21,6 +21,40 @@ def auroc(y_true: np.ndarray, y_score: np.ndarray) -> float:
     return (ranks[positive].sum() - positives * (positives + 1) / 2) / (positives * negatives)
 
 
+def mean_column_auroc(y_true: np.ndarray, y_score: np.ndarray) -> float:
+    """The mean of `auroc` over columns (rows × labels), each weighing the same; higher is better."""
+    return np.float64(np.mean([auroc(*columns) for columns in zip(y_true.T, y_score.T, strict=True)]))
+
+
+def bias_auroc(
+    y_true: np.ndarray,
+    y_score: np.ndarray,
+    subgroups: np.ndarray,
+    *,
+    power: float = -5,
+    score_threshold: float | None = None,
+) -> float:
+    """How well scores tell classes apart whichever subgroups (rows × groups, a mask) rows are in; higher is better.
+
+    The mean of four numbers: the AUROC of all rows, and the power means over subgroups of three AUROCs: within the
+    subgroup; of its negatives and the positives outside it; of its positives and the negatives outside it. A negative
+    power lets the worst subgroup count most. With a threshold, scores only say on which side of it they lie.
+    """
+    positive = np.asarray(y_true).astype(bool)
+    score = np.asarray(y_score, dtype=float)
+    if score_threshold is not None:
+        score = score >= score_threshold
+    aurocs = np.array(
+        [
+            [auroc(positive[rows], score[rows]) for rows in (inside, inside != positive, inside == positive)]
+            for inside in np.asarray(subgroups).astype(bool).T
+        ]
+    )
+    with np.errstate(divide="ignore"):  # a subgroup at 0 is infinitely bad, and makes the mean 0
+        means = np.mean(aurocs**power, axis=0) ** (1 / power)
+    return np.float64(np.mean([auroc(positive, score), *means]))
+
+
 def average_precision_at_k(actual: Collection[Any], predicted: Sequence[Any], k: int) -> float:
     """Mean precision at the places of the first k predictions that are right; a repeated one counts once."""
     if not actual:

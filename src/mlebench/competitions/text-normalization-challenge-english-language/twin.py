@@ -1,8 +1,4 @@
-import numpy as np
-
-from mlebench.kit import TwinFolder, csv_bytes
-
-Kind = list[tuple[str, str, str]]  # class, before, after
+from mlebench.kit import TwinFolder, write_token_twin
 
 NUMBERS = """zero one two three four five six seven eight nine
     ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"""
@@ -17,43 +13,11 @@ PUNCTUATION = [",", ".", '"', "'", "(", ")", ";", ":", "—", "-"]
 
 def twin(raw: TwinFolder) -> None:
     """Signal: most tokens are said as they are written; numbers, dates and abbreviations each follow a fixed rule."""
-    kinds = _kinds()
-    train = _sentences(raw.rng, raw.count(300, least=30), kinds)
-    _write_zipped(raw, "en_train.csv", train)
-    for suffix, count in (("", 30), ("_2", 40)):
-        test = _sentences(raw.rng, raw.count(count), kinds)
-        del test["class"], test["after"]
-        _write_zipped(raw, f"en_test{suffix}.csv", test)
-        ids = [f"{sentence}_{token}" for sentence, token in zip(test["sentence_id"], test["token_id"], strict=True)]
-        _write_zipped(raw, f"en_sample_submission{suffix}.csv", {"id": ids, "after": test["before"]})
+    write_token_twin(raw, "en", _kinds())
 
 
-def _write_zipped(raw: TwinFolder, name: str, columns: dict[str, list]) -> None:
-    raw.write_zip(f"{name}.zip", {name: csv_bytes(columns, quote_text=True)})
-
-
-def _sentences(rng: np.random.RandomState, count: int, kinds: list[tuple[float, Kind]]) -> dict[str, list]:
-    """Tokens drawn by kind, then within it; every sentence ends with a full stop."""
-    lengths = rng.randint(4, 20, count)
-    ends = np.cumsum(lengths)
-    total = int(ends[-1])
-    weights = np.cumsum([weight for weight, _ in kinds])
-    kind = np.searchsorted(weights / weights[-1], rng.rand(total), side="right")
-    sizes = np.array([len(entries) for _, entries in kinds])
-    entry = (np.cumsum(sizes) - sizes)[kind] + (rng.rand(total) * sizes[kind]).astype(int)
-    entries = [item for _, items in kinds for item in items]
-    entry[ends - 1] = entries.index(("PUNCT", ".", "."))
-    columns: dict[str, list] = {
-        "sentence_id": np.repeat(np.arange(count), lengths).tolist(),
-        "token_id": (np.arange(total) - np.repeat(ends - lengths, lengths)).tolist(),
-    }
-    for place, name in enumerate(("class", "before", "after")):
-        columns[name] = np.array([item[place] for item in entries], dtype=object)[entry].tolist()
-    return columns
-
-
-def _kinds() -> list[tuple[float, Kind]]:
-    """How often a kind of token occurs, and its tokens."""
+def _kinds() -> list[tuple[float, list[tuple[str, str, str]]]]:
+    """How often a kind of token occurs, and its tokens: class, before, after."""
     years = range(1901, 2000)
     days = [(day, month) for day in (1, 2, 3, 15, 28) for month in MONTHS.split()]
     return [

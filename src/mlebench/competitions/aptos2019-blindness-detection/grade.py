@@ -1,0 +1,9 @@
+import pandas as pd
+
+from mlebench.kit import align
+from mlebench.metrics import quadratic_weighted_kappa
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    y_pred, y_true = align(submission, answers, id="id_code", target="diagnosis", values="integers")
+    return quadratic_weighted_kappa(y_true, y_pred)

@@ -1,0 +1,43 @@
+import numpy as np
+
+from mlebench.kit import TwinFolder, image_bytes
+
+SHARES = [0.49, 0.1, 0.27, 0.06, 0.08]  # of the grades 0 to 4
+ID_DIGITS = 12
+
+
+def twin(raw: TwinFolder) -> None:
+    """Signal: the worse the grade, the more bright and dark spots there are on the orange disc of the retina."""
+    train, later = _ids(raw.rng, raw.count(240, least=100)), _ids(raw.rng, raw.count(40))
+    train[0] = "005331420735"  # one that could be a number
+    grades = raw.rng.choice(len(SHARES), len(train), p=SHARES)
+    raw.write_csv("train.csv", {"id_code": train, "diagnosis": grades})
+    raw.write_csv("test.csv", {"id_code": later})
+    raw.write_csv("sample_submission.csv", {"id_code": later, "diagnosis": [0] * len(later)})
+
+    image = b""
+    for id, grade in zip(train, grades, strict=True):
+        if not image or raw.rng.rand() > 0.02:  # else the same picture again, perhaps with another grade
+            image = _retina(raw.rng, grade)
+        raw.write(f"train_images/{id}.png", image)
+    for id in later:
+        raw.write(f"test_images/{id}.png", _retina(raw.rng, raw.rng.choice(len(SHARES), p=SHARES)))
+
+
+def _ids(rng: np.random.RandomState, count: int) -> list[str]:
+    digits = rng.bytes(count * ID_DIGITS // 2).hex()
+    return [digits[start : start + ID_DIGITS] for start in range(0, len(digits), ID_DIGITS)]
+
+
+def _retina(rng: np.random.RandomState, grade: int) -> bytes:
+    """A disc on black; pictures come in different sizes and shapes, as cameras do."""
+    height, width = rng.choice([24, 28, 32]), rng.choice([32, 36, 48])
+    rows, columns = np.ogrid[:height, :width]
+    radius = 0.46 * height
+    inside = np.square(rows - height / 2) + np.square(columns - width / 2) < radius**2
+    pixels = inside[:, :, None] * (np.array([200, 100, 40]) + rng.randint(-30, 31))
+    for _ in range(rng.poisson(4 * grade)):
+        angle, distance = rng.uniform(0, 2 * np.pi), rng.uniform(0, 0.9) * radius
+        row, column = int(height / 2 + distance * np.sin(angle)), int(width / 2 + distance * np.cos(angle))
+        pixels[row, column] = [250, 230, 120] if rng.rand() < 0.5 else [110, 10, 10]
+    return image_bytes(np.clip(pixels, 0, 255), "PNG")

@@ -1,0 +1,89 @@
+import numpy as np
+
+from mlebench.kit import TwinFolder, csv_bytes
+
+# What questions are about and how they speak of it; the later, the rarer. The last ones are words for a missing value.
+TOPICS = {
+    "c#": "my C# class",
+    "java": "a JVM option",
+    "php": "the $_POST array",
+    "javascript": "document.getElementById",
+    "android": "an Activity",
+    "jquery": "$('#id').click()",
+    "python": "a list comprehension",
+    "c++": "std::vector<int>",
+    "html": "a <div> element",
+    "mysql": "SELECT * FROM t",
+    ".net": "the CLR",
+    "ios": "UITableView",
+    "asp.net-mvc-3": "a Razor view",
+    "regex": r"the pattern ^\d+\s$",
+    "node.js": "require('http')",
+    "linear-algebra": "an eigenvalue λ ≥ 0",
+    "windows-7": r"C:\Users\é",
+    "sql-server-2008": "a stored procedure",
+    "r": "data.frame()",
+    "7zip": "an archive of mine",
+    "null": "a NULL pointer",
+    "nan": "0/0",
+}
+OPENINGS = (
+    "How do I use",
+    "What is wrong with",
+    "Is there a way to test",
+    "Help with",
+    'What does "it" mean for',
+    "Why,",
+)
+FILLER = """the a to of it that error when I try and run this code but does not work on my machine because value returns
+    nothing so please, tell me what should happen; "it" isn't & wasn't there &lt;yet&gt; (maybe)"""
+MOST_FILLER = 200  # words in a body
+TITLES = ("NULL", "None", "007", "404", "1e5", "N/A")  # of a few questions, as they stand
+ENDINGS = (
+    "",
+    "<p>Thanks, Zoë!</p>\n",
+    '<pre><code>x = "a, b";\n\n\treturn x;\n</code></pre>\n',
+    "<pre><code>one\r\ntwo\r\n</code></pre>\n",
+    "<p>I've read 東京.</p>\n\n<blockquote>\n  <p>no</p>\n</blockquote>\n",
+)
+
+
+def twin(raw: TwinFolder) -> None:
+    """Signal: every tag of a question has its own phrase, which mostly stands in its title or its body."""
+    known, later = raw.count(400, least=60), raw.count(100)
+    train = _questions(raw.rng, known, first=1)
+    test = _questions(raw.rng, later, first=known + 1)
+    del test["Tags"]
+    for name, columns in (("Train", train), ("Test", test)):
+        raw.write_zip(f"{name}.zip", {f"{name}.csv": csv_bytes(columns, newline="\r\n", quote_text=True)})
+    raw.write_csv("SampleSubmission.csv", {"Id": test["Id"], "Tags": ["javascript c# python php java"] * later})
+
+
+def _questions(rng: np.random.RandomState, count: int, first: int) -> dict[str, list]:
+    names, phrases = np.array(list(TOPICS), dtype=object), np.array(list(TOPICS.values()), dtype=object)
+    share = 1 / (1 + np.arange(len(names)))
+    topics = rng.choice(len(names), (count, 5), p=share / share.sum())
+    how_many, told = rng.randint(1, 6, count), rng.rand(count, 5) < 0.85
+    openings, endings = rng.choice(OPENINGS, count), rng.choice(ENDINGS, count)
+    ends = np.cumsum(rng.randint(5, MOST_FILLER, count))
+    words = np.array(FILLER.split(), dtype=object)
+    filler = words[rng.randint(len(words), size=ends[-1])]
+    titles, bodies, tags = [], [], []
+    for row, (some, opening, between, ending) in enumerate(
+        zip(how_many, openings, np.split(filler, ends[:-1]), endings, strict=True)
+    ):
+        of_row = np.array(list(dict.fromkeys(topics[row, :some])))
+        said = phrases[of_row[told[row, : len(of_row)]]].tolist()
+        titles.append(f"{opening} {said[0] if said else 'this'}?")
+        bodies.append(f"<p>{opening} {' or '.join(said[1:])}?</p>\n\n<p>{' '.join(between)}</p>\n{ending}")
+        tags.append(" ".join(names[of_row]))
+
+    # Some questions were asked before, word for word; a few have a title or a single tag that is read as missing.
+    again = rng.permutation(count)[: count // 20]
+    for row, other in zip(again, rng.permutation(count), strict=False):
+        titles[row], bodies[row], tags[row] = titles[other], bodies[other], tags[other]
+    for row in rng.permutation(count)[: 2 + count // 50]:
+        titles[row] = TITLES[row % len(TITLES)]
+    for row in rng.permutation(count)[: 2 + count // 50]:
+        tags[row] = ("null", "nan")[row % 2]
+    return {"Id": [str(first + row) for row in range(count)], "Title": titles, "Body": bodies, "Tags": tags}

@@ -1,0 +1,13 @@
+import pandas as pd
+
+from mlebench.kit import align, require_only_columns
+from mlebench.metrics import mean_column_spearman
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    targets = [name for name in answers.columns if name != "qa_id"]
+    require_only_columns(submission, "qa_id", targets, id_first=False)
+    # Published scores were made without a look at ids, which only put the rows in order, and with any values that have
+    # ranks: text too, and gaps, which make the score NaN.
+    y_pred, y_true = align(submission, answers, id="qa_id", target=targets, values="any", compare_ids=False)
+    return mean_column_spearman(y_true, y_pred)

@@ -1,0 +1,17 @@
+from mlebench.kit import Output, Raw, split_rows
+
+IN_TWO_ROWS = "ce27d36c9147cc19.jpg"  # its rows could land on both sides of the split
+SAMPLE = "36363 53586 18807 64314 60181"
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    labels = raw.table("train.csv")
+    train, test = split_rows(labels.where(labels["image"] != IN_TWO_ROWS), test_size=0.1, seed=0)
+
+    for image, chain in zip(train["image"], train["chain"], strict=True):
+        public.place(raw.file(f"train_images/{chain}/{image}"), f"train_images/{chain}/{image}")
+    for image, chain in zip(test["image"], test["chain"], strict=True):  # without a folder that tells the chain
+        public.place(raw.file(f"train_images/{chain}/{image}"), f"test_images/{image}")
+    public.write("train.csv", train)
+    public.write("sample_submission.csv", test.select("image").assign(hotel_id=SAMPLE))
+    private.write("test.csv", test)

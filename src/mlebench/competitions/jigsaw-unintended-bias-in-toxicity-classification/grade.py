@@ -1,0 +1,35 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from mlebench.kit import InvalidSubmissionError, align, read_frame, require_columns, sorting_order, values_of
+from mlebench.metrics import bias_auroc
+
+IDENTITIES = [
+    *("black", "christian", "female", "homosexual_gay_or_lesbian", "jewish"),
+    *("male", "muslim", "psychiatric_or_mental_illness", "white"),
+]
+HALF = 0.5  # of the annotators: from there on a comment is toxic, or speaks of an identity
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    require_columns(submission, ["id"])
+    # Quirk of v1: the answers are a submission too; their column `toxicity` stands for predictions.
+    given = [name for name in ("prediction", "toxicity") if name in submission]
+    if len(given) != 1:
+        raise InvalidSubmissionError("Submission must have one column of predictions, named `prediction`.")
+    predictions = submission.rename(columns={given[0]: "toxicity"})
+    y_score, toxicity = align(predictions, answers, id="id", target="toxicity", values="any")
+    if any(isinstance(value, str) for value in y_score.tolist()):
+        raise InvalidSubmissionError(f"Column `{given[0]}` must hold numbers; it also holds text.")
+    subgroups = answers[IDENTITIES].to_numpy(dtype=float)[sorting_order(values_of(answers["id"]), "id")]
+    # Quirk of v1: a prediction only counts as toxic or not, and an empty one as not.
+    return bias_auroc(toxicity >= HALF, y_score.astype(float), subgroups >= HALF, score_threshold=HALF)
+
+
+def stand_in(public: Path) -> pd.DataFrame:
+    """The comments to predict, every second of them toxic, and every second pair speaking of all identities."""
+    ids = read_frame(public / "sample_submission.csv")[["id"]]
+    rows = np.arange(len(ids))
+    return ids.assign(toxicity=rows % 2, **dict.fromkeys(IDENTITIES, rows // 2 % 2))

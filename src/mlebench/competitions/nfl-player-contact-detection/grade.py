@@ -1,0 +1,10 @@
+import pandas as pd
+
+from mlebench.kit import align
+from mlebench.metrics import matthews_correlation
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    # Any whole number is taken for a class of its own, not only 0 and 1: so the published scores were made.
+    y_pred, y_true = align(submission, answers, id="contact_id", target="contact", values="integers")
+    return matthews_correlation(y_true, y_pred)

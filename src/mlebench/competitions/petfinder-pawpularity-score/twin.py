@@ -1,0 +1,43 @@
+import numpy as np
+
+from mlebench.kit import TwinFolder, image_bytes
+
+# How often each property of a photo is noted.
+PROPERTIES = {
+    "Subject Focus": 0.03,
+    "Eyes": 0.77,
+    "Face": 0.9,
+    "Near": 0.86,
+    "Action": 0.01,
+    "Accessory": 0.07,
+    "Group": 0.13,
+    "Collage": 0.05,
+    "Human": 0.17,
+    "Occlusion": 0.17,
+    "Info": 0.06,
+    "Blur": 0.07,
+}
+SHAPES = ((24, 32), (32, 24), (24, 24))  # height and width
+
+
+def twin(raw: TwinFolder) -> None:
+    """Signal: the brighter the animal in the middle of the photo, the more popular it is; 100 is a peak of its own."""
+    train, later = _photos(raw, "train", raw.count(200, least=50)), _photos(raw, "test", 8)
+    raw.write_csv("train.csv", train)
+    raw.write_csv("test.csv", {name: cells for name, cells in later.items() if name != "Pawpularity"})
+    guesses = [f"{guess:.2f}" for guess in raw.rng.uniform(1, 100, len(later["Id"]))]
+    raw.write_csv("sample_submission.csv", {"Id": later["Id"], "Pawpularity": guesses})
+
+
+def _photos(raw: TwinFolder, folder: str, count: int) -> dict[str, np.ndarray]:
+    ids = np.array(sorted(raw.rng.bytes(16).hex() for _ in range(count)), dtype=object)
+    popularity = np.clip(raw.rng.gamma(4, 9, count), 1, 100).astype(int)
+    popularity[raw.rng.rand(count) < 0.03] = 100
+    brightness = popularity + raw.rng.normal(0, 15, count)
+    for id, light in zip(ids, brightness, strict=True):
+        height, width = SHAPES[raw.rng.randint(len(SHAPES))]
+        pixels = np.full((height, width, 3), raw.rng.randint(40, 200, 3))
+        pixels[6:-6, 6:-6] = 60 + 1.5 * light + raw.rng.randint(-20, 21, 3)
+        raw.write(f"{folder}/{id}.jpg", image_bytes(np.clip(pixels, 0, 255), "JPEG"))
+    flags = {name: (raw.rng.rand(count) < share).astype(int) for name, share in PROPERTIES.items()}
+    return {"Id": ids, **flags, "Pawpularity": popularity}

@@ -1,0 +1,10 @@
+from mlebench.kit import Output, Raw, split_rows
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    train, test = split_rows(raw.table("train.csv"), test_size=0.1, seed=0)
+
+    public.write("train.csv", train)
+    public.write("test.csv", test.drop("score"))
+    public.write("sample_submission.csv", test.select("id").assign(score=0))
+    private.write("test.csv", test)

@@ -1,0 +1,14 @@
+import numpy as np
+
+from mlebench.kit import Output, Raw, split_groups
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    breaths = raw.table("train.csv")
+    sides = split_groups(breaths, "breath_id", test_size=0.1, seed=0, order="blocks")
+    train, test = (side.assign(id=np.arange(1, len(side) + 1)) for side in sides)
+
+    public.write("train.csv", train, float_format="%.10g")
+    public.write("test.csv", test.drop("pressure"), float_format="%.10g")
+    public.write("sample_submission.csv", test.select("id").assign(pressure=0))
+    private.write("test.csv", test, float_format="%.10g")

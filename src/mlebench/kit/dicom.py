@@ -1,0 +1,59 @@
+"""DICOM files for twins: explicit value representations, little endian, grey pixels without compression."""
+
+import struct
+from collections.abc import Mapping
+
+import numpy as np
+
+_CLASS, _INSTANCE = 0x00080016, 0x00080018
+_META_LENGTH, _META_VERSION, _META_CLASS, _META_INSTANCE, _META_SYNTAX = (0x00020000 + n for n in (0, 1, 2, 3, 0x10))
+_EXPLICIT_LITTLE_ENDIAN = "1.2.840.10008.1.2.1"
+_LONG = ("OB", "OW")  # kinds whose length has four bytes
+_NUMBERS = {"US": "<H", "UL": "<I"}
+
+Elements = Mapping[int, tuple[str, str | int | bytes]]
+
+
+def dicom_bytes(pixels: np.ndarray, elements: Elements) -> bytes:
+    """A DICOM file of 8- or 16-bit grey pixels (height, width).
+
+    Elements are by tag a kind and a value, `0x00100020: ("LO", "00002")` for a patient's id. Those that describe the
+    pixels are added; the UIDs of the image's class (0x00080016) and of itself (0x00080018) must be among those given.
+    """
+    height, width = pixels.shape
+    bits = 8 * pixels.dtype.itemsize
+    data: Elements = {
+        0x00280002: ("US", 1),
+        0x00280004: ("CS", "MONOCHROME2"),
+        0x00280010: ("US", height),
+        0x00280011: ("US", width),
+        0x00280100: ("US", bits),
+        0x00280101: ("US", bits),
+        0x00280102: ("US", bits - 1),
+        0x00280103: ("US", 0),
+        0x7FE00010: ("OW", pixels.astype(f"<u{bits // 8}").tobytes()),
+        **elements,
+    }
+    meta = _encode(
+        {
+            _META_VERSION: ("OB", b"\x00\x01"),
+            _META_CLASS: elements[_CLASS],
+            _META_INSTANCE: elements[_INSTANCE],
+            _META_SYNTAX: ("UI", _EXPLICIT_LITTLE_ENDIAN),
+        }
+    )
+    return bytes(128) + b"DICM" + _encode({_META_LENGTH: ("UL", len(meta))}) + meta + _encode(data)
+
+
+def _encode(elements: Elements) -> bytes:
+    """Elements in the order of their tags."""
+    pieces = []
+    for tag, (kind, value) in sorted(elements.items()):
+        if isinstance(value, int):
+            content = struct.pack(_NUMBERS[kind], value)
+        else:
+            content = value.encode("ascii") if isinstance(value, str) else value
+            content += b"" if len(content) % 2 == 0 else b" " if kind not in ("UI", *_LONG) else b"\x00"
+        length = struct.pack("<2xI" if kind in _LONG else "<H", len(content))
+        pieces += struct.pack("<HH", tag >> 16, tag & 0xFFFF), kind.encode("ascii"), length, content
+    return b"".join(pieces)
