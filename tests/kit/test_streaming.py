@@ -103,20 +103,21 @@ def _source(content: bytes, **options) -> CsvSource:
     return CsvSource(lambda: io.BytesIO(content), size=len(content), **options)
 
 
-def _streamed(table: Table, scratch: Path, *, nonnumeric: bool = False) -> bytes | None:
+def _streamed(table: Table, scratch: Path, *, nonnumeric: bool = False, style: str | None = None) -> bytes | None:
     """What streaming writes, or None where it leaves the file to pandas."""
     source = table.source
     assert isinstance(source, CsvSource)
     if source.survey is None:
         return None
     stream = io.BytesIO()
-    emit(source.open, source.survey, source.sep, [Emission(table, stream, nonnumeric)], scratch)
+    emit(source.open, source.survey, source.sep, [Emission(table, stream, nonnumeric, style)], scratch)
     return stream.getvalue()
 
 
-def _by_pandas(table: Table, *, quoting: str = "minimal") -> bytes:
-    quotes = csv.QUOTE_NONNUMERIC if quoting == "nonnumeric" else csv.QUOTE_MINIMAL
-    return table.to_pandas().to_csv(index=False, lineterminator="\n", quoting=quotes).encode()
+def _by_pandas(table: Table, *, nonnumeric: bool = False, style: str | None = None) -> bytes:
+    quoting = csv.QUOTE_NONNUMERIC if nonnumeric else csv.QUOTE_MINIMAL
+    frame = table.to_pandas()
+    return frame.to_csv(index=False, lineterminator="\n", quoting=quoting, float_format=style).encode()
 
 
 def _plain(content: bytes, **options) -> Table:
@@ -124,15 +125,16 @@ def _plain(content: bytes, **options) -> Table:
     return Table.from_pandas(read_frame(io.BytesIO(content), **options))
 
 
+STYLES: list[dict] = [{"nonnumeric": True}, {"style": "%.10g"}, {"style": "%.3f"}]
 VALUES: list[list] = [[0.25, np.nan], ["x", None, ""], [1, "a", True, None, 2.5, "q,q"], [True, False], [1e-7, 1e20]]
 
 
 @settings(max_examples=400)
-@given(content=csv_files(), seed=st.integers(0, 9), nonnumeric=st.booleans(), how=st.integers(0, 8))
-@example(b"c0,c1\n1,\n2,x\n", 1, False, 6)  # one column: an empty cell is an empty line, unless it is quoted
-@example(b"c0,c1\n0.5,1\n" + b"0.5,1\n" * 33 + b"x,1\n" + b"0.5,1\n" * 40 + b"NA,1\n" + b"0.5,1\n" * 40, 0, False, 0)
-@example(b"c0,c1\n1,2\n", 0, True, 8)
-def test_any_table_is_written_as_pandas_writes_it(tmp_path_factory, content: bytes, seed, nonnumeric, how) -> None:
+@given(csv_files(), st.integers(0, 9), st.sampled_from([*STYLES, {}]), st.integers(0, 8))
+@example(b"c0,c1\n1,\n2,x\n", 1, {}, 6)  # one column: an empty cell is an empty line, unless it is quoted
+@example(b"c0,c1\n0.5,1\n" + b"0.5,1\n" * 33 + b"x,1\n" + b"0.5,1\n" * 40 + b"NA,1\n" + b"0.5,1\n" * 40, 0, {}, 0)
+@example(b"c0,c1\n1,2\n", 0, {"nonnumeric": True}, 8)
+def test_any_table_is_written_as_pandas_writes_it(tmp_path_factory, content: bytes, seed, style, how) -> None:
     scratch = tmp_path_factory.getbasetemp()
     table, plain = Table.from_source(_source(content)), _plain(content)
 
@@ -152,9 +154,9 @@ def test_any_table_is_written_as_pandas_writes_it(tmp_path_factory, content: byt
         ]
         return steps[how]()
 
-    got = _streamed(changed(table), scratch, nonnumeric=nonnumeric)
+    got = _streamed(changed(table), scratch, **style)
     if got is not None:
-        assert got == _by_pandas(changed(plain), quoting="nonnumeric" if nonnumeric else "minimal")
+        assert got == _by_pandas(changed(plain), **style)
 
 
 @pytest.mark.parametrize("sep", ["\t", ";", "|", " "])

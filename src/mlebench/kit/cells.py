@@ -30,6 +30,8 @@ BOOLEANS = {"true": "True", "false": "False"}  # in any mixture of large and sma
 INT = r"^(?:0|-?[1-9][0-9]{0,17})$"
 FLOAT = r"^-?(?:[1-9][0-9]*\.(?:0|[0-9]*[1-9])|0\.(?:0|0{0,3}[1-9](?:[0-9]*[1-9])?))$"
 FLOAT_LENGTH = 16
+# Floats of any length in the usual spelling: what kind they are is clear, how they are printed is not.
+DECIMAL = r"^-?[0-9]{1,18}\.[0-9]+$"
 _SPACE = r"[ \t\n\v\f\r]*"
 # Digits that may overflow a whole number of 64 bits. pandas notices before it has seen what comes after them.
 HUGE = rf"^{_SPACE}[+-]?{_SPACE}[0-9]{{19}}"
@@ -108,7 +110,7 @@ def _look_at_floats(cells: pa.Array) -> Look | None:
     short_float = _is_short_float(cells)
     if pc.all(short_float).as_py():
         return Look(Kind.FLOAT, short_float=True)
-    others = pc.unique(cells.filter(pc.invert(short_float))).to_pylist()
+    others = pc.unique(cells.filter(pc.invert(pc.match_substring_regex(cells, DECIMAL)))).to_pylist()
     if len(others) > len(cells) // 4 or not all(map(_DOUBTFUL.match, others)):
         return None
     found = reduce(or_, map(_kind_of_doubtful, others), Kind.FLOAT)
@@ -122,10 +124,11 @@ def _look_at_floats(cells: pa.Array) -> Look | None:
 def _look_closely(cells: pa.Array, doubtful: pa.Array, whole: pa.Array, short_float: pa.Array) -> Look:
     """Numbers, text, gaps and booleans may all be there."""
     found = NOTHING
-    for kind, mask in ((Kind.INT, whole), (Kind.FLOAT, short_float), (Kind.TEXT, pc.invert(doubtful))):
+    decimal = pc.match_substring_regex(cells, DECIMAL)
+    for kind, mask in ((Kind.INT, whole), (Kind.FLOAT, decimal), (Kind.TEXT, pc.invert(doubtful))):
         if pc.any(mask).as_py():
             found |= kind
-    for cell in pc.unique(cells.filter(pc.and_not(doubtful, pc.or_(whole, short_float)))).to_pylist():
+    for cell in pc.unique(cells.filter(pc.and_not(doubtful, pc.or_(whole, decimal)))).to_pylist():
         found |= _kind_of_doubtful(cell)
     missing = Kind.MISSING in found
     empty = _mask(pc.equal(cells, "")) if missing else False
@@ -165,13 +168,16 @@ def words(cells: pa.Array) -> Mask:
     return _mask(pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS - {""}))))
 
 
-def printed(cells: pa.Array, kind: Kind) -> pa.Array:
+def printed(cells: pa.Array, kind: Kind, float_format: str | None = None) -> pa.Array:
     """A column's cells as pandas prints them, before any quoting."""
     if isinstance(cells, pa.DictionaryArray):
-        return pa.DictionaryArray.from_arrays(cells.indices, printed(cells.dictionary, kind))
+        return pa.DictionaryArray.from_arrays(cells.indices, printed(cells.dictionary, kind, float_format))
     if kind == Kind.INT:
         return _printed(cells, pc.match_substring_regex(cells, INT), _print_int)
     if kind and kind in NUMBER | Kind.MISSING:
+        if float_format:
+            print_one = lambda cell: "" if cell in NA_TOKENS else float_format % float(cell)  # noqa: E731
+            return _printed(cells, pc.equal(cells, ""), print_one)
         return _printed(cells, _is_short_float(cells), _print_float)
     if Kind.BOOL in kind and Kind.TEXT not in kind:
         return _printed(cells, pc.is_in(cells, value_set=pa.array(["True", "False"])), _print_bool)
@@ -198,11 +204,14 @@ def values(cells: pa.Array, kind: Kind) -> np.ndarray:
     return found
 
 
-def print_values(column: np.ndarray) -> pa.Array:
+def print_values(column: np.ndarray, float_format: str | None = None) -> pa.Array:
     """Values that were computed, as pandas prints them."""
     if column.dtype.kind in "iu":
         return pc.cast(pa.array(column), pa.string())
-    texts = column.astype(str) if column.dtype.kind == "f" else map(str, column.tolist())
+    if column.dtype.kind != "f":
+        texts = map(str, column.tolist())
+    else:
+        texts = column.astype(str) if not float_format else [float_format % value for value in column.tolist()]
     return pa.array(["" if gap else str(text) for text, gap in zip(texts, pd.isna(column), strict=True)], pa.string())
 
 

@@ -24,6 +24,7 @@ class Emission(NamedTuple):
     table: Table
     stream: Writable
     always_quote_text: bool = False
+    float_format: str | None = None
 
 
 def emit(
@@ -61,10 +62,10 @@ class _Printer:
         self.stream.write(header_line(table, "nonnumeric" if emission.always_quote_text else "minimal"))
         self.choice = Choice(table.rows, made.starts)
         self._made = made
-        self._quote = emission.always_quote_text
+        self._quote, self._float_format = emission.always_quote_text, emission.float_format
         self._columns = table.definitions
         as_stored = list(self._columns.values()) == [Stored(name) for name in made.columns]
-        self._as_they_stand = sep == "," and not self._quote
+        self._as_they_stand = sep == "," and not self._quote and not self._float_format
         self._whole_lines = as_stored and self._as_they_stand
 
     def print(self, block: Block) -> Part:
@@ -108,9 +109,9 @@ class _Printer:
             place = self._made.columns.index(column.name)
             stored = cells[place] if taken is None else cells[place].take(taken)
             kind = self._made.kinds[place]
-            return self._quoted(printed(stored, kind), text=Kind.TEXT in kind)
+            return self._quoted(printed(stored, kind, self._float_format), text=Kind.TEXT in kind)
         values = np.array([column.value]) if isinstance(column, Constant) else column.values[places]
-        bare = print_values(values)
+        bare = print_values(values, self._float_format)
         text = self._quoted(bare, text=values.dtype.kind in "OU")
         if self._quote and values.dtype.kind == "O":
             text = pc.if_else(are_numbers(values), bare, text)

@@ -59,7 +59,7 @@ def _can_be_streamed(job: Job) -> bool:
     """Whether rows can go from their file to this one as they come by."""
     source = job.table.source
     if isinstance(source, CsvSource):
-        plain = job.format.name == "csv" and job.format.float_format is None
+        plain = job.format.name == "csv" and (job.format.quoting == "minimal" or job.format.float_format is None)
         return plain and bool(source.survey) and job.table.takes_rows_once
     return isinstance(source, RecordSource) and job.format.name == "records" and job.table.takes_rows_once
 
@@ -69,7 +69,10 @@ def _stream(jobs: list[tuple[Job, Writable]], scratch: Path, advance: Advance) -
     if isinstance(source, CsvSource) and source.survey:
         from mlebench.kit.emitting import Emission, emit
 
-        emissions = [Emission(job.table, stream, job.format.quoting == "nonnumeric") for job, stream in jobs]
+        emissions = [
+            Emission(job.table, stream, job.format.quoting == "nonnumeric", job.format.float_format)
+            for job, stream in jobs
+        ]
         emit(source.open, source.survey, source.sep, emissions, scratch, advance)
     elif isinstance(source, RecordSource):
         emit_records(source, [(job.table, stream) for job, stream in jobs], scratch, advance)
