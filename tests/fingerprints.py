@@ -1,15 +1,19 @@
 """What a prepared folder holds, file by file, in a form that can be kept and compared.
 
 A file that is a raw file in another place is named by it (`raw: train/1.jpg`), so that the figures do not depend on
-how an image library compresses; any other file is its md5, of a parquet file that of its content; a zip is the same for
-each of its members.
+how an image library compresses; any other file is its md5, of a parquet file that of its content; a zip, tar or 7z is
+the same for each of its members.
 """
 
 import hashlib
 import io
+import tarfile
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
+
+import py7zr
 
 from mlebench.kit.parquet import content_hash
 
@@ -17,7 +21,7 @@ NOT_DATA = ("public/description.md", "manifest.json")
 
 
 def raw_index(raw: Path) -> dict[str, str]:
-    """md5 → name, for every raw file and every member of raw zips, at any depth."""
+    """md5 → name, for every raw file and every member of raw archives, at any depth."""
     index: dict[str, str] = {}
     for name, content in sorted(_files(raw)):
         _add(index, name, content)
@@ -34,10 +38,10 @@ def _files(folder: Path) -> list[tuple[str, bytes]]:
 
 def _add(index: dict[str, str], name: str, content: bytes) -> None:
     index.setdefault(_md5(content), name)
-    if name.endswith(".zip"):
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            for member in sorted(info.filename for info in archive.infolist() if not info.is_dir()):
-                _add(index, f"{name}!{member}", archive.read(member))
+    if name.endswith((".zip", ".tar", ".tar.gz", ".tgz", ".7z")):
+        for member, inner in sorted((members_of(content) or {}).items()):
+            if not member.endswith("/"):
+                _add(index, f"{name}!{member}", inner)
 
 
 def _print_of(content: bytes, index: dict[str, str]) -> Any:
@@ -46,10 +50,37 @@ def _print_of(content: bytes, index: dict[str, str]) -> Any:
         return f"raw: {index[md5]}"
     if content.startswith(b"PAR1"):
         return f"parquet: {content_hash(io.BytesIO(content))}"
-    if not content.startswith(b"PK\x03\x04"):
-        return md5
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: _print_of(archive.read(name), index) for name in sorted(archive.namelist())}
+    members = members_of(content)
+    return md5 if members is None else {name: _print_of(members[name], index) for name in sorted(members)}
+
+
+def members_of(content: bytes) -> dict[str, bytes] | None:
+    """What an archive holds, whatever its own name is; names of folders end with a slash. None: it is no archive."""
+    if content.startswith(b"PK\x03\x04"):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+    if content.startswith(b"\x1f\x8b") or content[257:262] == b"ustar":
+        try:
+            with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+                return {f"{info.name}/" if info.isdir() else info.name: _read(archive, info) for info in archive}
+        except tarfile.ReadError:  # something else that is compressed
+            return None
+    return _members_of_7z(content) if content.startswith(b"7z\xbc\xaf\x27\x1c") else None
+
+
+def _members_of_7z(content: bytes) -> dict[str, bytes]:
+    with TemporaryDirectory() as folder, py7zr.SevenZipFile(io.BytesIO(content)) as archive:
+        entries = archive.list()
+        archive.extractall(folder)
+        # The reference names a folder by its whole path on the host: only the last part of it means anything.
+        folders = {f"{PurePosixPath(entry.filename).name}/": b"" for entry in entries if entry.is_directory}
+        files = [entry.filename for entry in entries if not entry.is_directory]
+        return folders | {name: Path(folder, name).read_bytes() for name in files}
+
+
+def _read(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
+    stream = archive.extractfile(info)
+    return stream.read() if stream else b""
 
 
 def _md5(content: bytes) -> str:

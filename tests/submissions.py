@@ -49,7 +49,7 @@ def submissions(
         "row missing": edited(lambda copy: copy.pop()),
         "row too many": edited(lambda copy: copy.append(copy[-1] | {id: foreign})),
         "row twice": edited(lambda copy: copy.append(dict(copy[0]))),
-        "id twice": edited(lambda copy: copy[1].update({id: copy[0][id]})),
+        "id twice": edited(lambda copy: copy[min(1, len(copy) - 1)].update({id: copy[0][id]})),
         "foreign id": edited(lambda copy: copy[0].update({id: foreign})),
         "empty id": edited(lambda copy: copy[0].update({id: ""})),
         "empty target": first_target(""),

@@ -20,11 +20,13 @@ from mlebench.kit import (
     require_rows,
     rows_of_ids,
     sorting_order,
+    split_records,
+    words_as_numbers,
 )
 
 pytestmark = pytest.mark.bytes
 
-KINDS = ("labels", "integers", "numbers", "any numbers", "probabilities", "text", "any")
+KINDS = ("labels", "integers", "truncated", "numbers", "any numbers", "probabilities", "text", "any")
 ANSWERS = pd.DataFrame({"id": ["c", "a", "b"], "y": [1, 0, 2]})
 
 
@@ -87,6 +89,28 @@ def test_integers_are_numbers_without_a_fraction() -> None:
         assert column_values(submission(y=values), "y", "integers").tolist() == values
     assert "whole numbers" in (fault(lambda: column_values(submission(y=[0.5, 1, 2]), "y", "integers")) or "")
     assert "text" in (fault(lambda: column_values(submission(y=["a", "1", "2"]), "y", "integers")) or "")
+
+
+@pytest.mark.parametrize(
+    ("values", "whole"),
+    [
+        ([3, -3], [3, -3]),
+        ([3.9, -3.9], [3, -3]),
+        ([True, False], [1, 0]),
+        (["1_000", " 7 "], [1000, 7]),
+        ([2**62 + 1, 0], [2**62 + 1, 0]),
+    ],
+)
+def test_truncated_values_are_those_of_pythons_int(values: list[Any], whole: list[int]) -> None:
+    column = column_values(submission(y=[*values, 0]), "y", "truncated")
+    assert column.dtype == np.int64
+    assert column.tolist() == [*whole, 0]
+
+
+@pytest.mark.parametrize("value", ["abc", "3.9", None, float("inf"), 1e19, 2**63, 10**30, ""])
+def test_what_int_does_not_take_or_no_machine_holds_is_no_truncated_value(value: Any) -> None:
+    with pytest.raises(InvalidSubmissionError, match="`y` must hold whole numbers"):
+        column_values(submission(y=[value, 0, 0]), "y", "truncated")
 
 
 @pytest.mark.parametrize("values", [[0.0, 1.0, 2.0], [-1, 5, 7], [True, False, True], ["a", "b", "nan"]])
@@ -261,3 +285,32 @@ def test_whatever_is_submitted_the_verdict_is_ours_and_blind_to_the_truth(
         for known in (answers, permuted)
     }
     assert len(messages) == 1
+
+
+def test_records_in_cells_are_taken_apart_word_by_word() -> None:
+    cells = np.array(["a 1 2", " ", "b  3\t4 c 5 6 "], dtype=object)
+    numbers, (names, *values) = split_records("y", cells, 3)
+    assert numbers.tolist() == [0, 2, 2]
+    assert names == ["a", "b", "c"]
+    assert [words_as_numbers("y", words).tolist() for words in values] == [[1, 3, 5], [2, 4, 6]]
+
+
+def test_with_a_separator_records_may_hold_empty_words() -> None:
+    numbers, parts = split_records("y", np.array(["1  x", ""], dtype=object), 3, sep=" ")
+    assert numbers.tolist() == [0]
+    assert parts == [["1"], [""], ["x"]]
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"), [("a 1", "3 values"), (np.nan, "empty"), (1.5, "numbers"), ("a 1 2 b", "4 in all")]
+)
+def test_records_that_are_not_whole_or_no_text_are_refused(cell: Any, message: str) -> None:
+    with pytest.raises(InvalidSubmissionError, match=message):
+        split_records("y", np.array(["a 1 2", cell], dtype=object), 3)
+
+
+def test_words_that_are_no_numbers_are_refused() -> None:
+    assert words_as_numbers("y", []).tolist() == []
+    assert words_as_numbers("y", ["1e3", "-inf"]).tolist() == [1000, -np.inf]
+    with pytest.raises(InvalidSubmissionError, match="'abc'"):
+        words_as_numbers("y", ["1", "abc"])

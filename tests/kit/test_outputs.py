@@ -1,16 +1,23 @@
 """After an interruption the same call goes on: what is finished stays as it is, what is not is made again."""
 
+import gzip
+import io
 import subprocess
 import sys
+import tarfile
 import textwrap
+import tracemalloc
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from mlebench.errors import PrerequisiteError
-from mlebench.kit import Output, Raw, frames, open_raw, split_rows, trees, zip_bytes
+from mlebench.kit import Output, Raw, Table, frames, md5_of, open_raw, split_rows, trees, zip_bytes
 from mlebench.kit.archives import ZipTree
+from mlebench.kit.files import RawFile
 from mlebench.kit.outputs import finish, run_prepare
 
 pytestmark = pytest.mark.bytes
@@ -304,3 +311,86 @@ def test_the_name_of_a_table_decides_what_stands_between_its_columns(
     assert (tmp_path / "public/b.csv").read_bytes() == b'n,t\n1,"x,y"\n2,a\tb\n'
     with open_raw(tmp_path / "public/b.zip") as archive:
         assert archive.file("b.tsv").read() == b't\nx,y\n"a\tb"\n'
+
+
+def _pack(source: Path, folder: Path, name: str, **options: Any) -> bytes:
+    """An archive of files, bytes and a table, given in no order."""
+
+    def prepare(raw: Raw, public: Output, private: Output) -> None:
+        members: dict[str, Table | RawFile | bytes] = {
+            "z.csv": raw.table("train.csv").take([2, 0]),
+            **{f"in/{file.path.name}": file for file in raw.files("images/*")[::-1]},
+            "a/é.txt": b"text",
+            f"{'long' * 40}/empty": b"",
+        }
+        public.pack(name, members, **options)
+
+    facts = run_prepare(prepare, source, folder / "public", folder / "private")
+    assert facts[f"public/{name}"]["md5"] == md5_of(folder / "public" / name)
+    return (folder / "public" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "compressed"),
+    [("a.tar", {}, False), ("a.tar.gz", {}, True), ("a.tgz", {}, True), ("a.tar.gz", {"format": "tar"}, False)],
+)
+def test_a_tar_holds_its_members_sorted_and_nothing_of_who_made_it_when(
+    source: Path, tmp_path: Path, name: str, options: dict[str, Any], compressed: bool
+) -> None:
+    content = _pack(source, tmp_path / "one", name, **options)
+    assert content == _pack(source, tmp_path / "two", name, **options)
+    assert content.startswith(b"\x1f\x8b") is compressed
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(content) if compressed else content), mode="r:") as archive:
+        infos = archive.getmembers()
+        found = {info.name: archive.extractfile(info).read() for info in infos}  # pyright: ignore[reportOptionalMemberAccess]
+    assert found == {
+        "z.csv": b"id,x\n2,0.5\n0,0.0\n",
+        **{f"in/{name.rpartition('/')[2]}": content for name, content in PICTURES.items()},
+        "a/é.txt": b"text",
+        f"{'long' * 40}/empty": b"",
+    }
+    assert list(found) == sorted(found)
+    assert {(info.mtime, info.mode, info.uid, info.gid, info.uname, info.gname) for info in infos} == {
+        (0, 0o644, 0, 0, "", "")
+    }
+    with open_raw(tmp_path / "one/public") as raw:
+        assert {file.name: file.read() for file in raw.archive(name).files("**")} == found
+
+
+def test_a_zip_is_a_zip_whatever_its_name_says_if_asked(source: Path, tmp_path: Path) -> None:
+    assert _pack(source, tmp_path / "one", "a.tar", format="zip") == _pack(source, tmp_path / "two", "a.zip")
+
+
+def test_members_of_a_tar_are_not_held_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    for number in range(4):
+        with (tmp_path / f"raw/{number}").open("wb") as stream:
+            stream.truncate(40 << 20)
+
+    def prepare(raw: Raw, public: Output, private: Output) -> None:
+        public.pack("all.tar", {file.name: file for file in raw.files("*")})
+
+    tracemalloc.start()
+    run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20 << 20
+    with tarfile.open(tmp_path / "public/all.tar") as archive:
+        assert [info.size for info in archive] == [40 << 20] * 4
+
+
+def test_lines_are_written_each_with_its_end(tmp_path: Path) -> None:
+    public = Output(tmp_path / "public")
+    public.write_lines("a/some.txt", ["é", "", "1,2"])
+    public.write_lines("none.txt", [])
+    finish([public], tmp_path)
+    assert _contents(public.folder) == {"a/some.txt": "é\n\n1,2\n".encode(), "none.txt": b""}
+
+
+def test_a_folder_in_a_zip_can_be_entered_when_it_is_unpacked(tmp_path: Path) -> None:
+    public = Output(tmp_path / "public")
+    public.pack("some.zip", {"a/": b"", "a/b.txt": b"b"}, deflate=True)
+    finish([public], tmp_path)
+    with zipfile.ZipFile(public.folder / "some.zip") as archive:
+        modes = {info.filename: (info.is_dir(), info.external_attr >> 16) for info in archive.infolist()}
+    assert modes == {"a/": (True, 0o40755), "a/b.txt": (False, 0o644)}

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from mlebench.kit import decode_runs, encode_runs, parse_runs
+from mlebench.errors import InvalidSubmissionError
+from mlebench.kit import decode_runs, encode_runs, parse_masks, parse_runs
 
 pytestmark = pytest.mark.bytes
 
@@ -106,3 +107,13 @@ def test_lenient_parsing_cuts_off_what_strict_parsing_refuses(gaps: list[tuple[i
         place += length
     runs = parse_runs(" ".join(map(str, tokens)), pixels, strict=False)
     assert (decode_runs(runs, pixels, 1).ravel() == mask[:pixels]).all()
+
+
+def test_masks_of_a_column_are_parsed_one_by_one() -> None:
+    masks = parse_masks(["1 2", "", "3 9"], [4, 4, 5], column="mask", ids=["a", "b", "c"], strict=False)
+    assert [(mask.starts.tolist(), mask.ends.tolist()) for mask in masks] == [([0], [2]), ([], []), ([2], [5])]
+
+
+def test_a_fault_in_a_column_of_masks_is_told_with_its_row() -> None:
+    with pytest.raises(InvalidSubmissionError, match=r"^Column `mask`, row of b: .* goes past the last pixel\.$"):
+        parse_masks(["1 2", "3 9"], [4, 4], column="mask", ids=["a", "b"])

@@ -1,5 +1,6 @@
 """Splits are scikit-learn's, without scikit-learn."""
 
+import random
 import time
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
-from mlebench.kit import Table, split_groups, split_rows
+from mlebench.kit import Table, split_groups, split_per_class, split_rows
 
 pytestmark = pytest.mark.bytes
 
@@ -101,3 +102,47 @@ def test_many_small_blocks_are_split_quickly() -> None:
     assert time.process_time() - begun < 2
     assert len(train) == 8 * (count - count // 10)
     assert (train["key"].reshape(-1, 8) == train["key"][::8, None]).all()
+
+
+def _split_class_by_class(classes: list, test_size: float, seed: int, small_below: int) -> tuple[list[int], list[int]]:
+    """The rule, told row by row."""
+    rows_of: dict = {}
+    for row, value in enumerate(classes):
+        rows_of.setdefault(value, []).append(row)
+    train, test = [], []
+    for rows in rows_of.values():
+        if len(rows) >= small_below:
+            some, others = train_test_split(rows, test_size=test_size, random_state=seed)
+        else:
+            some, others = (rows, []) if len(rows) == 1 else (rows[:-1], rows[-1:])
+        train += some
+        test += others
+    random.Random(seed).shuffle(test)
+    return train, test
+
+
+@given(st.lists(st.integers(-2, 5), max_size=80), st.sampled_from([0.12, 0.2, 0.5]), st.integers(0, 9))
+def test_classes_are_split_one_by_one_and_test_rows_shuffled(classes: list[int], test_size: float, seed: int) -> None:
+    expected = _split_class_by_class(classes, test_size, seed, 5)
+    for values in (np.array(classes, dtype=int), np.array([f"c{number}" for number in classes], dtype=object)):
+        ours = split_per_class(values, test_size=test_size, seed=seed, small_below=5)
+        assert [part.tolist() for part in ours] == list(expected)
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.integers(0, 9))
+def test_without_a_rule_for_small_classes_one_that_cannot_be_split_is_refused(classes: list[int], seed: int) -> None:
+    if any(classes.count(value) == 1 for value in classes):
+        with pytest.raises(ValueError, match="1 items cannot be split"):
+            split_per_class(np.array(classes), test_size=0.2, seed=seed)
+        return
+    ours = split_per_class(np.array(classes), test_size=0.2, seed=seed)
+    assert [part.tolist() for part in ours] == list(_split_class_by_class(classes, 0.2, seed, 0))
+
+
+def test_many_classes_of_many_sizes_are_split_quickly() -> None:
+    classes = np.random.RandomState(0).zipf(1.3, 2_000_000) % 65_000
+    begun = time.process_time()
+    train, test = split_per_class(classes, test_size=0.2, seed=0, small_below=5)
+    assert time.process_time() - begun < 8
+    assert len(train) + len(test) == len(classes)
+    assert not (np.bincount(np.concatenate([train, test])) != 1).any()

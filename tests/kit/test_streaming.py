@@ -187,6 +187,32 @@ def test_columns_are_read_as_pandas_reads_them(content: bytes, first: bool) -> N
     assert source.rows == len(plain)
 
 
+@pytest.mark.usefixtures("_repeating")
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@given(content=csv_files(), data=st.data())
+def test_few_rows_are_picked_out_as_pandas_reads_them(
+    monkeypatch: pytest.MonkeyPatch, content: bytes, data: st.DataObject
+) -> None:
+    monkeypatch.setattr(frames, "FEW_ROWS", 1)
+    source, plain = _source(content), _plain(content)
+    if not source.rows:
+        return
+    rows = np.array(data.draw(st.lists(st.integers(0, source.rows - 1), min_size=1, max_size=source.rows)))
+    for name in plain.columns:
+        ours, theirs = source.values(name, rows), plain[name][rows]
+        assert ours.dtype == theirs.dtype
+        assert pd.Series(ours, dtype=object).equals(pd.Series(theirs, dtype=object)), name
+
+
+def test_of_few_rows_no_whole_column_is_kept() -> None:
+    source = _source(_numbered(5000, ["1.5", "x"]))
+    assert source.rows == 5000
+    assert source.values("x", np.array([4999, 0, 4999])).tolist() == ["x", "1.5", "x"]
+    assert not source._values
+    assert source.values("id", np.arange(1, 5000)).tolist() == list(range(1, 5000))
+    assert list(source._values) == ["id"]
+
+
 def test_every_twin_is_prepared_to_the_same_bytes_in_blocks(
     competition_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +287,7 @@ def test_what_parsers_read_differently_is_left_to_pandas(content: bytes, monkeyp
         b"a,b\nx  ,1\n",
         b"a,b\ntRUe,1\nFALSE,2\n",
         b"a,b\nx,1\n12345678901234567890,2\nNA,3\n",
+        b"a,b\n12345678901234567890123e,1\n98765432109876543210,2\nx,3\n7,4\n",
         b"a,b\n1,2\n" + b"\n" * 4000 + b"3,4\n",
         b"a,b\n1," + b"x" * 3_000_000 + b"\n2,y\n",
         b'a,b\n1,"' + b"x\n" * 1_000_000 + b'"\n2,y\n',

@@ -249,7 +249,8 @@ def test_a_table_knows_its_columns_before_its_rows() -> None:
 
 
 @pytest.mark.parametrize("use", [lambda t: t["x"], lambda t: t.drop("x"), lambda t: t.select("x"),
-                                 lambda t: t.rename({"x": "y"}), lambda t: t.sort_by("x")])  # fmt: skip
+                                 lambda t: t.rename({"x": "y"}), lambda t: t.sort_by("x"),
+                                 lambda t: t.group_first("a", "x")])  # fmt: skip
 def test_an_unknown_column_is_named_with_those_there_are(use: Any) -> None:
     with pytest.raises(KeyError, match=r"no column 'x'; there are a, b"):
         use(Table.from_columns({"a": [1], "b": [2]}))
@@ -272,6 +273,33 @@ def test_sorting_is_stable_with_gaps_last(content: bytes) -> None:
         range(len(table)), key=lambda row: (pd.isna(values[row]), 0 if pd.isna(values[row]) else values[row])
     )
     assert table.sort_by(name)["id"].tolist() == order
+
+
+@given(st.lists(st.tuples(st.sampled_from(["b", "a", "10", None]), st.sampled_from([2, 1, np.nan]))))
+def test_the_first_row_of_each_group_is_pandas_first(keys: list[tuple[Any, Any]]) -> None:
+    words, numbers = [word for word, _ in keys], [number for _, number in keys]
+    table = Table.from_columns({"word": np.array(words, object), "number": np.array(numbers, float)})
+    table = table.assign(row=np.arange(len(keys)))
+    for names in (["word"], ["number"], ["number", "word"]):
+        expected = table.to_pandas().groupby(names)["row"].first().tolist()
+        assert table.group_first(*names)["row"].tolist() == expected
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["b", "a", "10", None]), st.sampled_from([7, 12, 7.5, np.nan]))),
+    st.sampled_from([" ", "", "|"]),
+)
+def test_the_cells_of_each_group_are_joined_in_the_order_of_rows(rows: list[tuple[Any, Any]], sep: str) -> None:
+    keys, numbers = np.array([key for key, _ in rows], object), np.array([number for _, number in rows], float)
+    for values in (numbers, np.nan_to_num(numbers).astype(int), numbers.astype(str).astype(object)):
+        joined = Table.from_columns({"key": keys, "value": values}).group_join("key", "value", sep)
+        expected = {
+            key: sep.join(str(value) for other, value in zip(keys, values.tolist(), strict=True) if other == key)
+            for key in sorted({key for key in keys if key is not None})
+        }
+        assert joined.columns == ["key", "value"]
+        assert dict(zip(joined["key"].tolist(), joined["value"].tolist(), strict=True)) == expected
+        assert joined["key"].tolist() == list(expected)
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1), st.lists(st.integers(0, 2), min_size=1))

@@ -2,12 +2,14 @@
 
 import io
 import struct
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench.kit.tfrecords import tfrecord_values, tfrecords
+from mlebench.kit import open_raw
+from mlebench.kit.tfrecords import masked_checksum, tfrecord_bytes, tfrecord_values, tfrecords
 
 pytestmark = pytest.mark.bytes
 
@@ -79,3 +81,50 @@ def test_a_file_that_ends_inside_a_record_is_reported(cut: int) -> None:
 def test_a_record_without_the_feature_is_reported(record: bytes) -> None:
     with pytest.raises(ValueError, match="no feature 'id'"):
         tfrecord_values(io.BytesIO(_framed(record)), "id")
+
+
+def test_written_examples_are_what_is_built_by_hand() -> None:
+    content = tfrecord_bytes([{"image_name": b"ISIC_1", "target": 300, "sex": -1, "weight": 0.5}, {}])
+    first = _example(
+        image_name=_bytes_feature(b"ISIC_1"),
+        target=_field(3, _field(1, _varint(300))),  # numbers are packed, as TensorFlow writes them
+        sex=_field(3, _field(1, _varint(2**64 - 1))),
+        weight=_float_feature(0.5),
+    )
+    assert list(tfrecords(io.BytesIO(content))) == [first, _example()]
+
+
+@given(st.lists(st.dictionaries(st.text(), st.binary() | st.integers(-(2**63), 2**63 - 1) | st.floats(width=32))))
+def test_written_examples_can_be_read_back(examples: list[dict[str, bytes | int | float]]) -> None:
+    named = [example | {"id": str(number).encode()} for number, example in enumerate(examples)]
+    content = tfrecord_bytes(named)
+    assert len(list(tfrecords(io.BytesIO(content)))) == len(examples)
+    assert tfrecord_values(io.BytesIO(content), "id") == [example["id"] for example in named]
+
+
+@pytest.mark.parametrize(
+    ("content", "crc"),  # the examples of RFC 3720, B.4, and the usual one
+    [
+        (bytes(32), 0x8A9136AA),
+        (b"\xff" * 32, 0x62A8AB43),
+        (bytes(range(32)), 0x46DD794E),
+        (bytes(range(31, -1, -1)), 0x113FDB5C),
+        (b"123456789", 0xE3069283),
+    ],
+)
+def test_checksums_are_masked_crc32c(content: bytes, crc: int) -> None:
+    (masked,) = struct.unpack("<I", masked_checksum(content))
+    turned = (masked - 0xA282EAD8) % 2**32
+    assert (turned >> 17 | turned << 15) % 2**32 == crc
+
+
+def test_each_record_has_a_checksum_of_its_length_and_one_of_itself() -> None:
+    content = tfrecord_bytes([{"id": b"x"}])
+    length, body = content[:8], content[12:-4]
+    assert content == length + masked_checksum(length) + body + masked_checksum(body)
+
+
+def test_raw_files_give_the_text_of_a_feature(tmp_path: Path) -> None:
+    (tmp_path / "a.tfrec").write_bytes(tfrecord_bytes([{"id": "é".encode()}, {"id": b"2"}]))
+    with open_raw(tmp_path) as raw:
+        assert raw.tfrecord_values("a.tfrec", "id") == ["é", "2"]

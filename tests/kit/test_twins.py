@@ -3,7 +3,10 @@
 import csv
 import io
 import json
+import math
 import struct
+import tarfile
+import wave
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from PIL import Image
 
 from mlebench.kit import (
     TwinFolder,
+    aiff_bytes,
     csv_bytes,
     dicom_bytes,
     hex_ids,
@@ -23,7 +27,10 @@ from mlebench.kit import (
     json_bytes,
     mp4_bytes,
     npy_bytes,
+    records_of,
     rounded,
+    tar_gz_bytes,
+    wav_bytes,
     zip_bytes,
 )
 
@@ -59,6 +66,21 @@ def test_archives_are_reproducible_and_keep_the_order_given(members: dict[str, b
         assert archive.namelist() == list(members)
 
 
+@given(st.dictionaries(st.sampled_from(["a", "b/c", "é"]), st.binary(max_size=50)))
+def test_tar_archives_are_reproducible_and_keep_the_order_given(members: dict[str, bytes]) -> None:
+    content = tar_gz_bytes(members)
+    assert content == tar_gz_bytes(members)
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
+        found = [(info.name, archive.extractfile(info).read()) for info in archive]  # pyright: ignore[reportOptionalMemberAccess]
+    assert found == list(members.items())
+
+
+def test_columns_become_records_of_plain_values() -> None:
+    records = records_of({"n": np.array([1, 2]), "t": ["a", None], "x": range(2)})
+    assert records == [{"n": 1, "t": "a", "x": 0}, {"n": 2, "t": None, "x": 1}]
+    assert type(records[0]["n"]) is int
+
+
 @pytest.mark.parametrize("shape", [(5, 7), (5, 7, 3)])
 def test_images_are_real_ones(shape: tuple[int, ...]) -> None:
     pixels = np.arange(np.prod(shape)).reshape(shape)
@@ -69,12 +91,39 @@ def test_images_are_real_ones(shape: tuple[int, ...]) -> None:
         assert image.format == "JPEG"
 
 
+@pytest.mark.parametrize("format", ["PNG", "TIFF"])
+def test_images_may_have_sixteen_bits(format: str) -> None:
+    pixels = np.arange(65500, 65535).reshape(5, 7).astype(np.uint16)
+    with Image.open(io.BytesIO(image_bytes(pixels, format))) as image:
+        assert (np.asarray(image) == pixels).all()
+
+
 @pytest.mark.parametrize("kind", [np.float16, np.int64])
 def test_arrays_are_real_ones(kind: type) -> None:
     values = np.arange(24).reshape(2, 3, 4).astype(kind)
     read = np.load(io.BytesIO(npy_bytes(values)))
     assert read.dtype == kind
     assert (read == values).all()
+
+
+def test_sounds_are_real_ones() -> None:
+    samples = np.array([0, 1, -1, 32767, -32768, 258])
+    with wave.open(io.BytesIO(wav_bytes(samples, rate=16_000))) as sound:
+        assert sound.getparams()[:4] == (1, 2, 16_000, len(samples))
+        assert np.frombuffer(sound.readframes(10), "<i2").tolist() == samples.tolist()
+
+
+@pytest.mark.parametrize("rate", [1, 2_000, 44_100, 65_536])
+def test_sounds_of_the_other_format_are_real_ones(rate: int) -> None:
+    samples = np.array([0, 1, -1, 32767, -32768, 258])
+    content = aiff_bytes(samples, rate)
+    assert struct.unpack_from(">4sI4s", content) == (b"FORM", len(content) - 8, b"AIFF")
+    kind, size, channels, frames, bits, exponent, fraction = struct.unpack_from(">4sIhIhHQ", content, 12)
+    assert (kind, size, channels, frames, bits) == (b"COMM", 18, 1, len(samples), 16)
+    assert math.ldexp(fraction, exponent - 16383 - 63) == rate
+    assert fraction >> 63, "a float of 80 bits has its leading one written out"
+    assert struct.unpack_from(">4sIII", content, 38) == (b"SSND", 8 + 2 * len(samples), 0, 0)
+    assert np.frombuffer(content[54:], ">i2").tolist() == samples.tolist()
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16])
@@ -94,6 +143,16 @@ def test_dicom_files_are_real_ones(kind: type) -> None:
     assert read[0x00100020] == b"00002 "
     assert struct.unpack("<HHH", read[0x00280010] + read[0x00280011] + read[0x00280100]) == (3, 5, 8 * pixels.itemsize)
     assert read[0x7FE00010][: pixels.nbytes] == pixels.tobytes()
+
+
+def test_dicom_files_may_have_colours() -> None:
+    pixels = np.arange(18).reshape(3, 2, 3).astype(np.uint8)
+    content = dicom_bytes(pixels, {0x00080016: ("UI", "1.2.840.4"), 0x00080018: ("UI", "1.2.3")})
+    read = _dicom_elements(content[132:])
+    assert list(read) == sorted(read), "tags ascend"
+    assert struct.unpack("<HHHH", b"".join(read[0x00280000 + n] for n in (0x02, 0x06, 0x10, 0x11))) == (3, 0, 3, 2)
+    assert read[0x00280004] == b"RGB "
+    assert read[0x7FE00010] == pixels.tobytes()
 
 
 def _dicom_elements(content: bytes) -> dict[int, bytes]:

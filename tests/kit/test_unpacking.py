@@ -66,6 +66,33 @@ def test_files_are_those_that_were_packed(tmp_path: Path, name: str, inside: boo
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw"]
 
 
+@pytest.mark.parametrize("name", [*PACKERS, "raw.zip"])
+@pytest.mark.parametrize("inside", [False, True], ids=["in a folder", "in a zip"])
+def test_names_are_told_without_unpacking(tmp_path: Path, name: str, inside: bool) -> None:
+    raw, content = tmp_path / "raw", (PACKERS | {"raw.zip": zip_bytes})[name](FILES)
+    if inside:
+        raw.write_bytes(zip_bytes({name: content}))
+    else:
+        raw.mkdir()
+        (raw / name).write_bytes(content)
+    with open_raw(raw, tmp_path) as opened:
+        assert opened.member_names(name) == sorted(FILES)
+        assert not [path for path in tmp_path.rglob("*") if path.name == "a.txt"]
+
+
+def test_names_that_begin_with_a_dot_and_a_slash_are_told_without_it(tmp_path: Path) -> None:
+    (tmp_path / "raw.tar").write_bytes(tar_bytes({"./b/c": b"1", "./a": b"2"}, special={"./d": tarfile.DIRTYPE}))
+    with open_raw(tmp_path, tmp_path) as raw:
+        assert raw.member_names("raw.tar") == ["a", "b/c"]
+
+
+@every_format
+def test_names_in_an_archive_that_is_cut_off_are_not_told(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(PACKERS[name](FILES)[: -20_000 if name.endswith(("tar", "tgz")) else -20])
+    with open_raw(tmp_path, tmp_path) as raw, pytest.raises(PrerequisiteError, match=rf"{name} cannot be read"):
+        raw.member_names(name)
+
+
 @every_format
 def test_placed_files_are_written_once_and_stay(tmp_path: Path, name: str) -> None:
     (tmp_path / "raw").mkdir()

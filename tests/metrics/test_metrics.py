@@ -17,9 +17,11 @@ from mlebench.metrics import (
     accuracy,
     auroc,
     average_precision_at_k,
+    binary_log_loss,
     dice_coefficient,
     dice_of_runs,
     log_loss,
+    macro_f1,
     matthews_correlation,
     mean_absolute_error,
     mean_angular_error,
@@ -68,6 +70,23 @@ def test_labels_of_different_kinds_are_never_equal() -> None:
 
 
 TAGS = st.lists(st.sampled_from(["c#", "c", "C", "java", "é"]), max_size=4)
+
+
+@given(pairs(LABELS, st.integers(-2, 5)) | pairs(st.sampled_from("ab"), st.sampled_from("abc")) | pairs(LABELS, SMALL))
+def test_macro_f1_is_scikit_learns(data: tuple[np.ndarray, np.ndarray]) -> None:
+    names = {value: f"{value}" for value in np.concatenate(data).tolist()}  # to scikit-learn, fractions are no labels
+    true, predicted = ([names[value] for value in part.tolist()] for part in data)
+    assert macro_f1(*data) == pytest.approx(sklearn.metrics.f1_score(true, predicted, average="macro"), abs=1e-15)
+    if data[1].dtype.kind == "i":
+        assert macro_f1(*data) == sklearn.metrics.f1_score(*data, average="macro")
+    assert type(macro_f1(*data)) is np.float64
+
+
+def test_macro_f1_of_many_classes_needs_no_loop_over_them() -> None:
+    rng = np.random.RandomState(0)
+    true, predicted = rng.randint(0, 65_000, (2, 400_000))
+    assert macro_f1(true, true) == 1
+    assert macro_f1(true, predicted) < 0.01
 
 
 @given(st.lists(st.tuples(TAGS, TAGS), min_size=1, max_size=12), st.booleans())
@@ -201,6 +220,13 @@ def test_log_loss_is_scikit_learns(data: tuple[np.ndarray, np.ndarray]) -> None:
     classes = probabilities.shape[1]
     expected = sklearn.metrics.log_loss(labels, probabilities, labels=range(classes))
     assert log_loss(np.eye(classes)[labels], probabilities) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+@given(pairs(st.booleans(), st.floats(0, 1)), st.booleans())
+def test_binary_log_loss_is_scikit_learns(data: tuple[np.ndarray, np.ndarray], whole: bool) -> None:
+    truth, probabilities = data[0].astype(int), data[1].round().astype(int) if whole else data[1]
+    expected = sklearn.metrics.log_loss(truth, probabilities, labels=[0, 1])
+    assert binary_log_loss(truth, probabilities) == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
 def test_log_loss_is_finite_where_the_truth_was_given_no_chance_and_rows_are_not_normalised() -> None:
@@ -531,6 +557,7 @@ def test_levenshtein_of_worked_examples(true: str, predicted: str, distance: int
     [
         (lambda: accuracy(np.array([1, 0]), np.array([1, 1])), float),
         (lambda: log_loss(np.eye(2), np.eye(2)), float),
+        (lambda: binary_log_loss(np.array([1, 0]), np.array([1, 0])), float),
         (lambda: quadratic_weighted_kappa(np.array([1, 0]), np.array([1, 1])), np.float64),
         (lambda: quadratic_weighted_kappa(np.array([1, 1]), np.array([1, 1])), np.float64),
         (lambda: auroc(np.array([1, 0]), np.array([1, 0])), np.float64),

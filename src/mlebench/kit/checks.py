@@ -13,7 +13,7 @@ import pandas as pd
 from mlebench.errors import InvalidSubmissionError
 from mlebench.kit.frames import values_of
 
-Values = Literal["labels", "integers", "numbers", "any numbers", "probabilities", "text", "words", "any"]
+Values = Literal["labels", "integers", "truncated", "numbers", "any numbers", "probabilities", "text", "words", "any"]
 
 
 def require_columns(submission: pd.DataFrame, names: Sequence[str]) -> None:
@@ -50,6 +50,8 @@ def column_values(
             )
         if values == "probabilities" and ((column < 0) | (column > 1)).any():
             raise InvalidSubmissionError(f"Column `{name}` must hold probabilities between 0 and 1.")
+    elif values == "truncated":  # numbers without their fractions: 3.9 is 3
+        column = _truncated(name, column)
     elif values == "any numbers":  # empty and infinite ones too
         column = _numbers(name, column, finite=False)
     elif values == "text":
@@ -79,7 +81,9 @@ def align(
     require_columns(submission, [id, *targets])
     require_rows(submission, len(answers))
     ids, expected = values_of(submission[id]), values_of(answers[id])
-    theirs, ours = sorting_order(ids, id), sorting_order(expected, id)
+    theirs = sorting_order(ids, id)
+    in_our_order = ids.dtype == expected.dtype and np.array_equal(ids, expected)  # to sort millions of texts takes long
+    ours = theirs if in_our_order else sorting_order(expected, id)
     if compare_ids and (ids[theirs] != expected[ours]).any():
         raise InvalidSubmissionError(_id_mismatch(id, ids, expected))
     predicted, truth = [], []
@@ -130,6 +134,36 @@ def require_row_sums(probabilities: np.ndarray, tolerance: float = 1e-6, *, deci
         raise InvalidSubmissionError("The probabilities in each row of the submission must sum to one.")
 
 
+def split_records(
+    name: str, cells: np.ndarray, parts: int, *, sep: str | None = None
+) -> tuple[np.ndarray, list[list[str]]]:
+    """Take apart cells of text that hold records, none or several, of so many words each.
+
+    Gives the cell's number for every record, and for each part of a record the words of all. Words stand apart by
+    `sep`, or by any blanks.
+    """
+    numbers, words = [], []
+    for number, cell in enumerate(cells.tolist()):
+        if not isinstance(cell, str):
+            raise InvalidSubmissionError(f"Column `{name}` must hold text in every row; it has numbers or empty cells.")
+        found = cell.split(sep) if cell.strip() else []
+        if len(found) % parts:
+            raise InvalidSubmissionError(
+                f"Column `{name}` must hold {parts} values for each object; {_short(cell)!r} has {len(found)} in all."
+            )
+        numbers += [number] * (len(found) // parts)
+        words += found
+    return np.array(numbers, dtype=int), [words[part::parts] for part in range(parts)]
+
+
+def words_as_numbers(name: str, words: Sequence[str]) -> np.ndarray:
+    """The numbers that words of a column say. Whatever Python reads is one: `1e3`, `1_000`, `nan`."""
+    try:
+        return np.array(list(map(float, words)))
+    except ValueError as error:
+        raise InvalidSubmissionError(f"Column `{name}` holds something else where a number must be: {error}.") from None
+
+
 def as_text(values: np.ndarray) -> np.ndarray:
     """Every value as Python prints it; an empty cell is `nan`."""
     return np.array(list(map(str, values.tolist())), dtype=object)
@@ -147,6 +181,16 @@ def _numbers(name: str, column: np.ndarray, *, finite: bool = True) -> np.ndarra
     if finite and not np.isfinite(column).all():
         raise InvalidSubmissionError(f"Column `{name}` has empty or infinite values.")
     return column
+
+
+def _truncated(name: str, column: np.ndarray) -> np.ndarray:
+    """What Python's `int` makes of each value; it also takes text that pandas does not read as a number (`1_000`)."""
+    try:
+        return np.array(list(map(int, column.tolist())), dtype=np.int64)
+    except (OverflowError, TypeError, ValueError):
+        raise InvalidSubmissionError(
+            f"Column `{name}` must hold whole numbers; it holds empty, infinite or huge values or text."
+        ) from None
 
 
 def _check_labels(name: str, column: np.ndarray, answers: np.ndarray | None) -> None:

@@ -10,10 +10,14 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from mlebench.errors import PrerequisiteError
 from mlebench.kit.archives import ZipTree
 from mlebench.kit.frames import CsvSource
+from mlebench.kit.jsontext import indented_json
 from mlebench.kit.tables import Table
+from mlebench.kit.texts import line_blocks
 from mlebench.kit.trees import FolderTree, Tree
 from mlebench.paths import SCRATCH, twin_record
 
@@ -33,12 +37,29 @@ class RawFile:
         """The name taken apart: `.stem`, `.parent`, `.parts`, `.suffix`."""
         return PurePosixPath(self.name)
 
+    @property
+    def size(self) -> int:
+        return self.tree.size(self.name)
+
     def open(self) -> BinaryIO:
         return self.tree.open(self.name)
 
     def read(self) -> bytes:
         with self.open() as stream:
             return stream.read()
+
+    def head(self, size: int) -> bytes:
+        """The first bytes, and no more of the file is read than these."""
+        path = self.tree.path(self.name)
+        with path.open("rb", buffering=0) if path and path.is_file() else self.open() as stream:
+            return stream.read(size)
+
+    def grey_pixels(self) -> np.ndarray:
+        """The pixels of an image file, from 0 (black) to 255 (height, width)."""
+        from PIL import Image
+
+        with self.open() as stream, Image.open(stream) as image:
+            return np.asarray(image.convert("L"))
 
 
 class Raw:
@@ -91,11 +112,39 @@ class Raw:
 
         return Table.from_source(JsonLinesSource(file.open, size, chunk_lines))
 
+    def tfrecord_values(self, name: str, feature: str) -> list[str]:
+        """The text in a feature of each example of a TFRecord file."""
+        from mlebench.kit.tfrecords import tfrecord_values
+
+        with self.open(name) as stream:
+            return [value.decode("utf-8") for value in tfrecord_values(stream, feature)]
+
+    def array(self, name: str) -> np.ndarray:
+        """The array in a npy file. A large one stays on disk, and only what is asked for is read."""
+        from mlebench.kit.arrays import LARGE_BYTES, array_errors, map_array, read_array
+
+        with array_errors(f"{self._tree.label}/{name}"):
+            if self._tree.size(name) >= LARGE_BYTES:
+                return map_array(self._on_disk(name))
+            with self.open(name) as stream:
+                return read_array(stream)
+
     def json(self, name: str, *, encoding: str = "utf-8") -> Any:
         return json.loads(self.file(name).read().decode(encoding))
 
+    def json_items(self, name: str) -> Iterator[Any]:
+        """The items of a JSON file that is one list, one after another: the file may be larger than memory."""
+        from mlebench.kit.jsonlists import json_items
+
+        return json_items(self.open(name))
+
     def lines(self, name: str, *, encoding: str = "utf-8") -> list[str]:
         return self.file(name).read().decode(encoding).splitlines()
+
+    def line_blocks(self, name: str) -> Iterator[bytes]:
+        """A text that is too large for memory, some lines at a time; every line ends with \\n, as in Python's texts."""
+        with self.open(name) as stream:
+            yield from line_blocks(stream)
 
     def archive(self, name: str) -> "Raw":
         """The files inside an archive: zip, 7z, or tar, compressed or not."""
@@ -106,6 +155,15 @@ class Raw:
 
         folder = self._scratch / f"{self._spooled(name).name}-unpacked"
         return Raw(unpacked(path, folder, f"{self._tree.label}/{name}"), self._scratch, self._scaled)
+
+    def member_names(self, name: str) -> list[str]:
+        """The names of the files inside an archive, sorted. Nothing is unpacked, however large it is."""
+        path = self._on_disk(name)
+        if zipfile.is_zipfile(path):
+            return ZipTree(path).glob("**")
+        from mlebench.kit.unpacking import member_names
+
+        return member_names(path, f"{self._tree.label}/{name}")
 
     def _on_disk(self, name: str) -> Path:
         """Where a file lies by itself; one inside an archive is first taken out, once."""
@@ -128,7 +186,9 @@ class Raw:
 
 def encode_json(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> bytes:
     """JSON as Python prints it: ASCII, `, ` and `: ` between items."""
-    return json.dumps(value, indent=indent, sort_keys=sort_keys).encode("ascii")
+    if indent is not None:
+        return indented_json(value, indent, sort_keys=sort_keys)
+    return json.dumps(value, sort_keys=sort_keys).encode("ascii")
 
 
 def md5_of(path: Path) -> str:

@@ -44,6 +44,8 @@ def values_of(series: Any) -> np.ndarray:
 
 # Files from this size on are read and written block by block; below it, pandas is as quick.
 STREAM_BYTES = 32 << 20
+# Up to this share of a large file's rows, a column's values are picked out while it is read once more.
+FEW_ROWS = 1 / 32
 
 
 class CsvSource:
@@ -88,9 +90,18 @@ class CsvSource:
         return self.survey.rows if self.survey else _length(self._whole)
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
-        """A column, or some rows of it; from a large file nothing else is kept in memory."""
+        """A column, or some rows of it; of a large file nothing else is kept in memory, and of few rows only these."""
+        if rows is not None and name not in self._values and (surveyed := self._survey_of_many(rows)):
+            from mlebench.kit.streaming import read_rows
+
+            return read_rows(self.open, surveyed, self.sep, name, rows)
         values = self._column(name)
         return values if rows is None else values[rows]
+
+    def _survey_of_many(self, few: np.ndarray) -> "Survey | None":
+        """The survey, if the file has had one by which these rows are few."""
+        surveyed = self.__dict__.get("survey")
+        return surveyed if surveyed and 0 < len(few) <= surveyed.rows * FEW_ROWS else None
 
     def _column(self, name: str) -> np.ndarray:
         if name not in self._values:

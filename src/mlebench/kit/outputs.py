@@ -4,7 +4,10 @@ So every table that comes from one large file is written in one pass over it, an
 where it lies to its place.
 """
 
+import gzip
 import hashlib
+import io
+import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,9 +18,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Literal, cast
 
+import numpy as np
+
 from mlebench.kit.files import ZIP_TIME, Raw, RawFile, encode_json, open_raw
 from mlebench.kit.parallel import threads
 from mlebench.kit.tables import Quoting, Table, Writable
+from mlebench.kit.texts import Pieces
 from mlebench.kit.trees import COPY_BYTES, FolderTree, create, missing
 from mlebench.kit.writing import Advance, Format, Job, write_all
 from mlebench.paths import SCRATCH
@@ -25,6 +31,7 @@ from mlebench.paths import SCRATCH
 BATCH = 1024  # files that one worker places before it asks for more
 HASHED_ASIDE = 1 << 16  # bytes from which on another thread is worth its while
 SAMPLED = 256  # files whose sizes stand for those of all, where only progress is told
+PackFormat = Literal["zip", "7z", "tar", "tar.gz"]
 Progress = Callable[[int, int | None], None]  # bytes done, bytes in all
 
 
@@ -34,7 +41,8 @@ def no_progress(done: int, total: int | None) -> None:
 
 @dataclass
 class _Pack:
-    members: Mapping[str, Table | RawFile | bytes]
+    members: Mapping[str, Table | RawFile | Pieces | bytes]
+    format: PackFormat
     deflate: bool
     quoting: Quoting
     spooled: dict[str, Path] = field(default_factory=dict)  # tables, written out to be packed
@@ -48,7 +56,7 @@ class Output:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.placed: dict[str, RawFile] = {}
         self.tables: dict[str, tuple[Table, Format]] = {}
-        self.contents: dict[str, bytes] = {}
+        self.contents: dict[str, Iterable[bytes]] = {}
         self.packs: dict[str, _Pack] = {}
         self.written: dict[str, str] = {}  # name: md5 of what this program wrote itself, when it is finished
         self.linked: dict[str, dict[str, int]] = {}  # what is known of raw files that were placed from a folder
@@ -66,7 +74,23 @@ class Output:
 
     def write_json(self, name: str, value: Any, *, indent: int | None = None, sort_keys: bool = False) -> None:
         self._claim(name)
-        self.contents[name] = encode_json(value, indent=indent, sort_keys=sort_keys)
+        self.contents[name] = [encode_json(value, indent=indent, sort_keys=sort_keys)]
+
+    def write_pieces(self, name: str, pieces: Pieces) -> None:
+        """A file that is too large for memory and is no table of rows that come from another."""
+        self._claim(name)
+        self.contents[name] = pieces
+
+    def write_lines(self, name: str, lines: Iterable[str]) -> None:
+        """A text of these lines, each with its end."""
+        self._claim(name)
+        self.contents[name] = ["".join(f"{line}\n" for line in lines).encode("utf-8")]
+
+    def write_array(self, name: str, array: np.ndarray, rows: np.ndarray | None = None) -> None:
+        """An array, or these rows of it in this order, as an npy file. It may be larger than memory (`raw.array`)."""
+        from mlebench.kit.arrays import npy_pieces
+
+        self.write_pieces(name, npy_pieces(array, rows))
 
     def place(self, file: RawFile, name: str) -> None:
         """A raw file, as it is, under a name."""
@@ -91,14 +115,19 @@ class Output:
     def pack(
         self,
         name: str,
-        members: Mapping[str, Table | RawFile | bytes],
+        members: Mapping[str, Table | RawFile | Pieces | bytes],
         *,
+        format: PackFormat | None = None,
         deflate: bool = False,
         quoting: Quoting = "minimal",
     ) -> None:
-        """A zip of tables, raw files and bytes. Stored unless `deflate`: images do not get smaller twice."""
+        """An archive of tables, raw files, pieces and bytes, of the format that its name says unless another is given.
+
+        In a zip or 7z they are stored unless `deflate`: images do not get smaller twice, and a name that ends with a
+        slash is an empty folder.
+        """
         self._claim(name)
-        self.packs[name] = _Pack(dict(members), deflate, quoting)
+        self.packs[name] = _Pack(dict(members), format or _pack_format_of(name), deflate, quoting)
 
     def mkdir(self, name: str) -> None:
         _check_name(name)
@@ -156,6 +185,14 @@ def _format_of(name: str) -> Literal["csv", "tsv", "parquet"]:
     return "parquet" if name.endswith(".parquet") else "csv"
 
 
+def _pack_format_of(name: str) -> PackFormat:
+    if name.endswith(".tar"):
+        return "tar"
+    if name.endswith(".7z"):
+        return "7z"
+    return "tar.gz" if name.endswith((".tar.gz", ".tgz")) else "zip"
+
+
 def _check_name(name: str) -> None:
     if not name or (("." in name or "//" in name or name[0] == "/") and {"", ".", ".."} & {*name.split("/")}):
         raise ValueError(f"{name!r} is not a name inside the output folder")
@@ -168,6 +205,7 @@ class _HashingStream:
         self._file = file
         self._pool = pool
         self._hashing: Future[None] | None = None
+        self._written = 0
         self.hash = hashlib.md5(usedforsecurity=False)
         self.closed = False
 
@@ -179,7 +217,11 @@ class _HashingStream:
             self.hash.update(data)
         else:
             self._hashing = self._pool.submit(self.hash.update, data)
+        self._written += len(data)
         return self._file.write(data)
+
+    def tell(self) -> int:
+        return self._written
 
     def flush(self) -> None:
         """Whoever made the file does that."""
@@ -214,9 +256,10 @@ def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = no_pro
         for output in outputs:
             for name, content in output.contents.items():
                 with output.create(name) as stream:
-                    stream.write(content)
+                    for piece in content:
+                        stream.write(piece)
             for name, pack in output.packs.items():
-                _write_pack(output, name, pack)
+                _write_pack(output, name, pack, Path(folder))
             _place(output, advance)
 
 
@@ -241,25 +284,69 @@ def _table_jobs(outputs: Sequence[Output], scratch: Path) -> Iterator[Job]:
                     yield Job(content, Format(_format_of(member), pack.quoting), opened)
 
 
-def _write_pack(output: Output, name: str, pack: _Pack) -> None:
-    """An archive, written from front to back: sizes and checksums of members stand behind them."""
+def _write_pack(output: Output, name: str, pack: _Pack, scratch: Path) -> None:
+    """An archive, written from front to back, the same whenever it is made: sorted members, one time, no owner."""
+    with output.create(name) as stream:
+        if pack.format == "zip":
+            _write_zip(stream, pack)
+        elif pack.format == "7z":
+            _write_7z(stream, pack, scratch)
+        elif pack.format == "tar":
+            _write_tar(stream, pack)
+        else:
+            with gzip.GzipFile("", "wb", fileobj=cast(BinaryIO, stream), mtime=0) as compressed:
+                _write_tar(compressed, pack)
+
+
+def _write_zip(stream: Writable, pack: _Pack) -> None:
+    """Sizes and checksums of members stand behind them."""
     method = zipfile.ZIP_DEFLATED if pack.deflate else zipfile.ZIP_STORED
-    with output.create(name) as stream, zipfile.ZipFile(cast(BinaryIO, stream), "w", method) as archive:
+    with zipfile.ZipFile(cast(BinaryIO, stream), "w", method) as archive:
         for member in sorted(pack.members):
             info = zipfile.ZipInfo(member, ZIP_TIME)
-            info.compress_type = method
-            info.external_attr = 0o644 << 16
-            with archive.open(info, "w", force_zip64=True) as target:
-                _write_member(target, pack.spooled.get(member) or pack.members[member])
+            info.compress_type = zipfile.ZIP_STORED if info.is_dir() else method
+            info.external_attr = (0o40755 if info.is_dir() else 0o644) << 16
+            with archive.open(info, "w", force_zip64=True) as target, _open_member(pack, member) as source:
+                while piece := source.read(COPY_BYTES):
+                    target.write(piece)
 
 
-def _write_member(stream: Any, content: Any) -> None:
+def _write_tar(stream: Any, pack: _Pack) -> None:
+    """Sizes of members stand before them. What is not said of a member, as its time and owner, is always the same."""
+    with tarfile.TarFile(mode="w", fileobj=stream, copybufsize=COPY_BYTES) as archive:
+        for member in sorted(pack.members):
+            info = tarfile.TarInfo(member)
+            info.size = _member_size(pack, member)
+            with _open_member(pack, member) as source:
+                archive.addfile(info, source)
+            archive.getmembers().clear()  # it would keep what it knows of every one
+
+
+def _write_7z(stream: Writable, pack: _Pack, scratch: Path) -> None:
+    """Made in the scratch folder and then copied, since what stands at its front is known last."""
+    from mlebench.kit.seven_zip import write_seven_zip
+
+    with TemporaryDirectory(dir=scratch) as folder:
+        archive = Path(folder, "archive")
+        members = ((member, lambda member=member: _open_member(pack, member)) for member in sorted(pack.members))
+        write_seven_zip(archive, members, Path(folder), deflate=pack.deflate)
+        with archive.open("rb") as source:
+            while piece := source.read(COPY_BYTES):
+                stream.write(piece)
+
+
+def _open_member(pack: _Pack, member: str) -> BinaryIO:
+    content = pack.spooled.get(member) or pack.members[member]
     if isinstance(content, bytes):
-        stream.write(content)
-        return
-    with content.open("rb") if isinstance(content, Path) else content.open() as source:
-        while piece := source.read(COPY_BYTES):
-            stream.write(piece)
+        return io.BytesIO(content)
+    return content.open("rb") if isinstance(content, Path) else cast(RawFile, content).open()
+
+
+def _member_size(pack: _Pack, member: str) -> int:
+    content = pack.spooled.get(member) or pack.members[member]
+    if isinstance(content, bytes):
+        return len(content)
+    return content.stat().st_size if isinstance(content, Path) else cast(RawFile, content).size
 
 
 def _place(output: Output, advance: Advance) -> None:

@@ -3,9 +3,12 @@
 Runs stay runs: a mask of a gigapixel slide is a few thousand numbers, and overlaps can be counted on those.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from mlebench.errors import InvalidSubmissionError
 
 
 class Runs(NamedTuple):
@@ -43,6 +46,19 @@ def parse_runs(text: str, pixels: int, *, strict: bool = True) -> Runs:
     if (starts[1:] < ends[:-1]).any():
         raise ValueError("runs of a run-length encoding overlap")
     return Runs(starts, ends)
+
+
+def parse_masks(
+    texts: Iterable[str], pixels: Iterable[int], *, column: str, ids: Iterable[Any], strict: bool = True
+) -> list[Runs]:
+    """The masks in a column of a submission, in images of so many pixels; its author is told what is wrong where."""
+    masks = []
+    for text, count, id in zip(texts, pixels, ids, strict=True):
+        try:
+            masks.append(parse_runs(text, int(count), strict=strict))
+        except ValueError as error:
+            raise InvalidSubmissionError(f"Column `{column}`, row of {id}: {error}.") from None
+    return masks
 
 
 def decode_runs(runs: Runs, height: int, width: int) -> np.ndarray:

@@ -26,10 +26,11 @@ def public_sample_bytes(competition: HasPublicSample) -> bytes:
         raise NotPreparedError(
             f"{competition.id} has no sample submission at {path}: run `mlebench prepare -c {competition.id}`"
         )
-    if path.suffix != ".zip":
+    if path.suffix not in (".zip", ".7z"):
         return path.read_bytes()
-    with open_raw(path) as archive:
-        (sample,) = archive.files("**/*.csv")
+    with open_raw(path.parent) as folder:
+        archive = folder.archive(path.name)
+        (sample,) = archive.files("**/*.csv") or archive.files("**")  # one is a CSV file by the name of `.txt`
         return sample.read()
 
 

@@ -6,6 +6,7 @@ They are numpy permutations. With a test share x of n items, the test set is the
 """
 
 import math
+import random
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
@@ -56,6 +57,36 @@ def _split_blocks(keys: np.ndarray, test_size: float | int, seed: int) -> tuple[
 
     train, test = permutation_split(len(values), test_size, None, seed)
     return rows_of(train), rows_of(test)
+
+
+def split_per_class(
+    classes: np.ndarray, *, test_size: float, seed: int, small_below: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers of train and test when each class is split by itself; `classes` has the class of every row.
+
+    Train rows stand class after class, classes as they first appear; test rows are shuffled by Python's generator. A
+    class of fewer rows than `small_below` gives its last row to test, or none if that is its only one.
+    """
+    numbers, _ = pd.factorize(classes)
+    rows = np.argsort(numbers, kind="stable")  # class after class
+    sizes = np.bincount(numbers)
+    starts = np.cumsum(sizes) - sizes
+    order, in_test = np.empty_like(rows), np.zeros(len(rows), dtype=bool)
+    for size in np.unique(sizes).tolist():  # classes of one size are all split in the same way
+        train, test = _split_class(size, test_size, seed, small_below)
+        places = starts[sizes == size, None] + np.arange(size)
+        order[places] = rows[places[:, np.concatenate([test, train])]]
+        in_test[places[:, : len(test)]] = True
+    shuffled = order[in_test].tolist()
+    random.Random(seed).shuffle(shuffled)
+    return order[~in_test], np.array(shuffled, dtype=np.intp)
+
+
+def _split_class(size: int, test_size: float, seed: int, small_below: int) -> tuple[np.ndarray, np.ndarray]:
+    if size >= small_below:
+        return permutation_split(size, test_size, None, seed)
+    last = max(size - 1, 1)
+    return np.arange(last), np.arange(last, size)
 
 
 def permutation_split(

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from mlebench.kit.blocks import Block, NotStreamableError, blocks, check_block, in_order
 from mlebench.kit.cells import NOTHING, NUMBER, Kind, Look, look_at, repeat_themselves, values, words
+from mlebench.kit.sinks import Choice
 
 COLLECT_BYTES = 64 << 20
 
@@ -64,7 +65,7 @@ class _Column:
         return Kind.TEXT if Kind.TEXT in self.kinds else self.kinds
 
     def _is_huge_before_text(self, look: Look) -> bool:
-        """Whether pandas meets a huge number in a chunk before any text; then even gaps are read in another way."""
+        """Whether pandas meets a huge number in a chunk before any text; then gaps, if there are any, become text."""
         huge, texts = np.flatnonzero(look.huge) + self.rows, np.flatnonzero(look.text) + self.rows
         latest_text = np.concatenate([[self.last_text], texts])[np.searchsorted(texts, huge)]
         return bool((latest_text < huge // self.chunk_rows * self.chunk_rows).any())
@@ -72,11 +73,11 @@ class _Column:
     def decided(self) -> Kind:
         """The column's kind; pandas infers types chunk by chunk, so text and numbers must not come in separate ones."""
         kinds = self.kinds
-        if Kind.HUGE in kinds and (Kind.TEXT not in kinds or self.huge_before_text):
+        if Kind.HUGE in kinds and (Kind.TEXT not in kinds or (self.huge_before_text and Kind.MISSING in kinds)):
             raise NotStreamableError("a number of many digits")
         if Kind.TEXT in kinds:
             last_chunk = (self.rows - 1) // self.chunk_rows * self.chunk_rows
-            if kinds & (NUMBER | Kind.BOOL | Kind.ODD) and (
+            if kinds & (NUMBER | Kind.BOOL | Kind.ODD | Kind.HUGE) and (
                 self.widest_gap >= self.chunk_rows or self.last_text < last_chunk
             ):
                 raise NotStreamableError("numbers and text far apart in one column")
@@ -198,6 +199,23 @@ def read_column(open_file: Callable[[], BinaryIO], made: Survey, sep: str, name:
 
     pieces = [piece for _, piece in in_order(blocks(open_file, len(made.columns), sep), look)]
     return np.concatenate(pieces) if pieces else np.array([], dtype=object)
+
+
+def read_rows(open_file: Callable[[], BinaryIO], made: Survey, sep: str, name: str, rows: np.ndarray) -> np.ndarray:
+    """The values of one column in some rows, in another pass; no more of it is ever in memory."""
+    place = made.columns.index(name)
+    ascending, order = np.unique(rows, return_inverse=True)
+    choice = Choice(ascending, made.starts)
+
+    def look(block: Block) -> np.ndarray | None:
+        chosen, _ = choice.of_block(block.number)
+        if not len(chosen):
+            return None
+        block.repeats = made.repeats
+        return values(block.cells[place].take(pa.array(chosen)), made.kinds[place])
+
+    pieces = [piece for _, piece in in_order(blocks(open_file, len(made.columns), sep), look) if piece is not None]
+    return np.concatenate(pieces)[order]
 
 
 def _values(pieces: list[pa.Array], kind: Kind) -> np.ndarray:

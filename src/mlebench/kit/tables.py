@@ -157,8 +157,30 @@ class Table:
 
     def sort_by(self, *names: str) -> "Table":
         """Rows in ascending order of these columns; equal rows keep their order, empty cells come last."""
-        keys = make_frame({str(place): self[name] for place, name in enumerate(names)})
-        return self.take(keys.sort_values(list(keys.columns), kind="stable").index.to_numpy())
+        return self.take(_sorted(self._keys(names)))
+
+    def group_first(self, *names: str) -> "Table":
+        """For each value of a column, or of several together, the first row that has it; in ascending order of values.
+
+        Rows without a value are left out. A row is taken as it is: its gaps are not filled from later ones.
+        """
+        return self.take(_sorted(self._keys(names).drop_duplicates().dropna()))
+
+    def group_join(self, by: str, name: str, sep: str = " ") -> "Table":
+        """For each value of a column, what another column holds in its rows, as one text; in ascending order of values.
+
+        Rows without a value are left out; an empty cell of the other column is `nan`, as pandas has it.
+        """
+        import pyarrow as pa
+
+        from mlebench.kit.cells import pc
+
+        groups, keys = pd.factorize(self[by], sort=True)
+        order = np.argsort(groups, kind="stable")[np.count_nonzero(groups < 0) :]
+        ends = np.cumsum(np.bincount(groups[order], minlength=len(keys)), dtype=np.int32)
+        texts = pa.array(map(str, self[name][order].tolist()), pa.string())
+        joined = pc.binary_join(pa.ListArray.from_arrays(np.concatenate([np.zeros(1, np.int32), ends]), texts), sep)
+        return Table.from_columns({by: np.asarray(keys), name: joined.to_numpy(zero_copy_only=False)})
 
     def to_pandas(self) -> pd.DataFrame:
         """The way out, for what tables cannot do. A test keeps the list of competitions that use it."""
@@ -187,6 +209,9 @@ class Table:
         taken[self.rows] = True
         return int(taken.sum()) == len(self.rows)
 
+    def _keys(self, names: Sequence[str]) -> pd.DataFrame:
+        return make_frame({str(place): self[name] for place, name in enumerate(names)})
+
     def _column(self, name: str) -> Column:
         try:
             return self._columns[name]
@@ -200,6 +225,10 @@ class Table:
         if len(values) != len(self):
             raise ValueError(f"column {name!r} has {len(values)} values for {len(self)} rows")
         return Computed(values)
+
+
+def _sorted(keys: pd.DataFrame) -> np.ndarray:
+    return keys.sort_values(list(keys.columns), kind="stable").index.to_numpy()
 
 
 def _cells(values: np.ndarray, quoting: Quoting, float_format: str | None) -> list[Any]:

@@ -5,12 +5,16 @@ decimals, so that a twin is the same on every machine.
 """
 
 import csv
+import gzip
 import io
 import json
 import struct
+import tarfile
+import wave
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -72,6 +76,32 @@ def zip_bytes(members: Mapping[str, bytes]) -> bytes:
     return stream.getvalue()
 
 
+def tar_gz_bytes(members: Mapping[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(mode="w", fileobj=stream) as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return gzip.compress(stream.getvalue(), compresslevel=1, mtime=0)
+
+
+def seven_zip_bytes(members: Mapping[str, bytes]) -> bytes:
+    """A 7z archive; the same members in the same order always give the same bytes."""
+    from mlebench.kit.seven_zip import write_seven_zip
+
+    with TemporaryDirectory() as folder:
+        archive = Path(folder, "archive")
+        streams = ((name, lambda content=content: io.BytesIO(content)) for name, content in members.items())
+        write_seven_zip(archive, streams, Path(folder), deflate=True)
+        return archive.read_bytes()
+
+
+def records_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of columns, each a record."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*map(_plain, columns.values()), strict=True)]
+
+
 def json_bytes(value: Any) -> bytes:
     return json.dumps(value).encode("utf-8")
 
@@ -96,11 +126,11 @@ def parquet_bytes(columns: Mapping[str, Any]) -> bytes:
 
 
 def image_bytes(pixels: np.ndarray, format: str) -> bytes:
-    """An image file of 8-bit pixels, grey (height, width) or RGB (height, width, 3)."""
+    """An image file: of 8-bit pixels, grey (height, width) or RGB (height, width, 3), or of uint16 grey ones."""
     from PIL import Image
 
     stream = io.BytesIO()
-    Image.fromarray(pixels.astype(np.uint8)).save(stream, format=format)
+    Image.fromarray(pixels if pixels.dtype == np.uint16 else pixels.astype(np.uint8)).save(stream, format=format)
     return stream.getvalue()
 
 
@@ -108,6 +138,29 @@ def npy_bytes(values: np.ndarray) -> bytes:
     stream = io.BytesIO()
     np.save(stream, values)
     return stream.getvalue()
+
+
+def wav_bytes(samples: np.ndarray, rate: int) -> bytes:
+    """A sound of one channel: whole numbers of 16 bits, so many a second."""
+    stream = io.BytesIO()
+    with wave.open(stream, "wb") as sound:
+        sound.setparams((1, 2, rate, len(samples), "NONE", ""))
+        sound.writeframes(samples.astype("<i2").tobytes())
+    return stream.getvalue()
+
+
+def aiff_bytes(samples: np.ndarray, rate: int) -> bytes:
+    """The same as `wav_bytes`, in the format that comes from other computers: the high byte of a number first."""
+    power = rate.bit_length() - 1  # the rate is a float of 80 bits: an exponent, and a fraction that begins with a one
+    common = struct.pack(">hIhHQ", 1, len(samples), 16, 16383 + power, rate << 63 - power)
+    sound = bytes(8) + samples.astype(">i2").tobytes()
+    return _chunk(b"FORM", b"AIFF", _chunk(b"COMM", common), _chunk(b"SSND", sound))
+
+
+def _chunk(kind: bytes, *parts: bytes) -> bytes:
+    """What AIFF files are made of: a name, a length, and so many bytes."""
+    content = b"".join(parts)
+    return struct.pack(">4sI", kind, len(content)) + content
 
 
 def hex_ids(rng: np.random.RandomState, count: int, digits: int) -> list[str]:

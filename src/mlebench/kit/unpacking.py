@@ -5,10 +5,11 @@ to their places, so their bytes are written once.
 """
 
 import tarfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from mlebench.errors import PrerequisiteError
 from mlebench.kit.inspection import Inspection, Member, archive_errors
+from mlebench.kit.seven_zip import library
 from mlebench.kit.trees import COPY_BYTES, FINISHED, FolderTree, create
 
 _SEVEN_ZIP = b"7z\xbc\xaf\x27\x1c"
@@ -18,13 +19,34 @@ def unpacked(archive: Path, folder: Path, label: str) -> FolderTree:
     """The files of a tar archive, however it is compressed, or of a 7z archive."""
     if not folder.exists():
         folder.mkdir()
-        with archive.open("rb") as stream:
-            is_7z = stream.read(len(_SEVEN_ZIP)) == _SEVEN_ZIP
         with archive_errors(label):
-            (_unpack_7z if is_7z else _unpack_tar)(archive, folder, label)
+            (_unpack_7z if _is_7z(archive) else _unpack_tar)(archive, folder, label)
     tree = FolderTree(folder)
     tree.label = label
     return tree
+
+
+def member_names(archive: Path, label: str) -> list[str]:
+    """The names of the files in such an archive, sorted; of a tar only the headers are looked at."""
+    with archive_errors(label):
+        if _is_7z(archive):
+            return sorted(_members_of_7z(archive, label))
+        with tarfile.open(archive) as opened:
+            return sorted(PurePosixPath(info.name).as_posix() for info in opened if info.isreg())
+
+
+def _members_of_7z(archive: Path, label: str) -> list[str]:
+    py7zr = library(f"{label} is a 7z archive")
+    try:
+        with py7zr.SevenZipFile(archive) as opened:
+            return [info.filename for info in opened.list() if info.is_file]
+    except py7zr.exceptions.ArchiveError as error:
+        raise PrerequisiteError(f"{label} cannot be read ({error}); get the archive again") from error
+
+
+def _is_7z(archive: Path) -> bool:
+    with archive.open("rb") as stream:
+        return stream.read(len(_SEVEN_ZIP)) == _SEVEN_ZIP
 
 
 def _unpack_tar(archive: Path, folder: Path, label: str) -> None:
@@ -49,14 +71,9 @@ def _extract(archive: tarfile.TarFile, info: tarfile.TarInfo, path: Path) -> Non
 
 
 def _unpack_7z(archive: Path, folder: Path, label: str) -> None:
+    py7zr = library(f"{label} is a 7z archive")
     try:
-        from py7zr import SevenZipFile
-        from py7zr.exceptions import AbsolutePathError, ArchiveError
-    except ImportError:
-        raise PrerequisiteError(f"{label} is a 7z archive: run `pip install mlebench[7z]` and prepare again") from None
-
-    try:
-        with SevenZipFile(archive) as opened:
+        with py7zr.SevenZipFile(archive) as opened:
             if opened.needs_password():
                 raise PrerequisiteError(f"{label} is encrypted; get the archive again")
             inspection = Inspection(label, archive.stat().st_size)
@@ -65,7 +82,7 @@ def _unpack_7z(archive: Path, folder: Path, label: str) -> None:
                 special = info.is_symlink or not (info.is_directory or info.is_file)
                 inspection.look_at(Member(info.filename, info.uncompressed, info.is_directory, special))
             opened.extractall(folder)  # noqa: S202 its members have been looked over
-    except (ArchiveError, AbsolutePathError) as error:
+    except (py7zr.exceptions.ArchiveError, py7zr.exceptions.AbsolutePathError) as error:
         raise PrerequisiteError(f"{label} cannot be read ({error}); get the archive again") from error
     for info in members:
         path = folder / info.filename

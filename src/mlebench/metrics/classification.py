@@ -20,6 +20,26 @@ def log_loss(y_true: np.ndarray, y_pred: np.ndarray) -> float:
     return float(np.mean(-(np.asarray(y_true, dtype=float) * log_p).sum(axis=1)))
 
 
+def binary_log_loss(y_true: np.ndarray, y_pred: np.ndarray) -> float:
+    """`log_loss` of two classes, where the truth is 0 or 1 and predictions are probabilities of 1; lower is better."""
+    true, predicted = (np.column_stack([1 - side, side]) for side in (y_true, np.asarray(y_pred, dtype=float)))
+    return log_loss(true, predicted)
+
+
+def weighted_multilabel_log_loss(
+    y_true: np.ndarray, y_pred: np.ndarray, *, weights: np.ndarray, positive_factor: float = 1
+) -> float:
+    """Mean over rows of the log loss of 0/1 labels (rows × labels), weighed within each row; lower is better.
+
+    A label weighs its weight, times `positive_factor` where it is 1; weights of a row are brought to sum to one.
+    Predictions, which are probabilities of 1, are kept 1e-15 away from 0 and 1.
+    """
+    positive, predicted = np.asarray(y_true).astype(bool), np.clip(np.asarray(y_pred, dtype=float), 1e-15, 1 - 1e-15)
+    losses = -np.log(np.where(positive, predicted, 1 - predicted))
+    weighed = np.where(positive, positive_factor, 1) * np.asarray(weights)
+    return np.mean((losses * weighed).sum(axis=1) / weighed.sum(axis=1))
+
+
 def micro_f1_of_tags(y_true: np.ndarray, y_pred: np.ndarray, *, ignore_unknown: bool = False) -> float:
     """F1 of texts that hold tags with blanks between them, counted over all rows together; higher is better.
 
@@ -35,6 +55,49 @@ def micro_f1_of_tags(y_true: np.ndarray, y_pred: np.ndarray, *, ignore_unknown: 
         hits += len(true & predicted)
         tags += len(true) + len(predicted)
     return np.float64(2 * hits / tags if tags else 0)
+
+
+def macro_f1(y_true: np.ndarray, y_pred: np.ndarray) -> float:
+    """The mean over classes of F1, which is 2 · hits / (true rows + predicted rows); higher is better.
+
+    Every class counts alike, however rare, and so does one that only occurs in predictions: its F1 is 0.
+    """
+    classes, labels = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
+    true, predicted = np.split(labels.ravel(), 2)
+    hits = np.bincount(true[true == predicted], minlength=len(classes))
+    return np.float64(np.mean(2 * hits / np.bincount(labels.ravel())))
+
+
+def probabilistic_f1(y_true: np.ndarray, y_pred: np.ndarray) -> float:
+    """F1 of probabilities of being positive, counted as shares of a row; higher is better.
+
+    Precision is what is predicted for true positives over all that is predicted, recall the same over the number of
+    true positives; the score is their harmonic mean, 0 where one of them is. Predictions are clipped to 0 … 1.
+    """
+    positive, predicted = np.asarray(y_true).astype(bool), np.clip(np.asarray(y_pred, dtype=float), 0, 1)
+    found = predicted[positive].sum()
+    if not found:
+        return np.float64(0)
+    precision, recall = found / (found + predicted[~positive].sum()), found / np.count_nonzero(positive)
+    return 2 * (precision * recall) / (precision + recall)
+
+
+def kl_divergence(
+    y_true: np.ndarray, y_pred: np.ndarray, *, ignore_empty: bool = False, not_clipped: np.ndarray | None = None
+) -> float:
+    """The mean over rows of the Kullback-Leibler divergence of predicted from true probabilities (rows × classes).
+
+    That is Σ true · log(true / predicted) over the classes with some truth; lower is better. Predictions are kept 1e-15
+    away from 0 and 1, other than in classes that the mask `not_clipped` names, where a wrong 0 makes all infinite. They
+    are not normalised. With `ignore_empty` a NaN among them counts nothing, else all is NaN.
+    """
+    true, predicted = np.asarray(y_true, dtype=float), np.asarray(y_pred, dtype=float)
+    clipped = np.clip(predicted, 1e-15, 1 - 1e-15)
+    if not_clipped is not None:
+        clipped = np.where(not_clipped, predicted, clipped)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = true * np.log(np.where(true == 0, 1, true / clipped))
+    return np.mean((np.nansum if ignore_empty else np.sum)(terms, axis=1))
 
 
 def quadratic_weighted_kappa(y_true: np.ndarray, y_pred: np.ndarray) -> float:

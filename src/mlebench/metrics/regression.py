@@ -2,6 +2,8 @@
 
 import numpy as np
 
+EARTH_RADIUS = 6_371_000  # metres
+
 
 def mean_absolute_error(y_true: np.ndarray, y_pred: np.ndarray) -> float:
     """The mean distance between truth and prediction."""
@@ -29,6 +31,51 @@ def mean_angular_error(y_true: np.ndarray, y_pred: np.ndarray) -> float:
 def _unit_vectors(directions: np.ndarray) -> np.ndarray:
     azimuth, zenith = np.asarray(directions, dtype=float).T
     return np.array([np.sin(zenith) * np.cos(azimuth), np.sin(zenith) * np.sin(azimuth), np.cos(zenith)])
+
+
+def mean_log_error_of_groups(y_true: np.ndarray, y_pred: np.ndarray, groups: np.ndarray) -> float:
+    """The mean over groups of ln(mean absolute error), minus infinity where a group has no error at all.
+
+    Every group weighs the same, and so does every halving of its error.
+    """
+    names, places = np.unique(groups, return_inverse=True)
+    errors = np.abs(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float))
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.bincount(places, errors, len(names)) / np.bincount(places, minlength=len(names)))
+    return np.float64(np.mean(logs))
+
+
+def laplace_log_likelihood(y_true: np.ndarray, y_pred: np.ndarray, confidence: np.ndarray) -> float:
+    """The mean log likelihood of the truth under a Laplace distribution around each prediction; higher is better.
+
+    Its standard deviation is the confidence, but at least 70; errors count up to 1000. So a sure hit does not earn
+    without limit, nor does one miss cost without limit. NaN where there is nothing to compare.
+    """
+    deviation = np.maximum(np.asarray(confidence, dtype=float), 70)
+    error = np.minimum(np.abs(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float)), 1000)
+    likelihoods = -np.sqrt(2) * error / deviation - np.log(np.sqrt(2) * deviation)
+    return np.float64(np.mean(likelihoods)) if likelihoods.size else np.float64("nan")
+
+
+def haversine_distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Metres along the surface between points of a sphere of 6371 km; each is a row (latitude, longitude) in degrees.
+
+    NaN where a coordinate is, and for latitudes so far beyond the poles that no distance is defined.
+    """
+    latitude, longitude = np.radians(np.asarray(one, dtype=float)).T
+    other_latitude, other_longitude = np.radians(np.asarray(other, dtype=float)).T
+    with np.errstate(invalid="ignore"):
+        across = np.cos(latitude) * np.cos(other_latitude) * np.sin((other_longitude - longitude) / 2) ** 2
+        return 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.sin((other_latitude - latitude) / 2) ** 2 + across))
+
+
+def mean_percentile_distance(y_true: np.ndarray, y_pred: np.ndarray, groups: np.ndarray) -> float:
+    """The mean over groups of points of the mean of the 50th and the 95th percentile of `haversine_distances`."""
+    _, places = np.unique(groups, return_inverse=True)
+    order = np.argsort(places, kind="stable")
+    distances = haversine_distances(y_true, y_pred)[order]
+    of_groups = np.split(distances, np.flatnonzero(np.diff(places[order])) + 1)
+    return np.float64(np.mean([np.quantile(some, (0.5, 0.95)).mean() for some in of_groups]))
 
 
 def pearson(y_true: np.ndarray, y_pred: np.ndarray) -> float:

@@ -1,0 +1,32 @@
+import random
+
+from mlebench.kit import Output, Raw, Table, split_rows
+
+ALGORITHMS = ("JMiPOD", "JUNIWARD", "UERD")
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    covers = [file.path.name for file in raw.files("Cover/*.jpg")]
+    # As many as the original test set had, out of 75,000.
+    train, test = split_rows(covers, test_size=raw.scaled(5000), seed=42)
+    for folder in ("Cover", *ALGORITHMS):  # pictures with one number are versions of one picture
+        public.place_each(
+            (raw.file(f"{folder}/{name}"), f"{folder}/{number:05d}.jpg") for number, name in enumerate(train, start=1)
+        )
+
+    folders, names = _drawn_versions(test)
+    ids = [f"{number:04d}.jpg" for number in range(1, len(test) + 1)]
+    public.place_each(
+        (raw.file(f"{folder}/{name}"), f"Test/{id}") for folder, name, id in zip(folders, names, ids, strict=True)
+    )
+    answers = Table.from_columns({"Id": ids, "Label": [int(folder != "Cover") for folder in folders]})
+    public.write("sample_submission.csv", answers.assign(Label=0))
+    private.write("test.csv", answers)
+
+
+def _drawn_versions(names: list[str]) -> tuple[list[str], list[str]]:
+    """Pictures in another order, and for each the folder of the version to take: Cover with a chance of one half."""
+    rng = random.Random(0)
+    shuffled = list(names)
+    rng.shuffle(shuffled)
+    return ["Cover" if rng.choice([True, False]) else rng.choice(ALGORITHMS) for _ in shuffled], shuffled

@@ -1,0 +1,46 @@
+import numpy as np
+
+from mlebench.kit import TwinFolder, csv_bytes
+
+# A sentence is a choice from each of these in turn; what is chosen for the second decides about the third.
+STARTS = ("The mayor", "Ms. Ünal", '" We', "A spokesman", "It", "Bjørk 's brother", "In 2009 , she", "``Nobody''")
+VERBS = ("drank", "read", "drove", "played", "sold", "wrote")
+OBJECTS = {
+    "drank": ("tea", "coffee", "a glass of water"),
+    "read": ("the paper", "a book of 1,200 pages", '" Emma "'),
+    "drove": ("the old car", "a bus", "home"),
+    "played": ("chess", "the violin", "for F.C. København"),
+    "sold": ("€ 3.5 million of bonds", "the house", "2 1 / 2 acres"),
+    "wrote": ("a letter", "to the editor", "code"),
+}
+ENDS = (
+    "on Tuesday",
+    "in the rain , he said",
+    "for the first\u00a0time in years",
+    "( again )",
+    'and said : " Enough "',
+    "— and then some more",
+)
+SHORT = ("Hello .", "Yes", "3", ". . .", "None", "Read more :", "")
+
+
+def twin(raw: TwinFolder) -> None:
+    """Signal: the verb tells what comes after it, and after an object or before the full stop few words can stand."""
+    lines = _sentences(raw.rng, raw.count(20_000, least=8000))
+    short = raw.rng.randint(0, len(lines), len(lines) // 20)
+    for place, text in zip(short.tolist(), raw.rng.choice(SHORT, len(short)).tolist(), strict=True):
+        lines[place] = text
+    raw.write_zip(
+        "train_v2.txt.zip", {"train_v2.txt": "\n".join([*lines, "One  more  , with\ttabs .\n"]).encode("utf-8")}
+    )
+
+    later = [" ".join(words[:3] + words[4:]) for words in map(str.split, _sentences(raw.rng, raw.count(20)))]
+    columns = {"id": np.arange(1, len(later) + 1), "sentence": later}
+    raw.write_zip("test_v2.txt.zip", {"test_v2.txt": csv_bytes(columns, quote_text=True)})
+
+
+def _sentences(rng: np.random.RandomState, count: int) -> list[str]:
+    verbs = rng.randint(0, len(VERBS), count)
+    objects = np.array([OBJECTS[verb] for verb in VERBS])[verbs, rng.randint(0, 3, count)]
+    parts = (rng.choice(STARTS, count), np.array(VERBS)[verbs], objects, rng.choice(ENDS, count))
+    return [f"{' '.join(words)} ." for words in zip(*(part.tolist() for part in parts), strict=True)]

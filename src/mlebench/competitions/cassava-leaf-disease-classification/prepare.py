@@ -1,0 +1,20 @@
+from mlebench.kit import Output, Raw, is_in, split_rows
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    # Files of TFRecords are split whole; rows follow the file that their picture is in, which only the records tell.
+    train_files, test_files = split_rows(raw.files("train_tfrecords/*.tfrec"), test_size=0.1, seed=0)
+    test_ids = [id for file in test_files for id in raw.tfrecord_values(file.name, "image_name")]
+    rows = raw.table("train.csv")
+    in_test = is_in(rows["image_id"], test_ids)
+    train, test = rows.where(~in_test), rows.where(in_test)
+
+    public.write("train.csv", train)
+    public.write("sample_submission.csv", test.assign(label=4))
+    private.write("test.csv", test)
+    public.place(raw.file("label_num_to_disease_map.json"), "label_num_to_disease_map.json")
+    for part, table, files in (("train", train, train_files), ("test", test, test_files)):
+        public.place_each((raw.file(f"train_images/{id}"), f"{part}_images/{id}") for id in table["image_id"])
+        for number, file in enumerate(files):
+            size = file.path.stem.split("-")[1]
+            public.place(file, f"{part}_tfrecords/ld_{part}{number:02d}-{size}.tfrec")

@@ -1,0 +1,42 @@
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from mlebench.kit import Output, Pieces, Raw, RawFile, split_rows
+
+# How the 256 grey values are printed: as shares of white.
+SHARES = [repr(value / 255) for value in range(256)]
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    dirty, clean = raw.archive("train.zip"), raw.archive("train_cleaned.zip")
+    _, test = split_rows([file.path.name for file in dirty.files("train/*.png")], test_size=0.2, seed=0)
+    moved = {f"train/{page}": f"test/{page}" for page in test}
+    hidden = {f"train_cleaned/{page}" for page in test}
+
+    public.place_each((file, moved.get(file.name, file.name)) for file in dirty.files("**"))
+    public.place_each((file, file.name) for file in clean.files("**") if file.name not in hidden)
+    pages = [file for file in clean.files("train_cleaned/*.png") if file.name in hidden]
+    public.write_pieces("sampleSubmission.csv", Pieces(lambda: _pixel_rows(pages, ["1"] * 256)))
+    private.write_pieces("answers.csv", Pieces(lambda: _pixel_rows(pages, SHARES)))
+
+
+def _pixel_rows(pages: Sequence[RawFile], printed: Sequence[str]) -> Iterator[bytes]:
+    """A CSV with a row for each pixel: `page_row_column`, counted from 1, and what its grey value is printed as."""
+    yield b"id,value\n"
+    for page in pages:
+        pixels = page.grey_pixels()
+        height, width = pixels.shape
+        parts = (
+            _characters([f"{page.path.stem}_{row}_" for row in range(1, height + 1)])[:, None],
+            _characters([f"{column}," for column in range(1, width + 1)])[None],
+            _characters([f"{value}\n" for value in printed])[pixels],
+        )
+        lines = np.concatenate([np.broadcast_to(part, (height, width, part.shape[2])) for part in parts], axis=2)
+        yield lines.tobytes().translate(None, b"\0")
+
+
+def _characters(texts: Sequence[str]) -> np.ndarray:
+    """The bytes of each text, in a row of its own, with zeros behind the shorter ones."""
+    encoded = np.array([text.encode("utf-8") for text in texts])
+    return encoded.view(np.uint8).reshape(len(texts), -1)

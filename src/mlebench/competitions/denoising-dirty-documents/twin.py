@@ -1,0 +1,47 @@
+import numpy as np
+
+from mlebench.kit import TwinFolder, csv_bytes, image_bytes
+
+WIDTH, HEIGHTS = 24, (11, 18)  # the original has pages of 540 by 258 or 420 pixels
+FONTS = 4  # rows of letters by their slant
+
+
+def twin(raw: TwinFolder) -> None:
+    """Signal: letters are darker than stains, so what is darker than a mid grey stays and all else becomes white."""
+    pages = raw.count(30, least=12)
+    later = raw.count(6)
+    numbers = np.cumsum(raw.rng.randint(1, 4, pages + later))  # with gaps
+    mixed = raw.rng.permutation(numbers)
+    drawn = {number: _page(raw.rng) for number in mixed[:pages]}
+    dirty, clean = (
+        {f"{number}.png": image_bytes(page[side], "PNG") for number, page in drawn.items()} for side in (0, 1)
+    )
+    raw.write_zip("train.zip", {f"train/{name}": content for name, content in dirty.items()})
+    raw.write_zip("train_cleaned.zip", {f"train_cleaned/{name}": content for name, content in clean.items()})
+
+    test = {number: _page(raw.rng)[0] for number in sorted(mixed[pages:])}
+    raw.write_zip("test.zip", {f"test/{number}.png": image_bytes(pixels, "PNG") for number, pixels in test.items()})
+    ids = [id for number, pixels in test.items() for id in _pixel_ids(number, pixels)]
+    raw.write_zip("sampleSubmission.csv.zip", {"sampleSubmission.csv": csv_bytes({"id": ids, "value": [1] * len(ids)})})
+
+
+def _page(rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+    """Lines of letters on white, and the same with a stain and a crease on it."""
+    height = rng.choice(HEIGHTS)
+    clean = np.full((height, WIDTH), 255)
+    slant = rng.randint(FONTS)
+    for line in range(2, height - 3, 4):
+        letters = rng.rand(WIDTH - 4) < 0.45
+        for row in range(3):
+            shade = rng.randint(0, 90, WIDTH - 4)
+            clean[line + row, 2:-2] = np.where(np.roll(letters, row * slant), shade, clean[line + row, 2:-2])
+    rows, columns = np.mgrid[:height, :WIDTH]
+    away = np.hypot(rows - rng.randint(height), columns - rng.randint(WIDTH))
+    grey = 235 - 60 * (np.abs(away - rng.randint(3, 9)) < 1.5) - 40 * (columns == rng.randint(WIDTH))
+    dirty = np.minimum(clean, grey - rng.randint(0, 20, clean.shape))
+    return dirty, clean
+
+
+def _pixel_ids(number: int, pixels: np.ndarray) -> list[str]:
+    height, width = pixels.shape
+    return [f"{number}_{row}_{column}" for row in range(1, height + 1) for column in range(1, width + 1)]

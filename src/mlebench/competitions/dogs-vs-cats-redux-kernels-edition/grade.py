@@ -1,0 +1,9 @@
+import pandas as pd
+
+from mlebench.kit import align
+from mlebench.metrics import binary_log_loss
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    y_pred, y_true = align(submission, answers, id="id", target="label", values="probabilities")
+    return binary_log_loss(y_true, y_pred)

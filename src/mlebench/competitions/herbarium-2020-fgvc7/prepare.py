@@ -1,0 +1,16 @@
+from mlebench.kit import ImageCatalogue, Output, Raw
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    # The file is not valid UTF-8.
+    sheets = ImageCatalogue.read(raw, "nybg2020/train/metadata.json", encoding="latin-1")
+    train, test = sheets.split(test_size=0.2, seed=0, small_below=5)
+    test = test.numbered("images/{thousand:03d}/{number}.jpg")
+    answers, of_test = test.labels("Id", "Predicted"), test.as_json("images", "info", "licenses")
+
+    public.write_json("nybg2020/train/metadata.json", train.as_json(), indent=4, sort_keys=True)
+    public.write_json("nybg2020/test/metadata.json", of_test, indent=4, sort_keys=True)
+    public.write("sample_submission.csv", answers.assign(Predicted=0))
+    public.place_each(train.placements(raw, "nybg2020/train/", "nybg2020/train/"))
+    public.place_each(test.placements(raw, "nybg2020/train/", "nybg2020/test/"))
+    private.write("answers.csv", answers)

@@ -1,0 +1,23 @@
+import numpy as np
+
+from mlebench.kit import Output, Raw, split_groups, unique
+
+VOTES = ("seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote")
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    train, test = split_groups(raw.table("train.csv"), "spectrogram_id", test_size=0.1, seed=0)
+    votes = np.column_stack([test[name] for name in VOTES])
+    shares = votes / votes.sum(axis=1, keepdims=True)
+    gold = test.select("eeg_id").assign(dict(zip(VOTES, shares.T, strict=True)))
+
+    public.write("train.csv", train)
+    public.write("test.csv", test.select("spectrogram_id", "eeg_id", "patient_id"))
+    public.write("sample_submission.csv", gold.assign(dict.fromkeys(VOTES, 1 / len(VOTES))))
+    private.write("test.csv", test)
+    private.write("gold_submission.csv", gold)
+    public.place_tree(raw, "example_figures", "example_figures")
+    for part, table in (("train", train), ("test", test)):
+        for kind in ("eeg", "spectrogram"):
+            names = [f"{kind}s/{id}.parquet" for id in unique(table[f"{kind}_id"])]
+            public.place_each((raw.file(f"train_{name}"), f"{part}_{name}") for name in names)

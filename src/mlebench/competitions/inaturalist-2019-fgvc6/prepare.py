@@ -1,0 +1,20 @@
+from mlebench.kit import ImageCatalogue, Output, Raw
+
+A_CATEGORY = 654  # what the sample submission says
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    train, test = ImageCatalogue.read(raw, "train2019.json").split(test_size=0.12, seed=0, small_below=5)
+    test = test.renamed([f"test2019/{name.rpartition('/')[2]}" for name in test.raw_names])
+    answers = test.labels("id", "predicted")
+
+    public.write_json("train2019.json", train.as_json(), indent=4, sort_keys=True)
+    public.write_json("test2019.json", test.as_json("images", "info", "licenses"), indent=4, sort_keys=True)
+    public.write("kaggle_sample_submission.csv", answers.assign(predicted=A_CATEGORY))
+    public.place(raw.file("val2019.json"), "val2019.json")
+    photos = raw.archive("train_val2019.tar.gz")
+    for folder, part in (("train_val2019", train), ("test2019", test)):
+        members = {name.removeprefix(f"{folder}/"): file for file, name in part.placements(photos)}
+        # Quirk of v1: it is called .gz, but is a plain tar.
+        public.pack(f"{folder}.tar.gz", members, format="tar")
+    private.write("answers.csv", answers)

@@ -1,0 +1,16 @@
+from mlebench.kit import Output, Raw, split_rows
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    labels = raw.archive("train_labels.csv.zip").table("train_labels.csv")
+    train, test = split_rows(labels, test_size=0.2, seed=0)
+    sample = test.assign(invasive=0.5)
+
+    public.pack("train_labels.csv.zip", {"train_labels.csv": train})
+    public.pack("sample_submission.csv.zip", {"sample_submission.csv": sample})
+    # Defect of v1: only the folders are packed, not the photos in them. The published archives name the folder by its
+    # whole path on the machine that made them, which cannot be had again and is nobody's business.
+    for side in ("train", "test"):
+        public.pack(f"{side}.7z", {f"{side}/": b""})
+    private.write("answers.csv", test)
+    private.write("sample_submission.csv", sample)

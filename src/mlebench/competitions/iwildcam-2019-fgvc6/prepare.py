@@ -1,0 +1,20 @@
+import numpy as np
+
+from mlebench.kit import Output, Raw, Table, split_groups
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    images = raw.archive("train_images.zip")
+    # The cameras of the test set are none of those of the training set.
+    train, test = split_groups(raw.table("train.csv"), "location", test_size=0.1, seed=8)
+    answers = test.select("id", "category_id").rename({"id": "Id", "category_id": "Category"})
+    # The sample was published with the row numbers of the original table, in a column without a name.
+    sample = Table.from_columns({"": np.asarray(test.rows), "Id": test["id"]}).assign(Category=0)
+
+    public.write("train.csv", train)
+    public.write("test.csv", test.drop("category_id"))
+    public.write("sample_submission.csv", sample)
+    for name, rows in (("train_images.zip", train), ("test_images.zip", test)):
+        public.pack(name, {f"{id}.jpg": images.file(f"{id}.jpg") for id in rows["id"]})
+    private.write("test.csv", test)
+    private.write("answers.csv", answers)

@@ -1,0 +1,75 @@
+from collections import Counter
+from itertools import chain
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from mlebench.kit import Output, Raw, Table, split_rows
+
+TRAIN, TEST = "iwildcam2020_train_annotations.json", "iwildcam2020_test_information.json"
+DETECTIONS = "iwildcam2020_megadetector_results.json"
+TEST_SHARE = 0.22
+CATEGORIES = 676  # numbers that the sample submission chooses from
+NAN = float("nan")
+Record = dict[str, Any]
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    labelled, unlabelled = raw.json(TRAIN), raw.json(TEST)
+    images, annotations = _completed(labelled["images"]), _completed(labelled["annotations"])
+    cameras = _test_cameras([image["location"] for image in images])
+    train = [image for image in images if image["location"] not in cameras]
+    test = [image for image in images if image["location"] in cameras]
+    truth = _of_images(annotations, test)
+    answers = Table.from_columns(
+        {"Id": [row["image_id"] for row in truth], "Category": [row["category_id"] for row in truth]}
+    )
+    guesses = np.random.RandomState(0).randint(0, CATEGORIES, len(truth))
+
+    new_train = {"annotations": _of_images(annotations, train), "images": train}
+    for name, new, old in ((TRAIN, new_train, labelled), (TEST, {"images": test}, unlabelled)):
+        public.write_json(name, {**new, "categories": _completed(old["categories"]), "info": old["info"]})
+    public.place(raw.file(DETECTIONS), DETECTIONS)
+    for folder, side in (("train", train), ("test", test)):
+        public.place_each((raw.file(f"train/{image['id']}.jpg"), f"{folder}/{image['id']}.jpg") for image in side)
+    public.write("sample_submission.csv", answers.assign(Category=guesses))
+    private.write("answers.csv", answers)
+
+
+def _test_cameras(locations: list[Any]) -> set[Any]:
+    """A random part of the cameras, corrected until it has the share of images wanted: the last ones change sides."""
+    sizes = Counter(locations)
+    train, test = split_rows(list(sizes), test_size=TEST_SHARE, seed=0)
+
+    def share() -> float:
+        tested = sum(sizes[camera] for camera in test)
+        return tested / (len(locations) + tested)  # as published: test images count twice below
+
+    while share() < TEST_SHARE:
+        test.append(train.pop())
+    while share() > TEST_SHARE:
+        train.append(test.pop())
+    return set(test)
+
+
+def _of_images(annotations: list[Record], images: list[Record]) -> list[Record]:
+    ids = {image["id"] for image in images}
+    return [annotation for annotation in annotations if annotation["image_id"] in ids]
+
+
+def _completed(records: list[Record]) -> list[Record]:
+    """Records as a data frame gives them back: each has all fields, in the order in which these first appear.
+
+    What a record lacks is NaN, and numbers in a field with gaps become floats.
+    """
+    fields = list(dict.fromkeys(chain.from_iterable(records)))
+    columns = [_column([record.get(field, NAN) for record in records]) for field in fields]
+    return [dict(zip(fields, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _column(values: list[Any]) -> list[Any]:
+    kinds = set(map(type, values))
+    if kinds <= {int, float, NoneType} and kinds not in ({int}, {NoneType}):
+        return [NAN if value is None else float(value) for value in values]
+    return values

@@ -1,0 +1,30 @@
+import random
+from pathlib import PurePosixPath
+
+from mlebench.kit import Output, Raw, Table, is_in
+
+GESTURES = range(1, 21)
+AS_THEY_ARE = (
+    *(f"training{part}.tar.gz" for part in (1, 2, 3)),
+    *(f"validation{part}.tar.gz" for part in (1, 2, 3)),
+    "devel01-40.7z",
+    "valid_all_files_combined.7z",
+    "sample_code_mmrgc.zip",
+)
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    # The last of the training archives is what is tested on. Its samples are named `Sample00301.zip`; that one is 0301.
+    members = [PurePosixPath(name) for name in raw.member_names("training4.tar.gz")]
+    test_ids = sorted(name.stem[-4:] for name in members if name.suffix == ".zip" and len(name.parts) == 1)
+    labelled = raw.table("training.csv", dtype={"Id": str, "Sequence": str})
+    in_test = is_in(labelled["Id"], test_ids)
+    shuffle = random.Random(0).sample
+    guesses = [" ".join(map(str, shuffle(GESTURES, len(GESTURES)))) for _ in test_ids]
+
+    public.write("training.csv", labelled.where(~in_test))
+    public.write("test.csv", Table.from_columns({"Id": test_ids}))
+    public.write("randomPredictions.csv", Table.from_columns({"Id": test_ids, "Sequence": guesses}))
+    private.write("test.csv", labelled.where(in_test))
+    public.place(raw.file("training4.tar.gz"), "test.tar.gz")
+    public.place_each((raw.file(name), name) for name in AS_THEY_ARE)

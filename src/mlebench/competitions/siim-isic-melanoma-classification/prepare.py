@@ -1,0 +1,25 @@
+from mlebench.kit import Output, Raw, is_in
+
+TEST_FILES = ("train00", "train06")  # of the 16 TFRecord files
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    files = raw.files("tfrecords/train*.tfrec")
+    test_files = [file for file in files if file.path.stem.split("-")[0] in TEST_FILES]
+    train_files = [file for file in files if file not in test_files]
+    test_names = [name for file in test_files for name in raw.tfrecord_values(file.name, "image_name")]
+    rows = raw.table("train.csv")
+    in_test = is_in(rows["image_name"], test_names)
+    train, test = rows.where(~in_test), rows.where(in_test)
+
+    public.write("train.csv", train)
+    public.write("test.csv", test.drop("diagnosis", "benign_malignant", "target"))
+    public.write("sample_submission.csv", test.select("image_name").assign(target=0))
+    private.write("test.csv", test.select("image_name", "target"))
+    for part, table, its_files in (("train", train, train_files), ("test", test, test_files)):
+        names = table["image_name"]
+        public.place_each((raw.file(f"train/{name}.dcm"), f"{part}/{name}.dcm") for name in names)
+        public.place_each((raw.file(f"jpeg/train/{name}.jpg"), f"jpeg/{part}/{name}.jpg") for name in names)
+        for number, file in enumerate(its_files):
+            size = file.path.stem.split("-")[1]
+            public.place(file, f"tfrecords/{part}{number:02d}-{size}.tfrec")

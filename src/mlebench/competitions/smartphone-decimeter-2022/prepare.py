@@ -1,0 +1,39 @@
+from mlebench.kit import Output, Raw, RawFile, Table, split_rows
+
+TRUTH = "ground_truth.csv"
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    drives = sorted({file.path.parts[1] for file in raw.files("train/*/**")})
+    _, test_dates = split_rows(sorted(set(map(_date_of, drives))), test_size=0.1, seed=0)
+    truths: list[RawFile] = []
+    for drive in drives:
+        if _date_of(drive) in test_dates:
+            public.place_tree(raw, f"train/{drive}", f"test/{drive}", exclude=[f"**/{TRUTH}"])
+            truths += raw.files(f"train/{drive}/**/{TRUTH}")
+        else:
+            public.place_tree(raw, f"train/{drive}", f"train/{drive}")
+    public.place_tree(raw, "metadata", "metadata")
+
+    truths.sort(key=lambda file: file.path.parts)  # folder by folder, as paths are sorted
+    test = Table.concat([_positions(raw, file) for file in truths])
+    private.write("test.csv", test)
+    guess = {"LatitudeDegrees": 37.904611315634504, "LongitudeDegrees": -86.48107806249548}
+    public.write("sample_submission.csv", test.assign(guess))
+
+
+def _date_of(drive: str) -> str:
+    """Such as 2020-05-15, with which the name of a drive begins."""
+    return "-".join(part.zfill(2) for part in drive.split("-")[:3])
+
+
+def _positions(raw: Raw, truth: RawFile) -> Table:
+    """Of one phone on one drive.
+
+    The published files were made with pandas' quick way to read floats, ours are read exactly. Up to 15 digits the two
+    are the same number: the digits are a whole number below 2**53, which is divided by a power of ten that a float can
+    hold. Coordinates have 10 digits here; of 17, each third would differ in its last bit.
+    """
+    drive, phone = truth.path.parts[-3:-1]
+    table = raw.table(truth.name).assign(tripId=f"{drive}-{phone}")
+    return table.select("tripId", "UnixTimeMillis", "LatitudeDegrees", "LongitudeDegrees")

@@ -1,0 +1,17 @@
+from mlebench.kit import Output, Raw, split_rows
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    data = raw.archive("competition_data.zip")
+    train, test = split_rows(data.table("competition_data/train.csv"), test_size=0.25, seed=0)
+    train, test = train.sort_by("id"), test.sort_by("id")
+
+    public.write("train.csv", train)
+    # Of test images v1 does not tell the depth.
+    public.write("depths.csv", raw.table("depths.csv").where_in("id", train["id"]).sort_by("id"))
+    public.write("sample_submission.csv", test.assign(rle_mask="1 1"))
+    private.write("test.csv", test)
+
+    for kind, folder, images in (("images", "train", train), ("masks", "train", train), ("images", "test", test)):
+        names = [f"{kind}/{id}.png" for id in images["id"]]
+        public.place_each((data.file(f"competition_data/train/{name}"), f"{folder}/{name}") for name in names)

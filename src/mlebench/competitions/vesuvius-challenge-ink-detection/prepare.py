@@ -1,0 +1,16 @@
+from mlebench.kit import Output, Raw, Table, png_size
+
+# What tells where the ink is; the photograph in infrared shows it to the naked eye.
+SECRET = ("**/inklabels.png", "**/inklabels_rle.csv", "**/ir.png")
+
+
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    width, height = png_size(raw.file("train/3/ir.png").head(24))
+    ink = raw.table("train/3/inklabels_rle.csv").assign(width=width, height=height, Id="a")
+
+    public.place_tree(raw, "train/1", "train/1")
+    public.place_tree(raw, "train/2", "train/2")
+    public.place_tree(raw, "train/3", "test/a", exclude=SECRET)
+    public.write("sample_submission.csv", Table.from_columns({"Id": ["a"], "Predicted": ["1 1 5 1"]}))
+    private.write("inklabels_rle.csv", ink)
+    private.write("gold_submission.csv", ink.drop("width", "height"))

@@ -1,0 +1,81 @@
+"""Catalogues of images: JSON in the manner of COCO, where each image has one annotation, which says its category."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mlebench.errors import PrerequisiteError
+from mlebench.kit.files import Raw, RawFile
+from mlebench.kit.splits import split_per_class
+from mlebench.kit.tables import Table
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ImageCatalogue:
+    """Images and their annotations, side by side. Parts share the records, of which there may be millions."""
+
+    images: Sequence[Record]
+    annotations: Sequence[Record]
+    others: Record  # what the JSON holds beside them: categories, licenses and the like
+    id: str  # the field of an image with its id; annotations call it `image_id`
+    raw_names: Sequence[str]  # `file_name` of each image before it was changed
+
+    @classmethod
+    def read(cls, raw: Raw, name: str, *, id: str = "id", encoding: str = "utf-8") -> "ImageCatalogue":
+        others = raw.json(name, encoding=encoding)
+        images, annotations = others.pop("images"), others.pop("annotations")
+        if [image[id] for image in images] != [annotation["image_id"] for annotation in annotations]:
+            raise PrerequisiteError(f"{name} does not list images and annotations in one order; get the data again")
+        return cls(images, annotations, others, id, [image["file_name"] for image in images])
+
+    @property
+    def categories(self) -> list[int]:
+        return [annotation["category_id"] for annotation in self.annotations]
+
+    def split(self, *, test_size: float, seed: int, small_below: int = 0) -> "tuple[ImageCatalogue, ImageCatalogue]":
+        """Train and test, category by category; see `split_per_class`."""
+        classes = np.array(self.categories)
+        train, test = split_per_class(classes, test_size=test_size, seed=seed, small_below=small_below)
+        return self.take(train), self.take(test)
+
+    def take(self, rows: np.ndarray) -> "ImageCatalogue":
+        lists = (self.images, self.annotations, self.raw_names)
+        images, annotations, raw_names = ([items[row] for row in rows.tolist()] for items in lists)
+        return replace(self, images=images, annotations=annotations, raw_names=raw_names)
+
+    def renamed(self, file_names: Sequence[str], ids: Sequence[Any] | None = None) -> "ImageCatalogue":
+        """The same images under other names and, if given, with other ids."""
+        named = replace(self, images=_with(self.images, file_name=file_names))
+        if ids is None:
+            return named
+        annotations = _with(self.annotations, image_id=ids)
+        return replace(named, images=_with(named.images, **{self.id: ids}), annotations=annotations)
+
+    def numbered(self, file_name: str) -> "ImageCatalogue":
+        """The same images with ids from `0` on; `{number}` in their new names is the id, `{thousand}` goes with it."""
+        names = [file_name.format(number=number, thousand=number // 1000) for number in range(len(self.images))]
+        return self.renamed(names, list(map(str, range(len(names)))))
+
+    def labels(self, id: str, target: str) -> Table:
+        """A table of ids and categories, its columns named like this."""
+        return Table.from_columns({id: [image[self.id] for image in self.images], target: self.categories})
+
+    def as_json(self, *names: str) -> Record:
+        """What the JSON says, or only those of its parts that are named."""
+        whole = {**self.others, "images": self.images, "annotations": self.annotations}
+        return {name: whole[name] for name in names or whole}
+
+    def placements(self, raw: Raw, raw_folder: str = "", folder: str = "") -> Iterator[tuple[RawFile, str]]:
+        """The file of each image and its name, each below a folder; `place_each` takes them."""
+        for raw_name, image in zip(self.raw_names, self.images, strict=True):
+            yield raw.file(raw_folder + raw_name), folder + image["file_name"]
+
+
+def _with(records: Sequence[Record], **fields: Sequence[Any]) -> list[Record]:
+    """Copies of records with other values in some fields."""
+    rows = zip(*fields.values(), strict=True)
+    return [{**record, **dict(zip(fields, values, strict=True))} for record, values in zip(records, rows, strict=True)]

@@ -1,0 +1,69 @@
+"""Large texts: read in blocks of lines, written in pieces that are made when their time has come."""
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO, cast
+
+LINES_BYTES = 4 << 20  # that are read at a time
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Bytes that are made piece by piece while they are written, since all of them are too many to be held.
+
+    `make` is called when they are to be written, and again when that has to begin anew.
+    """
+
+    make: Callable[[], Iterable[bytes]]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.make())
+
+    def open(self) -> BinaryIO:
+        return cast(BinaryIO, io.BufferedReader(_PieceStream(iter(self))))
+
+    @property
+    def size(self) -> int:
+        raise ValueError("the size of what is made in pieces is not known beforehand; a tar has to know it")
+
+
+class _PieceStream(io.RawIOBase):
+    def __init__(self, pieces: Iterator[bytes]):
+        self._pieces = pieces
+        self._left = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._left:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._left = memoryview(piece)
+        size = min(len(buffer), len(self._left))
+        buffer[:size] = self._left[:size]
+        self._left = self._left[size:]
+        return size
+
+
+def line_blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """A text, some lines at a time. Lines that end with \\r or \\r\\n then end with \\n, as when Python reads text.
+
+    The last line has an end only if it has one in the file.
+    """
+    left = b""
+    while fresh := stream.read(LINES_BYTES):
+        end = fresh.rfind(b"\n") + 1
+        if end:
+            yield _with_plain_ends(left + fresh[:end])
+            left = fresh[end:]
+        else:
+            left += fresh
+    if left:
+        yield _with_plain_ends(left)
+
+
+def _with_plain_ends(lines: bytes) -> bytes:
+    return lines.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in lines else lines
