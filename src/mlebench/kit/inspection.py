@@ -6,7 +6,6 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from mlebench.errors import PrerequisiteError
@@ -71,7 +70,7 @@ class Inspection:
 
 def _fault(member: Member) -> str | None:
     name = member.name
-    if name.startswith("/") or "\\" in name or ".." in PurePosixPath(name).parts or name[1:2] == ":":
+    if name.startswith("/") or "\\" in name or (".." in name and ".." in name.split("/")) or name[1:2] == ":":
         return "would climb out of its folder"
     if member.is_special:
         return "is a link or a device"
