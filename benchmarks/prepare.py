@@ -18,6 +18,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 from measure import REFERENCE_COMMAND, Cost, print_machine, time_command, time_prepare
 
@@ -95,28 +96,31 @@ class Bench:
         self._limit("unzip of the archive", "unzip", "-q", archive, "-d", self.scratch / "out")
 
     def twins(self) -> None:
-        """The same command in both programs, with the archives of all twins at default size in place."""
-        rounds = [self._twins_once() for _ in range(self.repeat)]
-        _print_row("all twins, --jobs 2", *(_median(side) for side in zip(*rounds, strict=True)))
+        """The same command in both programs, with the archives of all twins at default size in place.
 
-    def _twins_once(self) -> tuple[Cost, Cost]:
+        Every round has new folders, and nothing is deleted before the end: for minutes after many files were deleted,
+        ext4 takes up to thirty times as long to make new ones.
+        """
         mlebench = self.ours.parent / "mlebench"
-        made, ours, reference = (self.scratch / name for name in ("twins", "twins-ours", "twins-reference"))
-        for folder in (made, ours, reference):
-            shutil.rmtree(folder, ignore_errors=True)
         listing = subprocess.run([str(mlebench), "list", "--json"], capture_output=True, text=True, check=True).stdout
         ids = [row["id"] for row in json.loads(listing) if row["id"] not in LEFT_OUT]
-        subprocess.run([str(mlebench), "twin", *ids, "--data-dir", str(made)], check=True, capture_output=True)
-        for id in ids:
-            for folder in (ours, reference):
-                (folder / id).mkdir(parents=True)
-                _zip(made / id / "raw", folder / id / f"{id}.zip")
-        (self.scratch / "ids.txt").write_text("\n".join(ids))
-        os.sync()
-        options = ("prepare", "--list", self.scratch / "ids.txt", "--skip-verification", "--data-dir")
-        mine = time_command(mlebench, *options, ours, "--jobs", "2")
-        command = (self.reference, "-W", "ignore", "-c", REFERENCE_COMMAND, *options, reference)
-        return mine, time_command(*command, cwd=self.scratch)
+        with TemporaryDirectory(dir=self.scratch) as folder:
+            made, list_file = Path(folder, "made"), Path(folder, "ids.txt")
+            subprocess.run([str(mlebench), "twin", *ids, "--data-dir", str(made)], check=True, capture_output=True)
+            list_file.write_text("\n".join(ids))
+            for id in ids:
+                _zip(made / id / "raw", made / id / f"{id}.zip")
+            options = ("prepare", "--list", list_file, "--skip-verification", "--data-dir")
+            rounds = []
+            for number in range(self.repeat):
+                ours, reference = (
+                    _archives(made, ids, Path(folder, f"{side}-{number}")) for side in ("ours", "theirs")
+                )
+                os.sync()
+                mine = time_command(mlebench, *options, ours, "--jobs", "2")
+                command = (self.reference, "-W", "ignore", "-c", REFERENCE_COMMAND, *options, reference)
+                rounds.append((mine, time_command(*command, cwd=Path(folder))))
+        _print_row(f"{len(ids)} twins, --jobs 2", *(_median(side) for side in zip(*rounds, strict=True)))
 
     def _raw(self, id: str) -> Path:
         """Raw data of a large twin, without the note that it is one: absolute sizes are the real ones."""
@@ -199,6 +203,14 @@ def _enlarge(raw: Path) -> None:
 
 def _hash(content: bytes) -> str:
     return hashlib.md5(content).hexdigest()
+
+
+def _archives(made: Path, ids: Sequence[str], folder: Path) -> Path:
+    """A data directory that holds archives only."""
+    for id in ids:
+        (folder / id).mkdir(parents=True)
+        shutil.copyfile(made / id / f"{id}.zip", folder / id / f"{id}.zip")
+    return folder
 
 
 def _zip(folder: Path, archive: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fingerprints import fingerprint, raw_index
 
-from mlebench.kit import tar_gz_bytes, zip_bytes
+from mlebench.kit.twins import tar_gz_bytes, zip_bytes
 
 pytestmark = pytest.mark.bytes
 

@@ -23,6 +23,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,59 +46,59 @@ class CompetitionPaths:
     id: str
     profile: str = "v1"
 
-    @property
+    @cached_property
     def root(self) -> Path:
         return self.data_dir / self.id
 
-    @property
+    @cached_property
     def archive(self) -> Path:
         return self.root / f"{self.id}.zip"
 
-    @property
+    @cached_property
     def archive_part(self) -> Path:
         return self.root / f"{self.id}.zip.part"
 
-    @property
+    @cached_property
     def archive_part_record(self) -> Path:
         return self.root / f"{self.id}.zip.part.json"
 
-    @property
+    @cached_property
     def raw(self) -> Path:
         return self.root / "raw"
 
-    @property
+    @cached_property
     def raw_staging(self) -> Path:
         return self.root / "raw.staging"
 
-    @property
+    @cached_property
     def twin(self) -> Path:
         return twin_record(self.raw)
 
-    @property
+    @cached_property
     def lock(self) -> Path:
         return self.root / "lock"
 
-    @property
+    @cached_property
     def prepared(self) -> Path:
         return self.root / ("prepared" if self.profile == "v1" else f"prepared-{self.profile}")
 
-    @property
+    @cached_property
     def staging(self) -> Path:
         return self.prepared.with_name(f"{self.prepared.name}.staging")
 
-    @property
+    @cached_property
     def attempt(self) -> Path:
         return self.staging / "attempt.json"
 
-    @property
+    @cached_property
     def public(self) -> Path:
         return self.prepared / PUBLIC
 
-    @property
+    @cached_property
     def private(self) -> Path:
         return self.prepared / PRIVATE
 
-    @property
+    @cached_property
     def manifest(self) -> Path:
         return self.prepared / MANIFEST
 

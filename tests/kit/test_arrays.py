@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlebench.errors import PrerequisiteError
-from mlebench.kit import Output, arrays, npy_bytes, open_raw, zip_bytes
+from mlebench.kit import Output, arrays, open_raw
 from mlebench.kit.arrays import npy_pieces
 from mlebench.kit.outputs import finish
+from mlebench.kit.twins import npy_bytes, zip_bytes
 
 pytestmark = pytest.mark.bytes
 

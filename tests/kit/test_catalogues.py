@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from mlebench.errors import PrerequisiteError
-from mlebench.kit import ImageCatalogue, TwinCategories, TwinFolder, open_raw, records_of, write_catalogue_twin
+from mlebench.kit import ImageCatalogue, open_raw
+from mlebench.kit.twins import TwinCategories, TwinFolder, records_of, write_catalogue_twin
 
 pytestmark = pytest.mark.bytes
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from mlebench.errors import PrerequisiteError
-from mlebench.kit import image_bytes, npy_bytes, npy_shape, open_raw, png_size, zip_bytes
+from mlebench.kit import npy_shape, open_raw, png_size
+from mlebench.kit.twins import image_bytes, npy_bytes, zip_bytes
 
 pytestmark = pytest.mark.bytes
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import loadmat
 
-from mlebench.kit import mat_bytes
+from mlebench.kit.twins import mat_bytes
 
 NAMES = st.text("abcXYZ_", min_size=1, max_size=31).filter(lambda name: name[0] != "_")
 TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc"), max_codepoint=0xFFFF), min_size=1, max_size=9)

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from mlebench.kit import nifti_bytes
+from mlebench.kit.twins import nifti_bytes
 
 
 @pytest.mark.parametrize(("kind", "code", "bits"), [(np.uint8, 2, 8), (np.int16, 4, 16)])

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 
 from mlebench.errors import PrerequisiteError
-from mlebench.kit import Output, Raw, Table, frames, md5_of, open_raw, split_rows, trees, zip_bytes
+from mlebench.kit import Output, Raw, Table, frames, md5_of, open_raw, split_rows, trees
 from mlebench.kit.archives import ZipTree
 from mlebench.kit.files import RawFile
 from mlebench.kit.outputs import finish, run_prepare
+from mlebench.kit.twins import zip_bytes
 
 pytestmark = pytest.mark.bytes
 

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench.kit import Output, Table, open_raw, parquet, zip_bytes
+from mlebench.kit import Output, Table, open_raw, parquet
 from mlebench.kit.outputs import finish
 from mlebench.kit.parquet import ParquetSource, content_hash
+from mlebench.kit.twins import zip_bytes
 
 pytestmark = pytest.mark.bytes
 

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlebench.errors import PrerequisiteError
-from mlebench.kit import Output, Table, open_raw, public_sample_bytes, seven_zip_bytes, split_rows
+from mlebench.kit import Output, Table, open_raw, public_sample_bytes, split_rows
 from mlebench.kit.outputs import finish
+from mlebench.kit.twins import seven_zip_bytes
 
 pytestmark = pytest.mark.bytes
 

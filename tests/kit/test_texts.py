@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench.kit import Output, Pieces, Raw, image_bytes, md5_of, open_raw, texts, zip_bytes
+from mlebench.kit import Output, Pieces, Raw, md5_of, open_raw, texts
 from mlebench.kit.outputs import finish, run_prepare
+from mlebench.kit.twins import image_bytes, zip_bytes
 
 pytestmark = pytest.mark.bytes
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench.kit import Table, TwinFolder, open_raw, split_tokens, write_token_twin
-from mlebench.kit.tokens import random_sentences
+from mlebench.kit import Table, open_raw, split_tokens
+from mlebench.kit.twins import TwinFolder, write_token_twin
+from mlebench.kit.twins.sentences import random_sentences
 
 pytestmark = pytest.mark.bytes
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from mlebench.kit import (
+from mlebench.kit.twins import (
     TwinFolder,
     aiff_bytes,
     csv_bytes,

@@ -9,8 +9,9 @@ import py7zr
 import pytest
 
 from mlebench.errors import PrerequisiteError
-from mlebench.kit import Output, inspection, open_raw, zip_bytes
+from mlebench.kit import Output, inspection, open_raw
 from mlebench.kit.outputs import finish
+from mlebench.kit.twins import zip_bytes
 
 FILES = {"train/a.txt": b"a" * 5000, "train/deep/b é.bin": bytes(range(256)) * 40, "empty": b"", "z.csv": b"a,b\n1,2\n"}
 

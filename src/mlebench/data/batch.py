@@ -59,7 +59,7 @@ def prepare_many(
         return
     start_server()
     context = get_context("forkserver")
-    events = context.Queue()
+    events = context.Queue() if watchers else None
 
     def run(some: Sequence[str], at_once: int) -> Iterator[Outcome]:
         with ProcessPoolExecutor(at_once, context, _begin_worker, (events, threads)) as pool:
@@ -88,7 +88,7 @@ def _outcome(id: str, future: Future[Outcome]) -> Outcome:
 
 
 def _relay(events: Any, watchers: dict[str, Watch]) -> None:
-    while True:
+    while events:
         try:
             id, *event = events.get_nowait()
         except Empty:
@@ -117,8 +117,8 @@ def _use_threads(count: int) -> None:
 def _prepare_elsewhere(
     id: str, data_dir: Path, source: Source, options: Options, overwrite_leaderboard: bool
 ) -> Outcome:
-    """In a process of its own; what it has to say goes through a queue."""
-    watch = lambda *event: _events.put((id, *event))  # noqa: E731
+    """In a process of its own; what it has to say goes through a queue, if somebody listens."""
+    watch = lambda *event: _events.put((id, *event)) if _events else None  # noqa: E731
     return _prepare_one(id, data_dir, source, options, overwrite_leaderboard, watch)
 
 
@@ -129,7 +129,8 @@ def _prepare_one(
         source = replace(source, progress=lambda done, total: watch("downloading", done, total))
     try:
         competition = Registry(data_dir).get_competition(id)
-        ensure_leaderboard_exists(competition, force=overwrite_leaderboard)
+        if overwrite_leaderboard:
+            ensure_leaderboard_exists(competition, force=True)
         return Outcome(id, "prepared" if prepare(competition, source, options, watch) else "already prepared")
     except RulesNotAcceptedError as error:
         return Outcome(id, "rules not accepted", str(error))

@@ -8,4 +8,5 @@ gc.disable()
 for _name in ("mlebench.data.batch", "mlebench.kit"):
     import_module(_name)
 gc.freeze()
+gc.set_threshold(100_000, 20, 20)  # tables and records hold few cycles
 gc.enable()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from mlebench.kit.inspection import Inspection, Member, archive_errors
-from mlebench.kit.trees import COPY_BYTES, create, is_finished, missing, pattern_of
+from mlebench.kit.trees import COPY_BYTES, create, create_whole, is_finished, missing, pattern_of
 
 # Members up to this size are read and unpacked in one go; larger ones go through in pieces.
 WHOLE_BYTES = 16 << 20
@@ -89,8 +89,7 @@ class ZipTree:
             return
         with archive_errors(self._what(name)):
             content = self._read_whole(info)
-        with create(destination) as target:
-            target.write(content)
+        create_whole(destination, content)
 
     def close(self) -> None:
         self._zip.close()

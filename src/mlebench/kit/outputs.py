@@ -4,23 +4,20 @@ So every table that comes from one large file is written in one pass over it, an
 where it lies to its place.
 """
 
-import gzip
 import hashlib
-import io
-import tarfile
-import zipfile
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
-from mlebench.kit.files import ZIP_TIME, Raw, RawFile, encode_json, open_raw
+from mlebench.kit.files import Raw, RawFile, encode_json, open_raw
+from mlebench.kit.packing import Pack, PackFormat, pack_format_of, write_pack
 from mlebench.kit.parallel import threads
 from mlebench.kit.tables import Quoting, Table, Writable
 from mlebench.kit.texts import Pieces
@@ -30,22 +27,12 @@ from mlebench.paths import SCRATCH
 
 BATCH = 1024  # files that one worker places before it asks for more
 HASHED_ASIDE = 1 << 16  # bytes from which on another thread is worth its while
-SAMPLED = 256  # files whose sizes stand for those of all, where only progress is told
-PackFormat = Literal["zip", "7z", "tar", "tar.gz"]
+SAMPLED = 32  # files whose sizes stand for those of all, where only progress is told
 Progress = Callable[[int, int | None], None]  # bytes done, bytes in all
 
 
 def no_progress(done: int, total: int | None) -> None:
     """Nobody is watching."""
-
-
-@dataclass
-class _Pack:
-    members: Mapping[str, Table | RawFile | Pieces | bytes]
-    format: PackFormat
-    deflate: bool
-    quoting: Quoting
-    spooled: dict[str, Path] = field(default_factory=dict)  # tables, written out to be packed
 
 
 class Output:
@@ -54,10 +41,11 @@ class Output:
     def __init__(self, folder: Path):
         self.folder = folder
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._place = str(folder)
         self.placed: dict[str, RawFile] = {}
         self.tables: dict[str, tuple[Table, Format]] = {}
         self.contents: dict[str, Iterable[bytes]] = {}
-        self.packs: dict[str, _Pack] = {}
+        self.packs: dict[str, Pack] = {}
         self.written: dict[str, str] = {}  # name: md5 of what this program wrote itself, when it is finished
         self.linked: dict[str, dict[str, int]] = {}  # what is known of raw files that were placed from a folder
         self._folders: set[str] = set()
@@ -127,7 +115,7 @@ class Output:
         slash is an empty folder.
         """
         self._claim(name)
-        self.packs[name] = _Pack(dict(members), format or _pack_format_of(name), deflate, quoting)
+        self.packs[name] = Pack(dict(members), format or pack_format_of(name), deflate, quoting)
 
     def mkdir(self, name: str) -> None:
         _check_name(name)
@@ -137,9 +125,9 @@ class Output:
         """Where a file goes; its folder is made, and what an earlier attempt left there is not in the way."""
         folder, _, _ = name.rpartition("/")
         if folder not in self._folders:
-            (self.folder / folder).mkdir(parents=True, exist_ok=True)
+            os.makedirs(f"{self._place}/{folder}", exist_ok=True)  # noqa: PTH103 there may be many
             self._folders.add(folder)
-        return f"{self.folder}/{name}"
+        return f"{self._place}/{name}"
 
     @contextmanager
     def create(self, name: str) -> Iterator[Writable]:
@@ -183,14 +171,6 @@ def _format_of(name: str) -> Literal["csv", "tsv", "parquet"]:
     if name.endswith(".tsv"):
         return "tsv"
     return "parquet" if name.endswith(".parquet") else "csv"
-
-
-def _pack_format_of(name: str) -> PackFormat:
-    if name.endswith(".tar"):
-        return "tar"
-    if name.endswith(".7z"):
-        return "7z"
-    return "tar.gz" if name.endswith((".tar.gz", ".tgz")) else "zip"
 
 
 def _check_name(name: str) -> None:
@@ -259,7 +239,8 @@ def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = no_pro
                     for piece in content:
                         stream.write(piece)
             for name, pack in output.packs.items():
-                _write_pack(output, name, pack, Path(folder))
+                with output.create(name) as stream:
+                    write_pack(stream, pack, Path(folder))
             _place(output, advance)
 
 
@@ -284,71 +265,6 @@ def _table_jobs(outputs: Sequence[Output], scratch: Path) -> Iterator[Job]:
                     yield Job(content, Format(_format_of(member), pack.quoting), opened)
 
 
-def _write_pack(output: Output, name: str, pack: _Pack, scratch: Path) -> None:
-    """An archive, written from front to back, the same whenever it is made: sorted members, one time, no owner."""
-    with output.create(name) as stream:
-        if pack.format == "zip":
-            _write_zip(stream, pack)
-        elif pack.format == "7z":
-            _write_7z(stream, pack, scratch)
-        elif pack.format == "tar":
-            _write_tar(stream, pack)
-        else:
-            with gzip.GzipFile("", "wb", fileobj=cast(BinaryIO, stream), mtime=0) as compressed:
-                _write_tar(compressed, pack)
-
-
-def _write_zip(stream: Writable, pack: _Pack) -> None:
-    """Sizes and checksums of members stand behind them."""
-    method = zipfile.ZIP_DEFLATED if pack.deflate else zipfile.ZIP_STORED
-    with zipfile.ZipFile(cast(BinaryIO, stream), "w", method) as archive:
-        for member in sorted(pack.members):
-            info = zipfile.ZipInfo(member, ZIP_TIME)
-            info.compress_type = zipfile.ZIP_STORED if info.is_dir() else method
-            info.external_attr = (0o40755 if info.is_dir() else 0o644) << 16
-            with archive.open(info, "w", force_zip64=True) as target, _open_member(pack, member) as source:
-                while piece := source.read(COPY_BYTES):
-                    target.write(piece)
-
-
-def _write_tar(stream: Any, pack: _Pack) -> None:
-    """Sizes of members stand before them. What is not said of a member, as its time and owner, is always the same."""
-    with tarfile.TarFile(mode="w", fileobj=stream, copybufsize=COPY_BYTES) as archive:
-        for member in sorted(pack.members):
-            info = tarfile.TarInfo(member)
-            info.size = _member_size(pack, member)
-            with _open_member(pack, member) as source:
-                archive.addfile(info, source)
-            archive.getmembers().clear()  # it would keep what it knows of every one
-
-
-def _write_7z(stream: Writable, pack: _Pack, scratch: Path) -> None:
-    """Made in the scratch folder and then copied, since what stands at its front is known last."""
-    from mlebench.kit.seven_zip import write_seven_zip
-
-    with TemporaryDirectory(dir=scratch) as folder:
-        archive = Path(folder, "archive")
-        members = ((member, lambda member=member: _open_member(pack, member)) for member in sorted(pack.members))
-        write_seven_zip(archive, members, Path(folder), deflate=pack.deflate)
-        with archive.open("rb") as source:
-            while piece := source.read(COPY_BYTES):
-                stream.write(piece)
-
-
-def _open_member(pack: _Pack, member: str) -> BinaryIO:
-    content = pack.spooled.get(member) or pack.members[member]
-    if isinstance(content, bytes):
-        return io.BytesIO(content)
-    return content.open("rb") if isinstance(content, Path) else cast(RawFile, content).open()
-
-
-def _member_size(pack: _Pack, member: str) -> int:
-    content = pack.spooled.get(member) or pack.members[member]
-    if isinstance(content, bytes):
-        return len(content)
-    return content.stat().st_size if isinstance(content, Path) else cast(RawFile, content).size
-
-
 def _place(output: Output, advance: Advance) -> None:
     """Raw files, to their places; those that an interrupted attempt has placed already are left alone."""
     names = list(output.placed)
@@ -358,7 +274,7 @@ def _place(output: Output, advance: Advance) -> None:
     def place_batch(start: int) -> int:
         batch = names[start : start + BATCH]
         for name in batch:
-            file, path = output.placed[name], f"{output.folder}/{name}"
+            file, path = output.placed[name], output.path(name)
             try:
                 file.tree.extract(file.name, path)
             except FileExistsError:
@@ -370,5 +286,6 @@ def _place(output: Output, advance: Advance) -> None:
         return int(output.placed_size * len(batch))
 
     with ThreadPoolExecutor(threads()) as pool:
-        for size in pool.map(place_batch, range(0, len(names), BATCH)):
+        spread = pool.map if len(names) > BATCH else map
+        for size in spread(place_batch, range(0, len(names), BATCH)):
             advance(size)

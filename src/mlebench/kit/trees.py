@@ -153,6 +153,17 @@ def create(destination: str, buffering: int = 0) -> Iterator[BinaryIO]:
         os.fchmod(target.fileno(), FINISHED)
 
 
+def create_whole(destination: str, content: bytes) -> None:
+    """A new file whose content is at hand: `create`, in fewer steps, for there may be millions."""
+    descriptor = os.open(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, UNFINISHED)
+    try:
+        while content:
+            content = content[os.write(descriptor, content) :]
+        os.fchmod(descriptor, FINISHED)
+    finally:
+        os.close(descriptor)
+
+
 def _open_unfinished(path: str, flags: int) -> int:
     return os.open(path, flags, UNFINISHED)
 

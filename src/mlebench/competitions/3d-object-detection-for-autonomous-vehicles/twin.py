@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes, json_bytes, rounded
+from mlebench.kit.twins import TwinFolder, image_bytes, json_bytes, rounded
 
 Record = dict[str, Any]
 

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlebench.kit import TwinFolder, hex_ids, json_bytes
+from mlebench.kit.twins import TwinFolder, hex_ids, json_bytes
 
 VERBS = ("load", "clean", "plot", "fit", "score", "tune", "save", "größe_ändern")
 SUBJECTS = ("sales", "images", "weather", "Ünal's notes", "tweets 😀", '"raw" data')

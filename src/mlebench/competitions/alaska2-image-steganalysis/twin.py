@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 SIDE = 16  # pixels; the original has 512
 STRENGTHS = {"JMiPOD": 12, "JUNIWARD": 20, "UERD": 30}  # how much a hidden message changes a pixel

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 SHARES = [0.49, 0.1, 0.27, 0.06, 0.08]  # of the grades 0 to 4
 ID_DIGITS = 12

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, csv_bytes
+from mlebench.kit.twins import TwinFolder, csv_bytes
 
 # A sentence is a choice from each of these in turn; what is chosen for the second decides about the third.
 STARTS = ("The mayor", "Ms. Ünal", '" We', "A spokesman", "It", "Bjørk 's brother", "In 2009 , she", "``Nobody''")

@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 ID_DIGITS = 12
 STEP, HEIGHT = 4, 18  # pixels from one atom of a drawing to the next, and of a whole drawing

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes, json_bytes, tfrecord_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes, json_bytes, tfrecord_bytes
 
 DISEASES = {
     "0": "Cassava Bacterial Blight (CBB)",

@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit import TwinFolder, bson_bytes, image_bytes
+from mlebench.kit.twins import TwinFolder, bson_bytes, image_bytes
 
 SIDE = 16  # the original has 180 pixels
 MOST_CATEGORIES = 5270  # as in the original

@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlebench.kit import TwinFolder, hex_ids
+from mlebench.kit.twins import TwinFolder, hex_ids
 
 
 class Language(NamedTuple):

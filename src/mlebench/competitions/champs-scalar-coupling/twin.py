@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlebench.kit import TwinFolder, rounded
+from mlebench.kit.twins import TwinFolder, rounded
 
 MOLECULES = 133_885  # that there are, of which only some are in the data
 SHIELDING = [f"{column}{row}" for row in "XYZ" for column in "XYZ"]

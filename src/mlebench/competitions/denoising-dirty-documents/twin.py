@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, csv_bytes, image_bytes
+from mlebench.kit.twins import TwinFolder, csv_bytes, image_bytes
 
 WIDTH, HEIGHTS = 24, (11, 18)  # the original has pages of 540 by 258 or 420 pixels
 FONTS = 4  # rows of letters by their slant

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder
+from mlebench.kit.twins import TwinFolder
 
 RUDE = ("You are an idiot", "what a moron you are", "shut up, clown", "go back to school you dunce", "pathetic loser")
 PLAIN = ("I agree with the author", "who won the game last night", "nice goal", "taxes, again", "thanks for the link")

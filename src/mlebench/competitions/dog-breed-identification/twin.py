@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 NAMES = """
     affenpinscher afghan_hound african_hunting_dog airedale american_staffordshire_terrier appenzeller

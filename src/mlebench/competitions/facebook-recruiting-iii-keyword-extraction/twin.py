@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, csv_bytes
+from mlebench.kit.twins import TwinFolder, csv_bytes
 
 # What questions are about and how they speak of it; the later, the rarer. The last ones are words for a missing value.
 TOPICS = {

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, csv_bytes, hex_ids, wav_bytes
+from mlebench.kit.twins import TwinFolder, csv_bytes, hex_ids, wav_bytes
 
 RATE = 44_100  # samples a second, as in the original
 LENGTH = 120  # samples of a clip; up to half a minute's worth in the original

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder
+from mlebench.kit.twins import TwinFolder
 
 from .prepare import TARGETS
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, json_bytes, npy_bytes, rounded
+from mlebench.kit.twins import TwinFolder, json_bytes, npy_bytes, rounded
 
 HEIGHT, WIDTH, FRAMES, LABELLED = 8, 10, 8, 4
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, hex_ids, image_bytes
+from mlebench.kit.twins import TwinFolder, hex_ids, image_bytes
 
 FIRST_DAY = np.datetime64("2018-09-20")
 DAYS = 734

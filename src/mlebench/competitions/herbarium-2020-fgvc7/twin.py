@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinCategories, TwinFolder, records_of, write_catalogue_twin
+from mlebench.kit.twins import TwinCategories, TwinFolder, records_of, write_catalogue_twin
 
 MOST_SPECIES = 32_094  # as in the original
 FAMILIES = ("Asteraceae", "Poaceae", "Orchidaceae", "Fabaceae")

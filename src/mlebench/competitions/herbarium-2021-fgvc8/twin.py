@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinCategories, TwinFolder, records_of, write_catalogue_twin
+from mlebench.kit.twins import TwinCategories, TwinFolder, records_of, write_catalogue_twin
 
 MOST_TAXA = 64_500  # as in the original
 ORDERS = ("Asterales", "Poales", "Myrtales", "Polypodiales")

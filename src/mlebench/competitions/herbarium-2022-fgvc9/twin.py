@@ -3,7 +3,7 @@ from itertools import combinations
 
 import numpy as np
 
-from mlebench.kit import TwinCategories, TwinFolder, records_of
+from mlebench.kit.twins import TwinCategories, TwinFolder, records_of
 
 MOST_SPECIES = 15_501  # as in the original
 GENERA = ("Abies", "Carex", "Quercus", "Ægopodium", "Salix")

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 SIDE = 12  # the original has 96 pixels
 CENTRE = slice(SIDE // 3, 2 * SIDE // 3)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, parquet_bytes, rounded
+from mlebench.kit.twins import TwinFolder, parquet_bytes, rounded
 
 CLASSES = ("Seizure", "LPD", "GPD", "LRDA", "GRDA", "Other")
 VOTES = [f"{name.lower()}_vote" for name in CLASSES]

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 SIDE = 8  # pixels; photographs of the original have up to some thousands
 COMMON = (36363, 53586, 18807, 64314, 60181)

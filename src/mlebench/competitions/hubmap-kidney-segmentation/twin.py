@@ -1,6 +1,7 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, encode_runs, image_bytes, json_bytes, rounded
+from mlebench.kit import encode_runs
+from mlebench.kit.twins import TwinFolder, image_bytes, json_bytes, rounded
 
 GLASS, TISSUE, GLOMERULUS = (236, 233, 238), (208, 160, 190), (150, 90, 150)
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, parquet_bytes, rounded
+from mlebench.kit.twins import TwinFolder, parquet_bytes, rounded
 
 SENSORS = np.array([10, 8, 60])  # a grid: strings in rows and columns, and the sensors on each of them
 SPACING = np.array([120.0, 125.0, -17.0])  # metres; sensors are numbered from the top down

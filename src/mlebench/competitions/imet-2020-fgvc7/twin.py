@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 SIDE = 16  # the original's pictures have 300 pixels on their shorter side
 SQUARE = 4

@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit import TwinCategories, TwinFolder, hex_ids, json_bytes, records_of, tar_gz_bytes
+from mlebench.kit.twins import TwinCategories, TwinFolder, hex_ids, json_bytes, records_of, tar_gz_bytes
 
 MOST_SPECIES = 1010  # as in the original
 GROUPS = ("Amphibians", "Birds", "Fungi", "Insects", "Plants", "Reptiles")

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes, seven_zip_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes, seven_zip_bytes
 
 HEIGHT, WIDTH = 18, 24  # pixels; 866 and 1154 in the original
 

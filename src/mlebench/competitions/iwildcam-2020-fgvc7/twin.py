@@ -2,15 +2,8 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit import (
-    TwinFolder,
-    camera_trap_frames,
-    camera_trap_picture,
-    hex_ids,
-    join_text,
-    json_bytes,
-    rounded,
-)
+from mlebench.kit import join_text
+from mlebench.kit.twins import TwinFolder, camera_trap_frames, camera_trap_picture, hex_ids, json_bytes, rounded
 
 ID_TAIL = "-21bc-11ea-a13a-137349068a90"
 NAMES = {

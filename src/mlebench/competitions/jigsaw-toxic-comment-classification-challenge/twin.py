@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, csv_bytes
+from mlebench.kit.twins import TwinFolder, csv_bytes
 
 # Label: how often it is set, and what such a comment says.
 LABELS = {

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder
+from mlebench.kit.twins import TwinFolder
 
 # The nine that are graded, each with a word that tells of it; the others are columns only.
 WORDS = {

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes, zip_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes, zip_bytes
 
 CHARACTERS = "のにしてはをとがもるなりたれか一人々〻事候𠀋?"  # the frequent ones first; one lies beyond 16 bits
 BOOKS = ("100241706_{:05d}_2", "200014740-{:05d}_1", "umgy{:03d}-008", "hnsd{:03d}-011", "brsk{:03d}-003")

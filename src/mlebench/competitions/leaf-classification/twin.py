@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, csv_bytes, image_bytes, rounded, zip_bytes
+from mlebench.kit.twins import TwinFolder, csv_bytes, image_bytes, rounded, zip_bytes
 
 NAMES = """
     Acer_Capillipes Acer_Circinatum Acer_Mono Acer_Opalus Acer_Palmatum Acer_Pictum Acer_Platanoids Acer_Rubrum

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder
+from mlebench.kit.twins import TwinFolder
 
 SHARES = [0.07, 0.27, 0.37, 0.22, 0.06, 0.01]  # of the scores 1 to 6
 PLAIN = "the a it is good bad cars car because people can they and so like thing alot driveing becuase teh very to of"

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 
-from mlebench.kit import TwinFolder
+from mlebench.kit.twins import TwinFolder
 
 MODELS = ("gpt-4-1106-preview", "claude-2.1", "llama-2-13b-chat", "mixtral-8x7b-instruct-v0.1", "koala-13b")
 OUTCOMES = ("winner_model_a", "winner_model_b", "winner_tie")

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, npy_bytes, rounded
+from mlebench.kit.twins import TwinFolder, npy_bytes, rounded
 
 PHONES = 39
 COEFFICIENTS = 39  # that describe a frame

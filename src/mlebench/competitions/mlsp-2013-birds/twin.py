@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, csv_bytes, image_bytes, rounded, wav_bytes
+from mlebench.kit.twins import TwinFolder, csv_bytes, image_bytes, rounded, wav_bytes
 
 RATE = 16_000  # samples a second, as in the original
 LENGTH = 240  # samples of a recording; ten seconds' worth in the original

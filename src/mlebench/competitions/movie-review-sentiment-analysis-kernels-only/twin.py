@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder
+from mlebench.kit.twins import TwinFolder
 
 # Sentences are made of words, and these speak well or badly of a film, by so many points.
 POINTS = {"brilliant": 2, "moving": 1, "funny": 1, "charming": 1, "flat": -1, "dull": -1, "tired": -1, "dreadful": -2}

@@ -2,7 +2,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mlebench.kit import (
+from mlebench.kit.twins import (
     TwinFolder,
     image_bytes,
     mat_bytes,

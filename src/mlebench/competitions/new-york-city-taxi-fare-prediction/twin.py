@@ -1,6 +1,7 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, join_text, rounded
+from mlebench.kit import join_text
+from mlebench.kit.twins import TwinFolder, rounded
 
 COORDINATES = ("pickup_longitude", "pickup_latitude", "dropoff_longitude", "dropoff_latitude")
 CENTRE = (-73.975, 40.75)

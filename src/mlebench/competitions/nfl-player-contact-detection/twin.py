@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes, mp4_bytes, rounded
+from mlebench.kit.twins import TwinFolder, image_bytes, mp4_bytes, rounded
 
 PLAYERS = 5  # the original has 22 in a play
 STEPS = np.arange(-2, 5)  # tenths of a second; players are tracked before the snap, contact is told from it on

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, csv_bytes
+from mlebench.kit.twins import TwinFolder, csv_bytes
 
 TARGETS = ("formation_energy_ev_natom", "bandgap_energy_ev")
 ATOMS_OF_SPACEGROUP = {12: 20, 33: 80, 167: 30, 194: 10, 206: 80, 227: 80}

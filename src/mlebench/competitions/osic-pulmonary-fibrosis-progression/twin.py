@@ -1,6 +1,7 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, dicom_bytes, join_text, split_rows
+from mlebench.kit import join_text, split_rows
+from mlebench.kit.twins import TwinFolder, dicom_bytes
 
 CT_IMAGE = "1.2.840.10008.5.1.4.1.1.2"  # DICOM's class of such images
 UID_ROOT = "1.2.826.0.1.3680043"

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 HEIGHT, WIDTH = 16, 12  # the original has 640 and 480 pixels
 # Label: its share of the images, and the colour of what shows on the leaf.

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 # How often each property of a photo is noted.
 PROPERTIES = {

@@ -1,6 +1,7 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes, split_rows
+from mlebench.kit import split_rows
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 CLASSES = ("healthy", "multiple_diseases", "rust", "scab")
 SHARES = (0.283, 0.05, 0.342, 0.325)

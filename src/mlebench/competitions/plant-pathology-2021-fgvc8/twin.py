@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 WIDTH, BAND = 24, 8  # the original has about 4000 × 2700 pixels
 # Each disease has a band of the picture and a colour.

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 # How many pictures a twin of size 1 has of each species, in the original's proportions.
 SPECIES = {

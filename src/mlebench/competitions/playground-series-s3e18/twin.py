@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, rounded
+from mlebench.kit.twins import TwinFolder, rounded
 
 # Name: lowest and highest value.
 MEASURES = {

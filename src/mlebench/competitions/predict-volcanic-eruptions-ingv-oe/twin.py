@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder
+from mlebench.kit.twins import TwinFolder
 
 SAMPLES = 40  # the original has 60,001 for each segment
 SENSORS = [f"sensor_{number}" for number in range(1, 11)]

@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit import TwinFolder, json_bytes, rounded
+from mlebench.kit.twins import TwinFolder, json_bytes, rounded
 
 DAY = 86400
 ONE_SECOND = 1.1574074074074073e-05  # in days; how the original writes a first post just before the request

@@ -1,6 +1,7 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, image_bytes, split_rows
+from mlebench.kit import split_rows
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 # Label: how often it is set. Normal is common, abnormal is rare.
 SHARES = {

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, dicom_bytes, nifti_bytes, rounded
+from mlebench.kit.twins import TwinFolder, dicom_bytes, nifti_bytes, rounded
 
 VERTEBRAE = ("C1", "C2", "C3", "C4", "C5", "C6", "C7")
 SIDE = 8  # pixels; the original has 512

@@ -1,6 +1,7 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, dicom_bytes, join_text, split_rows
+from mlebench.kit import join_text, split_rows
+from mlebench.kit.twins import TwinFolder, dicom_bytes
 
 MAMMOGRAM = "1.2.840.10008.5.1.4.1.1.1.2"  # DICOM's class of such images
 HEIGHT, WIDTH = 16, 12  # pixels; the original has some thousands

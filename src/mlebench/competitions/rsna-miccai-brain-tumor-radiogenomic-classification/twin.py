@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, dicom_bytes
+from mlebench.kit.twins import TwinFolder, dicom_bytes
 
 SERIES = ("FLAIR", "T1w", "T1wCE", "T2w")
 SIDE = 8  # the original has 256 to 512 pixels

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, npy_bytes
+from mlebench.kit.twins import TwinFolder, npy_bytes
 
 SHAPE = (6, 16, 12)  # scans, steps in time, frequencies; the original has (6, 273, 256)
 ON_TARGET = (0, 2, 4)

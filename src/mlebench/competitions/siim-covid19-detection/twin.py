@@ -2,7 +2,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlebench.kit import TwinFolder, dicom_bytes, hex_ids, one_hot
+from mlebench.kit import one_hot
+from mlebench.kit.twins import TwinFolder, dicom_bytes, hex_ids
 
 APPEARANCES = ("Negative for Pneumonia", "Typical Appearance", "Indeterminate Appearance", "Atypical Appearance")
 SHARES = (0.28, 0.4, 0.18, 0.14)

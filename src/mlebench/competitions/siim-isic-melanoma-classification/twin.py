@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit import TwinFolder, dicom_bytes, image_bytes, tfrecord_bytes
+from mlebench.kit.twins import TwinFolder, dicom_bytes, image_bytes, tfrecord_bytes
 
 TFRECORD_FILES = 16
 SITES = ("torso", "lower extremity", "upper extremity", "head/neck", "palms/soles", "oral/genital")

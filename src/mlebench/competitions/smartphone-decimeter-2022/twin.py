@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, csv_bytes, json_bytes, rounded
+from mlebench.kit.twins import TwinFolder, csv_bytes, json_bytes, rounded
 
 PHONES = ("GooglePixel4", "GooglePixel4XL", "SamsungGalaxyS20Ultra", "XiaomiMi8")
 PLACES = {"US-MTV": (37.42, -122.08), "US-SJC": (37.33, -121.89), "US-LAX": (34.05, -118.24)}

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, csv_bytes
+from mlebench.kit.twins import TwinFolder, csv_bytes
 
 SHARES = {"EAP": 0.403494, "HPL": 0.287808, "MWS": 0.308698}
 FAVOURITES = (

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mlebench.kit import TwinFolder, json_lines_bytes, rounded
+from mlebench.kit.twins import TwinFolder, json_lines_bytes, rounded
 
 TARGETS = ("reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C")
 ERRORS = ("reactivity_error", "deg_error_Mg_pH10", "deg_error_pH10", "deg_error_Mg_50C", "deg_error_50C")

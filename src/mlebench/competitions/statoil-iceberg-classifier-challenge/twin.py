@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit import TwinFolder, csv_bytes, hex_ids, json_bytes, rounded, seven_zip_bytes
+from mlebench.kit.twins import TwinFolder, csv_bytes, hex_ids, json_bytes, rounded, seven_zip_bytes
 
 SIDE = 8  # pixels; 75 in the original
 # Numbers as only some programs print them: more digits than there are, no fraction, an exponent.

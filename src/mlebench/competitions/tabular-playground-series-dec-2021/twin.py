@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder
+from mlebench.kit.twins import TwinFolder
 
 # Name: lowest and highest value. The original is made by a generator: aspects leave the circle, shades leave 0 to 255.
 MEASURES = {

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, rounded
+from mlebench.kit.twins import TwinFolder, rounded
 
 FRACTIONS = (*range(7), *range(19, 27), 28)  # the numbers of columns that hold them; the others hold whole numbers
 LETTERS = np.array(list("ABCDEFGHIJKLMNOPQRST"))

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, csv_bytes, hex_ids, seven_zip_bytes, wav_bytes
+from mlebench.kit.twins import TwinFolder, csv_bytes, hex_ids, seven_zip_bytes, wav_bytes
 
 RATE = 16_000  # samples a second, as in the original
 LENGTH = 400  # samples of a clip; a second's worth in the original

@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit import TwinFolder, json_lines_bytes
+from mlebench.kit.twins import TwinFolder, json_lines_bytes
 
 THINGS = ["lantern", "violin", "comet", "heron", "engine", "bridge", "manuscript", "café_sign", "glacier", "piano"]
 CITIES = ["Oslo", "Lima", "Kraków", "東京", "Quito", "Perth", "N/A", "Bergen", "Tunis", "``Paris''", "Turin", "Delhi"]

@@ -1,4 +1,4 @@
-from mlebench.kit import TwinFolder, write_token_twin
+from mlebench.kit.twins import TwinFolder, write_token_twin
 
 NUMBERS = """zero one two three four five six seven eight nine
     ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"""

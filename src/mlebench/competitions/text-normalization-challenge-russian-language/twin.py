@@ -1,4 +1,4 @@
-from mlebench.kit import TwinFolder, write_token_twin
+from mlebench.kit.twins import TwinFolder, write_token_twin
 
 UNITS = """ноль один два три четыре пять шесть семь восемь девять
     десять одиннадцать двенадцать тринадцать четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать"""

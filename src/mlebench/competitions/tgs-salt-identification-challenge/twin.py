@@ -1,6 +1,7 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, csv_bytes, encode_runs, hex_ids, image_bytes, zip_bytes
+from mlebench.kit import encode_runs
+from mlebench.kit.twins import TwinFolder, csv_bytes, hex_ids, image_bytes, zip_bytes
 
 SIDE = 101
 

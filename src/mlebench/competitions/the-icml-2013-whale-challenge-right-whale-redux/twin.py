@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, aiff_bytes
+from mlebench.kit.twins import TwinFolder, aiff_bytes
 
 RATE = 2_000  # samples a second, as in the original
 LENGTH = 200  # samples of a clip; two seconds' worth in the original

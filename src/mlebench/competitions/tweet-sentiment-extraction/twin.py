@@ -1,6 +1,7 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, hex_ids, split_rows
+from mlebench.kit import split_rows
+from mlebench.kit.twins import TwinFolder, hex_ids
 
 MOODS = {
     "neutral": "going to_work train number 5 http://is.gd/4kl2 pm lunch @friend_99 **** 2nite radio",

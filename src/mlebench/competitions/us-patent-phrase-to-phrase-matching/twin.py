@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, hex_ids
+from mlebench.kit.twins import TwinFolder, hex_ids
 
 SCORES = ("0.00", "0.25", "0.50", "0.75", "1.00")
 SECTIONS = ("A47", "B60", "C08", "D06", "E04", "F16", "G06", "H04")

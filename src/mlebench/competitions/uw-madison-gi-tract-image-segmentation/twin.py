@@ -1,6 +1,7 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, encode_runs, image_bytes
+from mlebench.kit import encode_runs
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 ORGANS = ("large_bowel", "small_bowel", "stomach")
 SIZES = ((12, 12), (10, 10), (14, 11))  # width, height; most pictures are square

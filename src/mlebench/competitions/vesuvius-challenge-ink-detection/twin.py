@@ -1,6 +1,7 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, encode_runs, image_bytes
+from mlebench.kit import encode_runs
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 SLICES = 65
 

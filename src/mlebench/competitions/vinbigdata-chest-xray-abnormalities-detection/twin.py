@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 
-from mlebench.kit import TwinFolder, dicom_bytes, hex_ids
+from mlebench.kit.twins import TwinFolder, dicom_bytes, hex_ids
 
 FINDINGS = (
     "Aortic enlargement", "Atelectasis", "Calcification", "Cardiomegaly", "Consolidation", "ILD", "Infiltration",

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import TwinFolder, hex_ids, image_bytes
+from mlebench.kit.twins import TwinFolder, hex_ids, image_bytes
 
 SIDES = (8, 15)  # pixels, from and up to: pictures of many shapes, those of the original of up to some thousands
 OFTEN_SEEN = ("new_whale", "w_1287fbc", "w_98baff9", "w_7554f44", "w_1eafe46")

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, image_bytes, records_of
+from mlebench.kit.twins.folder import TwinFolder
+from mlebench.kit.twins.formats import records_of
+from mlebench.kit.twins.media import image_bytes
 
 HEIGHT, WIDTH = 16, 11  # of pictures, in pixels; their catalogue says what is usual in real ones
 LICENSES = [{"id": 1, "name": "Attribution 4.0", "url": "https://creativecommons.org/licenses/by/4.0/"}]

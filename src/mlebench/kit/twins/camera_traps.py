@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlebench.kit.tables import join_text
-from mlebench.kit.twins import hex_ids, image_bytes
+from mlebench.kit.twins.formats import hex_ids
+from mlebench.kit.twins.media import image_bytes
 
 SIDE = 12  # pixels; real frames have thousands
 ANIMAL = 7  # pixels a side

@@ -1,0 +1,42 @@
+"""Where a twin is made."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlebench.kit.twins.formats import csv_bytes, zip_bytes
+
+
+class TwinFolder:
+    """Where a twin's raw files go. `size` scales rows and files; 1 fits a laptop and a test suite."""
+
+    def __init__(self, folder: Path, *, seed: int = 0, size: float = 1.0):
+        self._folder = folder
+        self.rng = np.random.RandomState(seed)
+        self.size = size
+        self.scaled: dict[int, int] = {}
+
+    def count(self, count: int, *, least: int = 2) -> int:
+        """How many rows or files to make where a twin of size 1 has `count`."""
+        return max(least, round(count * self.size))
+
+    def stands_for(self, real: int, here: int) -> None:
+        """Say which size of this twin stands for an absolute one of the real data (`raw.scaled`)."""
+        self.scaled[real] = here
+
+    def write(self, name: str, content: bytes) -> None:
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    def write_csv(self, name: str, columns: Mapping[str, Any], **style: Any) -> None:
+        self.write(name, csv_bytes(columns, **style))
+
+    def write_zipped_csv(self, name: str, columns: Mapping[str, Any], **style: Any) -> None:
+        """A CSV file alone in a zip, which is named like it."""
+        self.write_zip(f"{name}.zip", {name: csv_bytes(columns, **style)})
+
+    def write_zip(self, name: str, members: Mapping[str, bytes]) -> None:
+        self.write(name, zip_bytes(members))

@@ -1,0 +1,106 @@
+"""Tables, records and archives for twins, as bytes; and what their cells are made of."""
+
+import csv
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from mlebench.kit.files import ZIP_TIME
+
+
+def csv_bytes(columns: Mapping[str, Any], *, sep: str = ",", newline: str = "\n", quote_text: bool = False) -> bytes:
+    """Columns as CSV. Strings stand as they are, so a cell may be `007`, `1e-05` or `NA`; None is empty."""
+    text = io.StringIO()
+    quoting = csv.QUOTE_NONNUMERIC if quote_text else csv.QUOTE_MINIMAL
+    writer = csv.writer(text, delimiter=sep, lineterminator=newline, quoting=quoting)
+    writer.writerow(columns)
+    writer.writerows(zip(*(_plain(values) for values in columns.values()), strict=True))
+    return text.getvalue().encode("utf-8")
+
+
+def zip_bytes(members: Mapping[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            info = zipfile.ZipInfo(name, ZIP_TIME)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, content)
+    return stream.getvalue()
+
+
+def tar_gz_bytes(members: Mapping[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(mode="w", fileobj=stream) as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return gzip.compress(stream.getvalue(), compresslevel=1, mtime=0)
+
+
+def seven_zip_bytes(members: Mapping[str, bytes]) -> bytes:
+    """A 7z archive; the same members in the same order always give the same bytes."""
+    from mlebench.kit.seven_zip import write_seven_zip
+
+    with TemporaryDirectory() as folder:
+        archive = Path(folder, "archive")
+        streams = ((name, lambda content=content: io.BytesIO(content)) for name, content in members.items())
+        write_seven_zip(archive, streams, Path(folder), deflate=True)
+        return archive.read_bytes()
+
+
+def records_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of columns, each a record."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*map(_plain, columns.values()), strict=True)]
+
+
+def json_bytes(value: Any) -> bytes:
+    return json.dumps(value).encode("utf-8")
+
+
+def json_lines_bytes(records: Sequence[Mapping[str, Any]]) -> bytes:
+    return "".join(f"{json.dumps(record)}\n" for record in records).encode("utf-8")
+
+
+def bson_bytes(records: Sequence[Mapping[str, Any]]) -> bytes:
+    from mlebench.kit.bson import encode_document
+
+    return b"".join(map(encode_document, records))
+
+
+def parquet_bytes(columns: Mapping[str, Any]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stream = io.BytesIO()
+    pq.write_table(pa.table(dict(columns)), stream)
+    return stream.getvalue()
+
+
+def npy_bytes(values: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, values)
+    return stream.getvalue()
+
+
+def hex_ids(rng: np.random.RandomState, count: int, digits: int) -> list[str]:
+    """Different ids of so many hexadecimal digits, in no order. Some read like numbers: `0451790263`, `12e4567890`."""
+    drawn = rng.choice(list("0123456789abcdef"), (2 * count, digits)).view(f"U{digits}").ravel()
+    return rng.permutation(np.unique(drawn))[:count].tolist()
+
+
+def rounded(values: np.ndarray, decimals: int = 6) -> np.ndarray:
+    return np.round(values, decimals)
+
+
+def _plain(values: Sequence[Any] | np.ndarray) -> list[Any]:
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)
