@@ -2,6 +2,7 @@
 
 import tracemalloc
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -24,9 +25,12 @@ KINDS = ["<f4", ">f8", "u1", "<i8", "?", "<U2", "S3", "<c8", [("a", "<i2"), ("b"
     st.sampled_from([(0,), (7,), (5, 3), (4, 2, 3), (3, 0), (1, 12345)]),
     st.none() | st.lists(st.integers(-3, 2), max_size=9),
     st.sampled_from([1, 30, 1 << 20]),
+    st.sampled_from("CF"),
 )
-def test_bytes_are_those_of_numpys_save(kind: str, shape: tuple[int, ...], rows: list[int] | None, block: int) -> None:
-    array = np.zeros(shape, dtype=kind)
+def test_bytes_are_those_of_numpys_save(
+    kind: str, shape: tuple[int, ...], rows: list[int] | None, block: int, order: Literal["C", "F"]
+) -> None:
+    array = np.zeros(shape, dtype=kind, order=order)
     array[...] = (
         np.arange(array.size, dtype=np.int16).astype(array.dtype if array.dtype.names is None else "i2").reshape(shape)
     )
@@ -35,6 +39,11 @@ def test_bytes_are_those_of_numpys_save(kind: str, shape: tuple[int, ...], rows:
         patch.setattr(arrays, "BLOCK_BYTES", block)
         written = b"".join(npy_pieces(array, chosen))
     assert written == npy_bytes(array if chosen is None else array[chosen])
+
+
+def test_objects_are_not_written() -> None:
+    with pytest.raises(ValueError, match="objects"):
+        npy_pieces(np.array(["a", None], dtype=object))
 
 
 @pytest.mark.parametrize("large_bytes", [1 << 30, 1], ids=["in memory", "on disk"])

@@ -341,3 +341,11 @@ def test_a_file_is_read_twice_when_it_is_split_and_written(tmp_path: Path) -> No
     emit(source.open, source.survey, ",", emissions, tmp_path)
     assert len(opened) == 2
     assert sum(stream.getvalue().count(b"\n") for stream in streams[:2]) == 5002
+
+
+def test_narrow_floats_are_quoted_nowhere_and_printed_in_full(tmp_path: Path) -> None:
+    table = Table.from_source(_source(b"a,b\n1,x\n2,y\n")).assign(c=np.array([0.1, np.nan], dtype=np.float32))
+    expected = io.BytesIO()
+    table.write_csv(expected, quoting="nonnumeric")
+    assert expected.getvalue() == b'"a","b","c"\n1,"x",0.10000000149011612\n2,"y",""\n'
+    assert _streamed(table, tmp_path, nonnumeric=True) == expected.getvalue()

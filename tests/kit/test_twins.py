@@ -24,9 +24,11 @@ from mlebench.kit.twins import (
     dicom_bytes,
     hex_ids,
     image_bytes,
+    joined,
     json_bytes,
     mp4_bytes,
     npy_bytes,
+    random_hex,
     records_of,
     rounded,
     tar_gz_bytes,
@@ -182,6 +184,21 @@ def test_hexadecimal_ids_are_different_and_some_read_like_numbers() -> None:
     assert ids != sorted(ids)
     assert any(id.isdigit() and id.startswith("0") for id in ids)
     assert ids == hex_ids(np.random.RandomState(0), 2000, digits=9)
+
+
+@pytest.mark.parametrize("digits", [12, 16, 40])
+def test_random_hexadecimal_texts_have_their_number_of_digits(digits: int) -> None:
+    texts = random_hex(np.random.RandomState(0), 25, digits)
+    assert len(set(texts)) == len(texts) == 25
+    assert all(len(text) == digits and int(text, 16) >= 0 for text in texts)
+    assert texts == random_hex(np.random.RandomState(0), 25, digits)
+    assert random_hex(np.random.RandomState(0), 0, digits) == []
+
+
+def test_words_are_joined_to_texts_of_given_lengths() -> None:
+    assert joined(["a", "b", "c", "d"], np.array([1, 0, 3])) == ["a", "", "b c d"]
+    assert joined(np.array(["a", "b"]), np.array([2]), sep="") == ["ab"]
+    assert joined([], np.array([], dtype=int)) == []
 
 
 def test_a_seed_fixes_all_randomness(tmp_path: Path) -> None:

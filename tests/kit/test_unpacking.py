@@ -155,6 +155,36 @@ def test_members_that_cannot_lie_side_by_side_are_refused(
     _refused(tmp_path, name, PACKERS[name](dict.fromkeys(members, b"x")), message)
 
 
+@pytest.mark.parametrize("second", ["a", "./a", ".//a"])
+def test_a_name_that_comes_twice_is_refused(tmp_path: Path, second: str) -> None:
+    first = tar_bytes({"a": b"1"}).rstrip(b"\0").ljust(1024, b"\0")
+    _refused(tmp_path, "raw.tar", first + tar_bytes({second: b"2"}), "member a has the same name as a")
+
+
+@pytest.mark.parametrize("name", ["raw.tar", "raw.7z"])
+def test_an_archive_that_ends_with_a_zip_is_not_taken_for_it(tmp_path: Path, name: str) -> None:
+    stream = io.BytesIO()
+    with py7zr.SevenZipFile(stream, "w", filters=[{"id": py7zr.FILTER_COPY}]) as archive:
+        archive.writestr(zip_bytes({"within": b"x"}), "last.zip")
+    tar = tar_bytes({"last.zip": zip_bytes({"within": b"x"})})
+    (tmp_path / name).write_bytes(tar if name == "raw.tar" else stream.getvalue())
+    with open_raw(tmp_path, tmp_path) as raw:
+        assert raw.member_names(name) == ["last.zip"]
+        assert raw.archive(name).archive("last.zip").file("within").read() == b"x"
+
+
+def test_a_folder_that_its_archive_locks_is_open(tmp_path: Path) -> None:
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "locked/a.txt").write_bytes(b"x")
+    (tmp_path / "locked").chmod(0o500)
+    with py7zr.SevenZipFile(tmp_path / "raw.7z", "w") as archive:
+        archive.writeall(tmp_path / "locked", "locked")
+    with open_raw(tmp_path, tmp_path) as raw:
+        path = raw.archive("raw.7z").file("locked/a.txt").tree.path("locked")
+        assert path
+        assert path.stat().st_mode & 0o777 == 0o755
+
+
 @pytest.mark.parametrize("name", ["raw.tar.gz", "raw.7z"])
 def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspection, "BOMB_BYTES", 50_000)
@@ -173,6 +203,18 @@ def test_damage_is_seen(tmp_path: Path, name: str) -> None:
     content = bytearray(PACKERS[name](FILES))
     content[len(content) // 3] ^= 0xFF
     _refused(tmp_path, name, bytes(content), rf"{name} cannot be read")
+
+
+@pytest.mark.parametrize("end", [1536, 1600], ids=["before a header", "in a header"])
+def test_a_tar_that_ends_too_early_is_told_as_such(tmp_path: Path, end: int) -> None:
+    content = tar_bytes({"aa": b"x" * 600, "bb": b"y"})
+    _refused(tmp_path, "raw.tar", content[:end], r"raw\.tar cannot be read")
+
+
+def test_a_damaged_header_is_not_taken_for_the_end(tmp_path: Path) -> None:
+    content = bytearray(tar_bytes({"aa": b"x" * 600, "bb": b"y"}))
+    content[1536] ^= 1
+    _refused(tmp_path, "raw.tar", bytes(content), r"raw\.tar cannot be read")
 
 
 def test_what_is_no_archive_is_told_as_such(tmp_path: Path) -> None:

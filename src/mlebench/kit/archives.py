@@ -21,6 +21,12 @@ _UTF8_NAME = 0x800  # the flag of a member whose name is UTF-8
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 
 
+def is_zip(archive: Path) -> bool:
+    """By how the file begins: a tar or 7z that ends with a zip inside ends as a zip does, and zipfile looks there."""
+    with archive.open("rb") as stream:
+        return stream.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+
+
 class ZipTree:
     """The files of a zip archive, by name. Files may be taken out by several threads at once."""
 

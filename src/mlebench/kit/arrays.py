@@ -39,12 +39,18 @@ def map_array(path: Path) -> np.ndarray:
 
 def npy_pieces(array: np.ndarray, rows: np.ndarray | None = None) -> Pieces:
     """The bytes that numpy's `save` gives for an array, or for these rows of it in this order."""
+    if array.dtype.hasobject:
+        raise ValueError("an array of objects cannot be written")
     count = len(array) if rows is None else len(rows)
+    shape, by_column = (count, *array.shape[1:]), rows is None and array.flags.fnc
+    if by_column:
+        array = array.T
+        count = len(array)
     row_bytes = max(1, array.nbytes // max(1, len(array)))
     block_rows = max(1, BLOCK_BYTES // row_bytes)
 
     def make() -> Iterator[bytes]:
-        yield _header(array.dtype, (count, *array.shape[1:]))
+        yield _header(array.dtype, shape, by_column)
         for start in range(0, count, block_rows):
             block = slice(start, start + block_rows)
             yield array[block if rows is None else rows[block]].tobytes()
@@ -52,8 +58,8 @@ def npy_pieces(array: np.ndarray, rows: np.ndarray | None = None) -> Pieces:
     return Pieces(make)
 
 
-def _header(kind: np.dtype, shape: tuple[int, ...]) -> bytes:
+def _header(kind: np.dtype, shape: tuple[int, ...], by_column: bool) -> bytes:
     stream = io.BytesIO()
-    described = {"descr": npy.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+    described = {"descr": npy.dtype_to_descr(kind), "fortran_order": by_column, "shape": shape}
     npy.write_array_header_1_0(stream, described)
     return stream.getvalue()

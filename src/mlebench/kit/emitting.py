@@ -111,6 +111,8 @@ class _Printer:
             kind = self._made.kinds[place]
             return self._quoted(printed(stored, kind, self._float_format), text=Kind.TEXT in kind)
         values = np.array([column.value]) if isinstance(column, Constant) else column.values[places]
+        if self._quote and values.dtype.kind == "f":
+            values = values.astype(np.float64)  # pandas then prints narrow floats as Python's
         bare = print_values(values, self._float_format)
         text = self._quoted(bare, text=values.dtype.kind in "OU")
         if self._quote and values.dtype.kind == "O":

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from mlebench.errors import PrerequisiteError
-from mlebench.kit.archives import ZipTree
+from mlebench.kit.archives import ZipTree, is_zip
 from mlebench.kit.frames import CsvSource
 from mlebench.kit.jsontext import indented_json
 from mlebench.kit.tables import Table
@@ -149,7 +148,7 @@ class Raw:
     def archive(self, name: str) -> "Raw":
         """The files inside an archive: zip, 7z, or tar, compressed or not."""
         path = self._on_disk(name)
-        if zipfile.is_zipfile(path) or name.endswith(".zip"):
+        if is_zip(path) or name.endswith(".zip"):
             return Raw(ZipTree(path), self._scratch, self._scaled)
         from mlebench.kit.unpacking import unpacked
 
@@ -159,7 +158,7 @@ class Raw:
     def member_names(self, name: str) -> list[str]:
         """The names of the files inside an archive, sorted. Nothing is unpacked, however large it is."""
         path = self._on_disk(name)
-        if zipfile.is_zipfile(path):
+        if is_zip(path):
             return ZipTree(path).glob("**")
         from mlebench.kit.unpacking import member_names
 

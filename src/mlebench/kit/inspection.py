@@ -55,8 +55,10 @@ class Inspection:
             return None
         if name in self._folders:
             return "is a file, but other members lie in a folder of that name"
-        other = self._files.setdefault(name, member.name)
-        return None if other is member.name else f"has the same name as {other}, but for case"
+        if name in self._files:
+            return f"has the same name as {self._files[name]}, but for case"
+        self._files[name] = member.name
+        return None
 
     def _add_folder(self, folder: str) -> str | None:
         """Note a folder and those above it; a file that is in the way."""
@@ -72,6 +74,8 @@ def _fault(member: Member) -> str | None:
     name = member.name
     if name.startswith("/") or "\\" in name or (".." in name and ".." in name.split("/")) or name[1:2] == ":":
         return "would climb out of its folder"
+    if "\0" in name:
+        return "has a name that no file can have"
     if member.is_special:
         return "is a link or a device"
     if member.packed_size is not None and member.size > max(BOMB_BYTES, BOMB_RATIO * member.packed_size):

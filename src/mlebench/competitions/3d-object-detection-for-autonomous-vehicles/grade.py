@@ -36,7 +36,7 @@ def _objects(cells: np.ndarray) -> Objects:
 
 
 def _check_boxes(truth: Objects, found: Objects) -> None:
-    """Boxes must be boxes, but published scores were made without a look at classes that a sample does not have."""
+    """Boxes must be boxes. Quirk of v1: those of classes that a sample does not have are not looked at."""
     true = set(zip(truth.images.tolist(), truth.labels, strict=True))
     counted = [pair in true for pair in zip(found.images.tolist(), found.labels, strict=True)]
     boxes = found.boxes[np.array(counted, dtype=bool)]

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes, random_hex
 
 SIDE = 32  # pixels, as in the original
 
@@ -19,7 +19,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _names(rng: np.random.RandomState, count: int) -> list[str]:
-    return sorted(f"{rng.bytes(16).hex()}.jpg" for _ in range(count))
+    return [f"{name}.jpg" for name in sorted(random_hex(rng, count, digits=32))]
 
 
 def _picture(rng: np.random.RandomState, cactus: bool) -> bytes:

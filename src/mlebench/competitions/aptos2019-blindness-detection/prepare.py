@@ -7,6 +7,6 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     public.write("train.csv", train)
     public.write("test.csv", test.drop("diagnosis"))
     public.write("sample_submission.csv", test.assign(diagnosis=0))
-    private.write("test.csv", test)
     for folder, part in (("train_images", train), ("test_images", test)):
         public.place_each((raw.file(f"train_images/{id}.png"), f"{folder}/{id}.png") for id in part["id_code"])
+    private.write("test.csv", test)

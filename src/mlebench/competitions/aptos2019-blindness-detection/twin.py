@@ -1,14 +1,14 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes, random_hex
 
 SHARES = [0.49, 0.1, 0.27, 0.06, 0.08]  # of the grades 0 to 4
-ID_DIGITS = 12
 
 
 def twin(raw: TwinFolder) -> None:
     """Signal: the worse the grade, the more bright and dark spots there are on the orange disc of the retina."""
-    train, later = _ids(raw.rng, raw.count(240, least=100)), _ids(raw.rng, raw.count(40))
+    train = random_hex(raw.rng, raw.count(240, least=100), digits=12)
+    later = random_hex(raw.rng, raw.count(40), digits=12)
     train[0] = "005331420735"  # one that could be a number
     grades = raw.rng.choice(len(SHARES), len(train), p=SHARES)
     raw.write_csv("train.csv", {"id_code": train, "diagnosis": grades})
@@ -22,11 +22,6 @@ def twin(raw: TwinFolder) -> None:
         raw.write(f"train_images/{id}.png", image)
     for id in later:
         raw.write(f"test_images/{id}.png", _retina(raw.rng, raw.rng.choice(len(SHARES), p=SHARES)))
-
-
-def _ids(rng: np.random.RandomState, count: int) -> list[str]:
-    digits = rng.bytes(count * ID_DIGITS // 2).hex()
-    return [digits[start : start + ID_DIGITS] for start in range(0, len(digits), ID_DIGITS)]
 
 
 def _retina(rng: np.random.RandomState, grade: int) -> bytes:

@@ -2,9 +2,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes, random_hex
 
-ID_DIGITS = 12
 STEP, HEIGHT = 4, 18  # pixels from one atom of a drawing to the next, and of a whole drawing
 # What can hang on the end of a chain of n carbons: hydrogens beyond 2n, the layer that says where they sit (m = n + 1),
 # and how it is drawn.
@@ -48,8 +47,7 @@ def _inchi(molecule: Molecule) -> str:
 
 
 def _draw(raw: TwinFolder, folder: str, molecules: list[Molecule]) -> list[str]:
-    digits = raw.rng.bytes(len(molecules) * ID_DIGITS // 2).hex()
-    ids = sorted(digits[start : start + ID_DIGITS] for start in range(0, len(digits), ID_DIGITS))
+    ids = sorted(random_hex(raw.rng, len(molecules), digits=12))
     for id, molecule in zip(ids, molecules, strict=True):
         raw.write(f"{folder}/{id[0]}/{id[1]}/{id[2]}/{id}.png", image_bytes(_drawing(raw.rng, molecule), "PNG"))
     return ids

@@ -11,10 +11,10 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
     public.write("train.csv", train)
     public.write("sample_submission.csv", test.assign(label=4))
-    private.write("test.csv", test)
     public.place(raw.file("label_num_to_disease_map.json"), "label_num_to_disease_map.json")
     for part, table, files in (("train", train, train_files), ("test", test, test_files)):
         public.place_each((raw.file(f"train_images/{id}"), f"{part}_images/{id}") for id in table["image_id"])
         for number, file in enumerate(files):
             size = file.path.stem.split("-")[1]
             public.place(file, f"{part}_tfrecords/ld_{part}{number:02d}-{size}.tfrec")
+    private.write("test.csv", test)

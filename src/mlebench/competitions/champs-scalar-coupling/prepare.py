@@ -1,6 +1,6 @@
 from mlebench.kit import Output, Raw, split_groups, unique
 
-# Of these, v1 publishes the molecules of the train split only; that holds for the structures too.
+# Quirk of v1: of these only the molecules of the train split are public; that holds for the structures too.
 ABOUT_MOLECULES = (
     "structures.csv",
     "dipole_moments.csv",
@@ -18,10 +18,10 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     public.write("train.csv", train)
     public.write("test.csv", test.drop("scalar_coupling_constant"))
     public.write("sample_submission.csv", test.select("id").assign(scalar_coupling_constant=0))
-    private.write("answers.csv", test)
 
     molecules = unique(train["molecule_name"])
     for name in ABOUT_MOLECULES:
         public.write(name, raw.table(name).where_in("molecule_name", molecules))
     files = (f"structures/{molecule}.xyz" for molecule in molecules)
     public.place_each((raw.file(name), name) for name in files)
+    private.write("answers.csv", test)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, csv_bytes, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes
 
 WIDTH, HEIGHTS = 24, (11, 18)  # the original has pages of 540 by 258 or 420 pixels
 FONTS = 4  # rows of letters by their slant
@@ -22,7 +22,7 @@ def twin(raw: TwinFolder) -> None:
     test = {number: _page(raw.rng)[0] for number in sorted(mixed[pages:])}
     raw.write_zip("test.zip", {f"test/{number}.png": image_bytes(pixels, "PNG") for number, pixels in test.items()})
     ids = [id for number, pixels in test.items() for id in _pixel_ids(number, pixels)]
-    raw.write_zip("sampleSubmission.csv.zip", {"sampleSubmission.csv": csv_bytes({"id": ids, "value": [1] * len(ids)})})
+    raw.write_zipped_csv("sampleSubmission.csv", {"id": ids, "value": [1] * len(ids)})
 
 
 def _page(rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:

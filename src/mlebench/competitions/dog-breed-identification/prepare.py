@@ -8,6 +8,6 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
     public.write("labels.csv", train)
     public.write("sample_submission.csv", ids.assign(dict.fromkeys(breeds, 1 / len(breeds))))
-    private.write("test.csv", ids.assign(one_hot(test["breed"], breeds)))
     for folder, part in (("train", train), ("test", test)):
         public.place_each((raw.file(f"train/{id}.jpg"), f"{folder}/{id}.jpg") for id in part["id"])
+    private.write("test.csv", ids.assign(one_hot(test["breed"], breeds)))

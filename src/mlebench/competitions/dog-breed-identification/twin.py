@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes, random_hex
 
 NAMES = """
     affenpinscher afghan_hound african_hunting_dog airedale american_staffordshire_terrier appenzeller
@@ -27,7 +27,8 @@ SIDES = (16, 20, 24)
 
 def twin(raw: TwinFolder) -> None:
     """Signal: every breed has a coat of its own colour, which fills the middle of the photo."""
-    train, later = _ids(raw.rng, raw.count(320, least=160)), _ids(raw.rng, raw.count(20))
+    train = sorted(random_hex(raw.rng, raw.count(320, least=160), digits=32))
+    later = sorted(random_hex(raw.rng, raw.count(20), digits=32))
     popularity = raw.rng.uniform(0.5, 1, len(BREEDS))
     others = raw.rng.choice(len(BREEDS), len(train) - len(BREEDS), p=popularity / popularity.sum())
     breed = raw.rng.permutation(np.concatenate([np.arange(len(BREEDS)), others]))  # none is missing
@@ -38,10 +39,6 @@ def twin(raw: TwinFolder) -> None:
         raw.write(f"train/{id}.jpg", _photo(raw.rng, number))
     for id in later:
         raw.write(f"test/{id}.jpg", _photo(raw.rng, raw.rng.randint(len(BREEDS))))
-
-
-def _ids(rng: np.random.RandomState, count: int) -> list[str]:
-    return sorted(rng.bytes(16).hex() for _ in range(count))
 
 
 def _photo(rng: np.random.RandomState, breed: int) -> bytes:

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder
+from mlebench.kit.twins import TwinFolder, joined
 
 from .prepare import TARGETS
 
@@ -67,6 +67,5 @@ def _pairs(rng: np.random.RandomState, count: int) -> tuple[dict[str, list], dic
 
 
 def _texts(rng: np.random.RandomState, lengths: np.ndarray) -> list[str]:
-    words = np.array(WORDS.split(" "))[rng.randint(0, len(WORDS.split(" ")), int(lengths.sum()))].tolist()
-    stops = np.cumsum(lengths)
-    return [" ".join(words[start:stop]) for start, stop in zip(stops - lengths, stops, strict=True)]
+    words = np.array(WORDS.split(" "))
+    return joined(words[rng.randint(0, len(words), int(lengths.sum()))], lengths)

@@ -6,16 +6,16 @@ from mlebench.metrics import global_dice_of_runs
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-    """The Dice coefficient of all images together; NaN, and valid in v1, if there is not a pixel on either side."""
+    """The Dice coefficient of all images together. Quirk of v1: NaN, and valid, without a pixel on either side."""
     numbered = answers.assign(encoded_pixels=range(len(answers)))
     encodings, rows = align(submission, numbered, id="record_id", target="encoded_pixels", values="any")
-    if not all(isinstance(encoding, str) for encoding in encodings):  # to published scores no empty cell was a mask
+    if not all(isinstance(encoding, str) for encoding in encodings):  # Quirk of v1: no empty cell is a mask
         raise InvalidSubmissionError(
             "Column `encoded_pixels` must hold `start length` pairs, or - for no pixel; it has empty cells or numbers."
         )
     images = answers.iloc[rows]
     pixels = images["height"] * images["width"]
-    # Not strict: of odd encodings, published scores accepted runs past the last pixel and 1 or 3 numbers.
+    # Quirk of v1: of odd encodings, runs past the last pixel and 1 or 3 numbers are accepted.
     masks = parse_masks(
         map(_without_dash, encodings), pixels, column="encoded_pixels", ids=images["record_id"], strict=False
     )

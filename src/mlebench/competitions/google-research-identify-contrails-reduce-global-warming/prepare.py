@@ -18,13 +18,13 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     public.write_json("train_metadata.json", train)
     public.place(raw.file("validation_metadata.json"), "validation_metadata.json")
     public.write("sample_submission.csv", answers.assign(encoded_pixels=guesses))
-    private.write("answers.csv", answers)
 
     public.place_tree(raw, "validation", "validation")
     names = [f"train/{record['record_id']}/{name}" for record in train for name in (*BANDS, *LABELS)]
     public.place_each((raw.file(name), name) for name in names)
     bands = [f"{id}/{name}" for id in test_ids for name in BANDS]
     public.place_each((raw.file(f"train/{name}"), f"test/{name}") for name in bands)
+    private.write("answers.csv", answers)
 
 
 def _answers(raw: Raw, ids: list[str]) -> Table:

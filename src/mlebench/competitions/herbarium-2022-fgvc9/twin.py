@@ -3,7 +3,7 @@ from itertools import combinations
 
 import numpy as np
 
-from mlebench.kit.twins import TwinCategories, TwinFolder, records_of
+from mlebench.kit.twins import TwinCategories, TwinFolder, json_bytes, records_of
 
 MOST_SPECIES = 15_501  # as in the original
 GENERA = ("Abies", "Carex", "Quercus", "Ægopodium", "Salix")
@@ -68,7 +68,7 @@ def _write_test(raw: TwinFolder, species: TwinCategories) -> None:
     names = [f"{number // 1000:03d}/test-{number:06d}.jpg" for number in range(len(sheets))]
     ids = list(map(str, range(len(sheets))))
     images = {"image_id": ids, "file_name": names, "license": raw.rng.randint(0, 2, len(ids))}
-    raw.write("test_metadata.json", json.dumps(records_of(images)).encode("utf-8"))
+    raw.write("test_metadata.json", json_bytes(records_of(images)))
     for name, sheet in zip(names, sheets, strict=True):
         raw.write(f"test_images/{name}", species.picture(sheet))
     raw.write_csv("sample_submission.csv", {"Id": ids, "Predicted": [42] * len(ids)})

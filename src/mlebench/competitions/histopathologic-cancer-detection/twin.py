@@ -1,10 +1,9 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes, random_hex
 
 SIDE = 12  # the original has 96 pixels
 CENTRE = slice(SIDE // 3, 2 * SIDE // 3)
-ID_DIGITS = 40
 
 
 def twin(raw: TwinFolder) -> None:
@@ -17,8 +16,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _patches(raw: TwinFolder, folder: str, count: int) -> tuple[list[str], np.ndarray]:
-    digits = raw.rng.bytes(count * ID_DIGITS // 2).hex()
-    ids = [digits[start : start + ID_DIGITS] for start in range(0, len(digits), ID_DIGITS)]
+    ids = random_hex(raw.rng, count, digits=40)
     labels = (raw.rng.rand(count) < 0.4).astype(int)
 
     pixels = raw.rng.randint(150, 256, (count, SIDE, SIDE, 3)).astype(np.uint8)

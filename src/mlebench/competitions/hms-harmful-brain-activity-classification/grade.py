@@ -19,14 +19,14 @@ VOTES = ("seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "othe
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_columns(submission, [ID, *VOTES])
     require_rows(submission, len(answers))
-    # Ids repeat, and v1 does not count how often: any number of rows for each will do.
+    # Quirk of v1: ids repeat, and nobody counts how often: any number of rows for each will do.
     if set(submission[ID]) != set(answers[ID]):
         raise InvalidSubmissionError(f"Column `{ID}` must hold the ids of `test.csv`, all of them and no others.")
     predicted = _probabilities(submission)
     votes = answers[list(VOTES)].to_numpy(dtype=float)
     true = votes / votes.sum(axis=1, keepdims=True)
-    # v1 takes empty predictions for 0 in the sums, and leaves them out of the divergence. It does not clip columns that
-    # are written in whole numbers.
+    # Quirk of v1: empty predictions are 0 in the sums and left out of the divergence, and columns that are written in
+    # whole numbers are not clipped.
     whole = np.array([submission[name].dtype.kind in "iu" for name in VOTES])
     rows, their_rows = _order(answers), _order(submission)
     return kl_divergence(true[rows], predicted[their_rows], ignore_empty=True, not_clipped=whole)
@@ -41,7 +41,7 @@ def _order(table: pd.DataFrame) -> np.ndarray:
 
 
 def _probabilities(submission: pd.DataFrame) -> np.ndarray:
-    """The predictions, with NaN where they are empty. In v1 all other columns are part of the sums as well."""
+    """The predictions, with NaN where they are empty. Quirk of v1: all other columns are part of the sums as well."""
     names = [*VOTES, *(name for name in submission.columns if name not in (ID, *VOTES))]
     if flags := [name for name in names if submission[name].dtype.kind == "b"]:
         raise InvalidSubmissionError(f"Column `{flags[0]}` must hold numbers, not True and False.")

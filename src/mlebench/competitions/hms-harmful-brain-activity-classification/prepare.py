@@ -14,10 +14,10 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     public.write("train.csv", train)
     public.write("test.csv", test.select("spectrogram_id", "eeg_id", "patient_id"))
     public.write("sample_submission.csv", gold.assign(dict.fromkeys(VOTES, 1 / len(VOTES))))
-    private.write("test.csv", test)
-    private.write("gold_submission.csv", gold)
     public.place_tree(raw, "example_figures", "example_figures")
     for part, table in (("train", train), ("test", test)):
         for kind in ("eeg", "spectrogram"):
             names = [f"{kind}s/{id}.parquet" for id in unique(table[f"{kind}_id"])]
             public.place_each((raw.file(f"train_{name}"), f"{part}_{name}") for name in names)
+    private.write("test.csv", test)
+    private.write("gold_submission.csv", gold)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes, random_hex
 
 SIDE = 8  # pixels; photographs of the original have up to some thousands
 COMMON = (36363, 53586, 18807, 64314, 60181)
@@ -34,7 +34,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _names(rng: np.random.RandomState, count: int) -> list[str]:
-    return [f"{rng.bytes(8).hex()}.jpg" for _ in range(count)]
+    return [f"{name}.jpg" for name in random_hex(rng, count, digits=16)]
 
 
 def _photo(rng: np.random.RandomState, colour: np.ndarray) -> bytes:

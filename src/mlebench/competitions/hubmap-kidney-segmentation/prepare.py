@@ -1,7 +1,7 @@
 from mlebench.kit import Output, Raw, Table, join_text, split_rows
 
 INFORMATION = "HuBMAP-20-dataset_information.csv"
-# {id}.json outlines the glomeruli, for test slides too: v1 publishes it as the original benchmark does.
+# Quirk of v1: {id}.json, which outlines the glomeruli, is public for test slides too.
 FILES = ("{id}.tiff", "{id}.json", "{id}-anatomical-structure.json")
 
 
@@ -15,12 +15,12 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     public.write("train.csv", train)
     public.write("sample_submission.csv", sample)
     public.write("test/sample_submission.csv", sample)
-    private.write("test.csv", _with_sizes(test, information))
-    private.write("gold_submission.csv", test.rename({"encoding": "predicted"}))
 
     for folder, table in (("train", train), ("test", test)):
         names = [name.format(id=id) for id in table["id"] for name in FILES]
         public.place_each((raw.file(f"train/{name}"), f"{folder}/{name}") for name in names)
+    private.write("test.csv", _with_sizes(test, information))
+    private.write("gold_submission.csv", test.rename({"encoding": "predicted"}))
 
 
 def _with_sizes(slides: Table, information: Table) -> Table:

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes, random_hex
 
 SIDE = 16  # the original's pictures have 300 pixels on their shorter side
 SQUARE = 4
@@ -44,7 +44,7 @@ def _attribute_names(count: int) -> list[str]:
 
 def _ids(rng: np.random.RandomState, count: int) -> list[str]:
     """Sixteen hexadecimal digits; a few look like a number."""
-    ids = [rng.bytes(8).hex() for _ in range(count)]
+    ids = random_hex(rng, count, digits=16)
     ids[:2] = [f"{rng.randint(10**9):016d}", f"{rng.randint(10**9):012d}e{rng.randint(100):03d}"]
     return sorted(ids)
 

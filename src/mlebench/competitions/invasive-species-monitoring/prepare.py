@@ -8,7 +8,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
     public.pack("train_labels.csv.zip", {"train_labels.csv": train})
     public.pack("sample_submission.csv.zip", {"sample_submission.csv": sample})
-    # Defect of v1: only the folders are packed, not the photos in them. The published archives name the folder by its
+    # Quirk of v1: only the folders are packed, not the photos in them. The published archives name the folder by its
     # whole path on the machine that made them, which cannot be had again and is nobody's business.
     for side in ("train", "test"):
         public.pack(f"{side}.7z", {f"{side}/": b""})

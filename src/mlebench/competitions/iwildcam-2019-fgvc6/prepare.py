@@ -8,7 +8,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     # The cameras of the test set are none of those of the training set.
     train, test = split_groups(raw.table("train.csv"), "location", test_size=0.1, seed=8)
     answers = test.select("id", "category_id").rename({"id": "Id", "category_id": "Category"})
-    # The sample was published with the row numbers of the original table, in a column without a name.
+    # Quirk of v1: the sample has the row numbers of the original table, in a column without a name.
     sample = Table.from_columns({"": np.asarray(test.rows), "Id": test["id"]}).assign(Category=0)
 
     public.write("train.csv", train)

@@ -44,7 +44,7 @@ def _test_cameras(locations: list[Any]) -> set[Any]:
 
     def share() -> float:
         tested = sum(sizes[camera] for camera in test)
-        return tested / (len(locations) + tested)  # as published: test images count twice below
+        return tested / (len(locations) + tested)  # Quirk of v1: test images count twice below
 
     while share() < TEST_SHARE:
         test.append(train.pop())

@@ -3,7 +3,15 @@ from typing import Any
 import numpy as np
 
 from mlebench.kit import join_text
-from mlebench.kit.twins import TwinFolder, camera_trap_frames, camera_trap_picture, hex_ids, json_bytes, rounded
+from mlebench.kit.twins import (
+    TwinFolder,
+    camera_trap_frames,
+    camera_trap_picture,
+    hex_ids,
+    json_bytes,
+    records_of,
+    rounded,
+)
 
 ID_TAIL = "-21bc-11ea-a13a-137349068a90"
 NAMES = {
@@ -61,8 +69,7 @@ def _frames(
     categories = facts["category"].tolist()
     for id, camera, category in zip(facts["id"], facts["camera"].tolist(), categories, strict=True):
         raw.write(f"{folder}/{id}.jpg", camera_trap_picture(raw.rng, camera, category))
-    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-    return [dict(zip(columns, row, strict=True)) for row in rows], categories
+    return records_of(columns), categories
 
 
 def _leave_gaps(images: list[Record]) -> None:

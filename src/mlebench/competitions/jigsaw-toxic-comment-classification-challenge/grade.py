@@ -61,8 +61,8 @@ def _numbers(scores: np.ndarray) -> np.ndarray:
     # Quirk of v1: what stands in rows that do not count is not looked at, even if it is text or empty.
     try:
         numbers = scores.astype(float)
-    except (TypeError, ValueError):
-        raise InvalidSubmissionError("The label columns must hold numbers; some hold text.") from None
+    except (OverflowError, TypeError, ValueError):
+        raise InvalidSubmissionError("The label columns must hold numbers; some hold text or huge numbers.") from None
     if not np.isfinite(numbers).all():
         raise InvalidSubmissionError("The label columns have empty or infinite values.")
     return numbers

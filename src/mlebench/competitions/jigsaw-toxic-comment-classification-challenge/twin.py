@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, csv_bytes
+from mlebench.kit.twins import TwinFolder, random_hex
 
 # Label: how often it is set, and what such a comment says.
 LABELS = {
@@ -26,23 +26,20 @@ CORNER_IDS = ("0000000000000123", "00001e0000000045")  # all digits, and what co
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: each label comes with a rude phrase of its own, which few other comments have.
-
-    Labels of test comments that do not count are all -1, as in the original, where these are more than half.
-    """
+    """Signal: each label comes with a rude phrase of its own, which few other comments have."""
     train, later = raw.count(400, least=60), raw.count(240, least=60)
-    ids = [*CORNER_IDS, *(raw.rng.bytes(8).hex() for _ in range(train + later - len(CORNER_IDS)))]
+    ids = [*CORNER_IDS, *random_hex(raw.rng, train + later - len(CORNER_IDS), digits=16)]
     flags = _flags(raw.rng, train)
     columns = {"id": sorted(ids[:train]), "comment_text": _comments(raw.rng, flags)}
-    _write_zipped(raw, "train.csv", columns | dict(zip(LABELS, flags.T, strict=True)), quote_text=True)
+    raw.write_zipped_csv("train.csv", columns | dict(zip(LABELS, flags.T, strict=True)), quote_text=True)
 
     counting, ignored = np.split(raw.rng.permutation(later), [later * 2 // 5])
     ids, flags = sorted(ids[train:]), _flags(raw.rng, later)
     flags[counting[: len(LABELS)]] = np.eye(len(LABELS))  # so that every label occurs
-    _write_zipped(raw, "test.csv", {"id": ids, "comment_text": _comments(raw.rng, flags)})
-    flags[ignored] = -1
-    _write_zipped(raw, "test_labels.csv", {"id": ids, **dict(zip(LABELS, flags.T, strict=True))})
-    _write_zipped(raw, "sample_submission.csv", {"id": ids, **{name: [0.5] * later for name in LABELS}})
+    raw.write_zipped_csv("test.csv", {"id": ids, "comment_text": _comments(raw.rng, flags)})
+    flags[ignored] = -1  # as in the original, where more than half do not count
+    raw.write_zipped_csv("test_labels.csv", {"id": ids, **dict(zip(LABELS, flags.T, strict=True))})
+    raw.write_zipped_csv("sample_submission.csv", {"id": ids, **{name: [0.5] * later for name in LABELS}})
 
 
 def _flags(rng: np.random.RandomState, count: int) -> np.ndarray:
@@ -58,7 +55,3 @@ def _comments(rng: np.random.RandomState, flags: np.ndarray) -> list[str]:
         rude = [phrases[place] for place in np.flatnonzero(said)]
         comments.append(whole[row] if odd and not rude else ". ".join([opening[row], *rude]))
     return comments
-
-
-def _write_zipped(raw: TwinFolder, name: str, columns: dict, *, quote_text: bool = False) -> None:
-    raw.write_zip(f"{name}.zip", {name: csv_bytes(columns, quote_text=quote_text)})

@@ -21,8 +21,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
         raise InvalidSubmissionError("Submission must have one column of predictions, named `prediction`.")
     predictions = submission.rename(columns={given[0]: "toxicity"})
     y_score, toxicity = align(predictions, answers, id="id", target="toxicity", values="any")
-    if any(isinstance(value, str) for value in y_score.tolist()):
-        raise InvalidSubmissionError(f"Column `{given[0]}` must hold numbers; it also holds text.")
+    if y_score.dtype.kind == "O" and any(type(value) in (str, int) for value in y_score):
+        raise InvalidSubmissionError(f"Column `{given[0]}` must hold numbers; it also holds text or huge numbers.")
     subgroups = answers[IDENTITIES].to_numpy(dtype=float)[sorting_order(values_of(answers["id"]), "id")]
     # Quirk of v1: a prediction only counts as toxic or not, and an empty one as not.
     return bias_auroc(toxicity >= HALF, y_score.astype(float), subgroups >= HALF, score_threshold=HALF)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, csv_bytes, image_bytes, rounded, zip_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes, rounded
 
 NAMES = """
     Acer_Capillipes Acer_Circinatum Acer_Mono Acer_Opalus Acer_Palmatum Acer_Pictum Acer_Platanoids Acer_Rubrum
@@ -40,8 +40,8 @@ def twin(raw: TwinFolder) -> None:
     test = {name: values[count:] for name, values in leaves.items() if name != "species"}
     guess = {"id": test["id"], **{name: [1 / len(SPECIES)] * later for name in SPECIES}}
     for name, columns in (("train", train), ("test", test), ("sample_submission", guess)):
-        raw.write_zip(f"{name}.csv.zip", {f"{name}.csv": csv_bytes(columns)})
-    raw.write("images.zip", zip_bytes({f"images/{id}.jpg": _image(raw.rng) for id in np.sort(ids).tolist()}))
+        raw.write_zipped_csv(f"{name}.csv", columns)
+    raw.write_zip("images.zip", {f"images/{id}.jpg": _image(raw.rng) for id in np.sort(ids).tolist()})
 
 
 def _features(rng: np.random.RandomState, profiles: np.ndarray) -> dict[str, list]:

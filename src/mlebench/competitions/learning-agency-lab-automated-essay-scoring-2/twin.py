@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder
+from mlebench.kit.twins import TwinFolder, joined
 
 SHARES = [0.07, 0.27, 0.37, 0.22, 0.06, 0.01]  # of the scores 1 to 6
 PLAIN = "the a it is good bad cars car because people can they and so like thing alot driveing becuase teh very to of"
@@ -37,12 +37,7 @@ def _essays(rng: np.random.RandomState, scores: np.ndarray) -> list[str]:
         rng.rand(total) < 0.03 * of_word,
         rich[rng.randint(0, len(rich), total)],
         plain[rng.randint(0, len(plain), total)],
-    ).tolist()
-    stops = np.cumsum(lengths)
+    )
     endings = rng.choice(ENDINGS, len(lengths))
-    written = [
-        f"{' '.join(words[start:stop]).capitalize()}{ending}"
-        for start, stop, ending in zip(stops - lengths, stops, endings, strict=True)
-    ]
-    ends = np.cumsum(sentences)
-    return ["".join(written[start:end]) for start, end in zip(ends - sentences, ends, strict=True)]
+    written = [f"{said.capitalize()}{ending}" for said, ending in zip(joined(words, lengths), endings, strict=True)]
+    return joined(written, sentences, sep="")

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder
+from mlebench.kit.twins import TwinFolder, joined
 
 MODELS = ("gpt-4-1106-preview", "claude-2.1", "llama-2-13b-chat", "mixtral-8x7b-instruct-v0.1", "koala-13b")
 OUTCOMES = ("winner_model_a", "winner_model_b", "winner_tie")
@@ -45,9 +45,7 @@ def _conversations(rng: np.random.RandomState, turns: np.ndarray, lengths: np.nd
     """For each row a JSON list with a text for each turn; a model that said nothing is null there."""
     count = np.repeat(lengths, turns)
     vocabulary = np.array(WORDS.split(" "))
-    words = vocabulary[rng.randint(0, len(vocabulary), count.sum())].tolist()
-    stops = np.cumsum(count).tolist()
-    texts = [" ".join(words[stop - length : stop]) for stop, length in zip(stops, count.tolist(), strict=True)]
+    texts = joined(vocabulary[rng.randint(0, len(vocabulary), count.sum())], count)
     said = [None if nothing else text for text, nothing in zip(texts, rng.rand(len(texts)) < silent, strict=True)]
     ends = np.cumsum(turns).tolist()
     return [_json(said[end - number : end]) for end, number in zip(ends, turns.tolist(), strict=True)]

@@ -42,7 +42,7 @@ def _write_labels(labels: dict[int, str], in_test: np.ndarray, public: Output, p
 
 
 def _write_segments(dataset: Raw, new_ids: dict[int, int], public: Output) -> None:
-    header = "rec_id,[histogram of segment features]"  # v1: it fits the first, and all three get it
+    header = "rec_id,[histogram of segment features]"  # Quirk of v1: it fits the first, and all three get it
     for table in SEGMENT_TABLES:
         rows = _renumbered(dataset, f"{SUPPLEMENTAL}/{table}.txt", new_ids)
         public.write_lines(f"supplemental_data/{table}.txt", [header, *(f"{id},{values}" for id, values in rows)])

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder
+from mlebench.kit.twins import TwinFolder, joined
 
 # Sentences are made of words, and these speak well or badly of a film, by so many points.
 POINTS = {"brilliant": 2, "moving": 1, "funny": 1, "charming": 1, "flat": -1, "dull": -1, "tired": -1, "dreadful": -2}
@@ -33,10 +33,9 @@ def _phrases(rng: np.random.RandomState, count: int, first: int) -> dict[str, li
     chosen = rng.choice(len(words), ends[-1], p=share)
     noise = rng.choice([-1, 0, 1], count, p=[0.05, 0.9, 0.05])
     mood = np.add.reduceat(points[chosen], ends - lengths) + noise
-    said = words[chosen].tolist()
     return {
         "PhraseId": list(range(first, first + count)),
         "SentenceId": (first + np.cumsum(rng.rand(count) < 0.1)).tolist(),
-        "Phrase": [" ".join(said[end - length : end]) for end, length in zip(ends, lengths, strict=True)],
+        "Phrase": joined(words[chosen], lengths),
         "Sentiment": np.clip(mood + 2, 0, 4).tolist(),
     }

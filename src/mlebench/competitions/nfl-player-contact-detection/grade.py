@@ -5,6 +5,6 @@ from mlebench.metrics import matthews_correlation
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-    # Any whole number is taken for a class of its own, not only 0 and 1: so the published scores were made.
+    # Quirk of v1: any whole number is a class of its own, not only 0 and 1.
     y_pred, y_true = align(submission, answers, id="contact_id", target="contact", values="integers")
     return matthews_correlation(y_true, y_pred)

@@ -5,9 +5,9 @@ VIEWS = ("All29", "Endzone", "Sideline")
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_groups(raw.table("train_labels.csv"), "game_play", test_size=0.1, seed=0)
+
     public.write("train_labels.csv", train)
     public.write("sample_submission.csv", test.select("contact_id").assign(contact=0))
-    private.write("test.csv", test)
 
     tables = {
         name: raw.table(f"train_{name}.csv") for name in ("baseline_helmets", "player_tracking", "video_metadata")
@@ -17,3 +17,4 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
             public.write(f"{side}_{name}.csv", table.where_in("game_play", plays))
         videos = [f"{play}_{view}.mp4" for play in plays for view in VIEWS]
         public.place_each((raw.file(f"train/{video}"), f"{side}/{video}") for video in videos)
+    private.write("test.csv", test)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, csv_bytes
+from mlebench.kit.twins import TwinFolder
 
 TARGETS = ("formation_energy_ev_natom", "bandgap_energy_ev")
 ATOMS_OF_SPACEGROUP = {12: 20, 33: 80, 167: 30, 194: 10, 206: 80, 227: 80}
@@ -10,9 +10,9 @@ def twin(raw: TwinFolder) -> None:
     """Signal: the band gap falls with the share of indium; formation energy follows the space group and aluminium."""
     train = _materials(raw.rng, raw.count(120, least=30))
     test = _materials(raw.rng, raw.count(30))
-    raw.write_zip("train.csv.zip", {"train.csv": csv_bytes(train)})
+    raw.write_zipped_csv("train.csv", train)
     guess = {"id": test["id"], TARGETS[0]: ["0.1779"] * len(test["id"]), TARGETS[1]: ["1.8892"] * len(test["id"])}
-    raw.write_zip("sample_submission.csv.zip", {"sample_submission.csv": csv_bytes(guess)})
+    raw.write_zipped_csv("sample_submission.csv", guess)
 
     geometries = _geometries(raw.rng, train, "train")
     # As in the original, one folder holds a second file.
@@ -22,7 +22,7 @@ def twin(raw: TwinFolder) -> None:
     raw.write_zip("test.zip", _geometries(raw.rng, test, "test"))
     for name in TARGETS:
         del test[name]
-    raw.write_zip("test.csv.zip", {"test.csv": csv_bytes(test)})
+    raw.write_zipped_csv("test.csv", test)
 
 
 def _materials(rng: np.random.RandomState, count: int) -> dict[str, list]:

@@ -10,10 +10,10 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     public.write("train.csv", train)
     public.write("test.csv", test.sort_by("Weeks").group_first("Patient"))  # the first visit is given
     public.write("sample_submission.csv", answers.select("Patient_Week").assign(FVC=2000, Confidence=100))
-    private.write("test.csv", answers)
     for folder, visits in (("train", train), ("test", test)):
         for patient in unique(visits["Patient"]):
             public.place_tree(raw, f"train/{patient}", f"{folder}/{patient}")
+    private.write("test.csv", answers)
 
 
 def _every_week(visits: Table) -> Table:

@@ -6,8 +6,8 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
     public.write("train.csv", train)
     public.write("sample_submission.csv", test.select("image_id").assign(label=""))
-    private.write("test.csv", test)
     for label, id in zip(train["label"], train["image_id"], strict=True):
         public.place(raw.file(f"train_images/{label}/{id}"), f"train_images/{label}/{id}")
     for label, id in zip(test["label"], test["image_id"], strict=True):
         public.place(raw.file(f"train_images/{label}/{id}"), f"test_images/{id}")
+    private.write("test.csv", test)

@@ -10,6 +10,6 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     public.write("train.csv", train)
     public.write("test.csv", test.drop("Pawpularity"))
     public.write("sample_submission.csv", test.select("Id").assign(Pawpularity=guesses))
-    private.write("test.csv", test)
     for folder, part in (("train", train), ("test", test)):
         public.place_each((raw.file(f"train/{id}.jpg"), f"{folder}/{id}.jpg") for id in part["Id"])
+    private.write("test.csv", test)

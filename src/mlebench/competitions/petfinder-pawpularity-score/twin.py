@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, image_bytes
+from mlebench.kit.twins import TwinFolder, image_bytes, random_hex
 
 # How often each property of a photo is noted.
 PROPERTIES = {
@@ -30,7 +30,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _photos(raw: TwinFolder, folder: str, count: int) -> dict[str, np.ndarray]:
-    ids = np.array(sorted(raw.rng.bytes(16).hex() for _ in range(count)), dtype=object)
+    ids = np.array(sorted(random_hex(raw.rng, count, digits=32)), dtype=object)
     popularity = np.clip(raw.rng.gamma(4, 9, count), 1, 100).astype(int)
     popularity[raw.rng.rand(count) < 0.03] = 100
     brightness = popularity + raw.rng.normal(0, 15, count)

@@ -1,6 +1,9 @@
+import math
+
+import numpy as np
 import pandas as pd
 
-from mlebench.kit import column_values, require_columns, rows_of_ids, values_of
+from mlebench.kit import InvalidSubmissionError, column_values, require_columns, rows_of_ids, values_of
 from mlebench.metrics import mean_absolute_error
 
 
@@ -9,5 +12,9 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     # Quirk of v1: rows are not counted, so a segment may be given several times, and each of its rows counts.
     rows = rows_of_ids(submission, answers, id="segment_id")
     y_true = values_of(answers["time_to_eruption"])[rows]
-    error = mean_absolute_error(y_true, column_values(submission, "time_to_eruption", "numbers"))
-    return round(error)  # scores were published as whole numbers
+    y_pred = column_values(submission, "time_to_eruption", "numbers")
+    with np.errstate(over="ignore"):
+        error = mean_absolute_error(y_true, y_pred)
+    if not math.isfinite(error):
+        raise InvalidSubmissionError("Column `time_to_eruption` holds numbers too large to take a mean of.")
+    return round(error)  # Quirk of v1: scores are whole numbers

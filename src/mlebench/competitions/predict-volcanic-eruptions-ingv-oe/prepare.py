@@ -6,7 +6,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
     public.write("train.csv", train)
     public.write("sample_submission.csv", test.assign(time_to_eruption=0))
-    private.write("test.csv", test)
     for folder, segments in (("train", train), ("test", test)):
         names = (f"{id}.csv" for id in segments["segment_id"])
         public.place_each((raw.file(f"train/{name}"), f"{folder}/{name}") for name in names)
+    private.write("test.csv", test)

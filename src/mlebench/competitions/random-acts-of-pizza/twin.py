@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, json_bytes, rounded
+from mlebench.kit.twins import TwinFolder, json_bytes, records_of, rounded
 
 DAY = 86400
 ONE_SECOND = 1.1574074074074073e-05  # in days; how the original writes a first post just before the request
@@ -66,9 +66,7 @@ def _requests(rng: np.random.RandomState, count: int) -> list[dict[str, Any]]:
         "unix_timestamp_of_request": (when + 3600).astype(float),
         "unix_timestamp_of_request_utc": when.astype(float),
     }
-    names = sorted(columns)  # as the original has them
-    plain = [columns[name].tolist() if isinstance(columns[name], np.ndarray) else columns[name] for name in names]
-    return [dict(zip(names, row, strict=True)) for row in zip(*plain, strict=True)]
+    return records_of({name: columns[name] for name in sorted(columns)})  # as the original has them
 
 
 def _requesters(rng: np.random.RandomState, when: np.ndarray) -> dict[str, Any]:

@@ -3,7 +3,7 @@ import pandas as pd
 from mlebench.kit import align
 from mlebench.metrics import mean_column_auroc
 
-# Known issue of v1: 9 of the original's 11 labels. "CVC - Normal" and "Swan Ganz Catheter Present" are not graded.
+# Quirk of v1: 9 of the original's 11 labels. "CVC - Normal" and "Swan Ganz Catheter Present" are not graded.
 GRADED = (
     *("ETT - Abnormal", "ETT - Borderline", "ETT - Normal"),
     *("NGT - Abnormal", "NGT - Borderline", "NGT - Incompletely Imaged", "NGT - Normal"),
@@ -12,5 +12,5 @@ GRADED = (
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-    y_score, y_true = align(submission, answers, id="StudyInstanceUID", target=GRADED, values="probabilities")
-    return mean_column_auroc(y_true, y_score)
+    y_pred, y_true = align(submission, answers, id="StudyInstanceUID", target=GRADED, values="probabilities")
+    return mean_column_auroc(y_true, y_pred)

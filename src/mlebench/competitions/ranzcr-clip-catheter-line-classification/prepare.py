@@ -1,6 +1,6 @@
 from mlebench.kit import Output, Raw, split_rows
 
-# Known issue of v1: the original asked for the first two as well.
+# Quirk of v1: the original asked for the first two as well.
 NOT_PREDICTED = ("CVC - Normal", "Swan Ganz Catheter Present", "PatientID")
 
 

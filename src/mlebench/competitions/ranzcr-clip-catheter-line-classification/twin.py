@@ -22,10 +22,8 @@ UID_ROOT = "1.2.826.0.1.3680043.8.498."
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: each label draws a bright tube across its own strip of the picture.
-
-    The original also has the pictures as TFRecords, which nothing here reads; they are left out.
-    """
+    """Signal: each label draws a bright tube across its own strip of the picture."""
+    # The original also has the pictures as TFRecords, which nothing here reads; they are left out.
     count, later = raw.count(240, least=130), raw.count(40)
     labels = (raw.rng.rand(count, len(SHARES)) < list(SHARES.values())).astype(int)
     _, test = split_rows(np.arange(count), test_size=0.1, seed=0)

@@ -10,5 +10,5 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     y_pred, y_true = align(submission, answers, id="prediction_id", target="cancer", values="any numbers")
     if (y_pred < 0).all():
         raise InvalidSubmissionError("Column `cancer` must hold probabilities; every value is below 0.")
-    # v1 accepts empty predictions, and then the score is 0.
+    # Quirk of v1: empty predictions are accepted, and then the score is 0.
     return 0.0 if np.isnan(y_pred).any() else probabilistic_f1(y_true, y_pred)

@@ -11,7 +11,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     public.write("train.csv", train)
     public.write("test.csv", test.drop(*NOT_IN_TEST))
     public.write("sample_submission.csv", answers.assign(cancer=float(train["cancer"].mean())))
-    private.write("answers.csv", answers)
     for folder, part in (("train_images", train), ("test_images", test)):
         images = join_text(part["patient_id"], "/", part["image_id"], ".dcm")
         public.place_each((raw.file(f"train_images/{image}"), f"{folder}/{image}") for image in images)
+    private.write("answers.csv", answers)

@@ -5,5 +5,5 @@ from mlebench.metrics import auroc
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-    y_score, y_true = align(submission, answers, id="image_name", target="target", values="probabilities")
-    return auroc(y_true, y_score)
+    y_pred, y_true = align(submission, answers, id="image_name", target="target", values="probabilities")
+    return auroc(y_true, y_pred)

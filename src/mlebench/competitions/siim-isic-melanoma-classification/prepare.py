@@ -15,7 +15,6 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     public.write("train.csv", train)
     public.write("test.csv", test.drop("diagnosis", "benign_malignant", "target"))
     public.write("sample_submission.csv", test.select("image_name").assign(target=0))
-    private.write("test.csv", test.select("image_name", "target"))
     for part, table, its_files in (("train", train, train_files), ("test", test, test_files)):
         names = table["image_name"]
         public.place_each((raw.file(f"train/{name}.dcm"), f"{part}/{name}.dcm") for name in names)
@@ -23,3 +22,4 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
         for number, file in enumerate(its_files):
             size = file.path.stem.split("-")[1]
             public.place(file, f"tfrecords/{part}{number:02d}-{size}.tfrec")
+    private.write("test.csv", test.select("image_name", "target"))

@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, dicom_bytes, image_bytes, tfrecord_bytes
+from mlebench.kit.twins import TwinFolder, dicom_bytes, image_bytes, records_of, tfrecord_bytes
 
 TFRECORD_FILES = 16
 SITES = ("torso", "lower extremity", "upper extremity", "head/neck", "palms/soles", "oral/genital")
@@ -58,8 +58,7 @@ def _patients(rng: np.random.RandomState, names: list[str], ages: np.ndarray) ->
 def _write_images(raw: TwinFolder, part: str, columns: Columns, order: np.ndarray, size: int) -> None:
     """Each image three times: as DICOM, as JPEG, and as a record in one of the TFRecord files."""
     records: list[dict[str, bytes | int | float]] = []
-    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-    for row in rows:
+    for row in records_of(columns):
         name, pixels = row["image_name"], _skin(raw.rng, row.get("target", 0))
         image = image_bytes(pixels, "JPEG")
         raw.write(f"jpeg/{part}/{name}.jpg", image)

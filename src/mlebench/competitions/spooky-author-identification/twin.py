@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, csv_bytes
+from mlebench.kit.twins import TwinFolder, csv_bytes, joined
 
 SHARES = {"EAP": 0.403494, "HPL": 0.287808, "MWS": 0.308698}
 FAVOURITES = (
@@ -34,14 +34,11 @@ def _sentences(rng: np.random.RandomState, numbers: np.ndarray) -> dict[str, lis
         rng.rand(total) < 1 / 3,
         favourites[np.repeat(author, lengths), rng.randint(0, favourites.shape[1], total)],
         common[rng.randint(0, len(common), total)],
-    ).tolist()
+    )
     opening = rng.choice(["", "", "", '"', "The ", "  "], count)
     ending = rng.choice([".", ".", ";", "?", '."', ', "said he".', "—"], count)
-    stops = np.cumsum(lengths)
-    texts = [
-        f"{first}{' '.join(words[start:stop])}{last}"
-        for first, start, stop, last in zip(opening, stops - lengths, stops, ending, strict=True)
-    ]
+    said = joined(words, lengths)
+    texts = [f"{first}{middle}{last}" for first, middle, last in zip(opening, said, ending, strict=True)]
     for row in np.flatnonzero(rng.rand(count) < 0.01):
         texts[row] = "None"  # a sentence that reads like a missing value
     return {

@@ -40,8 +40,8 @@ def _numbers(name: str, column: np.ndarray) -> np.ndarray:
     """What stands in rows that do not count is not looked at; where it is text, the column's numbers are text too."""
     try:
         numbers = column.astype(float)
-    except ValueError:
-        raise InvalidSubmissionError(f"Column `{name}` holds text in rows that are scored.") from None
+    except (OverflowError, ValueError):
+        raise InvalidSubmissionError(f"Column `{name}` holds text or huge numbers in rows that are scored.") from None
     if not np.isfinite(numbers).all():
         raise InvalidSubmissionError(f"Column `{name}` has empty or infinite values in rows that are scored.")
     return numbers

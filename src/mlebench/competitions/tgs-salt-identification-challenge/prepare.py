@@ -7,11 +7,11 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = train.sort_by("id"), test.sort_by("id")
 
     public.write("train.csv", train)
-    # Of test images v1 does not tell the depth.
+    # Quirk of v1: the depth of test images is not told.
     public.write("depths.csv", raw.table("depths.csv").where_in("id", train["id"]).sort_by("id"))
     public.write("sample_submission.csv", test.assign(rle_mask="1 1"))
-    private.write("test.csv", test)
 
     for kind, folder, images in (("images", "train", train), ("masks", "train", train), ("images", "test", test)):
         names = [f"{kind}/{id}.png" for id in images["id"]]
         public.place_each((data.file(f"competition_data/train/{name}"), f"{folder}/{name}") for name in names)
+    private.write("test.csv", test)

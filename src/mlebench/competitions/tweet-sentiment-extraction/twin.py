@@ -1,7 +1,7 @@
 import numpy as np
 
 from mlebench.kit import split_rows
-from mlebench.kit.twins import TwinFolder, hex_ids
+from mlebench.kit.twins import TwinFolder, hex_ids, joined
 
 MOODS = {
     "neutral": "going to_work train number 5 http://is.gd/4kl2 pm lunch @friend_99 **** 2nite radio",
@@ -54,6 +54,4 @@ def _texts(
 ) -> list[str]:
     """Texts of so many words each; with groups, from the words of the text's group."""
     places = rng.randint(0, words.shape[-1], int(lengths.sum()))
-    chosen = (words[places] if group is None else words[np.repeat(group, lengths), places]).tolist()
-    stops = np.cumsum(lengths)
-    return [" ".join(chosen[start:stop]) for start, stop in zip(stops - lengths, stops, strict=True)]
+    return joined(words[places] if group is None else words[np.repeat(group, lengths), places], lengths)

@@ -24,8 +24,8 @@ Shape = tuple[int, int]  # height and width
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     """0.4 · mean Dice of rows + 0.6 · (1 - mean Hausdorff distance of days).
 
-    To published scores ids only say which rows are one day. Rows are paired with the truth by their place, days by
-    their order, and what either side has too many is left out; without a pair the score is NaN, and valid in v1.
+    Quirk of v1: ids only say which rows are one day. Rows are paired with the truth by their place, days by their
+    order, and what either side has too many is left out; without a pair the score is NaN, and valid.
     """
     require_columns(submission, ["id", "class", "predicted"])
     paired = submission.head(len(answers))
@@ -34,7 +34,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
         raise InvalidSubmissionError("Column `id` must hold the ids of slices; it has empty cells or numbers.")
     shapes = list(zip(answers["image_height"].astype(int), answers["image_width"].astype(int), strict=True))
     pixels = [height * width for height, width in shapes]
-    # Not strict: of odd encodings, published scores accepted runs past the last pixel and 1 or 3 numbers.
+    # Quirk of v1: of odd encodings, runs past the last pixel and 1 or 3 numbers are accepted.
     encodings = column_values(paired, "predicted", "words")
     masks = parse_masks(encodings, pixels[: len(paired)], column="predicted", ids=ids, strict=False)
     true_encodings = as_words(values_of(answers["predicted"]))

@@ -20,11 +20,11 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     public.write("train.csv", train)
     public.write("test.csv", test.drop("predicted"))
     public.write("sample_submission.csv", test.assign(predicted="1 1 5 2"))
-    private.write("test.csv", test.assign(image_width=width, image_height=height))
     for scan in scans:
         _, case, day, *_ = scan.path.parts
         side = "test" if case in test_cases or day in test_days else "train"
         public.place(scan, f"{side}/{scan.name.removeprefix('train/')}")
+    private.write("test.csv", test.assign(image_width=width, image_height=height))
 
 
 def _split(days: Iterable[str]) -> tuple[set[str], set[str], set[str]]:

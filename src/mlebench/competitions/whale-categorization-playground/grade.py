@@ -6,6 +6,6 @@ from mlebench.metrics import mean_average_precision_at_k
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_only_columns(submission, "Image", ["Id"], id_first=False)
-    # An empty cell is no fault: it is the one guess `nan`, which is wrong.
+    # Quirk of v1: an empty cell is no fault but the one guess `nan`, which is wrong.
     predicted, true = align(submission, answers, id="Image", target="Id", values="text")
     return mean_average_precision_at_k([{whale} for whale in true], [cell.split(" ") for cell in predicted], k=5)

@@ -98,6 +98,18 @@ def hex_ids(rng: np.random.RandomState, count: int, digits: int) -> list[str]:
     return rng.permutation(np.unique(drawn))[:count].tolist()
 
 
+def random_hex(rng: np.random.RandomState, count: int, digits: int) -> list[str]:
+    """Texts of so many hexadecimal digits, an even number of them. Unlike `hex_ids`, two may be equal."""
+    drawn = rng.bytes(count * digits // 2).hex()
+    return [drawn[start : start + digits] for start in range(0, len(drawn), digits)]
+
+
+def joined(words: Sequence[str] | np.ndarray, lengths: np.ndarray, sep: str = " ") -> list[str]:
+    """The words, one after another, as texts of so many words each."""
+    plain, stops = _plain(words), np.cumsum(lengths)
+    return [sep.join(plain[start:stop]) for start, stop in zip(stops - lengths, stops, strict=True)]
+
+
 def rounded(values: np.ndarray, decimals: int = 6) -> np.ndarray:
     return np.round(values, decimals)
 
