@@ -16,9 +16,14 @@ def auroc(y_true: np.ndarray, y_score: np.ndarray) -> float:
     negatives = len(positive) - positives
     if not positives or not negatives:
         raise ValueError("AUROC needs both classes in the truth")
-    _, group, sizes = np.unique(np.asarray(y_score, dtype=float), return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(sizes) - (sizes - 1) / 2)[group]
+    ranks = mean_ranks(np.asarray(y_score, dtype=float))
     return (ranks[positive].sum() - positives * (positives + 1) / 2) / (positives * negatives)
+
+
+def mean_ranks(values: np.ndarray) -> np.ndarray:
+    """The rank of each value, from 1 on; equal values share the mean of their ranks."""
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(sizes) - (sizes - 1) / 2)[group]
 
 
 def mean_column_auroc(y_true: np.ndarray, y_score: np.ndarray) -> float:

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from mlebench.metrics.ranking import mean_ranks
+
 EARTH_RADIUS = 6_371_000  # metres
 
 
@@ -109,5 +111,4 @@ def _unit_deviations(values: np.ndarray) -> np.ndarray:
 def _ranks(values: np.ndarray) -> np.ndarray:
     if (values != values).any():  # gaps have no rank, and with them nothing has
         return np.full(len(values), np.nan)
-    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(sizes) - (sizes - 1) / 2)[group]
+    return mean_ranks(values)
