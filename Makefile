@@ -2,13 +2,16 @@ PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint clean
+.PHONY: demo test explore lint clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/mlebench demo
 
 test: $(VENV)/tested
 	$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadgroup $(TESTS)
+
+explore: $(VENV)/tested
+	$(VENV)/bin/python -m pytest --numprocesses 2 -m hypothesis --hypothesis-profile explore $(TESTS)
 
 lint: $(VENV)/linted
 	$(VENV)/bin/ruff check .

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.bytes
 prepare = import_module("mlebench.competitions.billion-word-imputation.prepare")
 
 
-@settings(max_examples=8)
+@settings(max_examples=settings().max_examples // 12)
 @given(st.integers(0, 2**31), st.integers(1, 3000), st.integers(1, 40), st.booleans())
 def test_sentences_and_words_are_those_drawn_one_by_one(seed: int, per_block: int, longest: int, ends: bool) -> None:
     rng = np.random.RandomState(seed)

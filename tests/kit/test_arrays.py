@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mlebench.errors import PrerequisiteError
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.bytes
 KINDS = ["<f4", ">f8", "u1", "<i8", "?", "<U2", "S3", "<c8", [("a", "<i2"), ("b", "<f4", (2,))]]
 
 
+@example("<f4", (4, 2, 3), [0], 1, "F")
 @given(
     st.sampled_from(KINDS),
     st.sampled_from([(0,), (7,), (5, 3), (4, 2, 3), (3, 0), (1, 12345)]),

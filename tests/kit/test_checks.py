@@ -258,7 +258,7 @@ COLUMN = st.lists(CELL, min_size=6, max_size=6) | CELL.map(lambda cell: [cell] *
 GOOD_IDS = st.just(list("abcdef")) | st.permutations("abcdef") | st.just([1, 2, 3, 4, 5, 6])
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings().max_examples)
 @given(
     ids=GOOD_IDS | COLUMN,
     predictions=COLUMN,

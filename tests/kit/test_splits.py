@@ -35,7 +35,7 @@ def test_rows_are_split_as_scikit_learn_splits_them(sizes: dict[str, float], see
 SHARE = st.floats(0, 1.2) | st.integers(-1, 60) | st.none()
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings().max_examples)
 @given(st.integers(1, 50), SHARE, SHARE, st.integers(0, 2**32 - 1))
 def test_what_scikit_learn_cannot_split_is_refused(
     count: int, test_size: float | None, train_size: float | None, seed: int

@@ -129,7 +129,7 @@ STYLES: list[dict] = [{"nonnumeric": True}, {"style": "%.10g"}, {"style": "%.3f"
 VALUES: list[list] = [[0.25, np.nan], ["x", None, ""], [1, "a", True, None, 2.5, "q,q"], [True, False], [1e-7, 1e20]]
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings().max_examples)
 @given(csv_files(), st.integers(0, 9), st.sampled_from([*STYLES, {}]), st.integers(0, 8))
 @example(b"c0,c1\n1,\n2,x\n", 1, {}, 6)  # one column: an empty cell is an empty line, unless it is quoted
 @example(b"c0,c1\n0.5,1\n" + b"0.5,1\n" * 33 + b"x,1\n" + b"0.5,1\n" * 40 + b"NA,1\n" + b"0.5,1\n" * 40, 0, {}, 0)
@@ -160,7 +160,7 @@ def test_any_table_is_written_as_pandas_writes_it(tmp_path_factory, content: byt
 
 
 @pytest.mark.parametrize("sep", ["\t", ";", "|", " "])
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples // 2)
 @given(data=st.data())
 def test_other_separators_become_commas(tmp_path_factory, sep: str, data: st.DataObject) -> None:
     content = data.draw(csv_files(sep))
@@ -172,7 +172,7 @@ def test_other_separators_become_commas(tmp_path_factory, sep: str, data: st.Dat
 
 
 @pytest.mark.usefixtures("_repeating")
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(content=csv_files(), first=st.booleans())
 @example(b"a,b\n0,1\n\n" + b"\n" * 500, True)
 @example(b"a,b\n" + b"12345,1\n" * 60 + b"0xFFFFFFFFF,1\n", True)  # arrow would read a number
@@ -188,7 +188,7 @@ def test_columns_are_read_as_pandas_reads_them(content: bytes, first: bool) -> N
 
 
 @pytest.mark.usefixtures("_repeating")
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(content=csv_files(), data=st.data())
 def test_few_rows_are_picked_out_as_pandas_reads_them(
     monkeypatch: pytest.MonkeyPatch, content: bytes, data: st.DataObject

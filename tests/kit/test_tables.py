@@ -74,7 +74,7 @@ def pandas_prints(frame: pd.DataFrame, **style: Any) -> bytes:
     return frame.to_csv(index=False, **style).encode("utf-8")
 
 
-@settings(max_examples=250)
+@settings(max_examples=2 * settings().max_examples)
 @given(csv_files(), st.randoms(use_true_random=False))
 def test_rows_taken_from_a_file_print_as_pandas_prints_them(content: bytes, random: Any) -> None:
     frame = pandas_reads(content)
@@ -83,20 +83,17 @@ def test_rows_taken_from_a_file_print_as_pandas_prints_them(content: bytes, rand
     assert printed(table_of(content).take(rows)) == pandas_prints(frame.iloc[rows])
 
 
-@settings(max_examples=100)
 @given(csv_files())
 def test_nonnumeric_quoting_prints_as_pandas_does(content: bytes) -> None:
     expected = pandas_prints(pandas_reads(content), quoting=csv.QUOTE_NONNUMERIC)
     assert printed(table_of(content), quoting="nonnumeric") == expected
 
 
-@settings(max_examples=100)
 @given(csv_files())
 def test_tabs_between_columns_print_as_pandas_does(content: bytes) -> None:
     assert printed(table_of(content), sep="\t") == pandas_prints(pandas_reads(content), sep="\t")
 
 
-@settings(max_examples=100)
 @given(csv_files())
 def test_columns_moved_about_print_as_pandas_does(content: bytes) -> None:
     frame, table = pandas_reads(content), table_of(content)
@@ -109,7 +106,6 @@ def test_columns_moved_about_print_as_pandas_does(content: bytes) -> None:
     assert table.columns == list(frame.columns), "a table is not changed by its methods"
 
 
-@settings(max_examples=100)
 @given(csv_files(), st.randoms(use_true_random=False))
 def test_chained_selections_equal_one(content: bytes, random: Any) -> None:
     table = table_of(content)
@@ -138,7 +134,7 @@ COLUMNS: list[st.SearchStrategy[np.ndarray]] = [
 ]
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.lists(st.one_of(COLUMNS), min_size=1, max_size=3), st.sampled_from(["%.10f", "%.3g", None]), st.booleans())
 def test_values_in_memory_print_as_pandas_prints_them(
     columns: list[np.ndarray], style: str | None, quote: bool
@@ -261,7 +257,6 @@ def test_a_column_of_another_length_is_refused() -> None:
         Table.from_columns({"a": [1, 2]}).assign(c=[1, 2, 3])
 
 
-@settings(max_examples=100)
 @given(csv_files())
 def test_sorting_is_stable_with_gaps_last(content: bytes) -> None:
     table = table_of(content)

@@ -95,7 +95,7 @@ PATTERNS = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.sets(NAMES, max_size=10), st.lists(PATTERNS.map("/".join), min_size=1, max_size=8))
 def test_globs_mean_the_same_in_a_folder_and_in_an_archive(names: set[str], patterns: list[str]) -> None:
     folders = {str(parent) for name in names for parent in PurePosixPath(name).parents}

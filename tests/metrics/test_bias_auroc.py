@@ -43,7 +43,7 @@ def test_a_hand_worked_example() -> None:
     assert bias_auroc(truth, score, inside[:, None], score_threshold=0.45) == pytest.approx(halved, abs=1e-15)
 
 
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples // 2)
 @given(rows_in_subgroups(), st.sampled_from([-5, -1, 1, 2]), st.sampled_from([None, 0.5]))
 def test_parts_are_scikit_learns(data: Data, power: float, threshold: float | None) -> None:
     truth, score, inside = data
