@@ -21,6 +21,7 @@ BLOCK_BYTES = 4 << 20
 _DOUBLE, _TEXT, _DOCUMENT, _ARRAY, _BINARY, _TRUTH, _NULL, _INT32, _INT64 = 1, 2, 3, 4, 5, 8, 10, 16, 18
 _SIZES = {_DOUBLE: 8, _TRUTH: 1, _NULL: 0, _INT32: 4, _INT64: 8}
 _BESIDES = {_TEXT: 4, _BINARY: 5, _DOCUMENT: 0, _ARRAY: 0}  # bytes of a value that its length does not count
+_LEAST = {_TEXT: 1, _BINARY: 0, _DOCUMENT: 5, _ARRAY: 5}  # the length of an empty one
 _FORMATS = {_DOUBLE: struct.Struct("<d"), _INT32: struct.Struct("<i"), _INT64: struct.Struct("<q")}
 _LENGTH = struct.Struct("<i")
 _FIRST = "_id"  # encoders put it first
@@ -222,7 +223,7 @@ def _value_size(content: bytes, kind: int, start: int) -> int:
     if kind not in _BESIDES:
         raise _unusual(f"a value of kind {kind}")
     length = int.from_bytes(content[start : start + 4], "little", signed=True)
-    if length < 0:
+    if length < _LEAST[kind]:
         raise _damaged("a value has an impossible length")
     return length + _BESIDES[kind]
 
