@@ -25,6 +25,7 @@ _INT64 = range(-(1 << 63), 1 << 63)
 _READABLE = range(-(1 << 63), 1 << 64)  # inside a record; a column of numbers above 63 bits has another type
 _ODD_ESCAPE = re.compile(rb"\\u(?:007[fF]|[dD][89a-fA-F])")  # what pandas does not escape, and surrogates
 _PAIR = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..")  # of surrogates: one character
+_ODD_LETTER = re.compile("[\x7f\ud800-\udfff]")  # the same, in a text
 _DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date|datetime", re.DOTALL | re.IGNORECASE)
 _print = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
@@ -166,7 +167,7 @@ def _is_plain(field: Any) -> bool:
 
 
 def _is_plain_text(value: Any) -> bool:
-    return type(value) is str and "\x7f" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
+    return type(value) is str and not _ODD_LETTER.search(value)
 
 
 @lru_cache
