@@ -5,7 +5,6 @@ import re
 import stat
 import struct
 import zipfile
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -74,26 +73,13 @@ def _patch(path: Path, field: dict[bytes, int], value: bytes, member: int = 0) -
     path.write_bytes(content)
 
 
-def _uses(tree: ZipTree, place: Path, name: str) -> list[Callable[[], object]]:
-    return [
-        lambda: tree.glob("**"),
-        lambda: tree.exists(name),
-        lambda: tree.size(name),
-        lambda: tree.open(name),
-        lambda: tree.extract(name, str(place / "extracted")),
-    ]
-
-
-def _assert_refused(archive: Path, place: Path, member: str, reason: str) -> None:
-    """Whatever is asked of the archive, it is refused and nothing is written, here or elsewhere."""
+def _assert_refused(archive: Path, member: str, reason: str) -> None:
+    """The archive cannot even be opened, and nothing is written, here or elsewhere."""
     before = sorted(archive.parent.rglob("*"))
-    tree = ZipTree(archive)
-    for name in ("good.txt", member):
-        for use in _uses(tree, place, name):
-            with pytest.raises(PrerequisiteError) as caught:
-                use()
-            assert f"member {member} " in str(caught.value)
-            assert reason in str(caught.value)
+    with pytest.raises(PrerequisiteError) as caught:
+        ZipTree(archive)
+    assert f"member {member} " in str(caught.value)
+    assert reason in str(caught.value)
     assert sorted(archive.parent.rglob("*")) == before
 
 
@@ -130,15 +116,15 @@ def _assert_unreadable(archive: Path, place: Path, name: str = "a.txt", reason: 
         "C:\\evil.txt",
     ],
 )
-def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, place: Path, name: str) -> None:
+def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
     archive = _zip(tmp_path / "evil.zip", [("good.txt", TEXT), (name, TEXT if not name.endswith("/") else b"")])
-    _assert_refused(archive, place, name, "would climb out")
+    _assert_refused(archive, name, "would climb out")
 
 
 @pytest.mark.parametrize("names", [["a", "a/b"], ["a/b", "a"], ["a", "x", "A/b/c"]])
-def test_a_file_where_others_have_a_folder_is_refused(tmp_path: Path, place: Path, names: list[str]) -> None:
+def test_a_file_where_others_have_a_folder_is_refused(tmp_path: Path, names: list[str]) -> None:
     archive = _zip(tmp_path / "evil.zip", [(name, TEXT) for name in names])
-    _assert_refused(archive, place, "a", "lie in a folder of that name")
+    _assert_refused(archive, "a", "lie in a folder of that name")
 
 
 @pytest.mark.parametrize("name", ["a..b/c..txt", "...", "a/.hidden", "ab:c", "~/x", "a b/é.txt", "con"])
@@ -149,10 +135,16 @@ def test_names_that_only_look_strange_are_not(tmp_path: Path, place: Path, name:
     assert (place / "out").read_bytes() == TEXT
 
 
+def test_a_name_with_a_nul_is_refused(tmp_path: Path) -> None:
+    archive = _zip(tmp_path / "evil.zip", [("good.txt", TEXT), ("good.txt?x", TEXT)])
+    archive.write_bytes(archive.read_bytes().replace(b"good.txt?", b"good.txt\0"))
+    _assert_refused(archive, "good.txt\0x", "has a name that no file can have")
+
+
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOCK])
-def test_links_and_devices_are_refused(tmp_path: Path, place: Path, kind: int) -> None:
+def test_links_and_devices_are_refused(tmp_path: Path, kind: int) -> None:
     archive = _zip(tmp_path / "evil.zip", [("good.txt", TEXT), (_info("a/b", kind | 0o777), b"/etc/passwd")])
-    _assert_refused(archive, place, "a/b", "is a link or a device")
+    _assert_refused(archive, "a/b", "is a link or a device")
 
 
 @pytest.mark.parametrize("mode", [0, 0o644, stat.S_IFREG | 0o600, stat.S_IFREG | 0o7777])
@@ -166,9 +158,9 @@ def test_modes_of_files_do_not_matter(tmp_path: Path, place: Path, mode: int) ->
     ("first", "second"), [("a/B.txt", "A/b.txt"), ("STRASSE", "straße"), ("É", "é"), ("same", "same"), ("d/x", "D/x")]
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_two_members_for_one_name_are_refused(tmp_path: Path, place: Path, first: str, second: str) -> None:
+def test_two_members_for_one_name_are_refused(tmp_path: Path, first: str, second: str) -> None:
     archive = _zip(tmp_path / "evil.zip", [("good.txt", TEXT), (first, b"1"), (second, b"2")])
-    _assert_refused(archive, place, second, "has the same name as")
+    _assert_refused(archive, second, "has the same name as")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -177,17 +169,13 @@ def test_folders_may_be_named_more_than_once(tmp_path: Path) -> None:
     assert ZipTree(archive).glob("**") == ["d/a", "d/b"]
 
 
-def test_a_member_that_unpacks_to_too_much_is_refused(
-    tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_member_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspection, "BOMB_BYTES", 50_000)
     archive = _zip(tmp_path / "bomb.zip", [("good.txt", TEXT), ("bomb.bin", bytes(1_000_000))])
-    _assert_refused(archive, place, "bomb.bin", "would unpack to far more")
+    _assert_refused(archive, "bomb.bin", "would unpack to far more")
 
 
-def test_members_that_together_unpack_to_too_much_are_refused(
-    tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_members_that_together_unpack_to_too_much_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many members that point at the same bytes: each is honest, all together are not."""
     monkeypatch.setattr(inspection, "BOMB_BYTES", 50_000)
     monkeypatch.setattr(inspection, "BOMB_RATIO", 20)
@@ -203,7 +191,7 @@ def test_members_that_together_unpack_to_too_much_are_refused(
     end = struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, 91, 91, len(directory), len(kept), 0)
     archive.write_bytes(kept + directory + end)
     with pytest.raises(PrerequisiteError, match=r"member \d\d\d\.bin would unpack to far more than the archive"):
-        ZipTree(archive).glob("**")
+        ZipTree(archive)
 
 
 def test_what_shrinks_well_and_is_small_is_no_bomb(tmp_path: Path, place: Path) -> None:

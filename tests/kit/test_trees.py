@@ -107,7 +107,6 @@ def test_globs_mean_the_same_in_a_folder_and_in_an_archive(names: set[str], patt
         for pattern in patterns:
             assert in_folder.glob(pattern) == in_archive.glob(pattern), pattern
         assert in_archive.glob("**/*") == sorted(files)
-        in_archive.close()
 
 
 def test_a_relative_folder_gives_whole_names(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,10 +137,9 @@ def test_members_can_be_read_from_any_place(archive: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../evil.txt", "a/../../evil.txt", "/etc/evil", "..\\evil.txt", "a/.."])
 def test_an_archive_that_climbs_out_of_its_folder_is_not_read_at_all(tmp_path: Path, name: str) -> None:
-    tree = ZipTree(_zip(tmp_path / "evil.zip", {"good.txt": b"", name: b""}))
-    for use in (lambda: tree.glob("*"), lambda: tree.open("good.txt"), lambda: tree.exists("good.txt")):
-        with pytest.raises(PrerequisiteError, match="climb out"):
-            use()
+    archive = _zip(tmp_path / "evil.zip", {"good.txt": b"", name: b""})
+    with pytest.raises(PrerequisiteError, match="climb out"):
+        ZipTree(archive)
 
 
 def test_an_encrypted_member_is_told_as_such(tmp_path: Path) -> None:

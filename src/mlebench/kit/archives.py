@@ -5,12 +5,13 @@ import os
 import re
 import stat
 import struct
+import weakref
 import zipfile
 import zlib
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO, NamedTuple, cast
 
 from mlebench.kit.inspection import Inspection, Member, archive_errors
 from mlebench.kit.trees import COPY_BYTES, create, create_whole, is_finished, missing, pattern_of
@@ -27,6 +28,22 @@ def is_zip(archive: Path) -> bool:
         return stream.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
 
 
+class _Entry(NamedTuple):
+    """Where a member lies. zipfile knows more of each, in four times the memory, which counts with a million."""
+
+    offset: int
+    packed_size: int
+    size: int
+    crc32: int
+    method: int
+    flags: int
+
+    def as_zipfile_knows_it(self, name: str) -> zipfile.ZipInfo:
+        info = zipfile.ZipInfo(name)
+        info.header_offset, info.compress_size, info.file_size, info.CRC, info.compress_type, info.flag_bits = self
+        return info
+
+
 class ZipTree:
     """The files of a zip archive, by name. Files may be taken out by several threads at once."""
 
@@ -35,15 +52,28 @@ class ZipTree:
         with archive_errors(self.label):
             self._zip = zipfile.ZipFile(archive)
         self._file = os.open(archive, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._file)
+        self._members = self._look_over()
 
-    @cached_property
-    def _members(self) -> dict[str, zipfile.ZipInfo]:
-        members = self._zip.infolist()
-        inspection = Inspection(self.label, os.fstat(self._file).st_size, (info.filename for info in members))
-        for info in members:
+    def _look_over(self) -> dict[str, _Entry]:
+        infos = self._zip.filelist
+        inspection = Inspection(self.label, os.fstat(self._file).st_size, (info.filename for info in infos))
+        for info in infos:
             special = stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR)
-            inspection.look_at(Member(info.filename, info.file_size, info.is_dir(), special, info.compress_size))
-        return {info.filename: info for info in members if not info.is_dir()}
+            # The full name: zipfile ends it at a NUL, if there is one.
+            inspection.look_at(Member(info.orig_filename, info.file_size, info.is_dir(), special, info.compress_size))
+        del inspection
+        self._zip.NameToInfo.clear()
+        infos.reverse()
+        members = {}
+        while infos:  # one by one, so that the memory of one serves the next
+            info = infos.pop()
+            if not info.is_dir():
+                sizes = info.compress_size, info.file_size
+                members[info.filename] = _Entry(
+                    info.header_offset, *sizes, info.CRC, info.compress_type, info.flag_bits
+                )
+        return members
 
     @cached_property
     def _sorted_names(self) -> list[str]:
@@ -58,11 +88,10 @@ class ZipTree:
         return [name for name in self._sorted_names[first:last] if matches(name)]
 
     def open(self, name: str) -> BinaryIO:
-        info = self._member(name)
+        entry = self._member(name)
         with archive_errors(self._what(name)):
-            return cast(
-                BinaryIO, io.BufferedReader(_Member(self._zip.open(info), info.file_size, self._what(name)), COPY_BYTES)
-            )
+            stream = self._zip.open(entry.as_zipfile_knows_it(name))
+        return cast(BinaryIO, io.BufferedReader(_Member(stream, entry.size, self._what(name)), COPY_BYTES))
 
     def path(self, name: str) -> Path | None:  # noqa: ARG002
         return None
@@ -71,62 +100,56 @@ class ZipTree:
         return name in self._members
 
     def size(self, name: str) -> int:
-        return self._member(name).file_size
+        return self._member(name).size
 
     def facts(self, name: str) -> dict[str, int]:
-        info = self._member(name)
-        return {"size": info.file_size, "crc32": info.CRC}
+        entry = self._member(name)
+        return {"size": entry.size, "crc32": entry.crc32}
 
     def is_extracted(self, name: str, destination: str) -> bool:
         return is_finished(destination, self.size(name))
 
     def extract(self, name: str, destination: str) -> None:
         """Write a member to a new file."""
-        info = self._member(name)
-        if os.path.lexists(
-            destination
-        ):  # seen before anything is unpacked, when an interrupted attempt is gone on with
+        entry = self._member(name)
+        if os.path.lexists(destination):  # before anything is unpacked: an interrupted attempt may be gone on with
             raise FileExistsError(destination)
         methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-        if info.file_size > WHOLE_BYTES or info.compress_type not in methods or info.flag_bits & 1:
+        if entry.size > WHOLE_BYTES or entry.method not in methods or entry.flags & 1:
             with self.open(name) as source, create(destination) as target:
                 while piece := source.read(COPY_BYTES):
                     target.write(piece)
             return
         with archive_errors(self._what(name)):
-            content = self._read_whole(info)
+            content = self._read_whole(name, entry)
         create_whole(destination, content)
 
-    def close(self) -> None:
-        self._zip.close()
-        os.close(self._file)
-
-    def _member(self, name: str) -> zipfile.ZipInfo:
+    def _member(self, name: str) -> _Entry:
         try:
             return self._members[name]
         except KeyError:
             raise missing(self, name) from None
 
-    def _read_whole(self, info: zipfile.ZipInfo) -> bytes:
+    def _read_whole(self, name: str, entry: _Entry) -> bytes:
         """A small member: one read from the archive, one call to unpack it. zipfile takes ten times as long."""
-        guess = _LOCAL_HEADER.size + len(info.orig_filename) + 64
-        start = os.pread(self._file, guess + info.compress_size, info.header_offset)
+        guess = _LOCAL_HEADER.size + len(name) + 64
+        start = os.pread(self._file, guess + entry.packed_size, entry.offset)
         if len(start) < _LOCAL_HEADER.size:
             raise EOFError("the archive is cut off")
         signature, name_length, extra_length = _LOCAL_HEADER.unpack_from(start)
         if signature != b"PK\x03\x04":
             raise zipfile.BadZipFile("a member does not begin where it should")
-        name = start[_LOCAL_HEADER.size : _LOCAL_HEADER.size + name_length]
-        if name.decode("utf-8" if info.flag_bits & _UTF8_NAME else "cp437", "replace") != info.orig_filename:
+        found = start[_LOCAL_HEADER.size : _LOCAL_HEADER.size + name_length]
+        if found.decode("utf-8" if entry.flags & _UTF8_NAME else "cp437", "replace") != name:
             raise zipfile.BadZipFile("another member begins where it should")
         begin = _LOCAL_HEADER.size + name_length + extra_length
-        end = begin + info.compress_size
+        end = begin + entry.packed_size
         if end > len(start):
-            start += os.pread(self._file, end - len(start), info.header_offset + len(start))
+            start += os.pread(self._file, end - len(start), entry.offset + len(start))
         content = start[begin:end]
-        if info.compress_type == zipfile.ZIP_DEFLATED:
-            content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(content, info.file_size + 1)
-        if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
+        if entry.method == zipfile.ZIP_DEFLATED:
+            content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(content, entry.size + 1)
+        if len(content) != entry.size or zlib.crc32(content) != entry.crc32:
             raise zipfile.BadZipFile("its content does not match its checksum")
         return content
 
