@@ -36,6 +36,7 @@ class CompetitionConfig:
     known_issues: tuple[str, ...] = ()
     grade_fn: str | None = None
     preparer: str | None = None
+    beside_archive: dict[str, str] = field(default_factory=dict)
     description: str | None = None
 
     @classmethod
@@ -66,6 +67,7 @@ class CompetitionConfig:
             known_issues=tuple(keys.get("known_issues", list, default=[])),
             grade_fn=grader.get("grade_fn", str, default=None),
             preparer=keys.get("preparer", str, default=None),
+            beside_archive=dataset.get("beside_archive", dict, default={}),
             description=keys.get("description", str, default=None),
         )
         config._check(keys)

@@ -39,6 +39,7 @@ class Competition:
     known_issues: tuple[str, ...] = ()
     submission: dict[str, Any] = field(default_factory=dict)
     public_sample: Path | None = None  # None: it is `sample_submission`
+    beside_archive: dict[str, str] = field(default_factory=dict)  # files that Kaggle does not have: where they are
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Competition":
@@ -136,6 +137,7 @@ class Registry:
             known_issues=config.known_issues,
             submission=config.submission,
             public_sample=where.prepared / config.public_sample,
+            beside_archive=config.beside_archive,
         )
 
     def competition_dir(self, competition_id: str) -> Path:

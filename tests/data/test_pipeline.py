@@ -157,6 +157,13 @@ def test_a_full_or_read_only_disk_is_said_in_one_line(
     assert not competition.paths.prepared.exists()
 
 
+def test_a_name_that_is_too_long_is_said_in_one_line(raw: Path, competition: Competition) -> None:
+    with zipfile.ZipFile(_archive(raw, competition), "a") as archive:
+        archive.writestr("x" * 300, b"")
+    with pytest.raises(PrerequisiteError, match="xxx: the name is too long"):
+        prepare(competition, options=Options(verify=False, keep_raw=True))
+
+
 def test_a_data_dir_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     competition = Registry(tmp_path / "file" / "data").get_competition(ID)

@@ -29,7 +29,7 @@ from mlebench.data.kaggle_api import (
     persist,
     rules_page,
 )
-from mlebench.data.sources import LocalSource
+from mlebench.data.sources import LocalSource, lacking_beside
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import CompetitionPaths, write_whole
 from mlebench.registry import Competition
@@ -52,6 +52,9 @@ class KaggleSource:
         try:
             return LocalSource().fetch(competition)
         except PrerequisiteError as none_there:
+            where = competition.paths
+            if fault := lacking_beside(competition, where.root, where.raw):  # before all the rest is downloaded
+                raise PrerequisiteError(fault) from none_there
             try:
                 archive = download(competition, self.progress, self.sleep)
             except NoLoginError as error:

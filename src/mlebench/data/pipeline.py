@@ -18,7 +18,7 @@ from typing import Any
 
 from mlebench import __version__, paths
 from mlebench.data.manifest import Files, files_in, write_manifest
-from mlebench.data.sources import LocalSource, Source, TwinSource, unpack
+from mlebench.data.sources import LocalSource, Source, TwinSource, lacking_beside, unpack
 from mlebench.data.state import claim_data_dir, preparation_fault, read_manifest
 from mlebench.data.verification import check_archive, check_prepared, check_sample_score, overwrite
 from mlebench.errors import PrerequisiteError
@@ -54,6 +54,8 @@ def prepare(
             return False
         _refuse_foreign_leftovers(competition)
         raw = source.fetch(competition)
+        if fault := lacking_beside(competition, raw.parent, raw):
+            raise PrerequisiteError(fault)
         check = options.verify and not source.twin and not options.overwrite_checksums
         if check and raw.is_file():
             watch("checking the archive", 0, None)
@@ -100,7 +102,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
     unpacked = raw.is_file() and (engine is None or options.keep_raw)
     if unpacked:
         watch("unpacking", 0, None)
-        raw = unpack(raw, where)
+        raw = unpack(raw, where, competition.beside_archive)
     attempt = {"version": __version__, "source": source.describe(), "raw": _identity(raw)}
     goes_on = _begin_attempt(where, attempt, anew=engine is None)
     logger.info("%s %s", "Going on with" if goes_on else "Preparing", competition.id)
@@ -180,6 +182,7 @@ def _explained(folder: Path) -> Iterator[None]:
         errno.EPERM: "permission denied",
         errno.ENOTDIR: "a part of the path is not a folder",
         errno.EEXIST: "something else is there",
+        errno.ENAMETOOLONG: "the name is too long for this disk",
     }
     try:
         yield

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mlebench.data.kaggle import preflight, present
 from mlebench.data.kaggle_api import connect
-from mlebench.data.sources import PathSource, Source
+from mlebench.data.sources import PathSource, Source, lacking_beside
 from mlebench.data.state import preparation_fault
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition
@@ -58,7 +58,10 @@ def _check(competition: Competition, source: Source, api: object, why: str) -> C
     if api is None:
         return Check(competition.id, "none", "unknown", None, None, None, why)
     answer = preflight(competition, api=api)
-    advice = f"accept the rules at {answer.page}" if answer.rules == "not accepted" else answer.reason or ""
+    where = competition.paths
+    lacking = lacking_beside(competition, where.root, where.raw)
+    refused = f"accept the rules at {answer.page}" if answer.rules == "not accepted" else answer.reason
+    advice = "; ".join(filter(None, [refused, lacking]))
     unpacked = answer.unpacked or answer.size
     disk = None if answer.size is None or unpacked is None else answer.size + unpacked
     return Check(competition.id, "none", answer.rules, answer.size, disk, disk, advice)
@@ -74,7 +77,8 @@ def _check_local(competition: Competition, source: Source) -> Check:
     tables = sum(size for name, size in sizes.items() if name.endswith(WRITTEN_ANEW))
     linked = raw.is_dir() and raw.stat().st_dev == _existing(competition.paths.root).stat().st_dev
     at_end = tables if linked else sum(sizes.values())
-    return Check(competition.id, "raw" if raw.is_dir() else "archive", "-", None, at_end + tables, at_end, "")
+    kind, lacking = "raw" if raw.is_dir() else "archive", lacking_beside(competition, raw.parent, raw)
+    return Check(competition.id, kind, "-", None, at_end + tables, at_end, lacking or "")
 
 
 def _sizes(raw: Path) -> dict[str, int]:

@@ -5,6 +5,7 @@
 
 import json
 import shutil
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -103,6 +104,14 @@ class TwinSource:
         return {"kind": "twin"} | asdict(self)
 
 
+def lacking_beside(competition: Competition, *places: Path) -> str | None:
+    """What is to be done about files that are needed and that Kaggle does not have, if one is in none of the places."""
+    for name, origin in competition.beside_archive.items():
+        if not any((place / name).is_file() for place in places):
+            return f"{name} is not in Kaggle's archive: get it from {origin}, and put it, as it is, into {places[0]}"
+    return None
+
+
 def make_twin(competition: Competition, folder: Path, *, seed: int, size: float) -> dict[int, int]:
     """Write a twin's raw files; returns which sizes here stand for absolute ones of the real data."""
     from mlebench.kit.twins import TwinFolder
@@ -135,8 +144,8 @@ def _is_whole(folder: Path, archive: Path) -> bool:
     return all((folder / name).is_file() and (folder / name).stat().st_size == tree.size(name) for name in names)
 
 
-def unpack(archive: Path, where: CompetitionPaths) -> Path:
-    """The archive as raw/, whole or not at all."""
+def unpack(archive: Path, where: CompetitionPaths, beside: Iterable[str] = ()) -> Path:
+    """The archive and files beside it as raw/, whole or not at all."""
     from mlebench.kit.archives import ZipTree
 
     tree = ZipTree(archive)
@@ -149,6 +158,8 @@ def unpack(archive: Path, where: CompetitionPaths) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         tree.extract(name, str(target))
         target.chmod(0o644)  # folders written for the reference may change what they unpacked
+    for name in beside:
+        shutil.copy2(archive.parent / name, where.raw_staging / name)
     return where.raw_staging.rename(where.raw)
 
 

@@ -64,10 +64,11 @@ class RawFile:
 class Raw:
     """The raw files of a competition, in a folder or an archive. Nothing here writes to them."""
 
-    def __init__(self, tree: Tree, scratch: Path, scaled: Mapping[int, int] | None = None):
+    def __init__(self, tree: Tree, scratch: Path, scaled: Mapping[int, int] | None = None, beside: Path | None = None):
         self._tree = tree
         self._scratch = scratch
         self._scaled = scaled
+        self._beside = beside
 
     def file(self, name: str) -> RawFile:
         return RawFile(self._tree, name)
@@ -78,6 +79,12 @@ class Raw:
 
     def exists(self, name: str) -> bool:
         return self._tree.exists(name)
+
+    def holding(self, name: str) -> "Raw":
+        """Where a file lies that Kaggle does not have (`beside_archive` in the config): here, or beside the archive."""
+        if self.exists(name) or self._beside is None:
+            return self
+        return Raw(FolderTree(self._beside), self._scratch, self._scaled)
 
     def open(self, name: str) -> BinaryIO:
         return self._tree.open(name)
@@ -200,9 +207,9 @@ def open_raw(source: Path, scratch: Path | None = None) -> Iterator[Raw]:
     """The raw data in a folder or a zip archive; `scratch` is where inner archives may be unpacked."""
     with TemporaryDirectory(dir=scratch, prefix=SCRATCH) as folder:
         if source.is_dir():
-            yield Raw(FolderTree(source), Path(folder), _scaled_sizes(source))
+            yield Raw(FolderTree(source), Path(folder), _scaled_sizes(source), source.absolute().parent)
         elif source.is_file():
-            yield Raw(ZipTree(source), Path(folder), _scaled_sizes(source))
+            yield Raw(ZipTree(source), Path(folder), _scaled_sizes(source), source.absolute().parent)
         else:
             raise PrerequisiteError(f"there is no raw data at {source}")
 
