@@ -112,7 +112,7 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
-            timeout=60,
+            timeout=600,
             check=False,
         )
 

@@ -58,7 +58,6 @@ def test_killed_and_started_again(moment: int, whole: dict[str, bytes], tmp_path
         str(tmp_path),
     ]
     rng = random.Random(moment)
-    kept = 0
     for _ in range(3):
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         time.sleep(rng.uniform(0.3, 3.0))
@@ -66,8 +65,6 @@ def test_killed_and_started_again(moment: int, whole: dict[str, bytes], tmp_path
         process.wait()
         if preparation_fault(competition) is None:  # it was quicker than we were
             assert contents(competition.paths.prepared) == whole
-        staged = list(competition.paths.staging.glob("public/*/*/*"))
-        kept = max(kept, len(staged))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert contents(competition.paths.prepared) == whole
