@@ -115,6 +115,20 @@ def test_a_reference_folder_is_prepared_from_an_archive_and_raw_is_kept_on_deman
         assert competition.raw_dir.exists() is keep_raw
 
 
+def test_a_raw_folder_that_is_not_what_the_archive_holds_is_left_alone(outside: Path, tmp_path: Path) -> None:
+    import shutil
+
+    competition = Registry(tmp_path / "data").get_competition(outside.name)
+    _raw_data(tmp_path / "unzipped")
+    competition.raw_dir.mkdir(parents=True)
+    (competition.raw_dir / "notes.txt").write_text("mine")
+    shutil.make_archive(str(competition.paths.archive.with_suffix("")), "zip", tmp_path / "unzipped")
+    prepare(competition)
+    assert competition.answers.is_file()
+    assert [path.name for path in competition.raw_dir.iterdir()] == ["notes.txt"]
+    assert not competition.paths.raw_staging.exists()
+
+
 def test_its_code_is_importable_by_the_name_that_clients_use(outside: Path) -> None:
     Registry().get_competition(outside.name)
     module = importlib.import_module(f"mlebench.competitions.{outside.name}.grade")

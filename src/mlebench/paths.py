@@ -7,10 +7,11 @@
     ├── <id>.zip              the archive as Kaggle ships it
     ├── <id>.zip.part         as much of it as has been downloaded; .part.json says of which archive
     ├── raw/                  the same, as a folder; read-only for us
-    ├── raw.staging/          becomes raw/ in one rename, when we unpack or make it
+    ├── raw.staging/          becomes raw/ in one rename, when we unpack or make it to be kept
     ├── twin.json             how raw/ was made, when it is a twin
     ├── lock                  held while somebody prepares this competition
     ├── prepared.staging/     becomes prepared/ in one rename; attempt.json says from which data it is being made
+    ├── prepared.replaced/    was prepared/ until another took its place; on its way out
     └── prepared/             profile v2: prepared-v2/
         ├── public/           what the agent may see
         ├── private/          what only the grader may see
@@ -85,6 +86,10 @@ class CompetitionPaths:
     @cached_property
     def staging(self) -> Path:
         return self.prepared.with_name(f"{self.prepared.name}.staging")
+
+    @cached_property
+    def replaced(self) -> Path:
+        return self.prepared.with_name(f"{self.prepared.name}.replaced")
 
     @cached_property
     def attempt(self) -> Path:

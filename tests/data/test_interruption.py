@@ -1,7 +1,9 @@
 """`kill -9` at any moment, and the same command again: it goes on and ends with the same bytes."""
 
+import fcntl
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -70,6 +72,70 @@ def test_killed_and_started_again(moment: int, whole: dict[str, bytes], tmp_path
     assert contents(competition.paths.prepared) == whole
     assert not competition.paths.staging.exists()
     assert sorted(path.name for path in competition.paths.root.iterdir()) == ["lock", "prepared", "raw", "twin.json"]
+
+
+ENDLESS = """
+import fcntl, os, sys, time
+from dataclasses import dataclass
+from pathlib import Path
+from mlebench.data.batch import prepare_many
+from mlebench.data.pipeline import Options
+from mlebench.data.sources import TwinSource
+from mlebench.registry import Registry
+
+@dataclass(frozen=True)
+class Endless(TwinSource):
+    def fetch(self, competition):
+        with Path(sys.argv[1], f"worker-{os.getpid()}").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            os.rename(file.name, f"{file.name}.begun")
+            time.sleep(3600)
+
+if __name__ == "__main__":
+    ids = ["spaceship-titanic", "random-acts-of-pizza", "leaf-classification"]
+    list(prepare_many(Registry(Path(sys.argv[1], "data")), ids, Endless(), Options(), jobs=2))
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_workers_end_with_their_parent(name: str, tmp_path: Path) -> None:
+    program = tmp_path / "endless.py"
+    program.write_text(ENDLESS)
+    parent = subprocess.Popen([sys.executable, program, tmp_path], stderr=subprocess.DEVNULL)
+    while len(begun := list(tmp_path.glob("*.begun"))) < 2:
+        assert parent.poll() is None
+        time.sleep(0.05)
+    parent.send_signal(signal.Signals[name])
+    parent.wait()
+    for path in begun:
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # as soon as the worker that holds it has ended
+    assert len(list(tmp_path.glob("worker-*"))) == 2, "nothing else is begun"
+
+
+def test_data_that_is_being_replaced_does_not_look_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    competition = Registry(tmp_path).get_competition(ID)
+    prepare(competition, TwinSource(seed=1))
+
+    remove = shutil.rmtree
+
+    def remove_a_little(folder: Path, **how: bool) -> None:
+        if folder != competition.paths.replaced:
+            remove(folder, **how)
+            return
+        next(path for path in folder.rglob("*") if path.is_file()).unlink()
+        raise RuntimeError("power cut")
+
+    monkeypatch.setattr("mlebench.data.pipeline.shutil.rmtree", remove_a_little)
+    with pytest.raises(RuntimeError, match="power cut"):
+        prepare(competition, TwinSource(seed=2))
+    monkeypatch.undo()
+    for seed in (2, 1):
+        prepare(competition, TwinSource(seed=seed))
+        clean = Registry(tmp_path / f"clean-{seed}").get_competition(ID)
+        prepare(clean, TwinSource(seed=seed))
+        assert contents(competition.paths.prepared) == contents(clean.paths.prepared)
+        assert not competition.paths.replaced.exists()
 
 
 def test_what_was_placed_before_is_not_placed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ import mlebench.kit.files
 import mlebench.kit.outputs
 from mlebench.data import is_dataset_prepared
 from mlebench.data.pipeline import Options, prepare
-from mlebench.data.sources import LocalSource, TwinSource
+from mlebench.data.sources import LocalSource, PathSource, TwinSource
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.grade import grade_csv
 from mlebench.registry import Competition, Registry
@@ -157,6 +157,59 @@ def test_a_full_or_read_only_disk_is_said_in_one_line(
     assert not competition.paths.prepared.exists()
 
 
+@pytest.mark.parametrize("program", ["prepare", "twin"])
+def test_so_is_a_disk_on_which_nothing_can_be_begun(
+    competition: Competition, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    def fail(self, *_, **__):
+        raise OSError(errno.ENOSPC, "no", str(self))
+
+    monkeypatch.setattr(Path, "mkdir", fail)
+    with pytest.raises(PrerequisiteError, match=r"cannot write to .*: the disk is full"):
+        prepare(competition, TwinSource()) if program == "prepare" else TwinSource().fetch(competition)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"), [(errno.EIO, "the disk fails"), (errno.EACCES, "permission denied"), (errno.ESTALE, "[Ss]tale")]
+)
+def test_raw_data_that_cannot_be_read_is_said_in_one_line(
+    raw: Path, competition: Competition, monkeypatch: pytest.MonkeyPatch, code: int, words: str
+) -> None:
+    def fail(self, name):
+        raise OSError(code, "no", str(raw / name))
+
+    monkeypatch.setattr(mlebench.kit.files.FolderTree, "open", fail)
+    with pytest.raises(PrerequisiteError, match=rf"cannot read {raw}/.*csv: .*{words}"):
+        prepare(competition, PathSource(raw), Options(verify=False))
+
+
+def test_prepared_data_needs_no_disk_that_can_be_written_to(
+    competition: Competition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(competition, TwinSource())
+
+    def fail(self, mode="r", *_, **__):
+        raise OSError(errno.EROFS, "no", str(self))
+
+    monkeypatch.setattr(Path, "mkdir", fail)
+    assert not prepare(competition, TwinSource())
+
+
+def test_a_folder_that_is_closed_to_us_is_in_nobodys_way(
+    raw: Path, competition: Competition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (competition.paths.data_dir / "lost+found").mkdir(parents=True)
+    look = Path.iterdir
+
+    def closed(self):
+        if self.name == "lost+found":
+            raise PermissionError(errno.EACCES, "no", str(self))
+        return look(self)
+
+    monkeypatch.setattr(Path, "iterdir", closed)
+    assert prepare(competition, PathSource(raw), Options(verify=False))
+
+
 def test_a_name_that_is_too_long_is_said_in_one_line(raw: Path, competition: Competition) -> None:
     with zipfile.ZipFile(_archive(raw, competition), "a") as archive:
         archive.writestr("x" * 300, b"")
@@ -206,7 +259,7 @@ def test_an_incomplete_folder_of_another_program_is_not_touched(raw: Path, compe
     shutil.copytree(raw, competition.raw_dir)
     competition.public_dir.mkdir(parents=True)
     (competition.public_dir / "train.csv").write_text("half")
-    with pytest.raises(PrerequisiteError, match="remove it"):
+    with pytest.raises(PrerequisiteError, match="Move it away"):
         prepare(competition, options=Options(verify=False))
     assert (competition.public_dir / "train.csv").read_text() == "half"
     (competition.public_dir / "train.csv").unlink()
@@ -280,6 +333,10 @@ class TestVerification:
         assert sums["private"].keys() == {"test.csv"}
         shutil.rmtree(own.paths.prepared)
         assert prepare(own)
+
+    def test_but_not_with_those_of_a_twin(self, competition: Competition) -> None:
+        with pytest.raises(PrerequisiteError, match="checksums are those of real data"):
+            prepare(competition, TwinSource(), Options(overwrite_checksums=True))
 
     def test_twins_are_not_compared_with_published_figures(self, competition: Competition) -> None:
         assert prepare(competition, TwinSource(), Options(verify=True))

@@ -36,6 +36,11 @@ def _zip(raw: Path, archive: Path) -> Path:
     return archive
 
 
+def _with_lock(root: Path) -> Path:
+    (root / "lock").touch()
+    return root
+
+
 @pytest.mark.parametrize("id", [TITANIC, NOMAD])
 def test_every_way_to_hand_over_raw_data_gives_the_same(id: str, tmp_path: Path) -> None:
     raw = _raw(id, tmp_path)
@@ -46,6 +51,7 @@ def test_every_way_to_hand_over_raw_data_gives_the_same(id: str, tmp_path: Path)
         _zip(raw, many / f"{id}.zip").parent,
         shutil.copytree(raw, folders / id).parent,
         shutil.copytree(raw, data_dir / id / "raw").parent.parent,
+        _with_lock(data_dir / id),
     ]
     found = []
     for number, way in enumerate(ways):
@@ -62,6 +68,15 @@ def test_a_folder_of_many_without_this_one_is_refused(tmp_path: Path) -> None:
     competition = Registry(tmp_path / "data").get_competition(NOMAD)
     with pytest.raises(PrerequisiteError, match=f"{NOMAD}.zip"):
         prepare(competition, PathSource(tmp_path / "zips"), UNCHECKED)
+
+
+def test_prepared_data_does_not_pass_for_raw_data(tmp_path: Path) -> None:
+    prepare(Registry(tmp_path / "theirs").get_competition(TITANIC), TwinSource())
+    shutil.rmtree(tmp_path / "theirs" / TITANIC / "raw")
+    competition = Registry(tmp_path / "data").get_competition(TITANIC)
+    for place in (tmp_path / "theirs", tmp_path / "theirs" / TITANIC):
+        with pytest.raises(PrerequisiteError, match="there is no raw data of"):
+            PathSource(place).fetch(competition)
 
 
 def test_placed_files_are_links_from_a_folder_and_read_only(tmp_path: Path) -> None:
@@ -116,6 +131,20 @@ def test_raw_files_are_unpacked_only_to_be_kept(tmp_path: Path) -> None:
         assert competition.raw_dir.exists() is keep
         if keep:
             assert {path.name for path in competition.raw_dir.iterdir()} == {path.name for path in raw.iterdir()}
+
+
+def test_a_raw_folder_is_never_replaced(tmp_path: Path) -> None:
+    raw = _raw(TITANIC, tmp_path)
+    competition = Registry(tmp_path / "data").get_competition(TITANIC)
+    shutil.copytree(raw, competition.raw_dir)
+    (competition.raw_dir / "notes.txt").write_text("mine")
+    archive, keep = _zip(raw, tmp_path / "some.zip"), Options(verify=False, keep_raw=True)
+    (competition.raw_dir / "train.csv").unlink()
+    with pytest.raises(PrerequisiteError, match=r"raw is not what .*some\.zip holds: move it away"):
+        prepare(competition, PathSource(archive), keep)
+    shutil.copy(raw / "train.csv", competition.raw_dir)
+    assert prepare(competition, PathSource(archive), keep)
+    assert (competition.raw_dir / "notes.txt").read_text() == "mine"
 
 
 def test_a_wrong_data_set_is_noticed_by_the_samples_score(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Many competitions: one that fails does not stop the others, and several can be prepared at once."""
 
 import logging
+import os
+import signal
 import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -9,6 +11,7 @@ from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from queue import Empty
+from threading import Thread
 from typing import Any, NamedTuple
 
 from mlebench.data import ensure_leaderboard_exists
@@ -16,6 +19,7 @@ from mlebench.data.kaggle import KaggleSource
 from mlebench.data.kaggle_api import RulesNotAcceptedError
 from mlebench.data.pipeline import Options, Watch, prepare
 from mlebench.data.sources import Source
+from mlebench.data.state import read_manifest
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
 from mlebench.workers import start_server
@@ -62,12 +66,14 @@ def prepare_many(
     events = context.Queue() if watchers else None
 
     def run(some: Sequence[str], at_once: int) -> Iterator[Outcome]:
-        with ProcessPoolExecutor(at_once, context, _begin_worker, (events, threads)) as pool:
+        their_end, our_end = context.Pipe(duplex=False)
+        with ProcessPoolExecutor(at_once, context, _begin_worker, (their_end, events, threads)) as pool, our_end:
             pending = {pool.submit(_prepare_elsewhere, id, *arguments): id for id in some}
             while pending:
                 done, _ = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
                 _relay(events, watchers)
                 yield from (_outcome(pending.pop(future), future) for future in done)
+            pool.shutdown()  # when all is well; else `our_end` is closed first, and the workers end
         _relay(events, watchers)
 
     died = []
@@ -100,11 +106,19 @@ def _relay(events: Any, watchers: dict[str, Watch]) -> None:
 _events: Any = None  # in a worker: where to report
 
 
-def _begin_worker(events: Any, threads: int) -> None:
+def _begin_worker(parent: Any, events: Any, threads: int) -> None:
     global _events
     _events = events
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent decides
+    Thread(target=_end_with, args=(parent,), daemon=True).start()
     _use_threads(threads)
     logging.disable(logging.INFO)
+
+
+def _end_with(parent: Any) -> None:
+    """End at once when the parent does, or gives up; what was begun is as safe as after any other end."""
+    parent.poll(None)
+    os._exit(1)
 
 
 def _use_threads(count: int) -> None:
@@ -131,7 +145,10 @@ def _prepare_one(
         competition = Registry(data_dir).get_competition(id)
         if overwrite_leaderboard:
             ensure_leaderboard_exists(competition, force=True)
-        return Outcome(id, "prepared" if prepare(competition, source, options, watch) else "already prepared")
+        if prepare(competition, source, options, watch):
+            return Outcome(id, "prepared")
+        ours = read_manifest(competition) is not None
+        return Outcome(id, "already prepared", "" if ours else "by another program; `mlebench verify` looks it over")
     except RulesNotAcceptedError as error:
         return Outcome(id, "rules not accepted", str(error))
     except PrerequisiteError as error:

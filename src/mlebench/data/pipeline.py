@@ -4,11 +4,10 @@ An interrupted or failed prepare leaves nothing that looks prepared, and the nex
 prepares of one competition take turns.
 """
 
-import errno
 import fcntl
+import hashlib
 import json
 import logging
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from mlebench import __version__, paths
+from mlebench.data.faults import explained
 from mlebench.data.manifest import Files, files_in, write_manifest
-from mlebench.data.sources import LocalSource, Source, TwinSource, lacking_beside, unpack
+from mlebench.data.sources import LocalSource, Source, TwinSource, choose_raw, lacking_beside, unpack
 from mlebench.data.state import claim_data_dir, preparation_fault, read_manifest
 from mlebench.data.verification import check_archive, check_prepared, check_sample_score, overwrite
 from mlebench.errors import PrerequisiteError
@@ -48,34 +48,47 @@ def prepare(
     """Prepare a competition's data; False when it had been prepared already."""
     source = source or LocalSource()
     where = competition.paths
-    claim_data_dir(where.data_dir, twin=source.twin)
-    with _explained(where.root), _locked(where):
-        if not options.overwrite_checksums and _is_ready(competition, source):
-            return False
-        _refuse_foreign_leftovers(competition)
-        raw = source.fetch(competition)
-        if fault := lacking_beside(competition, raw.parent, raw):
-            raise PrerequisiteError(fault)
-        check = options.verify and not source.twin and not options.overwrite_checksums
-        if check and raw.is_file():
-            watch("checking the archive", 0, None)
-            check_archive(competition, raw)
-        files = _stage(competition, source, raw, options, watch)
-        if options.overwrite_checksums:
-            overwrite(competition, raw, files)
-        if check:
-            check_prepared(competition, files)
-            check_sample_score(competition)
-        write_manifest(competition, where.staging, source.describe(), files)
-        where.attempt.unlink()
-        if where.prepared.exists():
-            shutil.rmtree(where.prepared)
-        where.staging.rename(where.prepared)
+    if source.twin and options.overwrite_checksums:
+        raise PrerequisiteError("checksums are those of real data; a twin has none to overwrite them with")
+    with explained(where.root, where.raw, where.archive):
+        claim_data_dir(where.data_dir, twin=source.twin)
+        if _is_ready(competition, source, options) and not where.replaced.exists():
+            return False  # also on a disk that cannot be written to
+        with _locked(where):
+            _remove(where.replaced)
+            if _is_ready(competition, source, options):  # whoever had the lock has done it
+                return False
+            _prepare(competition, source, options, watch)
     return True
 
 
-def _is_ready(competition: Competition, source: Source) -> bool:
-    if preparation_fault(competition) is not None:
+def _prepare(competition: Competition, source: Source, options: Options, watch: Watch) -> None:
+    where = competition.paths
+    _refuse_foreign_leftovers(competition)
+    raw = source.fetch(competition)
+    if fault := lacking_beside(competition, raw.parent, raw):
+        raise PrerequisiteError(fault)
+    check = options.verify and not source.twin and not options.overwrite_checksums
+    if check and raw.is_file():
+        watch("checking the archive", 0, None)
+        check_archive(competition, raw)
+    files = _stage(competition, source, raw, options, watch)
+    if options.overwrite_checksums:
+        overwrite(competition, raw, files)
+    if check:
+        check_prepared(competition, files)
+        check_sample_score(competition)
+    write_manifest(competition, where.staging, source.describe(), files)
+    where.attempt.unlink()
+    # Renamed before it is removed: something half removed must not look prepared.
+    if where.prepared.exists():
+        where.prepared.rename(where.replaced)
+    where.staging.rename(where.prepared)
+    _remove(where.replaced)
+
+
+def _is_ready(competition: Competition, source: Source, options: Options) -> bool:
+    if options.overwrite_checksums or preparation_fault(competition) is not None:
         return False
     manifest = read_manifest(competition)
     if isinstance(source, TwinSource):
@@ -87,9 +100,10 @@ def _refuse_foreign_leftovers(competition: Competition) -> None:
     """What somebody else began to prepare is not ours to remove."""
     where = competition.paths
     if where.prepared.exists() and read_manifest(competition) is None and files_in(where.prepared):
+        fault = preparation_fault(competition)
         raise PrerequisiteError(
-            f"{where.prepared} is incomplete ({preparation_fault(competition)}) and was not made by this program: "
-            f"remove it and prepare again"
+            f"{where.prepared} was not made by this program{f' and is incomplete: {fault}' if fault else '.'} "
+            f"Move it away and prepare again"
         )
 
 
@@ -99,10 +113,9 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
     engine = competition.prepare_fn if isinstance(competition.prepare_fn, Preparer) else None
     if engine and engine.takes_paths:
         engine = None
-    unpacked = raw.is_file() and (engine is None or options.keep_raw)
-    if unpacked:
+    if raw.is_file() and (engine is None or options.keep_raw):
         watch("unpacking", 0, None)
-        raw = unpack(raw, where, competition.beside_archive)
+        raw = _unpacked(competition, raw, options)
     attempt = {"version": __version__, "source": source.describe(), "raw": _identity(raw)}
     goes_on = _begin_attempt(where, attempt, anew=engine is None)
     logger.info("%s %s", "Going on with" if goes_on else "Preparing", competition.id)
@@ -112,8 +125,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
     else:
         competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
         files = files_in(where.staging)
-    if unpacked and not options.keep_raw:
-        shutil.rmtree(raw)
+    _remove(where.raw_staging)
     files |= _write_description(competition, folders[0], options)
     _check_complete(competition, files)
     for stray in files_in(where.staging).keys() - files.keys() if goes_on else ():
@@ -121,11 +133,29 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
     return files
 
 
+def _unpacked(competition: Competition, archive: Path, options: Options) -> Path:
+    """The archive as a folder: as raw/ if it is to be kept, where it must not take the place of anything else."""
+    where = competition.paths
+    if options.keep_raw and where.raw.is_dir() and any(where.raw.iterdir()):
+        if choose_raw(where.raw, archive) == where.raw:
+            return where.raw
+        raise PrerequisiteError(
+            f"{where.raw} is not what {archive} holds: move it away, or leave it and prepare without --keep-raw"
+        )
+    unpack(archive, where.raw_staging, competition.beside_archive)
+    return where.raw_staging.rename(where.raw) if options.keep_raw else where.raw_staging
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
 def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], anew: bool) -> bool:
     """Make the staging folder ready; True when it holds work on the very same data that can be gone on with."""
     goes_on = not anew and where.attempt.is_file() and where.attempt.read_text(encoding="utf-8") == json.dumps(attempt)
-    if where.staging.exists() and not goes_on:
-        shutil.rmtree(where.staging)
+    if not goes_on:
+        _remove(where.staging)
     for leftover in where.staging.glob(f"{paths.SCRATCH}*"):
         shutil.rmtree(leftover)
     for side in (paths.PUBLIC, paths.PRIVATE):
@@ -146,10 +176,12 @@ def _write_description(competition: Competition, public: Path, options: Options)
 
         text = original_description(competition)
     path = public / paths.DESCRIPTION
+    content = text.encode("utf-8")
     path.unlink(missing_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path.write_bytes(content)
     path.chmod(0o444)
-    return {f"{paths.PUBLIC}/{paths.DESCRIPTION}": {"size": path.stat().st_size, "mtime_ns": path.stat().st_mtime_ns}}
+    md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    return {f"{paths.PUBLIC}/{paths.DESCRIPTION}": {"size": len(content), "md5": md5}}
 
 
 def _check_complete(competition: Competition, files: Files) -> None:
@@ -166,28 +198,6 @@ def _locked(where: paths.CompetitionPaths) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            logger.info("Waiting: another process is preparing %s", where.id)
+            logger.warning("Waiting: another process is preparing %s", where.id)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-@contextmanager
-def _explained(folder: Path) -> Iterator[None]:
-    """Faults of a disk are for the person at the keyboard, not a traceback."""
-    reasons = {
-        errno.ENOSPC: "the disk is full",
-        errno.EDQUOT: "the disk quota is used up",
-        errno.EROFS: "the disk is read-only",
-        errno.EACCES: "permission denied",
-        errno.EPERM: "permission denied",
-        errno.ENOTDIR: "a part of the path is not a folder",
-        errno.EEXIST: "something else is there",
-        errno.ENAMETOOLONG: "the name is too long for this disk",
-    }
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in reasons:
-            raise
-        where = os.fspath(error.filename) if error.filename else folder
-        raise PrerequisiteError(f"cannot write to {where}: {reasons[error.errno]}") from error

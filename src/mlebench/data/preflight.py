@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mlebench.data.kaggle import preflight, present
 from mlebench.data.kaggle_api import connect
 from mlebench.data.sources import PathSource, Source, lacking_beside
-from mlebench.data.state import preparation_fault
+from mlebench.data.state import data_dir_fault, preparation_fault
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition
 
@@ -51,6 +51,8 @@ def _missing(competition: Competition) -> bool:
 def _check(competition: Competition, source: Source, api: object, why: str) -> Check:
     if preparation_fault(competition) is None:
         return Check(competition.id, "prepared", "-", None, None, None, "")
+    if fault := data_dir_fault(competition.paths.data_dir, twin=source.twin):
+        return Check(competition.id, "none", "-", None, None, None, fault)
     if source.twin:
         return Check(competition.id, "twin", "-", None, None, None, "")
     if isinstance(source, PathSource) or not _missing(competition):

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from mlebench.data.faults import explained
 from mlebench.data.state import claim_data_dir
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import CompetitionPaths
@@ -60,8 +61,13 @@ class PathSource:
         if self.path.is_file():
             return self.path.absolute()
         own = CompetitionPaths(self.path, competition.id)
-        found = choose_raw(own.raw, own.archive) or choose_raw(own.root, self.path / own.archive.name)
-        if found is None and self.path.is_dir() and not _holds_many(self.path):
+        here = CompetitionPaths(self.path.parent, self.path.name)
+        found = (
+            choose_raw(own.raw, own.archive)
+            or choose_raw(None if _is_root(own) else own.root, self.path / own.archive.name)
+            or (choose_raw(here.raw, None) if _is_root(here) else None)
+        )
+        if found is None and not _is_root(here) and self.path.is_dir() and not _holds_many(self.path):
             found = choose_raw(self.path, None)
         if found is None:
             raise PrerequisiteError(
@@ -83,6 +89,10 @@ class TwinSource:
     twin = True
 
     def fetch(self, competition: Competition) -> Path:
+        with explained(competition.paths.root):
+            return self._fetch(competition)
+
+    def _fetch(self, competition: Competition) -> Path:
         where = competition.paths
         claim_data_dir(where.data_dir, twin=True)
         if where.raw.is_dir() and self.matches(_read(where.twin)):
@@ -125,15 +135,21 @@ def make_twin(competition: Competition, folder: Path, *, seed: int, size: float)
     return raw.scaled
 
 
-def choose_raw(folder: Path, archive: Path | None) -> Path | None:
+def _is_root(where: CompetitionPaths) -> bool:
+    """Whether a folder is a competition's in a data directory, rather than its raw files."""
+    return where.prepared.exists() or where.lock.exists() or where.archive.exists()
+
+
+def choose_raw(folder: Path | None, archive: Path | None) -> Path | None:
     """The raw folder or the archive: the folder, which can be linked from, if it is all that the archive holds.
 
     The reference unpacks into raw folders and deletes from them, so where there is an archive it has the last word.
     """
-    has_folder = folder.is_dir() and any(folder.iterdir())
+    if folder and not (folder.is_dir() and any(folder.iterdir())):
+        folder = None
     if archive is None or not archive.is_file():
-        return folder if has_folder else None
-    return folder if has_folder and _is_whole(folder, archive) else archive
+        return folder
+    return folder if folder and _is_whole(folder, archive) else archive
 
 
 def _is_whole(folder: Path, archive: Path) -> bool:
@@ -144,23 +160,21 @@ def _is_whole(folder: Path, archive: Path) -> bool:
     return all((folder / name).is_file() and (folder / name).stat().st_size == tree.size(name) for name in names)
 
 
-def unpack(archive: Path, where: CompetitionPaths, beside: Iterable[str] = ()) -> Path:
-    """The archive and files beside it as raw/, whole or not at all."""
+def unpack(archive: Path, folder: Path, beside: Iterable[str] = ()) -> None:
+    """The archive, and files that lie beside it, as a folder; what an earlier attempt left there is removed."""
     from mlebench.kit.archives import ZipTree
 
     tree = ZipTree(archive)
-    for leftover in (where.raw_staging, where.raw):
-        if leftover.exists():
-            shutil.rmtree(leftover)
-    where.raw_staging.mkdir()
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir()
     for name in tree.glob("**"):
-        target = where.raw_staging / name
+        target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         tree.extract(name, str(target))
         target.chmod(0o644)  # folders written for the reference may change what they unpacked
     for name in beside:
-        shutil.copy2(archive.parent / name, where.raw_staging / name)
-    return where.raw_staging.rename(where.raw)
+        shutil.copy2(archive.parent / name, folder / name)
 
 
 def _holds_many(folder: Path) -> bool:

@@ -74,20 +74,28 @@ def holds_twins(data_dir: Path) -> bool:
 
 def claim_data_dir(data_dir: Path, *, twin: bool) -> None:
     """A data directory holds twins or real data, never both: refuse the other kind."""
+    if fault := data_dir_fault(data_dir, twin=twin):
+        raise PrerequisiteError(fault)
+    if twin and not holds_twins(data_dir):
+        data_dir.mkdir(parents=True, exist_ok=True)
+        paths.write_whole(paths.data_dir_record(data_dir), '{"kind": "twin"}\n')
+
+
+def data_dir_fault(data_dir: Path, *, twin: bool) -> str | None:
+    """Why a data directory is not for twins, or not for real data."""
+    if not twin:
+        return f"{data_dir} holds twins; give real data another --data-dir" if holds_twins(data_dir) else None
     # First what is there, then the record: another process may be making the first twin at this moment.
     occupied = data_dir.is_dir() and any(_holds_data(entry) for entry in data_dir.iterdir() if entry.is_dir())
-    if holds_twins(data_dir):
-        if not twin:
-            raise PrerequisiteError(f"{data_dir} holds twins; give real data another --data-dir")
-        return
-    if not twin:
-        return
-    if occupied:
-        raise PrerequisiteError(f"{data_dir} holds real data; give twins another --data-dir")
-    data_dir.mkdir(parents=True, exist_ok=True)
-    paths.data_dir_record(data_dir).write_text('{"kind": "twin"}\n', encoding="utf-8")
+    if occupied and not holds_twins(data_dir):
+        return f"{data_dir} holds real data; give twins another --data-dir"
+    return None
 
 
 def _holds_data(folder: Path) -> bool:
-    """Whether a competition's folder has more in it than a lock."""
-    return any(entry.name != paths.CompetitionPaths(folder.parent, folder.name).lock.name for entry in folder.iterdir())
+    """Whether a competition's folder has more in it than a lock; one that is closed to us may have."""
+    lock = paths.CompetitionPaths(folder.parent, folder.name).lock.name
+    try:
+        return any(entry.name != lock for entry in folder.iterdir())
+    except PermissionError:
+        return True
