@@ -23,13 +23,17 @@ from mlebench.cli.dev import command as dev
 from mlebench.cli.doctor import _kaggle as doctor_line
 from mlebench.data import download_and_prepare_dataset, ensure_leaderboard_exists
 from mlebench.data import kaggle as module
+from mlebench.data.batch import prepare_many
 from mlebench.data.kaggle import KaggleSource, original_description, preflight
 from mlebench.data.kaggle_api import RulesNotAcceptedError, config_folder
+from mlebench.data.pipeline import Options
+from mlebench.data.preflight import check_all
+from mlebench.data.sources import TwinSource
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition, Registry
 from mlebench.utils import authenticate_kaggle_api
 
-ID = "spaceship-titanic"
+ID, OTHER, UNKNOWN = "spaceship-titanic", "leaf-classification", "aerial-cactus-identification"
 CUT = 1_000_000  # bytes; several times what is read at once, and less than the archive
 
 
@@ -476,6 +480,24 @@ class TestPreflight:
         assert (found.rules, found.size) == ("unknown", None)
         assert "cannot be reached" in str(found.reason)
 
+    def test_the_table_says_what_to_do_and_how_much_room_it_takes(
+        self, login: Path, kaggle: FakeKaggle, tmp_path: Path
+    ) -> None:
+        kaggle.competitions.add(OTHER)
+        kaggle.answers["GetCompetitionDataFilesSummary"] = {
+            "fileSummaryInfo": {"totalFileCount": 1, "fileTypes": [{"extension": ".csv", "totalSize": 10**9}]}
+        }
+        kaggle.faults["DownloadDataFiles"] = [Fault(), Fault(403, "You must accept")]
+        registry, size = Registry(tmp_path / "data"), len(kaggle.archive)
+        accepted, refused, unknown = check_all(
+            [registry.get_competition(id) for id in (ID, OTHER, UNKNOWN)], KaggleSource()
+        )
+        assert accepted == (ID, "none", "accepted", size, size + 10**9, size + 10**9, "")
+        page = f"accept the rules at https://www.kaggle.com/c/{OTHER}/rules"
+        assert refused == (OTHER, "none", "not accepted", None, None, None, page)
+        assert unknown[:3] == (UNKNOWN, "none", "unknown")
+        assert "Kaggle knows no competition" in unknown.advice
+
     def test_what_is_on_disk(self, kaggle: FakeKaggle, competition: Competition) -> None:
         where = competition.paths
         where.root.mkdir(parents=True)
@@ -485,6 +507,24 @@ class TestPreflight:
         (where.raw / "train.csv").touch()
         assert (preflight(competition).present, preflight(competition).size) == ("raw", None)
         assert kaggle.calls == []
+
+
+def test_without_accepted_rules_one_is_skipped_and_the_others_go_on(
+    login: Path, kaggle: FakeKaggle, tmp_path: Path
+) -> None:
+    raw = TwinSource().fetch(Registry(tmp_path / "twin").get_competition(ID))
+    kaggle.archive = Path(shutil.make_archive(str(tmp_path / "raw"), "zip", raw)).read_bytes()
+    kaggle.competitions.add(OTHER)
+    kaggle.faults["DownloadDataFiles"] = [Fault(403, "You must accept")]
+    seen: list[tuple[str, int, int | None]] = []
+    watch = {ID: lambda *event: seen.append(event)}
+    ids, unchecked = [OTHER, UNKNOWN, ID], Options(verify=False)
+    outcomes = list(prepare_many(Registry(tmp_path / "data"), ids, KaggleSource(), unchecked, watch=watch))
+    assert [outcome.status for outcome in outcomes] == ["rules not accepted", "failed", "prepared"]
+    assert f"open https://www.kaggle.com/c/{OTHER}/rules" in outcomes[0].reason
+    size = len(kaggle.archive)
+    assert ("downloading", size, size) in seen
+    assert "preparing" in [stage for stage, *_ in seen]
 
 
 def _board(*pages: list[str]):

@@ -12,6 +12,7 @@ from folders import contents
 
 from mlebench.data.batch import prepare_many
 from mlebench.data.pipeline import Options, prepare
+from mlebench.data.preflight import check_all
 from mlebench.data.sources import LocalSource, PathSource, TwinSource
 from mlebench.errors import PrerequisiteError
 from mlebench.kit.parallel import threads
@@ -77,6 +78,26 @@ def test_prepared_data_does_not_pass_for_raw_data(tmp_path: Path) -> None:
     for place in (tmp_path / "theirs", tmp_path / "theirs" / TITANIC):
         with pytest.raises(PrerequisiteError, match="there is no raw data of"):
             PathSource(place).fetch(competition)
+
+
+@pytest.mark.parametrize("kind", ["folder", "archive"])
+def test_how_much_room_raw_data_on_disk_will_take(tmp_path: Path, kind: str) -> None:
+    raw = _raw("histopathologic-cancer-detection", tmp_path)
+    place = raw if kind == "folder" else _zip(raw, tmp_path / "raw.zip")
+    competition = Registry(tmp_path / "data").get_competition("histopathologic-cancer-detection")
+    (check,) = check_all([competition], PathSource(place))
+    sizes = {path.suffix: 0 for path in raw.rglob("*")}
+    for path in raw.rglob("*.*"):
+        sizes[path.suffix] += path.stat().st_size
+    at_end = sizes[".csv"] + (0 if kind == "folder" else sizes[".tif"])  # images are linked from a folder
+    assert check == (competition.id, check.data, "-", None, at_end + sizes[".csv"], at_end, "")
+
+
+def test_a_check_tells_that_a_data_dir_is_for_the_other_kind(tmp_path: Path) -> None:
+    prepare(Registry(tmp_path / "twins").get_competition(TITANIC), TwinSource())
+    other = Registry(tmp_path / "twins").get_competition(NOMAD)
+    (check,) = check_all([other], PathSource(_raw(NOMAD, tmp_path / "raw")))
+    assert "holds twins" in check.advice
 
 
 def test_placed_files_are_links_from_a_folder_and_read_only(tmp_path: Path) -> None:
