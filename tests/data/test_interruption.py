@@ -13,13 +13,25 @@ from pathlib import Path
 import pytest
 from folders import contents
 
-from mlebench.data.pipeline import prepare
-from mlebench.data.sources import TwinSource
+from mlebench.data.pipeline import Options, prepare
+from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import preparation_fault
 from mlebench.registry import Registry
 
-ID, SIZE = "nomad2018-predict-transparent-conductors", 20.0
+ID, IMAGES, TARS = (
+    "nomad2018-predict-transparent-conductors",
+    "histopathologic-cancer-detection",
+    "inaturalist-2019-fgvc6",
+)
+SIZES = {ID: 20.0, IMAGES: 10.0, TARS: 2.0}
 MOMENTS = int(os.environ.get("MLEBENCH_KILLS", "8"))
+# Options, what is prepared with them, and what lies there at the end besides the lock and prepared/.
+WAYS = [
+    (["-c", ID, "--twin", "--size", str(SIZES[ID])], [ID], ["raw", "twin.json"]),
+    (["-c", IMAGES, "--from", "RAW"], [IMAGES], []),
+    (["-c", TARS, "--from", "RAW", "--keep-raw"], [TARS], ["raw"]),
+    (["-c", ID, "-c", IMAGES, "-c", TARS, "--from", "RAW", "--jobs", "2"], [ID, IMAGES, TARS], []),
+]
 SLOWLY = """
 import sys, time
 import mlebench.kit.archives, mlebench.kit.outputs
@@ -37,41 +49,43 @@ main(sys.argv[1:])
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    competition = Registry(tmp_path_factory.mktemp("whole")).get_competition(ID)
-    prepare(competition, TwinSource(size=SIZE))
-    return contents(competition.paths.prepared)
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the archives of all."""
+    folder, twins = tmp_path_factory.mktemp("raw"), Registry(tmp_path_factory.mktemp("twins"))
+    for id, size in SIZES.items():
+        shutil.make_archive(str(folder / id), "zip", TwinSource(size=size).fetch(twins.get_competition(id)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(raw: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, bytes]]:
+    registry = Registry(tmp_path_factory.mktemp("whole"))
+    for id in SIZES:
+        prepare(registry.get_competition(id), PathSource(raw), Options(verify=False))
+    return {id: contents(registry.get_competition(id).paths.prepared) for id in SIZES}
 
 
 @pytest.mark.parametrize("moment", range(MOMENTS))
-def test_killed_and_started_again(moment: int, whole: dict[str, bytes], tmp_path: Path) -> None:
-    competition = Registry(tmp_path).get_competition(ID)
-    command = [
-        sys.executable,
-        "-c",
-        SLOWLY,
-        "prepare",
-        "-c",
-        ID,
-        "--twin",
-        "--size",
-        str(SIZE),
-        "--data-dir",
-        str(tmp_path),
-    ]
+def test_killed_and_started_again(moment: int, raw: Path, whole: dict[str, dict[str, bytes]], tmp_path: Path) -> None:
+    options, ids, left = WAYS[moment % len(WAYS)]
+    options = [str(raw) if option == "RAW" else option for option in options]
+    command = [sys.executable, "-c", SLOWLY, "prepare", *options, "--skip-verification", "--data-dir", str(tmp_path)]
+    competitions = [Registry(tmp_path).get_competition(id) for id in ids]
     rng = random.Random(moment)
     for _ in range(3):
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(rng.uniform(0.3, 3.0))
         process.send_signal(signal.SIGKILL)
         process.wait()
-        if preparation_fault(competition) is None:  # it was quicker than we were
-            assert contents(competition.paths.prepared) == whole
+        for competition in competitions:
+            if preparation_fault(competition) is None:  # it was quicker than we were
+                assert contents(competition.paths.prepared) == whole[competition.id]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert contents(competition.paths.prepared) == whole
-    assert not competition.paths.staging.exists()
-    assert sorted(path.name for path in competition.paths.root.iterdir()) == ["lock", "prepared", "raw", "twin.json"]
+    for competition in competitions:
+        assert contents(competition.paths.prepared) == whole[competition.id]
+        found = sorted(path.name for path in competition.paths.root.iterdir())
+        assert found == sorted(["lock", "prepared", *left])
 
 
 ENDLESS = """
@@ -157,11 +171,11 @@ def test_what_was_placed_before_is_not_placed_again(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("mlebench.kit.outputs.threads", lambda: 1)
     monkeypatch.setattr(ZipTree, "_read_whole", fail_after(500))
     with pytest.raises(RuntimeError, match="power cut"):
-        prepare(competition, TwinSource(size=SIZE))
+        prepare(competition, TwinSource(size=SIZES[ID]))
     assert preparation_fault(competition) is not None
     monkeypatch.setattr(ZipTree, "_read_whole", fail_after(10**9))
     count = 0
-    prepare(competition, TwinSource(size=SIZE))
+    prepare(competition, TwinSource(size=SIZES[ID]))
     assert count == 2400 - 500
 
 

@@ -1,9 +1,11 @@
 """Prepared data against its record, at any time."""
 
+import errno
 import json
 import os
 import shutil
 import zipfile
+from hashlib import md5
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,8 +14,8 @@ import pytest
 
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
-from mlebench.data.verification import verify
-from mlebench.errors import NotPreparedError
+from mlebench.data.verification import check_archive, check_sample_score, overwrite, verify
+from mlebench.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError
 from mlebench.kit.parquet import content_hash
 from mlebench.registry import Competition, Registry
 
@@ -32,6 +34,40 @@ def competition(tmp_path: Path) -> Competition:
     object.__setattr__(competition, "checksums", tmp_path / "none.yaml")
     prepare(competition, PathSource(tmp_path / "raw.zip"), Options(verify=False))
     return competition
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Competition:
+    """Prepared from a raw folder, so that of placed files only size and time are known."""
+    raw = shutil.copytree(TwinSource().fetch(Registry(tmp_path / "twin").get_competition(ID)), tmp_path / "raw")
+    competition = Registry(tmp_path / "data").get_competition(ID)
+    object.__setattr__(competition, "checksums", tmp_path / "none.yaml")
+    prepare(competition, PathSource(raw), Options(verify=False))
+    return competition
+
+
+def _images(competition: Competition) -> list[str]:
+    return sorted(
+        path.relative_to(competition.paths.prepared).as_posix() for path in competition.public_dir.glob("t*/*.tif")
+    )
+
+
+def _copy(competition: Competition) -> None:
+    """As `cp -r` does: the same bytes in new files with new times."""
+    prepared = competition.paths.prepared
+    shutil.copytree(prepared, prepared.with_name("copy"), copy_function=shutil.copyfile)
+    shutil.rmtree(prepared)
+    prepared.with_name("copy").rename(prepared)
+
+
+def _forbid_writing(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """A disk that is full, or read-only: a file may be opened, and then nothing more goes in."""
+
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        path.open("w").close()
+        raise OSError(code, os.strerror(code), str(path))
+
+    monkeypatch.setattr(Path, "write_text", refuse)
 
 
 def _change(path: Path, content: bytes) -> None:
@@ -69,25 +105,67 @@ def test_deep_reads_placed_files_too(competition: Competition) -> None:
     assert [difference.file for difference in verify(competition, deep=True)] == [f"public/train/{image.name}"]
 
 
-def test_linked_files_go_on_record_when_they_are_first_read(tmp_path: Path) -> None:
-    raw = shutil.copytree(TwinSource().fetch(Registry(tmp_path / "twin").get_competition(ID)), tmp_path / "raw")
-    competition = Registry(tmp_path / "data").get_competition(ID)
-    object.__setattr__(competition, "checksums", tmp_path / "none.yaml")
-    prepare(competition, PathSource(raw), Options(verify=False))
-    image = min(competition.public_dir.glob("train/*.tif"))
+def test_linked_files_go_on_record_when_they_are_first_read(linked: Competition) -> None:
+    image = min(linked.public_dir.glob("train/*.tif"))
     time = image.stat().st_mtime_ns
-    before = competition.paths.manifest.read_text()
-    assert verify(competition) == []
-    assert competition.paths.manifest.read_text() == before
-    assert verify(competition, deep=True) == []
+    before = linked.paths.manifest.read_text()
+    assert verify(linked) == []
+    assert linked.paths.manifest.read_text() == before
+    assert verify(linked, deep=True) == []
     content = bytearray(image.read_bytes())
     content[-1] ^= 1
     _change(image, bytes(content))
-    assert [difference.file for difference in verify(competition)] == [f"public/train/{image.name}"]
+    assert [difference.file for difference in verify(linked)] == [f"public/train/{image.name}"]
     os.utime(image, ns=(time, time))
-    assert verify(competition) == [], "size and time are as they were"
-    assert dict(verify(competition, deep=True)) == {f"public/train/{image.name}": "has another md5 than is on record"}
-    assert set(json.loads(before)) == set(json.loads(competition.paths.manifest.read_text()))
+    assert verify(linked) == [], "size and time are as they were"
+    assert dict(verify(linked, deep=True)) == {f"public/train/{image.name}": "has another md5 than is on record"}
+    assert set(json.loads(before)) == set(json.loads(linked.paths.manifest.read_text()))
+
+
+def test_files_go_on_record_although_others_differ(linked: Competition) -> None:
+    (linked.public_dir / "extra.txt").touch()
+    assert len(verify(linked, deep=True)) == 1
+    _copy(linked)
+    assert [difference.file for difference in verify(linked)] == ["public/extra.txt"]
+
+
+def test_a_copy_of_data_is_as_it_should_be_where_checksums_are_known(
+    competition: Competition, linked: Competition
+) -> None:
+    assert verify(linked, deep=True) == []
+    for prepared in (competition, linked):
+        _copy(prepared)
+        assert verify(prepared) == []
+        assert verify(prepared, deep=True) == []
+
+
+@pytest.mark.parametrize("deep", [True, False])
+def test_files_whose_time_is_all_that_is_known_are_not_called_changed_when_copied(
+    linked: Competition, deep: bool
+) -> None:
+    _copy(linked)
+    differences = verify(linked, deep=deep)
+    assert [difference.file for difference in differences] == _images(linked)
+    assert {difference.fault for difference in differences} == {
+        "has another time, and no checksum of it is known: it may have been changed; --adopt accepts it"
+    }
+    assert verify(linked, deep=deep, adopt=True) == []
+    assert verify(linked) == []
+    _change(linked.paths.prepared / _images(linked)[0], b"short")
+    assert len(verify(linked, adopt=True)) == 1, "what is known to be changed is not adopted"
+
+
+def test_a_published_checksum_tells_what_a_time_cannot(linked: Competition) -> None:
+    table = linked.public_dir / "placed.csv"
+    table.write_bytes(b"id\n1\n")
+    manifest = json.loads(linked.paths.manifest.read_text())
+    manifest["files"]["public/placed.csv"] = {"size": 5, "mtime_ns": 1}
+    linked.paths.manifest.write_text(json.dumps(manifest))
+    assert "no checksum" in dict(verify(linked))["public/placed.csv"]
+    linked.checksums.write_text(json.dumps({"public": {"placed.csv": md5(table.read_bytes()).hexdigest()}}))
+    assert verify(linked) == []
+    linked.checksums.unlink()
+    assert verify(linked) == [], "it is on record now"
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -133,6 +211,123 @@ def test_unprepared_data_is_told(tmp_path: Path) -> None:
     with pytest.raises(NotPreparedError):
         verify(Registry(tmp_path).get_competition(ID))
     shutil.rmtree(tmp_path)
+
+
+def test_the_archive_is_compared_too_when_every_byte_is_read(competition: Competition, tmp_path: Path) -> None:
+    archive = competition.paths.archive
+    shutil.copy(tmp_path / "raw.zip", archive)
+    competition.checksums.write_text(json.dumps({"zip": md5(archive.read_bytes()).hexdigest()}))
+    assert verify(competition, deep=True) == []
+    archive.write_bytes(archive.read_bytes()[:100])
+    assert verify(competition) == []
+    assert [difference.file for difference in verify(competition, deep=True)] == [archive.name]
+    competition.checksums.unlink()
+    ((name, fault),) = verify(competition, deep=True)
+    assert (name, fault.startswith("cannot be read")) == (archive.name, True)
+    archive.unlink()
+    assert verify(competition, deep=True) == []
+
+
+@pytest.mark.parametrize(
+    "content", [b"{}", b"[]", b"not JSON", b"\xff", b'{"source": {"kind": "local"}, "files": {"a": 1}}']
+)
+def test_a_manifest_that_cannot_be_understood_is_told(competition: Competition, content: bytes) -> None:
+    competition.paths.manifest.write_bytes(content)
+    assert dict(verify(competition, deep=True)) == {"manifest.json": "cannot be read; --adopt accepts it"}
+    assert verify(competition, adopt=True) == []
+    assert verify(competition) == []
+
+
+@pytest.mark.parametrize("adopt", [True, False])
+def test_files_that_are_none_are_told(competition: Competition, adopt: bool) -> None:
+    image = competition.paths.prepared / _images(competition)[0]
+    image.unlink()
+    image.symlink_to("nowhere")
+    os.mkfifo(competition.public_dir / "pipe.csv")
+    if adopt:
+        competition.paths.manifest.unlink()
+    assert dict(verify(competition, deep=True, adopt=adopt)) == {
+        _images(competition)[0]: "cannot be read (No such file or directory)",
+        "public/pipe.csv": "is not a file",
+    }
+    assert competition.paths.manifest.exists() == (not adopt)
+
+
+def test_a_disk_that_fails_is_told_by_file(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> str:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("mlebench.kit.files.md5_of", fail)
+    assert dict(verify(competition))["private/answers.csv"] == "cannot be read (Input/output error)"
+
+
+def test_what_a_manifest_knows_is_missed(competition: Competition) -> None:
+    competition.answers.unlink()
+    assert dict(verify(competition)) == {"private/answers.csv": "is missing"}
+    shutil.rmtree(competition.private_dir)
+    assert dict(verify(competition)) == {"private/answers.csv": "is missing"}
+
+
+def test_the_verdict_stands_where_it_cannot_be_recorded(
+    linked: Competition, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = linked.paths.manifest.read_text()
+    _forbid_writing(monkeypatch, errno.EROFS)
+    assert verify(linked, deep=True) == []
+    assert [record.message for record in caplog.records] == [
+        f"{linked.paths.manifest} cannot be written (Read-only file system): nothing was recorded"
+    ]
+    _copy(linked)
+    assert [difference.file for difference in verify(linked, adopt=True)] == ["manifest.json"]
+    assert linked.paths.manifest.read_text() == before
+
+
+@pytest.mark.parametrize("text", ["", "- a list\n", "public: [a]\n", "a: b: c"])
+def test_broken_checksums_do_not_pass_for_none(competition: Competition, text: str) -> None:
+    competition.checksums.write_text(text)
+    with pytest.raises(PrerequisiteError, match="does not hold checksums"):
+        verify(competition)
+
+
+def test_checksums_are_written_whole_or_not_at_all(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
+    competition.checksums.write_text("zip: abc\n")
+    _forbid_writing(monkeypatch, errno.ENOSPC)
+    with pytest.raises(OSError, match="No space left"):
+        overwrite(competition, competition.paths.raw, {})
+    assert competition.checksums.read_text() == "zip: abc\n"
+
+
+def test_a_sample_submission_that_cannot_be_graded_is_another_data_set(
+    competition: Competition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> float:
+        raise InvalidSubmissionError("it lacks ids")
+
+    monkeypatch.setattr(competition.grader, "_grade_fn", refuse)
+    competition.paths.prepared.rename(competition.paths.staging)
+    with pytest.raises(PrerequisiteError, match=r"cannot be graded \(it lacks ids\).*This is another data set"):
+        check_sample_score(competition)
+
+
+def test_an_archive_is_read_once_as_long_as_it_stays_as_it_is(
+    competition: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive, record = tmp_path / "raw.zip", tmp_path / "record.json"
+    competition.checksums.write_text(json.dumps({"zip": md5(archive.read_bytes()).hexdigest()}))
+    read: list[int] = []
+    record.write_text("[")
+    check_archive(competition, archive, read.append, record)
+    assert sum(read) == archive.stat().st_size
+    check_archive(competition, archive, read.append, record)
+    assert sum(read) == archive.stat().st_size
+    content = bytearray(archive.read_bytes())
+    content[-1] ^= 1
+    archive.write_bytes(content)
+    os.utime(archive, ns=(1, 1))
+    for _ in range(2):
+        with pytest.raises(PrerequisiteError, match="not the published archive"):
+            check_archive(competition, archive, read.append, record)
+    assert sum(read) == 2 * archive.stat().st_size
 
 
 def test_files_that_had_to_be_copied_are_as_they_should_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
