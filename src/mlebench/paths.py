@@ -149,10 +149,15 @@ def config_file() -> Path:
 def default_data_dir(*, twin: bool = False) -> Path:
     """The data directory when none is named: real data and twins have different ones."""
     if named := os.environ.get(DATA_DIR_VARIABLE):
-        return Path(named).resolve()
+        return resolved(named)
     if not twin and (configured := _setting("data_dir", str)):
-        return Path(configured).expanduser().resolve()
-    return (cache_dir() / ("twins" if twin else "data")).resolve()
+        return resolved(Path(configured).expanduser())
+    return resolved(cache_dir() / ("twins" if twin else "data"))
+
+
+def resolved(path: Path | str) -> Path:
+    """Absolute, with links followed; one that leads to itself is left to whoever uses it."""
+    return Path(os.path.realpath(path))
 
 
 def competition_path() -> list[Path]:

@@ -108,7 +108,7 @@ class Registry:
     def __init__(self, data_dir: Path | str | None = None, profile: str = "v1"):
         if profile not in paths.PROFILES:
             raise PrerequisiteError(f"there is no profile {profile!r}; there is {', '.join(paths.PROFILES)}")
-        self._data_dir = None if data_dir is None else Path(data_dir).resolve()
+        self._data_dir = None if data_dir is None else paths.resolved(data_dir)
         self.profile = profile
 
     def get_competition(self, competition_id: str) -> Competition:

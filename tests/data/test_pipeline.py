@@ -226,6 +226,12 @@ def test_a_data_dir_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> N
         prepare(competition)
 
 
+def test_a_data_dir_that_leads_to_itself_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(PrerequisiteError, match=r"cannot write to .*loop: .*(links|there)"):
+        prepare(Registry(tmp_path / "loop").get_competition(ID), TwinSource())
+
+
 @pytest.mark.parametrize("damage", ["cut", "scrambled", "empty", "not a zip"])
 def test_a_corrupt_archive_is_named_and_nothing_is_left(raw: Path, competition: Competition, damage: str) -> None:
     archive = _archive(raw, competition)
