@@ -5,6 +5,7 @@
 ├── grades.jsonl              one line for every submission graded with this data
 └── <id>/
     ├── <id>.zip              the archive as Kaggle ships it
+    ├── <id>.zip.json         its md5, while it is prepared from: whoever goes on need not read it again
     ├── <id>.zip.part         as much of it as has been downloaded; .part.json says of which archive
     ├── raw/                  the same, as a folder; read-only for us
     ├── raw.staging/          becomes raw/ in one rename, when we unpack or make it to be kept
@@ -54,6 +55,10 @@ class CompetitionPaths:
     @cached_property
     def archive(self) -> Path:
         return self.root / f"{self.id}.zip"
+
+    @cached_property
+    def archive_record(self) -> Path:
+        return self.root / f"{self.id}.zip.json"
 
     @cached_property
     def archive_part(self) -> Path:

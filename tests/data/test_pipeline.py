@@ -226,6 +226,26 @@ def test_a_data_dir_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> N
         prepare(competition)
 
 
+def test_whoever_goes_on_does_not_read_the_whole_archive_again(
+    raw: Path, competition: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = _archive(raw, competition)
+    (tmp_path / "sums.yaml").write_text(yaml.safe_dump({"zip": mlebench.kit.files.md5_of(archive)}))
+    object.__setattr__(competition, "checksums", tmp_path / "sums.yaml")
+    object.__setattr__(competition, "sample_score", None)
+    seen: list[tuple[str, int, int | None]] = []
+    monkeypatch.setattr("mlebench.data.pipeline.write_manifest", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        prepare(competition, watch=lambda *event: seen.append(event))
+    size = archive.stat().st_size
+    assert ("checking the archive", size, size) in seen
+    monkeypatch.undo()
+    seen.clear()
+    assert prepare(competition, watch=lambda *event: seen.append(event))
+    assert "checking the archive" not in [stage for stage, *_ in seen]
+    assert sorted(path.name for path in competition.paths.root.iterdir()) == ["lock", "prepared", archive.name]
+
+
 def test_a_data_dir_that_leads_to_itself_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(PrerequisiteError, match=r"cannot write to .*loop: .*(links|there)"):

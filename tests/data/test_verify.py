@@ -40,7 +40,7 @@ def competition(tmp_path: Path) -> Competition:
 def linked(tmp_path: Path) -> Competition:
     """Prepared from a raw folder, so that of placed files only size and time are known."""
     raw = shutil.copytree(TwinSource().fetch(Registry(tmp_path / "twin").get_competition(ID)), tmp_path / "raw")
-    competition = Registry(tmp_path / "data").get_competition(ID)
+    competition = Registry(tmp_path / "linked").get_competition(ID)
     object.__setattr__(competition, "checksums", tmp_path / "none.yaml")
     prepare(competition, PathSource(raw), Options(verify=False))
     return competition
@@ -162,6 +162,11 @@ def test_a_published_checksum_tells_what_a_time_cannot(linked: Competition) -> N
     manifest["files"]["public/placed.csv"] = {"size": 5, "mtime_ns": 1}
     linked.paths.manifest.write_text(json.dumps(manifest))
     assert "no checksum" in dict(verify(linked))["public/placed.csv"]
+    linked.checksums.write_text(json.dumps({"public": {"placed.csv": "0" * 32}}))
+    for adopt in (True, False):
+        assert [fault for _, fault in verify(linked, adopt=adopt)] == [
+            f"has md5 {md5(table.read_bytes()).hexdigest()}, published is {'0' * 32}"
+        ]
     linked.checksums.write_text(json.dumps({"public": {"placed.csv": md5(table.read_bytes()).hexdigest()}}))
     assert verify(linked) == []
     linked.checksums.unlink()

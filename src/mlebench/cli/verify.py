@@ -5,13 +5,17 @@ from pathlib import Path
 import click
 
 from mlebench.cli.common import Failures, data_dir_option, print_table, registry_at, track
+from mlebench.data.faults import explained
 from mlebench.data.state import preparation_fault
+from mlebench.errors import PrerequisiteError
+from mlebench.paths import CompetitionPaths
+from mlebench.registry import Registry
 
 
 @click.command()
 @click.argument("ids", nargs=-1)
-@click.option("--deep", is_flag=True, help="Read every file; of linked ones the md5 goes on record the first time.")
-@click.option("--adopt", is_flag=True, help="Accept data that another program prepared: give it a manifest.")
+@click.option("--deep", is_flag=True, help="Read every file, and the archive; md5 that were not known go on record.")
+@click.option("--adopt", is_flag=True, help="Accept data of another program, and files whose checksum nobody knows.")
 @data_dir_option
 def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None) -> None:
     """Compare prepared data with what was recorded when it was made, and with the published checksums.
@@ -21,18 +25,44 @@ def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None
     from mlebench.data.verification import verify
 
     registry = registry_at(data_dir)
-    chosen = list(ids) or [
-        id for id in registry.list_competition_ids() if preparation_fault(registry.get_competition(id)) is None
-    ]
+    chosen = list(dict.fromkeys(ids)) or _prepared(registry)
     rows: list[tuple[str, str, str]] = []
     failures = Failures()
     for id in track(chosen, str):
         with failures.of(id):
             found = verify(registry.get_competition(id), deep=deep, adopt=adopt)
-            rows += [(id, difference.file, difference.fault) for difference in found]
-            click.echo(f"{id}: {f'{len(found)} files differ' if found else 'as it should be'}", err=True)
+            rows += [(id, _printable(difference.file), difference.fault) for difference in found]
+            click.echo(f"{id}: {_verdict(len({difference.file for difference in found}))}", err=True)
     if rows:
         print_table(["competition", "file", "what is wrong"], rows)
     failures.finish()
     if rows:
         raise SystemExit(1)
+
+
+def _prepared(registry: Registry) -> list[str]:
+    """All that is prepared, and what was and has lost files since."""
+    data_dir = registry.get_data_dir()
+
+    def is_prepared(id: str) -> bool:
+        where = CompetitionPaths(data_dir, id)
+        if not where.prepared.is_dir():
+            return False
+        return where.manifest.exists() or preparation_fault(registry.get_competition(id)) is None
+
+    with explained(data_dir, data_dir):
+        chosen = [id for id in registry.list_competition_ids() if is_prepared(id)]
+    if not chosen:
+        raise PrerequisiteError(f"nothing is prepared in {data_dir}: prepare something, or name another --data-dir")
+    return chosen
+
+
+def _verdict(count: int) -> str:
+    if count == 0:
+        return "as it should be"
+    return "1 file differs" if count == 1 else f"{count} files differ"
+
+
+def _printable(name: str) -> str:
+    """A name on one line, also one that is no text."""
+    return name if name.isprintable() else ascii(name)

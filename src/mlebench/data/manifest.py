@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import stat
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,19 @@ def write_manifest(competition: Competition, folder: Path, source: dict[str, Any
         "versions": _versions(),
     }
     _write(folder / MANIFEST, manifest, files)
+
+
+def load_manifest(path: Path) -> dict[str, Any] | None:
+    """What was recorded there; None when that is nothing, or nothing that this program writes."""
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    match manifest:
+        case {"source": {"kind": str()}, "files": dict(files)}:
+            well = all(isinstance(facts, dict) and isinstance(facts.get("size"), int) for facts in files.values())
+            return manifest if well else None
+    return None
 
 
 @cache
@@ -50,13 +64,26 @@ def _write(path: Path, head: dict[str, Any], files: Files) -> None:
 
 
 def files_in(prepared: Path) -> Files:
-    """The files below public/ and private/, with size and time."""
+    """The files below public/ and private/, with size and time; one that cannot be read has a `fault`."""
     found: Files = {}
     for side in (PUBLIC, PRIVATE):
-        for folder, _, names in os.walk(prepared / side):
+        for folder, _, names in os.walk(prepared / side, onerror=_unless_missing):
             for name in names:
                 path = os.path.join(folder, name)  # noqa: PTH118 there may be millions
-                status = os.stat(path)
-                relative = path[len(str(prepared)) + 1 :]
-                found[relative] = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+                found[path[len(str(prepared)) + 1 :]] = _facts(path)
     return found
+
+
+def _facts(path: str) -> dict[str, Any]:
+    try:
+        status = os.stat(path)
+    except OSError as error:  # mostly a symbolic link that leads nowhere
+        return {"size": 0, "mtime_ns": 0, "fault": f"cannot be read ({error.strerror})"}
+    facts = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+    return facts if stat.S_ISREG(status.st_mode) else facts | {"fault": "is not a file"}
+
+
+def _unless_missing(error: OSError) -> None:
+    """A folder that is closed to us does not pass for an empty one."""
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,7 @@ def _prepare(competition: Competition, source: Source, options: Options, watch: 
         raise PrerequisiteError(fault)
     check = options.verify and not source.twin and not options.overwrite_checksums
     if check and raw.is_file():
-        watch("checking the archive", 0, None)
-        check_archive(competition, raw)
+        _check_archive(competition, raw, watch)
     files = _stage(competition, source, raw, options, watch)
     if options.overwrite_checksums:
         overwrite(competition, raw, files)
@@ -80,11 +80,23 @@ def _prepare(competition: Competition, source: Source, options: Options, watch: 
         check_sample_score(competition)
     write_manifest(competition, where.staging, source.describe(), files)
     where.attempt.unlink()
+    where.archive_record.unlink(missing_ok=True)
     # Renamed before it is removed: something half removed must not look prepared.
     if where.prepared.exists():
         where.prepared.rename(where.replaced)
     where.staging.rename(where.prepared)
     _remove(where.replaced)
+
+
+def _check_archive(competition: Competition, archive: Path, watch: Watch) -> None:
+    done, total = 0, archive.stat().st_size
+
+    def advance(size: int) -> None:
+        nonlocal done
+        done += size
+        watch("checking the archive", done, total)
+
+    check_archive(competition, archive, advance, competition.paths.archive_record)
 
 
 def _is_ready(competition: Competition, source: Source, options: Options) -> bool:
@@ -114,8 +126,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
     if engine and engine.takes_paths:
         engine = None
     if raw.is_file() and (engine is None or options.keep_raw):
-        watch("unpacking", 0, None)
-        raw = _unpacked(competition, raw, options)
+        raw = _unpacked(competition, raw, options, watch)
     attempt = {"version": __version__, "source": source.describe(), "raw": _identity(raw)}
     goes_on = _begin_attempt(where, attempt, anew=engine is None)
     logger.info("%s %s", "Going on with" if goes_on else "Preparing", competition.id)
@@ -133,7 +144,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
     return files
 
 
-def _unpacked(competition: Competition, archive: Path, options: Options) -> Path:
+def _unpacked(competition: Competition, archive: Path, options: Options, watch: Watch) -> Path:
     """The archive as a folder: as raw/ if it is to be kept, where it must not take the place of anything else."""
     where = competition.paths
     if options.keep_raw and where.raw.is_dir() and any(where.raw.iterdir()):
@@ -142,7 +153,7 @@ def _unpacked(competition: Competition, archive: Path, options: Options) -> Path
         raise PrerequisiteError(
             f"{where.raw} is not what {archive} holds: move it away, or leave it and prepare without --keep-raw"
         )
-    unpack(archive, where.raw_staging, competition.beside_archive)
+    unpack(archive, where.raw_staging, competition.beside_archive, partial(watch, "unpacking"))
     return where.raw_staging.rename(where.raw) if options.keep_raw else where.raw_staging
 
 

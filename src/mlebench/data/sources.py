@@ -5,7 +5,7 @@
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -160,7 +160,7 @@ def _is_whole(folder: Path, archive: Path) -> bool:
     return all((folder / name).is_file() and (folder / name).stat().st_size == tree.size(name) for name in names)
 
 
-def unpack(archive: Path, folder: Path, beside: Iterable[str] = ()) -> None:
+def unpack(archive: Path, folder: Path, beside: Iterable[str], progress: Callable[[int, int], None]) -> None:
     """The archive, and files that lie beside it, as a folder; what an earlier attempt left there is removed."""
     from mlebench.kit.archives import ZipTree
 
@@ -168,10 +168,14 @@ def unpack(archive: Path, folder: Path, beside: Iterable[str] = ()) -> None:
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir()
-    for name in tree.glob("**"):
+    sizes = {name: tree.size(name) for name in tree.glob("**")}
+    done, total = 0, sum(sizes.values())
+    for name, size in sizes.items():
+        progress(done, total)
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         tree.extract(name, str(target))
+        done += size
         target.chmod(0o644)  # folders written for the reference may change what they unpacked
     for name in beside:
         shutil.copy2(archive.parent / name, folder / name)

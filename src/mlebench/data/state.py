@@ -1,11 +1,11 @@
 """Is a competition's data prepared, and what is this data directory for?"""
 
-import json
 import logging
 from pathlib import Path
 from typing import Any
 
 from mlebench import paths
+from mlebench.data.manifest import load_manifest
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.registry import Competition
 
@@ -55,11 +55,8 @@ def require_prepared(competition: Competition, grading_only: bool = False) -> No
 
 
 def read_manifest(competition: Competition) -> dict[str, Any] | None:
-    """How the data was prepared; None when another program prepared it, or nobody did."""
-    try:
-        return json.loads(competition.paths.manifest.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError):
-        return None
+    """How the data was prepared; None when another program prepared it, or nobody did, or it cannot be read."""
+    return load_manifest(competition.paths.manifest)
 
 
 def source_kind(competition: Competition) -> str:

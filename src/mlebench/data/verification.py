@@ -1,28 +1,36 @@
 """Prepared files and archives against the published checksums."""
 
+import json
 import logging
 import math
 import zlib
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mlebench.data.manifest import Files, files_in, rewrite_manifest, write_manifest
-from mlebench.data.state import read_manifest, require_prepared
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import MANIFEST, PRIVATE, PUBLIC
+from mlebench.data.faults import explained
+from mlebench.data.manifest import Files, files_in, load_manifest, rewrite_manifest, write_manifest
+from mlebench.data.state import holds_twins, require_prepared
+from mlebench.errors import InvalidSubmissionError, PrerequisiteError
+from mlebench.paths import MANIFEST, PRIVATE, PUBLIC, write_whole
 from mlebench.registry import Competition
 
 SIDES = (PUBLIC, PRIVATE)
 PARQUET = ".parquet"
 SUFFIXES = (".csv", ".json", ".jsonl", PARQUET, ".bson")
+Advance = Callable[[int], None]  # called with the number of bytes that were read
 logger = logging.getLogger(__name__)
 
 
-def check_archive(competition: Competition, archive: Path) -> None:
+def check_archive(
+    competition: Competition, archive: Path, advance: Advance | None = None, record: Path | None = None
+) -> None:
+    """The archive must be the published one; a `record` keeps its md5, so that going on does not read it again."""
     expected = published(competition).get("zip")
     if expected is None:
         return
-    actual = _md5(archive)
+    actual = _archive_md5(archive, advance, record)
     if actual != expected:
         raise PrerequisiteError(
             f"{archive} is not the published archive: its md5 is {actual}, not {expected}. "
@@ -30,25 +38,37 @@ def check_archive(competition: Competition, archive: Path) -> None:
         )
 
 
+def _archive_md5(archive: Path, advance: Advance | None, record: Path | None) -> str:
+    status = archive.stat()
+    identity = [str(archive), status.st_size, status.st_mtime_ns, status.st_ino]
+    if record is None:
+        return _md5(archive, advance)
+    try:
+        known = json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = None
+    match known:
+        case {"archive": same, "md5": str(md5)} if same == identity:
+            return md5
+    md5 = _md5(archive, advance)
+    write_whole(record, json.dumps({"archive": identity, "md5": md5}) + "\n")
+    return md5
+
+
 def check_prepared(competition: Competition, files: Files) -> None:
     """Compare what is staged with the published figures; the error lists every file that differs."""
-    differences = _unpublished(competition, competition.paths.staging, files)
+    staging = competition.paths.staging
+    differences = []
+    for name, figures in published_files(competition).items():
+        md5 = files[name].get("md5") or _md5(staging / name) if name in files else None
+        if fault := _published_fault(staging / name, figures, md5):
+            differences.append(f"  {name} {fault}")
     if differences:
-        lines = "\n".join(f"  {name} {fault}" for name, fault in differences)
+        lines = "\n".join(differences)
         raise PrerequisiteError(
             f"{competition.id}: {len(differences)} prepared files differ from the published ones "
             f"(--skip-verification keeps them):\n{lines}"
         )
-
-
-def prepared_checksums(prepared: Path, files: dict[str, dict[str, Any]]) -> dict[str, dict[str, str]]:
-    """md5 of the tables and records directly in public/ and private/, by the published selection."""
-    sums: dict[str, dict[str, str]] = {side: {} for side in SIDES}
-    for path, facts in files.items():
-        side, _, name = path.partition("/")
-        if side in SIDES and "/" not in name and name.endswith(SUFFIXES):
-            sums[side][name] = facts.get("md5") or _md5(prepared / path)
-    return sums
 
 
 def check_sample_score(competition: Competition) -> None:
@@ -63,15 +83,21 @@ def check_sample_score(competition: Competition) -> None:
     )
     if expected is None or {answers.suffix, sample.suffix} != {".csv"}:
         return
-    score = competition.grader.score(read_frame(sample), read_frame(answers))
-    if not math.isclose(score, expected, abs_tol=1e-5) and not (math.isnan(score) and math.isnan(expected)):
-        raise PrerequisiteError(
-            f"{competition.id}: the sample submission scores {score}, not {expected} as on the published data. "
-            f"This is another data set; --skip-verification keeps it."
-        )
+    try:
+        score = competition.grader.score(read_frame(sample), read_frame(answers))
+    except InvalidSubmissionError as error:
+        found = f"cannot be graded ({error}); it scores {expected}"
+    else:
+        if math.isclose(score, expected, abs_tol=1e-5) or (math.isnan(score) and math.isnan(expected)):
+            return
+        found = f"scores {score}, not {expected} as"
+    raise PrerequisiteError(
+        f"{competition.id}: the sample submission {found} on the published data. "
+        f"This is another data set; --skip-verification keeps it."
+    )
 
 
-def overwrite(competition: Competition, raw: Path, files: dict[str, dict[str, Any]]) -> None:
+def overwrite(competition: Competition, raw: Path, files: Files) -> None:
     """Write the competition's checksums.yaml anew, from what was just prepared."""
     import yaml
 
@@ -87,7 +113,24 @@ def overwrite(competition: Competition, raw: Path, files: dict[str, dict[str, An
         sums["zip"] = _md5(raw)
     elif "zip" in (before := published(competition)):
         sums["zip"] = before["zip"]
-    competition.checksums.write_text(yaml.safe_dump(sums, default_flow_style=False), encoding="utf-8")
+    write_whole(competition.checksums, yaml.safe_dump(sums, default_flow_style=False))
+
+
+def prepared_checksums(prepared: Path, files: Files) -> dict[str, dict[str, str]]:
+    """md5 of the tables and records directly in public/ and private/, by the published selection."""
+    sums: dict[str, dict[str, str]] = {side: {} for side in SIDES}
+    for path, facts in files.items():
+        side, _, name = path.partition("/")
+        if side in SIDES and "/" not in name and name.endswith(SUFFIXES):
+            sums[side][name] = facts.get("md5") or _md5(prepared / path)
+    return sums
+
+
+class Figures(NamedTuple):
+    """What is published of a file: its md5 and, of parquet, a hash of what it holds."""
+
+    md5: str
+    content: str | None
 
 
 def published(competition: Competition) -> dict[str, Any]:
@@ -95,7 +138,41 @@ def published(competition: Competition) -> dict[str, Any]:
 
     if not competition.checksums.is_file():
         return {}
-    return yaml.safe_load(competition.checksums.read_text(encoding="utf-8")) or {}
+    try:
+        sums = yaml.safe_load(competition.checksums.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError):
+        sums = None
+    if isinstance(sums, dict) and all(isinstance(sums.get(key, {}), dict) for key in (*SIDES, "content")):
+        return sums
+    raise PrerequisiteError(
+        f"{competition.checksums} does not hold checksums by name: put it right, or remove it if none are published"
+    )
+
+
+def published_files(competition: Competition) -> dict[str, Figures]:
+    sums = published(competition)
+    contents = sums.get("content", {})
+    return {
+        f"{side}/{name}": Figures(md5, contents.get(side, {}).get(name))
+        for side in SIDES
+        for name, md5 in sorted(sums.get(side, {}).items())
+    }
+
+
+def _published_fault(path: Path, figures: Figures, md5: str | None) -> str | None:
+    if md5 == figures.md5:
+        return None
+    if md5 is None or not path.name.endswith(PARQUET):
+        return f"has md5 {md5 or '(no such file)'}, published is {figures.md5}"
+    # Other bytes may hold the same: they depend on the library that wrote them.
+    if figures.content is None:
+        logger.warning("%s is not compared: its bytes depend on a library, and no hash of its content is known", path)
+        return None
+    try:
+        actual = _content_hash(path)
+    except (OSError, ValueError) as error:  # also how arrow reports damage
+        return f"cannot be read ({error})"
+    return None if actual == figures.content else f"has content {actual}, published is {figures.content}"
 
 
 def _content_hash(path: Path) -> str:
@@ -104,10 +181,18 @@ def _content_hash(path: Path) -> str:
     return content_hash(path)
 
 
-def _md5(path: Path) -> str:
+def _md5(path: Path, advance: Advance | None = None) -> str:
     from mlebench.kit.files import md5_of
 
-    return md5_of(path)
+    return md5_of(path, advance)
+
+
+def _crc32(path: Path) -> int:
+    value = 0
+    with path.open("rb") as stream:
+        while piece := stream.read(1 << 20):
+            value = zlib.crc32(piece, value)
+    return value
 
 
 class Difference(NamedTuple):
@@ -118,92 +203,135 @@ class Difference(NamedTuple):
 
 
 def verify(competition: Competition, *, deep: bool = False, adopt: bool = False) -> list[Difference]:
-    """Compare prepared files with the manifest and the published checksums; `deep` reads every byte.
+    """Compare prepared files with the manifest and the published checksums; `deep` reads them all, and the archive.
 
-    Data of another program has no manifest; `adopt` gives it one, unless something differs.
+    `adopt` takes files of which nothing is known that could be compared as they are. Data of another program has no
+    manifest; `adopt` gives it one, unless something differs.
     """
-    require_prepared(competition)
-    prepared = competition.paths.prepared
-    found, manifest = files_in(prepared), read_manifest(competition)
-    differences: list[Difference] = []
-    if manifest is None and not adopt:
-        differences.append(Difference(MANIFEST, "is missing: the data was prepared elsewhere; --adopt accepts it"))
-    recorded = manifest["files"] if manifest else {}
-    differences += [Difference(name, "is missing") for name in sorted(recorded.keys() - found.keys())]
-    differences += [
-        Difference(name, "was not there before") for name in sorted(found.keys() - recorded.keys()) if manifest
-    ]
-    for name in sorted(recorded.keys() & found.keys()):
-        if fault := _difference(prepared / name, recorded[name], found[name], deep):
-            differences.append(Difference(name, fault))
-    if manifest is None or manifest["source"]["kind"] != "twin":
-        differences += _unpublished(competition, prepared, found)
-    if not differences and ((adopt and manifest is None) or (deep and manifest)):
-        _record(competition, manifest, found, deep)
+    where = competition.paths
+    with explained(where.root, where.root):
+        manifest = load_manifest(where.manifest)
+        if manifest is None:
+            require_prepared(competition)
+        twin = holds_twins(where.data_dir) or (manifest is not None and manifest["source"]["kind"] == "twin")
+        differences: list[Difference] = []
+        if manifest is None and not adopt:
+            state = "cannot be read" if where.manifest.exists() else "is missing: the data was prepared elsewhere"
+            differences.append(Difference(MANIFEST, f"{state}; --adopt accepts it"))
+        if deep and (fault := _archive_fault(competition, twin)):
+            differences.append(Difference(where.archive.name, fault))
+        look = _Look(competition, manifest, twin=twin, deep=deep, adopt=adopt)
+        differences += look.differences()
+    adopted = manifest is None and adopt and not differences
+    if adopted or (manifest and look.learned):
+        try:
+            _record(competition, manifest, look.recorded | look.learned)
+        except OSError as error:  # the verdict stands
+            fault = f"cannot be written ({error.strerror}): nothing was recorded"
+            if adopt:
+                differences.append(Difference(MANIFEST, fault))
+            else:
+                logger.warning("%s %s", where.manifest, fault)
     return differences
 
 
-def _record(competition: Competition, manifest: dict[str, Any] | None, found: Files, deep: bool) -> None:
-    """Write down what is known of files now; `deep`: with the md5 of those that had no checksum."""
-    files = manifest["files"] if manifest else found
-    unknown = [name for name, facts in files.items() if deep and not facts.keys() & {"md5", "crc32"}]
-    times = {name: found[name]["mtime_ns"] for name in files} if deep else {}
-    touched = [name for name, time in times.items() if files[name].get("mtime_ns", time) != time]
-    if manifest and not unknown and not touched:
-        return
-    hashed = files | {name: files[name] | {"md5": _md5(competition.paths.prepared / name)} for name in unknown}
-    hashed |= {name: hashed[name] | {"mtime_ns": times[name]} for name in touched}
+def _record(competition: Competition, manifest: dict[str, Any] | None, files: Files) -> None:
     if manifest:
-        rewrite_manifest(competition, manifest | {"files": hashed})
+        rewrite_manifest(competition, manifest | {"files": files})
     else:
-        write_manifest(competition, competition.paths.prepared, {"kind": "unknown"}, hashed)
+        write_manifest(competition, competition.paths.prepared, {"kind": "unknown"}, files)
 
 
-def _difference(path: Path, recorded: dict[str, Any], found: dict[str, Any], deep: bool) -> str | None:
-    if found["size"] != recorded["size"]:
-        return f"has {found['size']} bytes, not {recorded['size']}"
-    if "md5" in recorded and (deep or "mtime_ns" not in recorded):
-        return None if _md5(path) == recorded["md5"] else "has another md5 than is on record"
-    if "mtime_ns" in recorded and found["mtime_ns"] != recorded["mtime_ns"]:
-        return "was changed since it was placed"
-    if deep and "crc32" in recorded and _crc32(path) != recorded["crc32"]:
-        return "has another checksum than in the archive"
+def _archive_fault(competition: Competition, twin: bool) -> str | None:
+    """What is wrong with the archive, if it lies there: prepared data does not need it."""
+    from mlebench.kit.archives import ZipTree
+
+    archive = competition.paths.archive
+    expected = None if twin else published(competition).get("zip")
+    if not archive.is_file():
+        return None
+    try:
+        if expected is None:
+            ZipTree(archive)
+        elif (actual := _md5(archive)) != expected:
+            return f"has md5 {actual}, published is {expected}"
+    except PrerequisiteError as error:
+        return str(error).removeprefix(str(archive)).lstrip(": ")
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
     return None
 
 
-def _unpublished(competition: Competition, prepared: Path, found: Files) -> list[Difference]:
-    actual, expected = prepared_checksums(prepared, found), published(competition)
-    contents = expected.get("content", {})
-    differences = []
-    for side in SIDES:
-        for name, md5 in sorted(expected.get(side, {}).items()):
-            there = actual[side].get(name)
-            if there is not None and name.endswith(PARQUET):
-                fault = _parquet_fault(prepared / side / name, there == md5, contents.get(side, {}).get(name))
+class _Look:
+    """A look at prepared files, one after the other; each is read once at most."""
+
+    def __init__(
+        self, competition: Competition, manifest: dict[str, Any] | None, *, twin: bool, deep: bool, adopt: bool
+    ):
+        self._prepared = competition.paths.prepared
+        self._found = files_in(self._prepared)
+        self.recorded: Files = manifest["files"] if manifest else self._found
+        self._published = {} if twin else published_files(competition)
+        self._deep = deep and (adopt or manifest is not None)  # else there is nothing to compare with
+        self._adopt = adopt
+        self.learned: Files = {}  # of these files other facts should be on record
+        self._digest = lru_cache(maxsize=1)(lambda name: _md5(self._prepared / name))
+
+    def differences(self) -> Iterator[Difference]:
+        for name in sorted(self.recorded.keys() | self._found.keys() | self._published.keys()):
+            try:
+                faults = list(self._faults(name))
+            except OSError as error:
+                faults = [f"cannot be read ({error.strerror})"]
+            yield from (Difference(name, fault) for fault in faults)
+
+    def _faults(self, name: str) -> Iterator[str]:
+        recorded, found, figures = self.recorded.get(name), self._found.get(name), self._published.get(name)
+        if found is None and recorded is not None:
+            yield "is missing"
+        elif found is not None and "fault" in found:
+            yield found["fault"]
+        else:
+            is_right, unpublished = self._compare_with_published(name, figures) if figures else (None, None)
+            if recorded is None:
+                fault = "was not there before" if found else None
             else:
-                fault = None if there == md5 else f"has md5 {there or '(no such file)'}, published is {md5}"
-            if fault:
-                differences.append(Difference(f"{side}/{name}", fault))
-    return differences
+                fault = self._compare(name, recorded, found or {}, is_right)
+            yield from (fault for fault in (fault, unpublished) if fault)
 
+    def _compare_with_published(self, name: str, figures: Figures) -> tuple[bool | None, str | None]:
+        """Whether the file is proven to be right or wrong, and what is wrong with it; a parquet file may be neither."""
+        md5 = self._digest(name) if name in self._found else None
+        fault = _published_fault(self._prepared / name, figures, md5)
+        if fault:
+            return False, fault
+        return (True if md5 == figures.md5 or figures.content else None), None
 
-def _parquet_fault(path: Path, same_bytes: bool, expected: str | None) -> str | None:
-    """Other bytes may hold the same: they depend on the library that wrote them."""
-    if same_bytes:
+    def _compare(self, name: str, recorded: dict[str, Any], found: dict[str, Any], is_right: bool | None) -> str | None:
+        if found["size"] != recorded["size"]:
+            return f"has {found['size']} bytes, not {recorded['size']}"
+        touched = found["mtime_ns"] != recorded.get("mtime_ns", found["mtime_ns"])
+        if fault := self._checksum_fault(name, recorded, touched):
+            return fault
+        facts = {"mtime_ns": found["mtime_ns"]} if touched else {}
+        if not recorded.keys() & {"md5", "crc32"}:
+            if touched and is_right is False:
+                return None  # that it is not the published file says it all
+            if touched and not is_right and not self._adopt:
+                return "has another time, and no checksum of it is known: it may have been changed; --adopt accepts it"
+            if self._deep or (touched and is_right):
+                facts["md5"] = self._digest(name)
+        if facts:
+            self.learned[name] = recorded | facts
         return None
-    if expected is None:
-        logger.warning("%s is not compared: its bytes depend on a library, and no hash of its content is known", path)
+
+    def _checksum_fault(self, name: str, recorded: dict[str, Any], touched: bool) -> str | None:
+        if "md5" in recorded and (self._deep or touched or "mtime_ns" not in recorded):
+            return None if self._digest(name) == recorded["md5"] else "has another md5 than is on record"
+        if "crc32" in recorded and self._deep:
+            return (
+                None
+                if _crc32(self._prepared / name) == recorded["crc32"]
+                else "has another checksum than in the archive"
+            )
         return None
-    try:
-        actual = _content_hash(path)
-    except (OSError, ValueError) as error:  # also how arrow reports damage
-        return f"cannot be read ({error})"
-    return None if actual == expected else f"has content {actual}, published is {expected}"
-
-
-def _crc32(path: Path) -> int:
-    value = 0
-    with path.open("rb") as stream:
-        while piece := stream.read(1 << 20):
-            value = zlib.crc32(piece, value)
-    return value
