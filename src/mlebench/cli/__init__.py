@@ -6,9 +6,12 @@ The verbs are click commands. Choosing among them is done by hand, because `mleb
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
 
 from mlebench import __version__
+
+TYPE_CHECKING = False  # what `typing` has under this name; to import it takes a tenth of the time of --help
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 VERBS = {
     "demo": "see the whole path work on synthetic data: make, prepare, run, grade",
@@ -25,7 +28,7 @@ VERBS = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
+def main(arguments: Sequence[str] | None = None) -> "NoReturn":
     """Run a verb and end the program with its exit code: 2 for wrong usage, 1 for failure."""
     verb, *rest = (sys.argv[1:] if arguments is None else list(arguments)) or ["--help"]
     if verb in ("-h", "--help"):
