@@ -1,12 +1,14 @@
 """Archives come from outside: what is wrong with one is told with the member's name, and nothing lands elsewhere."""
 
 import hashlib
+import random
 import re
 import stat
 import struct
 import zipfile
+import zlib
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -118,7 +120,7 @@ def _assert_unreadable(archive: Path, place: Path, name: str = "a.txt", reason: 
 )
 def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
     archive = _zip(tmp_path / "evil.zip", [("good.txt", TEXT), (name, TEXT if not name.endswith("/") else b"")])
-    _assert_refused(archive, name, "would climb out")
+    _assert_refused(archive, name.rstrip("/") or name, "would climb out")
 
 
 @pytest.mark.parametrize("names", [["a", "a/b"], ["a/b", "a"], ["a", "x", "A/b/c"]])
@@ -141,6 +143,50 @@ def test_a_name_with_a_nul_is_refused(tmp_path: Path) -> None:
     _assert_refused(archive, "good.txt\0x", "has a name that no file can have")
 
 
+@pytest.mark.parametrize("name", ["", ".", "./.", "a\0/"])
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str) -> None:
+    archive = _zip(tmp_path / "evil.zip", [("good.txt", TEXT), (name.replace("\0", "?"), b"")])
+    archive.write_bytes(archive.read_bytes().replace(b"a?", b"a\0"))
+    _assert_refused(archive, {"": "''", "./.": "."}.get(name, name), "has a name that no file can have")
+
+
+@pytest.mark.parametrize("name", ["x" * 256, f"a/{'é' * 128}/b", "x/" * 2048 + "x"], ids=["name", "folder", "path"])
+def test_a_name_that_no_disk_takes_is_refused(tmp_path: Path, name: str) -> None:
+    _assert_refused(_zip(tmp_path / "evil.zip", [(name, TEXT)]), name, "has a name that no disk takes")
+
+
+@both_ways
+def test_dots_and_doubled_slashes_in_names_do_not_matter(tmp_path: Path, place: Path) -> None:
+    """As bsdtar writes zips of the folder that it stands in."""
+    members = [("./", b""), ("./a.txt", b"1"), ("./b/", b""), ("./b/c", b"2"), ("b/./d", b"3"), ("b//é", b"4")]
+    tree = ZipTree(_zip(tmp_path / "fine.zip", members))
+    for name, content in {"a.txt": b"1", "b/c": b"2", "b/d": b"3", "b/é": b"4"}.items():
+        tree.extract(name, str(place / name.replace("/", "-")))
+        assert (place / name.replace("/", "-")).read_bytes() == content
+    assert tree.glob("**") == ["a.txt", "b/c", "b/d", "b/é"]
+
+
+@pytest.mark.parametrize("size", [255, 4 * 255])
+def test_names_as_long_as_a_disk_takes_are_read(tmp_path: Path, place: Path, size: int) -> None:
+    name = "/".join(["é" * 127 + "x"] * (size // 255))
+    ZipTree(_zip(tmp_path / "fine.zip", [(name, TEXT)])).extract(name, str(place / "out"))
+    assert (place / "out").read_bytes() == TEXT
+
+
+def test_a_folder_that_holds_bytes_is_refused(tmp_path: Path) -> None:
+    _assert_refused(_zip(tmp_path / "evil.zip", [("a/", TEXT)]), "a/", "is a folder, but holds bytes")
+
+
+def test_another_name_in_an_extra_field_is_not_followed(tmp_path: Path, place: Path) -> None:
+    """Newer Pythons take the name from there; what has not been looked over would be written where it says."""
+    info, other = _info("good.txt"), b"../evil.txt"
+    info.extra = struct.pack("<HHBI", 0x7075, 5 + len(other), 1, zlib.crc32(b"good.txt")) + other
+    tree = ZipTree(_zip(tmp_path / "fine.zip", [(info, TEXT)]))
+    assert tree.glob("**") == ["good.txt"]
+    tree.extract("good.txt", str(place / "out"))
+    assert (place / "out").read_bytes() == TEXT
+
+
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOCK])
 def test_links_and_devices_are_refused(tmp_path: Path, kind: int) -> None:
     archive = _zip(tmp_path / "evil.zip", [("good.txt", TEXT), (_info("a/b", kind | 0o777), b"/etc/passwd")])
@@ -155,12 +201,14 @@ def test_modes_of_files_do_not_matter(tmp_path: Path, place: Path, mode: int) ->
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), [("a/B.txt", "A/b.txt"), ("STRASSE", "straße"), ("É", "é"), ("same", "same"), ("d/x", "D/x")]
+    ("first", "second"),
+    [("a/B.txt", "A/b.txt"), ("STRASSE", "straße"), ("É", "é"), ("same", "same"), ("d/x", "D/x")]
+    + [("e\u0301/x", "\u00c9/x"), ("./a", "a"), ("a/./b", "a//b")],
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_two_members_for_one_name_are_refused(tmp_path: Path, first: str, second: str) -> None:
     archive = _zip(tmp_path / "evil.zip", [("good.txt", TEXT), (first, b"1"), (second, b"2")])
-    _assert_refused(archive, second, "has the same name as")
+    _assert_refused(archive, str(PurePosixPath(second)), "has the same name as")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -266,6 +314,111 @@ def test_a_member_that_begins_inside_another_is_told_as_such(tmp_path: Path, pla
     archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT), ("b.txt", TEXT)], method)
     _patch(archive, HEADER_OFFSET, struct.pack("<I", 0), member=1)
     _assert_unreadable(archive, place, "b.txt")
+
+
+@both_ways
+@pytest.mark.parametrize("field", [PACKED, HEADER_OFFSET], ids=["size", "place"])
+def test_a_member_beyond_all_bounds_is_told_as_such(tmp_path: Path, place: Path, field: dict[bytes, int]) -> None:
+    info = _info("a.txt")
+    info.extra = struct.pack("<HHQ", 1, 8, (1 << 64) - 1)
+    archive = _zip(tmp_path / "bad.zip", [(info, TEXT)], zipfile.ZIP_STORED)
+    _patch(archive, field, b"\xff" * 4)
+    _assert_unreadable(archive, place)
+
+
+@both_ways
+def test_an_archive_without_its_beginning_is_told_as_such(tmp_path: Path, place: Path) -> None:
+    archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT), ("b.txt", TEXT)], zipfile.ZIP_STORED)
+    archive.write_bytes(archive.read_bytes()[1000:])
+    _assert_unreadable(archive, place)
+    ZipTree(archive).extract("b.txt", str(place / "b.txt"))
+    assert (place / "b.txt").read_bytes() == TEXT
+
+
+@both_ways
+@pytest.mark.parametrize(
+    "method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=str
+)
+def test_no_damage_goes_unseen(tmp_path: Path, place: Path, method: int) -> None:
+    """One bit changed, in each byte another, and the archive cut off at each place, in front and behind."""
+    files, chance = {"a/b.txt": b"abc" * 20, "empty": b"", "z.csv": b"a,b\n1,2\n"}, random.Random(0)
+    archive = _zip(tmp_path / "bad.zip", list(files.items()), method)
+    content, refused = archive.read_bytes(), []
+    for at in range(len(content)):
+        changed = content[:at] + bytes([content[at] ^ 1 << chance.randrange(8)]) + content[at + 1 :]
+        for damaged in (changed, content[:at], content[at + 1 :]):
+            archive.write_bytes(damaged)
+            found = _unless_refused(archive, place)
+            assert found in (None, files)
+            refused.append(found is None)
+    assert sum(refused) > 0.7 * len(refused), "few bytes do not matter, such as a member's time"
+
+
+def _unless_refused(archive: Path, place: Path) -> dict[str, bytes] | None:
+    """All that an archive holds, taken out in both ways."""
+    try:
+        tree, found = ZipTree(archive), {}
+        for name in tree.glob("**"):
+            (place / "out").unlink(missing_ok=True)
+            tree.extract(name, str(place / "out"))
+            with tree.open(name) as stream:
+                found[name] = stream.read()
+            assert (place / "out").read_bytes() == found[name]
+    except PrerequisiteError:
+        return None
+    return found
+
+
+@pytest.mark.parametrize("length", [28, 30, 32], ids=["name", "extra field", "comment"])
+def test_members_that_another_hides_are_missed(tmp_path: Path, length: int) -> None:
+    """A length in the list of members that reaches over those behind it."""
+    archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT), ("b.txt", TEXT)])
+    _patch(archive, {CENTRAL: length}, b"\x00\xc0")
+    with pytest.raises(PrerequisiteError, match=r"bad\.zip(: member| cannot be read)"):
+        ZipTree(archive)
+
+
+def test_an_archive_whose_end_is_zeros_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT)])
+    archive.write_bytes(archive.read_bytes()[:-18] + bytes(18))
+    with pytest.raises(PrerequisiteError, match="begins with a member, but lists none"):
+        ZipTree(archive)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_members_are_counted_where_numbers_are_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 1)
+    archive = _zip(tmp_path / "large.zip", [("a.txt", TEXT), ("b.txt", TEXT)])
+    _patch(archive, {b"PK\x05\x06": 8}, b"\xff" * 4)
+    _patch(archive, {b"PK\x06\x06": 32}, struct.pack("<Q", count))
+    if count == 2:
+        assert ZipTree(archive).glob("**") == ["a.txt", "b.txt"]
+        return
+    with pytest.raises(PrerequisiteError, match=r"cannot be read \(it says that it holds 3 members, but lists 2\)"):
+        ZipTree(archive)
+
+
+@pytest.mark.parametrize("said", [1, 0xFFFF])
+def test_a_count_that_its_two_bytes_cannot_hold_is_no_damage(tmp_path: Path, said: int) -> None:
+    """As some programs write archives of more than 65,535 members."""
+    names = [b"%05d" % number for number in range(0x10001)]
+    fields = struct.pack("<5H3I2H", 20, 0, 0, 0, 33, 0, 0, 0, 5, 0)
+    members = b"".join(LOCAL + fields + name for name in names)
+    directory = b"".join(
+        CENTRAL + b"\x14\0" + fields + struct.pack("<3H2I", 0, 0, 0, 0, 35 * at) + name for at, name in enumerate(names)
+    )
+    end = struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, said, said, len(directory), len(members), 0)
+    (tmp_path / "fine.zip").write_bytes(members + directory + end)
+    assert len(ZipTree(tmp_path / "fine.zip").glob("*")) == len(names)
+
+
+def test_an_archive_that_is_refused_is_closed(tmp_path: Path) -> None:
+    archive = _zip(tmp_path / "evil.zip", [("../evil", TEXT)])
+    with pytest.raises(PrerequisiteError) as caught:
+        ZipTree(archive)
+    assert archive.resolve() not in [path.resolve() for path in Path("/dev/fd").iterdir()], caught.value
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all", b"PK\x05\x06" + bytes(10)])

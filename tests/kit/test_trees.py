@@ -188,19 +188,53 @@ def test_a_placed_file_is_linked_from_a_folder_and_copied_from_an_archive(
         assert _mode(tmp_path / name) == FINISHED == 0o444
 
 
-def test_where_links_are_impossible_a_file_is_copied(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def no_links(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError("another disk")
 
     monkeypatch.setattr(os, "link", refuse)
+
+
+@pytest.mark.usefixtures("no_links")
+def test_where_links_are_impossible_a_file_is_copied(folder: Path, tmp_path: Path) -> None:
     mode = _mode(folder / "train/1.png")
     FolderTree(folder).extract("train/1.png", str(tmp_path / "copied.png"))
     assert (tmp_path / "copied.png").read_bytes() == b"one"
     assert _mode(tmp_path / "copied.png") == FINISHED
     assert _mode(folder / "train/1.png") == mode
     assert not (tmp_path / "copied.png").samefile(folder / "train/1.png")
+
+
+@pytest.mark.usefixtures("no_links")
+def test_a_copy_that_counts_as_finished_has_its_time(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.utime(folder / "train/1.png", ns=(1, 123456789_000000000))
+    times = []
+    finish = os.fchmod
+
+    def note_time(descriptor: int, mode: int) -> None:
+        times.append(os.fstat(descriptor).st_mtime_ns)
+        finish(descriptor, mode)
+
+    monkeypatch.setattr(os, "fchmod", note_time)
+    FolderTree(folder).extract("train/1.png", str(tmp_path / "copied.png"))
+    assert times == [123456789_000000000]
+    assert (tmp_path / "copied.png").stat().st_mtime_ns == times[0]
+
+
+@pytest.mark.usefixtures("no_links")
+def test_a_copy_is_known_again_unless_the_raw_file_was_replaced(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copied.png"
+    tree = FolderTree(folder)
+    tree.extract("train/1.png", str(copy))
+    assert tree.is_extracted("train/1.png", str(copy))
+    os.utime(copy, ns=(0, copy.stat().st_mtime_ns // 2_000_000_000 * 2_000_000_000))
+    assert tree.is_extracted("train/1.png", str(copy)), "some disks keep times to two seconds"
+    (folder / "train/1.png").write_bytes(b"ONE")
+    os.utime(folder / "train/1.png", ns=(0, copy.stat().st_mtime_ns + 60_000_000_000))
+    assert not tree.is_extracted("train/1.png", str(copy))
 
 
 def test_a_raw_file_that_is_a_symbolic_link_is_placed_as_the_file_it_leads_to(folder: Path, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import os
 import re
 import stat
 import struct
-import weakref
 import zipfile
 import zlib
 from bisect import bisect_left, bisect_right
@@ -13,13 +12,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 
-from mlebench.kit.inspection import Inspection, Member, archive_errors
+from mlebench.kit.inspection import Inspection, Member, archive_errors, plain_name
 from mlebench.kit.trees import COPY_BYTES, create, create_whole, is_finished, missing, pattern_of
 
 # Members up to this size are read and unpacked in one go; larger ones go through in pieces.
 WHOLE_BYTES = 16 << 20
 _UTF8_NAME = 0x800  # the flag of a member whose name is UTF-8
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
+# Where the number of members stands at the end of an archive, once for few members and once for any number.
+_END, _COMMENT_BYTES = struct.Struct("<4s6xH10x"), 1 << 16
+_BIG_END, _LOCATOR_BYTES = struct.Struct("<4s28xQ16x"), 20
 
 
 def is_zip(archive: Path) -> bool:
@@ -51,28 +53,53 @@ class ZipTree:
         self.label = str(archive)
         with archive_errors(self.label):
             self._zip = zipfile.ZipFile(archive)
-        self._file = os.open(archive, os.O_RDONLY)
-        weakref.finalize(self, os.close, self._file)
-        self._members = self._look_over()
+        self._file = cast(BinaryIO, self._zip.fp).fileno()  # read with pread, which does not move where zipfile is
+        self._bytes = os.fstat(self._file).st_size
+        self._packed_names: dict[str, str] = {}  # of members whose name is not a plain one
+        try:
+            with archive_errors(self.label):
+                self._check_count(len(self._zip.filelist))
+            self._members = self._look_over()
+        except BaseException:
+            self._zip.close()
+            raise
+
+    def _check_count(self, found: int) -> None:
+        """A damaged length in the list of members may hide those behind it; zipfile does not count."""
+        longest = _BIG_END.size + _LOCATOR_BYTES + _END.size + _COMMENT_BYTES
+        tail = os.pread(self._file, longest, max(0, self._bytes - longest))
+        at = tail.rfind(b"PK\x05\x06", 0, len(tail) - _END.size + 4)
+        _, count = _END.unpack_from(tail, at)
+        before = at - _LOCATOR_BYTES - _BIG_END.size
+        if count == 0xFFFF and before >= 0 and tail.startswith(b"PK\x06\x06", before):
+            _, count = _BIG_END.unpack_from(tail, before)
+        if not found and os.pread(self._file, 4, 0) == b"PK\x03\x04":
+            raise zipfile.BadZipFile("it begins with a member, but lists none")
+        if count not in (found, found & 0xFFFF, min(found, 0xFFFF)):  # two bytes may be too few
+            raise zipfile.BadZipFile(f"it says that it holds {count} members, but lists {found}")
 
     def _look_over(self) -> dict[str, _Entry]:
         infos = self._zip.filelist
-        inspection = Inspection(self.label, os.fstat(self._file).st_size, (info.filename for info in infos))
+        inspection = Inspection(self.label, self._bytes, (info.orig_filename for info in infos))
         for info in infos:
+            # The name as it stands: zipfile ends it at a NUL, and takes another if an extra field has one.
+            name, is_folder = plain_name(info.orig_filename), info.orig_filename.endswith("/")
             special = stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR)
-            # The full name: zipfile ends it at a NUL, if there is one.
-            inspection.look_at(Member(info.orig_filename, info.file_size, info.is_dir(), special, info.compress_size))
+            inspection.look_at(Member(name, info.file_size, is_folder, special, info.compress_size))
         del inspection
         self._zip.NameToInfo.clear()
         infos.reverse()
         members = {}
         while infos:  # one by one, so that the memory of one serves the next
             info = infos.pop()
-            if not info.is_dir():
-                sizes = info.compress_size, info.file_size
-                members[info.filename] = _Entry(
-                    info.header_offset, *sizes, info.CRC, info.compress_type, info.flag_bits
-                )
+            packed_name = info.orig_filename
+            if packed_name.endswith("/"):
+                continue
+            name = plain_name(packed_name)
+            if name != packed_name:
+                self._packed_names[name] = packed_name
+            sizes = info.compress_size, info.file_size
+            members[name] = _Entry(info.header_offset, *sizes, info.CRC, info.compress_type, info.flag_bits)
         return members
 
     @cached_property
@@ -90,7 +117,8 @@ class ZipTree:
     def open(self, name: str) -> BinaryIO:
         entry = self._member(name)
         with archive_errors(self._what(name)):
-            stream = self._zip.open(entry.as_zipfile_knows_it(name))
+            self._read_header(name, entry)
+            stream = self._zip.open(entry.as_zipfile_knows_it(self._packed_names.get(name, name)))
         return cast(BinaryIO, io.BufferedReader(_Member(stream, entry.size, self._what(name)), COPY_BYTES))
 
     def path(self, name: str) -> Path | None:  # noqa: ARG002
@@ -115,7 +143,7 @@ class ZipTree:
         if os.path.lexists(destination):  # before anything is unpacked: an interrupted attempt may be gone on with
             raise FileExistsError(destination)
         methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-        if entry.size > WHOLE_BYTES or entry.method not in methods or entry.flags & 1:
+        if max(entry.size, entry.packed_size) > WHOLE_BYTES or entry.method not in methods or entry.flags & 1:
             with self.open(name) as source, create(destination) as target:
                 while piece := source.read(COPY_BYTES):
                     target.write(piece)
@@ -132,17 +160,7 @@ class ZipTree:
 
     def _read_whole(self, name: str, entry: _Entry) -> bytes:
         """A small member: one read from the archive, one call to unpack it. zipfile takes ten times as long."""
-        guess = _LOCAL_HEADER.size + len(name) + 64
-        start = os.pread(self._file, guess + entry.packed_size, entry.offset)
-        if len(start) < _LOCAL_HEADER.size:
-            raise EOFError("the archive is cut off")
-        signature, name_length, extra_length = _LOCAL_HEADER.unpack_from(start)
-        if signature != b"PK\x03\x04":
-            raise zipfile.BadZipFile("a member does not begin where it should")
-        found = start[_LOCAL_HEADER.size : _LOCAL_HEADER.size + name_length]
-        if found.decode("utf-8" if entry.flags & _UTF8_NAME else "cp437", "replace") != name:
-            raise zipfile.BadZipFile("another member begins where it should")
-        begin = _LOCAL_HEADER.size + name_length + extra_length
+        start, begin = self._read_header(name, entry, entry.packed_size)
         end = begin + entry.packed_size
         if end > len(start):
             start += os.pread(self._file, end - len(start), entry.offset + len(start))
@@ -152,6 +170,22 @@ class ZipTree:
         if len(content) != entry.size or zlib.crc32(content) != entry.crc32:
             raise zipfile.BadZipFile("its content does not match its checksum")
         return content
+
+    def _read_header(self, name: str, entry: _Entry, more: int = 0) -> tuple[bytes, int]:
+        """The beginning of a member, with more bytes or some fewer, and where in it the content begins."""
+        if not 0 <= entry.offset <= self._bytes - entry.packed_size:
+            raise EOFError("it does not lie in the archive")
+        name = self._packed_names.get(name, name)
+        start = os.pread(self._file, _LOCAL_HEADER.size + 4 * len(name) + 64 + more, entry.offset)
+        if len(start) < _LOCAL_HEADER.size:
+            raise EOFError("the archive is cut off")
+        signature, name_length, extra_length = _LOCAL_HEADER.unpack_from(start)
+        if signature != b"PK\x03\x04":
+            raise zipfile.BadZipFile("a member does not begin where it should")
+        found = start[_LOCAL_HEADER.size : _LOCAL_HEADER.size + name_length]
+        if found.decode("utf-8" if entry.flags & _UTF8_NAME else "cp437", "replace") != name:
+            raise zipfile.BadZipFile("another member begins where it should")
+        return start, _LOCAL_HEADER.size + name_length + extra_length
 
     def _what(self, name: str) -> str:
         return f"{self.label}, member {name}"
