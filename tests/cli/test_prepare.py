@@ -3,16 +3,20 @@
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import zipfile
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from mlebench.cli.prepare import command
 from mlebench.data.sources import TwinSource
-from mlebench.registry import Registry
+from mlebench.registry import Competition, Registry
 
 TITANIC, NOMAD = "spaceship-titanic", "nomad2018-predict-transparent-conductors"
 
@@ -56,12 +60,78 @@ def test_check_shows_what_is_there_and_touches_nothing(raw: Path, tmp_path: Path
     assert sorted(path.name for path in data.iterdir()) == [TITANIC]
 
 
-def test_several_at_once_end_with_a_count(tmp_path: Path) -> None:
-    done = run("prepare", "-c", TITANIC, "-c", NOMAD, "--twin", "--jobs", 2, "--data-dir", tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
-    assert f"{NOMAD}: prepared" in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("2 of 2 are prepared in")
+def test_a_check_of_many_is_not_stopped_by_an_id_that_nobody_knows(raw: Path, tmp_path: Path) -> None:
+    done = run("prepare", "-c", "no-such-one", "-c", TITANIC, "--from", raw, "--check", "--data-dir", tmp_path / "data")
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[1].split()[:2] == [TITANIC, "raw"]
+    assert "there is no competition 'no-such-one'" in done.stderr
+
+
+def test_several_at_once_end_with_a_table_of_all_and_a_count(tmp_path: Path) -> None:
+    wanted = [word for id in (TITANIC, "no-such-one", NOMAD) for word in ("-c", id)]
+    done = run("prepare", *wanted, "--twin", "--jobs", 2, "--data-dir", tmp_path)
+    assert done.returncode == 1
+    header, titanic, unknown, nomad = (re.split("  +", line) for line in done.stdout.splitlines())
+    assert header == ["competition", "status", "reason"]
+    assert titanic == [TITANIC, "prepared", "-"]
+    assert unknown[:2] == ["no-such-one", "failed"]
+    assert unknown[2].startswith("there is no competition 'no-such-one'")
+    assert nomad == [NOMAD, "prepared", "-"]
+    for line in (f"{NOMAD}: prepared", "no-such-one: failed: there is no competition"):
+        assert f"\n{line}" in f"\n{done.stderr}"
+    assert len(re.findall(rf"^\[.*\] {NOMAD}: ", done.stderr, re.MULTILINE)) == 1  # that it begins
+    assert done.stderr.splitlines()[-1].startswith("2 of 3 are prepared in")
+
+
+def test_a_bug_is_a_traceback_and_in_the_table_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def prepare_one(competition: Competition, *_: object) -> bool:
+        if competition.id == NOMAD:
+            raise KeyError("Id")
+        return True
+
+    monkeypatch.setattr("mlebench.data.batch.prepare", prepare_one)
+    with pytest.raises(SystemExit) as end:
+        command.main(["-c", TITANIC, "-c", NOMAD, "--twin", "--data-dir", str(tmp_path)])
+    assert end.value.code == 1
+    said = capsys.readouterr()
+    assert re.search(rf"^{NOMAD} +bug +KeyError: 'Id'$", said.out, re.MULTILINE)
+    assert f"{NOMAD}: bug: Traceback" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-c", TITANIC, "--lite"], "--competition-id and --lite contradict each other"),
+        (["--all", "--split", "lite"], "--all and --split"),
+        (["-c", TITANIC, "--from", ".", "--twin"], "--from and --twin"),
+        (["-c", TITANIC, "--twin", "--overwrite-checksums"], "--twin and --overwrite-checksums"),
+        (["-c", TITANIC, "--check", "--overwrite-leaderboard"], "--check and --overwrite-leaderboard"),
+        (["-c", TITANIC, "--size", "2"], "--size is for twins"),
+        (["-c", TITANIC, "-c", NOMAD, "--from", "one.zip"], "one.zip is the archive of one competition, and 2 are"),
+        (["--list", "empty.txt", "--twin"], "nothing to prepare: empty.txt names no competition"),
+        (["--list", "latin.txt", "--twin"], "latin.txt is not a text in UTF-8"),
+    ],
+)
+def test_what_cannot_be_done_as_asked_is_refused_at_once(
+    arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one.zip").touch()
+    Path("empty.txt").write_text("\n# spaceship-titanic\n")
+    Path("latin.txt").write_bytes("Müller".encode("latin-1"))
+    done = CliRunner().invoke(command, [*arguments, "--data-dir", "data"])
+    assert (done.exit_code, Path("data").exists()) == (2, False)
+    assert words in done.stderr
+
+
+def test_a_list_may_have_comments_and_name_a_competition_twice(tmp_path: Path) -> None:
+    (tmp_path / "ids.txt").write_text(f"\ufeff# mine\n\n{TITANIC}  # small\n  {TITANIC}\r\n", encoding="utf-8")
+    words = ["--list", str(tmp_path / "ids.txt"), "--twin", "--check"]
+    done = CliRunner().invoke(command, [*words, "--data-dir", str(tmp_path)])
+    assert done.exit_code == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["competition", TITANIC]
 
 
 def test_verify_lists_what_differs(tmp_path: Path) -> None:
@@ -89,7 +159,7 @@ def test_the_original_description_is_stored_when_it_is_asked_for(
 def _on_a_terminal(*arguments: object) -> bytes:
     """What a person sees on stderr."""
     master, slave = pty.openpty()
-    command = [sys.executable, "-m", "mlebench", *map(str, arguments)]
+    command = [sys.executable, *map(str, arguments)]
     environment = {**os.environ, "TERM": "xterm"}
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=slave, env=environment)
     os.close(slave)
@@ -109,11 +179,31 @@ def _on_a_terminal(*arguments: object) -> bytes:
 
 def test_a_terminal_sees_progress_and_a_script_does_not(tmp_path: Path) -> None:
     preparing = ["prepare", "-c", NOMAD, "--twin", "--size", "3"]
-    seen = _on_a_terminal(*preparing, "--data-dir", tmp_path / "a")
-    assert f"{NOMAD}: preparing".encode() in seen
-    assert b"\x1b[" in seen
+    seen = _on_a_terminal("-m", "mlebench", *preparing, "--data-dir", tmp_path / "a")
+    assert re.search(rb"nomad2018\S+ +preparing +0\.0 of \d+\.\d kB", seen)
+    assert f"\x1b[2K{NOMAD}: prepared\r\n".encode() in seen
     assert "\x1b" not in run(*preparing, "--data-dir", tmp_path / "b").stderr
     for verb, what in {"grade-sample": b"grading", "validate": b"checking"}.items():
         arguments = [verb, tmp_path / "a" / NOMAD / "prepared/public/sample_submission.csv", NOMAD]
-        assert what in _on_a_terminal(*arguments, "--data-dir", tmp_path / "a")
+        assert what in _on_a_terminal("-m", "mlebench", *arguments, "--data-dir", tmp_path / "a")
         assert run(*arguments, "--data-dir", tmp_path / "a").stderr == ""
+
+
+def test_what_is_said_meanwhile_appears_above_the_bars() -> None:
+    program = """
+        import click, logging
+        from mlebench.cli.common import run_verb, say
+        from mlebench.cli.progress import watching
+
+        @click.command()
+        def command():
+            with watching(["one", "two"]) as watch:
+                watch["one"]("reading", 1, 2)
+                logging.getLogger("mlebench.any").info("a log line")
+                say("a line")
+
+        run_verb(command, "any", [])
+    """
+    seen = _on_a_terminal("-c", textwrap.dedent(program))
+    for line in (rb"\[\d\d:\d\d:\d\d\] a log line", b"a line"):  # each where a line has just been wiped out
+        assert re.search(rb"\x1b\[2K" + line + rb"\r\n", seen)

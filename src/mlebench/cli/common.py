@@ -17,6 +17,14 @@ from mlebench.registry import Registry
 Item = TypeVar("Item")
 
 
+class _ToStderr(logging.StreamHandler[Any]):
+    """Writes to what is stderr at that time: while bars are shown, lines go above them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.setStream(sys.stderr)
+        super().emit(record)
+
+
 class _WithoutBraces(logging.Formatter):
     """Clients find the report on combined output by its braces, so log lines have none."""
 
@@ -28,7 +36,7 @@ def run_verb(command: click.Command, verb: str, arguments: list[str]) -> None:
     """Run a command; what the person at the keyboard has to mend becomes one line, without a traceback."""
     talk = logging.getLogger("mlebench")
     if not talk.handlers:
-        handler = logging.StreamHandler(sys.stderr)
+        handler = _ToStderr()
         handler.setFormatter(_WithoutBraces("[%(asctime)s] %(message)s", "%H:%M:%S"))
         talk.addHandler(handler)
         talk.setLevel(logging.INFO)
@@ -78,6 +86,11 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
 
+def say(text: str) -> None:
+    """A line on stderr, above bars where there are any: what click takes for stderr by itself is below them."""
+    click.echo(text, file=sys.stderr)
+
+
 def track(items: Sequence[Item], describe: Callable[[Item], str]) -> Iterator[Item]:
     """Go through items and, on a terminal, show how far along we are."""
     if not sys.stderr.isatty():
@@ -87,7 +100,8 @@ def track(items: Sequence[Item], describe: Callable[[Item], str]) -> Iterator[It
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console, to_terminal = Console(stderr=True), sys.stdout.isatty()
+    with Progress(*columns, console=console, transient=True, redirect_stdout=to_terminal) as progress:
         task = progress.add_task("", total=len(items))
         for item in items:
             progress.update(task, description=describe(item))
@@ -107,73 +121,43 @@ def busy(what: str) -> Iterator[None]:
         yield
 
 
-class Watchers(dict[str, Callable[[str, int, int | None], None]]):
-    """For each item, what to call when it gets on; shows nothing unless somebody watches."""
-
-    def end(self, item: str) -> None:
-        """An item is done."""
-
-
-@contextmanager
-def watching(items: Sequence[str]) -> Iterator[Watchers]:
-    """On a terminal: a line for each item at work with bytes, rate and time left, and one for all of them."""
-    if not sys.stderr.isatty():
-        yield Watchers()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        whole = progress.add_task(f"0 of {len(items)}", total=None)
-        tasks = {item: progress.add_task(item, total=None, visible=False) for item in items}
-        ended: list[str] = []
-
-        class Live(Watchers):
-            def end(self, item: str) -> None:
-                ended.append(item)
-                progress.update(tasks[item], visible=False)
-                progress.update(whole, description=f"{len(ended)} of {len(items)}")
-
-        def watcher(item: str) -> Callable[[str, int, int | None], None]:
-            def show(stage: str, done: int, total: int | None) -> None:
-                text = f"{item}: {stage}"
-                begins = progress.tasks[tasks[item]].description != text  # shown at once, however short it is
-                progress.update(tasks[item], description=text, completed=done, total=total, visible=True)
-                progress.update(
-                    whole,
-                    completed=sum(progress.tasks[task].completed for task in tasks.values()),
-                    refresh=begins,
-                )
-
-            return show
-
-        yield Live({item: watcher(item) for item in items})
-
-
 def show_checks(registry: Registry, ids: Sequence[str], source: Any) -> None:
     """A table of what stands between these competitions and their data."""
     from mlebench.data.preflight import check_all, free_space
 
-    competitions = [registry.get_competition(id) for id in ids]
+    known = {*registry.list_competition_ids()}
+    competitions = [registry.get_competition(id) for id in ids if id in known]
     rows = list(check_all(competitions, source))
     header = ["competition", "data", "rules", "download", "disk at peak", "disk at end", "what to do"]
     print_table(header, [[*row[:3], *map(size_text, row[3:6]), row.advice or "-"] for row in rows])
     click.echo(f"{size_text(free_space(registry.get_data_dir()))} are free in {registry.get_data_dir()}", err=True)
+    for id in (id for id in ids if id not in known):
+        registry.get_competition(id)  # says that there is none
+
+
+UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def size_text(size: int | None) -> str:
     """A number of bytes, for people."""
     if size is None:
         return "-"
-    power = min((len(str(size)) - 1) // 3, 4)
-    return f"{size / 1000**power:.3g} {('B', 'kB', 'MB', 'GB', 'TB')[power]}"
+    power = _power(size)
+    return f"{size / 1000**power:.3g} {UNITS[power]}"
+
+
+def amount_text(done: int, total: int | None, *, more: bool = False) -> str:
+    """How many bytes of how many, for people; `more` says that the total is not all."""
+    if total is None:
+        return size_text(done)
+    power = _power(total)
+    places = 1 if power else 0
+    return f"{done / 1000**power:.{places}f} of {total / 1000**power:.{places}f}{'+' * more} {UNITS[power]}"
+
+
+def _power(size: int) -> int:
+    """Which unit: three digits of it are enough, also when they are rounded."""
+    return next((power for power in range(len(UNITS) - 1) if size < 999.5 * 1000**power), len(UNITS) - 1)
 
 
 class Failures:
@@ -190,7 +174,7 @@ class Failures:
             yield
         except PrerequisiteError as error:
             self._errors.append(error)
-            click.echo(f"{item}: failed", err=True)
+            say(f"{item}: failed")
 
     def finish(self) -> None:
         if not self._errors:

@@ -3,12 +3,24 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from mlebench.cli.common import data_dir_option, registry_at, show_checks, twin_options, watching
+from mlebench.cli.common import data_dir_option, print_table, registry_at, say, show_checks, twin_options
+from mlebench.cli.progress import watching
 from mlebench.errors import PrerequisiteError, UnknownCompetitionError
 from mlebench.registry import Registry
+
+# Of each group no more than one can be given.
+EXCLUSIVE = (
+    ("ids", "everything", "lite", "split", "listing"),
+    ("origin", "twin"),
+    ("twin", "overwrite_checksums"),
+    ("check", "overwrite_checksums"),
+    ("check", "overwrite_leaderboard"),
+)
 
 
 @click.command()
@@ -21,7 +33,7 @@ from mlebench.registry import Registry
     "--list",
     "listing",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A text file with an id a line.",
+    help="A text file with an id a line; # begins a comment.",
 )
 @click.option(
     "--from",
@@ -80,8 +92,13 @@ def command(
     from mlebench.data.pipeline import Options
     from mlebench.data.sources import PathSource, TwinSource
 
+    _refuse_contradictions(click.get_current_context())
     registry = registry_at(data_dir, twin=twin)
-    chosen = _chosen(registry, ids, everything, lite, split, listing)
+    chosen = _chosen(registry, ids, everything, "lite" if lite else split, listing)
+    if origin and origin.is_file() and len(chosen) > 1:
+        raise click.UsageError(
+            f"--from {origin} is the archive of one competition, and {len(chosen)} are to be prepared"
+        )
     source = TwinSource(seed, size) if twin else PathSource(origin) if origin else KaggleSource()
     if check:
         show_checks(registry, chosen, source)
@@ -93,38 +110,76 @@ def command(
             registry, chosen, source, options, jobs=jobs, overwrite_leaderboard=overwrite_leaderboard, watch=watch
         ):
             outcomes.append(outcome)
+            why = f": {_reason(outcome)}" if outcome.reason and len(chosen) > 1 else ""
+            say(f"{outcome.id}: {outcome.status}{why}")
             watch.end(outcome.id)
-            click.echo(f"{outcome.id}: {outcome.status}", err=True)
-    _conclude(outcomes, registry.get_data_dir())
+    _conclude(sorted(outcomes, key=lambda outcome: chosen.index(outcome.id)), registry.get_data_dir())
 
 
 def _conclude(outcomes: list, data_dir: Path) -> None:
-    """The last word: a table of what went wrong, and the exit code."""
+    """The last word: a table of how each ended, and the exit code."""
     failed = [outcome for outcome in outcomes if not outcome.ok]
-    if len(outcomes) > 1 or not failed:
-        click.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} are prepared in {data_dir}", err=True)
-    if not failed:
-        return
-    if len(outcomes) == 1 and failed[0].status != "bug":
+    if len(outcomes) == 1 and failed and failed[0].status != "bug":
         kind = UnknownCompetitionError if failed[0].reason.startswith("there is no competition") else PrerequisiteError
         raise kind(failed[0].reason)
-    for outcome in failed:
-        click.echo(f"  {outcome.id}: {outcome.status}: {outcome.reason}", err=True)
-    sys.exit(1)
+    if len(outcomes) > 1:
+        rows = [[outcome.id, outcome.status, _in_one_line(outcome)] for outcome in outcomes]
+        print_table(["competition", "status", "reason"], rows)
+    elif failed:
+        click.echo(failed[0].reason, err=True)
+    if len(outcomes) > 1 or not failed:
+        click.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} are prepared in {data_dir}", err=True)
+    if failed:
+        sys.exit(1)
+
+
+def _reason(outcome: Any) -> str:
+    return outcome.reason.removeprefix(f"{outcome.id}: ")
+
+
+def _in_one_line(outcome: Any) -> str:
+    """What a table has room for: of a traceback its end, of another reason its beginning."""
+    lines = _reason(outcome).splitlines() or ["-"]
+    return lines[-1] if outcome.status == "bug" else lines[0].removesuffix(":")
+
+
+def _refuse_contradictions(context: click.Context) -> None:
+    """What is asked for is done or refused, never passed over."""
+    names = {str(option.name): option.opts[-1] for option in context.command.params}
+    given = [name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    for group in EXCLUSIVE:
+        if len(clash := [names[name] for name in given if name in group]) > 1:
+            raise click.UsageError(f"{' and '.join(clash)} contradict each other: give one of them")
+    for name in ("seed", "size"):
+        if name in given and "twin" not in given:
+            raise click.UsageError(f"{names[name]} is for twins: give --twin too, or leave it out")
 
 
 def _chosen(
-    registry: Registry, ids: Sequence[str], everything: bool, lite: bool, split: str | None, listing: Path | None
+    registry: Registry, ids: Sequence[str], everything: bool, split: str | None, listing: Path | None
 ) -> list[str]:
+    """The ids to prepare, each once."""
     if ids:
-        return list(ids)
-    if everything:
-        return registry.list_competition_ids()
-    if lite or split:
-        return _here(registry, registry.get_split(split or "lite"), split or "lite")
-    if listing:
-        return listing.read_text(encoding="utf-8").split()
-    raise click.UsageError("say what to prepare: -c ID, --lite, --split NAME, --all or --list FILE")
+        chosen = ids
+    elif everything:
+        chosen = registry.list_competition_ids()
+    elif split:
+        chosen = _here(registry, registry.get_split(split), split)
+    elif listing:
+        chosen = _listed(listing)
+    else:
+        raise click.UsageError("say what to prepare: -c ID, --lite, --split NAME, --all or --list FILE")
+    if not chosen:
+        raise click.UsageError(f"there is nothing to prepare: {listing or split or '--all'} names no competition")
+    return list(dict.fromkeys(chosen))
+
+
+def _listed(listing: Path) -> list[str]:
+    try:
+        lines = listing.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{listing} is not a text in UTF-8: it should hold an id a line") from None
+    return [id for line in lines for id in line.partition("#")[0].split()]
 
 
 def _here(registry: Registry, members: list[str], split: str) -> list[str]:

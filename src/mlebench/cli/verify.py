@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from mlebench.cli.common import Failures, data_dir_option, print_table, registry_at, track
+from mlebench.cli.common import Failures, data_dir_option, print_table, registry_at, say, track
 from mlebench.data.faults import explained
 from mlebench.data.state import preparation_fault
 from mlebench.errors import PrerequisiteError
@@ -32,7 +32,7 @@ def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None
         with failures.of(id):
             found = verify(registry.get_competition(id), deep=deep, adopt=adopt)
             rows += [(id, _printable(difference.file), difference.fault) for difference in found]
-            click.echo(f"{id}: {_verdict(len({difference.file for difference in found}))}", err=True)
+            say(f"{id}: {_verdict(len({difference.file for difference in found}))}")
     if rows:
         print_table(["competition", "file", "what is wrong"], rows)
     failures.finish()

@@ -66,6 +66,7 @@ def prepare(
 def _prepare(competition: Competition, source: Source, options: Options, watch: Watch) -> None:
     where = competition.paths
     _refuse_foreign_leftovers(competition)
+    watch("getting the data", 0, None)
     raw = source.fetch(competition)
     if fault := lacking_beside(competition, raw.parent, raw):
         raise PrerequisiteError(fault)
@@ -129,10 +130,11 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
         raw = _unpacked(competition, raw, options, watch)
     attempt = {"version": __version__, "source": source.describe(), "raw": _identity(raw)}
     goes_on = _begin_attempt(where, attempt, anew=engine is None)
-    logger.info("%s %s", "Going on with" if goes_on else "Preparing", competition.id)
+    if goes_on:
+        logger.info("Going on with %s", competition.id)
     folders = where.staging / paths.PUBLIC, where.staging / paths.PRIVATE
     if engine:
-        files = engine.run(raw, *folders, progress=lambda done, total: watch("preparing", done, total))
+        files = engine.run(raw, *folders, progress=partial(watch, "preparing"), reading=partial(watch, "reading"))
     else:
         competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
         files = files_in(where.staging)

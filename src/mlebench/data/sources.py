@@ -170,12 +170,13 @@ def unpack(archive: Path, folder: Path, beside: Iterable[str], progress: Callabl
     folder.mkdir()
     sizes = {name: tree.size(name) for name in tree.glob("**")}
     done, total = 0, sum(sizes.values())
+    progress(done, total)
     for name, size in sizes.items():
-        progress(done, total)
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         tree.extract(name, str(target))
         done += size
+        progress(done, total)
         target.chmod(0o644)  # folders written for the reference may change what they unpacked
     for name in beside:
         shutil.copy2(archive.parent / name, folder / name)

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
@@ -15,9 +17,10 @@ from mlebench.errors import PrerequisiteError
 from mlebench.kit.archives import ZipTree, is_zip
 from mlebench.kit.frames import CsvSource
 from mlebench.kit.jsontext import indented_json
+from mlebench.kit.reading import Progress, no_progress, watched
 from mlebench.kit.tables import Table
 from mlebench.kit.texts import line_blocks
-from mlebench.kit.trees import FolderTree, Tree
+from mlebench.kit.trees import COPY_BYTES, FolderTree, Tree, create
 from mlebench.paths import SCRATCH, twin_record
 
 # Zip archives of ours are the same whenever they are made: sorted members, one timestamp.
@@ -64,11 +67,19 @@ class RawFile:
 class Raw:
     """The raw files of a competition, in a folder or an archive. Nothing here writes to them."""
 
-    def __init__(self, tree: Tree, scratch: Path, scaled: Mapping[int, int] | None = None, beside: Path | None = None):
+    def __init__(
+        self,
+        tree: Tree,
+        scratch: Path,
+        scaled: Mapping[int, int] | None = None,
+        beside: Path | None = None,
+        reading: Progress = no_progress,
+    ):
         self._tree = tree
         self._scratch = scratch
         self._scaled = scaled
         self._beside = beside
+        self._reading = reading
 
     def file(self, name: str) -> RawFile:
         return RawFile(self._tree, name)
@@ -84,10 +95,17 @@ class Raw:
         """Where a file lies that Kaggle does not have (`beside_archive` in the config): here, or beside the archive."""
         if self.exists(name) or self._beside is None:
             return self
-        return Raw(FolderTree(self._beside), self._scratch, self._scaled)
+        return self._with(FolderTree(self._beside))
 
     def open(self, name: str) -> BinaryIO:
         return self._tree.open(name)
+
+    def _with(self, tree: Tree) -> "Raw":
+        return Raw(tree, self._scratch, self._scaled, reading=self._reading)
+
+    def _watched(self, name: str) -> BinaryIO:
+        """A file to look into: that may take its time."""
+        return watched(self.open(name), self._tree.size(name), self._reading)
 
     def table(
         self,
@@ -102,27 +120,31 @@ class Raw:
             from mlebench.kit.parquet import ParquetSource
 
             return Table.from_source(ParquetSource(self._on_disk(name)))
-        return Table.from_source(CsvSource(self.file(name).open, sep, dtype, encoding, self._tree.size(name)))
+        opened, size = partial(self.open, name), self._tree.size(name)
+        return Table.from_source(CsvSource(opened, sep, dtype, encoding, size, partial(self._watched, name)))
 
     def records(self, name: str, *, chunk_lines: int | None = None) -> Table:
         """The records of a file of JSON lines, or of BSON documents by its name; a field is a column.
 
         pandas types JSON `chunk_lines` at a time where it is told to, else the whole file.
         """
-        file, size = self.file(name), self._tree.size(name)
+        opened, size = partial(self._watched, name), self._tree.size(name)
         if name.endswith(".bson"):
             from mlebench.kit.bson import BsonSource
 
-            return Table.from_source(BsonSource(file.open, size))
-        from mlebench.kit.jsonlines import JsonLinesSource
+            source = BsonSource(opened, size)
+        else:
+            from mlebench.kit.jsonlines import JsonLinesSource
 
-        return Table.from_source(JsonLinesSource(file.open, size, chunk_lines))
+            source = JsonLinesSource(opened, size, chunk_lines)
+        source.open_unwatched = partial(self.open, name)
+        return Table.from_source(source)
 
     def tfrecord_values(self, name: str, feature: str) -> list[str]:
         """The text in a feature of each example of a TFRecord file."""
         from mlebench.kit.tfrecords import tfrecord_values
 
-        with self.open(name) as stream:
+        with self._watched(name) as stream:
             return [value.decode("utf-8") for value in tfrecord_values(stream, feature)]
 
     def array(self, name: str) -> np.ndarray:
@@ -142,25 +164,25 @@ class Raw:
         """The items of a JSON file that is one list, one after another: the file may be larger than memory."""
         from mlebench.kit.jsonlists import json_items
 
-        return json_items(self.open(name))
+        return json_items(self._watched(name))
 
     def lines(self, name: str, *, encoding: str = "utf-8") -> list[str]:
         return self.file(name).read().decode(encoding).splitlines()
 
     def line_blocks(self, name: str) -> Iterator[bytes]:
         """A text that is too large for memory, some lines at a time; every line ends with \\n, as in Python's texts."""
-        with self.open(name) as stream:
+        with self._watched(name) as stream:
             yield from line_blocks(stream)
 
     def archive(self, name: str) -> "Raw":
         """The files inside an archive: zip, 7z, or tar, compressed or not."""
         path = self._on_disk(name)
         if is_zip(path) or name.endswith(".zip"):
-            return Raw(ZipTree(path), self._scratch, self._scaled)
+            return self._with(ZipTree(path))
         from mlebench.kit.unpacking import unpacked
 
         folder = self._scratch / f"{self._spooled(name).name}-unpacked"
-        return Raw(unpacked(path, folder, f"{self._tree.label}/{name}"), self._scratch, self._scaled)
+        return self._with(unpacked(path, folder, f"{self._tree.label}/{name}"))
 
     def member_names(self, name: str) -> list[str]:
         """The names of the files inside an archive, sorted. Nothing is unpacked, however large it is."""
@@ -176,8 +198,10 @@ class Raw:
         path = self._tree.path(name)
         if path is None:
             path = self._spooled(name)
-            if not path.exists():
-                self._tree.extract(name, str(path))
+            if not path.exists() or not self._tree.is_extracted(name, str(path)):
+                path.unlink(missing_ok=True)
+                with self._watched(name) as source, create(str(path)) as target:
+                    shutil.copyfileobj(source, target, COPY_BYTES)
         elif not path.is_file():
             self._tree.open(name)  # says what is missing
         return path
@@ -197,21 +221,28 @@ def encode_json(value: Any, *, indent: int | None = None, sort_keys: bool = Fals
     return json.dumps(value, sort_keys=sort_keys).encode("ascii")
 
 
-def md5_of(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "md5").hexdigest()
+def md5_of(path: Path, advance: Callable[[int], None] | None = None) -> str:
+    """The md5 of a file; tells the size of each piece that is done."""
+    digest, buffer = hashlib.md5(usedforsecurity=False), bytearray(COPY_BYTES)
+    with path.open("rb", buffering=0) as stream:
+        while size := stream.readinto(buffer):
+            digest.update(memoryview(buffer)[:size])
+            if advance:
+                advance(size)
+    return digest.hexdigest()
 
 
 @contextmanager
-def open_raw(source: Path, scratch: Path | None = None) -> Iterator[Raw]:
-    """The raw data in a folder or a zip archive; `scratch` is where inner archives may be unpacked."""
+def open_raw(source: Path, scratch: Path | None = None, reading: Progress = no_progress) -> Iterator[Raw]:
+    """The raw data in a folder or a zip archive; `scratch` is where inner archives may be unpacked.
+
+    `reading` is told how far a large file has been read, each time that one is.
+    """
+    if not source.is_dir() and not source.is_file():
+        raise PrerequisiteError(f"there is no raw data at {source}")
     with TemporaryDirectory(dir=scratch, prefix=SCRATCH) as folder:
-        if source.is_dir():
-            yield Raw(FolderTree(source), Path(folder), _scaled_sizes(source), source.absolute().parent)
-        elif source.is_file():
-            yield Raw(ZipTree(source), Path(folder), _scaled_sizes(source), source.absolute().parent)
-        else:
-            raise PrerequisiteError(f"there is no raw data at {source}")
+        tree = FolderTree(source) if source.is_dir() else ZipTree(source)
+        yield Raw(tree, Path(folder), _scaled_sizes(source), source.absolute().parent, reading)
 
 
 def _scaled_sizes(source: Path) -> dict[int, int] | None:

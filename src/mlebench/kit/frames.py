@@ -58,8 +58,10 @@ class CsvSource:
         dtype: Mapping[str, type] | None = None,
         encoding: str = "utf-8",
         size: int = 0,
+        watched: Callable[[], BinaryIO] | None = None,
     ):
         self.open = open
+        self._open_watched = watched or open  # for who looks into the file; who writes from it tells of that
         self.sep = sep
         self._dtype = dict(dtype or {})
         self._encoding = encoding
@@ -94,7 +96,7 @@ class CsvSource:
         if rows is not None and name not in self._values and (surveyed := self._survey_of_many(rows)):
             from mlebench.kit.streaming import read_rows
 
-            return read_rows(self.open, surveyed, self.sep, name, rows)
+            return read_rows(self._open_watched, surveyed, self.sep, name, rows)
         values = self._column(name)
         return values if rows is None else values[rows]
 
@@ -112,7 +114,7 @@ class CsvSource:
             if name not in self._values:
                 from mlebench.kit.streaming import read_column
 
-                self._values[name] = read_column(self.open, self.survey, self.sep, name)
+                self._values[name] = read_column(self._open_watched, self.survey, self.sep, name)
         return self._values[name]
 
     def forget(self) -> None:
@@ -127,14 +129,14 @@ class CsvSource:
         from mlebench.kit.streaming import survey
 
         try:
-            made, values = survey(self.open, self.columns, self.sep, list(self._dtype), collect)
+            made, values = survey(self._open_watched, self.columns, self.sep, list(self._dtype), collect)
         except NotStreamableError:
             return None
         self._values.update(values)
         return made
 
     def _read(self, **more: Any) -> pd.DataFrame:
-        with self.open() as stream:
+        with self.open() if more else self._open_watched() as stream:
             return _read_csv(stream, sep=self.sep, dtype=self._dtype or None, encoding=self._encoding, **more)
 
 

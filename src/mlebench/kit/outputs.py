@@ -19,6 +19,7 @@ import numpy as np
 from mlebench.kit.files import Raw, RawFile, encode_json, open_raw
 from mlebench.kit.packing import Pack, PackFormat, pack_format_of, write_pack
 from mlebench.kit.parallel import threads
+from mlebench.kit.reading import Progress, no_progress
 from mlebench.kit.tables import Quoting, Table, Writable
 from mlebench.kit.texts import Pieces
 from mlebench.kit.trees import COPY_BYTES, FolderTree, create, missing
@@ -27,12 +28,8 @@ from mlebench.paths import SCRATCH
 
 BATCH = 1024  # files that one worker places before it asks for more
 HASHED_ASIDE = 1 << 16  # bytes from which on another thread is worth its while
+TOLD_BYTES = 1 << 20  # between two words about progress
 SAMPLED = 32  # files whose sizes stand for those of all, where only progress is told
-Progress = Callable[[int, int | None], None]  # bytes done, bytes in all
-
-
-def no_progress(done: int, total: int | None) -> None:
-    """Nobody is watching."""
 
 
 class Output:
@@ -130,12 +127,12 @@ class Output:
         return f"{self._place}/{name}"
 
     @contextmanager
-    def create(self, name: str) -> Iterator[Writable]:
-        """A new file whose hash is taken while it is written."""
+    def create(self, name: str, advance: Advance = lambda _: None) -> Iterator[Writable]:
+        """A new file whose hash is taken while it is written; tells the size of each piece."""
         path = self.path(name)
         Path(path).unlink(missing_ok=True)
         with create(path, buffering=COPY_BYTES) as file, ThreadPoolExecutor(1) as pool:
-            stream = _HashingStream(file, pool)
+            stream = _HashingStream(file, pool, advance)
             yield stream
         self.written[name] = stream.hash.hexdigest()
 
@@ -157,14 +154,19 @@ class Output:
 
     @cached_property
     def placed_size(self) -> float:
-        """The size of a placed file, about: a sample tells, since a look at each of a million files takes long."""
-        sample = list(self.placed.values())[:: max(1, len(self.placed) // SAMPLED)]
-        return sum(file.tree.size(file.name) for file in sample) / max(1, len(sample))
+        """The size of a placed file, about."""
+        return _mean_size(list(self.placed.values()))
 
     def _claim(self, name: str) -> None:
         _check_name(name)
         if name in self.placed or name in self.tables or name in self.contents or name in self.packs:
             raise ValueError(f"{name} is written twice")
+
+
+def _mean_size(files: Sequence[RawFile]) -> float:
+    """A sample tells, since a look at each of a million files takes long."""
+    sample = files[:: max(1, len(files) // SAMPLED)]
+    return sum(file.size for file in sample) / max(1, len(sample))
 
 
 def _format_of(name: str) -> Literal["csv", "tsv", "parquet"]:
@@ -181,8 +183,9 @@ def _check_name(name: str) -> None:
 class _HashingStream:
     """A stream that knows the hash of what went through it; large pieces are hashed while the next one is made."""
 
-    def __init__(self, file: BinaryIO, pool: ThreadPoolExecutor):
+    def __init__(self, file: BinaryIO, pool: ThreadPoolExecutor, advance: Advance):
         self._file = file
+        self._advance = advance
         self._pool = pool
         self._hashing: Future[None] | None = None
         self._written = 0
@@ -198,6 +201,7 @@ class _HashingStream:
         else:
             self._hashing = self._pool.submit(self.hash.update, data)
         self._written += len(data)
+        self._advance(len(data))
         return self._file.write(data)
 
     def tell(self) -> int:
@@ -213,10 +217,14 @@ def run_prepare(
     public: Path,
     private: Path,
     progress: Progress = no_progress,
+    reading: Progress = no_progress,
 ) -> dict[str, dict[str, Any]]:
-    """Call a competition's `prepare` on plain paths; what is known of each file, under `public/` and `private/`."""
+    """Call a competition's `prepare` on plain paths; what is known of each file, under `public/` and `private/`.
+
+    `progress` is told of what is written and placed, `reading` of each large file that is looked into before.
+    """
     outputs = {"public": Output(public), "private": Output(private)}
-    with open_raw(raw, scratch=private.parent) as source:
+    with open_raw(raw, private.parent, reading) as source:
         prepare(source, *outputs.values())
         finish(list(outputs.values()), private.parent, progress)
         return {f"{side}/{name}": facts for side, output in outputs.items() for name, facts in output.facts()}
@@ -224,13 +232,16 @@ def run_prepare(
 
 def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = no_progress) -> None:
     """Write and place all that was noted down."""
-    done, total = 0, _weight(outputs)
+    done, told, total = 0, 0, _weight(outputs)
 
     def advance(size: int) -> None:
-        nonlocal done
-        done += size
-        progress(done, total)
+        nonlocal done, told
+        done = min(done + size, total)
+        if done - told >= TOLD_BYTES:  # a packed archive is written in very small pieces
+            told = done
+            progress(done, total)
 
+    progress(0, total)
     with TemporaryDirectory(dir=scratch, prefix=SCRATCH) as folder:
         write_all(list(_table_jobs(outputs, Path(folder))), Path(folder), advance)
         for output in outputs:
@@ -239,18 +250,20 @@ def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = no_pro
                     for piece in content:
                         stream.write(piece)
             for name, pack in output.packs.items():
-                with output.create(name) as stream:
+                with output.create(name, advance) as stream:
                     write_pack(stream, pack, Path(folder))
             _place(output, advance)
+    progress(total, total)
 
 
 def _weight(outputs: Sequence[Output]) -> int:
-    """How many bytes will be read from raw files, about; a table's file counts once."""
+    """How many bytes will be read from raw files, about; a table's file counts once, what is packed as it is packed."""
     written = [table for output in outputs for table, _ in output.tables.values()]
     packed = [member for output in outputs for pack in output.packs.values() for member in pack.members.values()]
     sources = {id(table.source): table.source for table in [*written, *packed] if isinstance(table, Table)}
     placed = sum(int(output.placed_size * len(output.placed)) for output in outputs)
-    return placed + sum(source.size for source in sources.values())
+    files = [member for member in packed if isinstance(member, RawFile)]
+    return placed + int(_mean_size(files) * len(files)) + sum(source.size for source in sources.values())
 
 
 def _table_jobs(outputs: Sequence[Output], scratch: Path) -> Iterator[Job]:
@@ -282,7 +295,8 @@ def _place(output: Output, advance: Advance) -> None:
                     Path(path).unlink()
                     file.tree.extract(file.name, path)
             if isinstance(file.tree, FolderTree):  # while it is at hand; an archive has it in memory
-                output.linked[name] = file.tree.facts(file.name)
+                status = os.stat(path)  # of the placed file: its disk may keep times less exactly
+                output.linked[name] = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
         return int(output.placed_size * len(batch))
 
     with ThreadPoolExecutor(threads()) as pool:

@@ -49,7 +49,7 @@ class RecordSource:
     """A file of records. A format says how the file falls into blocks; they must be the same each time."""
 
     def __init__(self, open_file: Callable[[], BinaryIO], size: int):
-        self.open = open_file
+        self.open = self.open_unwatched = open_file
         self.size = size
         self._numbers: dict[str, np.ndarray] = {}
 
@@ -143,6 +143,7 @@ def emit_records(
             sink_for(choice, stream, row_bytes, stack, scratch)
             for choice, (_, stream) in zip(choices, jobs, strict=True)
         ]
+        source.open = source.open_unwatched  # this pass is told of here
         for number, block in enumerate(source.blocks()):
             for (table, _), choice, sink in zip(jobs, choices, sinks, strict=True):
                 rows, places = choice.of_block(number)

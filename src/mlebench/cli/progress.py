@@ -1,0 +1,220 @@
+"""What is seen of long work: lines that keep up with it on a terminal, a plain line now and then elsewhere."""
+
+import logging
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from mlebench.cli.common import amount_text, size_text
+
+logger = logging.getLogger(__name__)
+
+PACE_SECONDS = 30  # what a rate is measured over
+PLAIN_SECONDS = 30  # between two plain lines about one item
+# A narrow terminal shows names and bytes; from these widths on there is room for more.
+STAGE_WIDTH, RATE_WIDTH, BAR_WIDTH = 60, 80, 110
+Watch = Callable[[str, int, int | None], None]  # stage, bytes done, bytes in all
+
+
+class Watchers(dict[str, Watch]):
+    """For each item, what to call when it gets on."""
+
+    def end(self, item: str) -> None:
+        """An item is done."""
+
+
+@contextmanager
+def watching(items: Sequence[str]) -> Iterator[Watchers]:
+    """On a terminal: a line for each item at work with bytes, rate and time left, and one for all of them."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        console = Console(stderr=True)
+        if console.is_interactive:
+            with bars(items, console) as watchers:
+                yield watchers
+            return
+    yield Watchers({item: _plain_lines(item) for item in items})
+
+
+def _plain_lines(item: str) -> Watch:
+    """A line when work on an item begins, and then one from time to time."""
+    told_at: float | None = None
+
+    def watch(stage: str, done: int, total: int | None) -> None:
+        nonlocal told_at
+        now = time.monotonic()
+        if told_at is None:
+            logger.info("%s: %s", item, stage)
+        elif now - told_at >= PLAIN_SECONDS:
+            logger.info("%s: %s%s", item, stage, f", {amount_text(done, total)}" if done or total else "")
+        else:
+            return
+        told_at = now
+
+    return watch
+
+
+@contextmanager
+def bars(items: Sequence[str], console: Any) -> Iterator[Watchers]:
+    """Lines at the bottom of a terminal; what is said meanwhile appears above them."""
+    from rich.live import Live
+
+    whole = _Whole({item: _Work(item) for item in items})
+    with Live(
+        get_renderable=lambda: _table(whole, console.width),
+        console=console,
+        transient=True,
+        redirect_stdout=sys.stdout.isatty(),
+    ) as live:
+
+        class Shown(Watchers):
+            def end(self, item: str) -> None:
+                whole.works[item].ended = True
+                live.refresh()  # at once: lines must not come and go while something is said
+
+        def watcher(work: _Work) -> Watch:
+            def watch(stage: str, done: int, total: int | None) -> None:
+                begins = stage != work.stage
+                work.tell(stage, done, total)
+                if begins:  # shown at once, however short it is
+                    live.refresh()
+
+            return watch
+
+        yield Shown({item: watcher(work) for item, work in whole.works.items()})
+
+
+class _Pace:
+    """How fast bytes have come of late."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def rate(self, done: int) -> float | None:
+        """Bytes in a second, now that so many are done."""
+        now = time.monotonic()
+        self._seen.append((now, done))
+        while now - self._seen[0][0] > PACE_SECONDS:
+            self._seen.popleft()
+        since, before = self._seen[0]
+        return (done - before) / (now - since) if now - since >= 1 else None
+
+
+@dataclass
+class _Leg:
+    """One way from the first byte to the last; a stage may have several, one after the other."""
+
+    found: int  # bytes that were there when it began: a download that goes on
+    done: int
+    total: int | None
+    before: int = 0  # bytes of earlier legs of the same stage
+
+
+class _Work:
+    """How far one item is."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.stage = ""
+        self.ended = False
+        self.pace = _Pace()
+        self._legs: dict[str, _Leg] = {}
+
+    def tell(self, stage: str, done: int, total: int | None) -> None:
+        if stage != self.stage:
+            self.stage, self.pace = stage, _Pace()
+        leg = self._legs.get(stage)
+        if leg is None or done < leg.done:  # what was done is still done when it begins anew
+            before = leg.before + leg.done - leg.found if leg else 0
+            self._legs[stage] = _Leg(done, done, total, before)
+        else:
+            leg.done, leg.total = done, total
+
+    @property
+    def leg(self) -> _Leg | None:
+        return self._legs.get(self.stage)
+
+    @property
+    def done(self) -> int:
+        """Bytes of all stages so far; they only grow."""
+        return sum(leg.before + leg.done - leg.found for leg in list(self._legs.values()))
+
+    @property
+    def total(self) -> int | None:
+        """Bytes of all stages that have begun, if the present one knows its own."""
+        if self.ended:
+            return self.done
+        if self.leg is None or self.leg.total is None:
+            return None
+        legs = list(self._legs.values())
+        return sum(leg.before + (leg.done if leg.total is None else leg.total) - leg.found for leg in legs)
+
+
+class _Whole:
+    """How far all items are, together."""
+
+    def __init__(self, works: dict[str, _Work]) -> None:
+        self.works = works
+        self.pace = _Pace()
+
+    def rows(self) -> Iterator["_Row"]:
+        works = list(self.works.values())
+        if len(works) > 1:
+            ended = sum(work.ended for work in works)
+            done, totals = sum(work.done for work in works), [work.total for work in works]
+            known = sum(total if total is not None else work.done for work, total in zip(works, totals, strict=True))
+            total = known if None not in totals else None
+            amount = amount_text(done, known, more=total is None) if known else ""
+            yield _Row.of(f"{ended} of {len(works)} done", "", amount, done, total, self.pace)
+        for work in works:
+            if (leg := work.leg) and not work.ended:
+                amount = amount_text(leg.done, leg.total) if leg.done or leg.total else ""
+                yield _Row.of(work.name, work.stage, amount, leg.done, leg.total, work.pace)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What a line shows."""
+
+    name: str
+    stage: str
+    amount: str
+    rate: str
+    left: str
+    done: int
+    total: int | None
+
+    @staticmethod
+    def of(name: str, stage: str, amount: str, done: int, total: int | None, pace: _Pace) -> "_Row":
+        rate = pace.rate(done)
+        left = str(timedelta(seconds=round((total - done) / rate))) if rate and total is not None else ""
+        return _Row(name, stage, amount, f"{size_text(int(rate))}/s" if rate else "", left, done, total)
+
+
+def _table(whole: _Whole, width: int) -> Any:
+    """The lines, with the columns that a terminal has room for; a name that is too long is cut."""
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    for _ in range(1 + (width >= STAGE_WIDTH) + 2 * (width >= RATE_WIDTH) + (width >= BAR_WIDTH)):
+        table.add_column(no_wrap=True)
+    for row in whole.rows():
+        cells: list[Any] = [Text(row.name)]
+        if width >= STAGE_WIDTH:
+            cells.append(Text(row.stage))
+        if width >= BAR_WIDTH:
+            cells.append(ProgressBar(row.total or None, row.done, width=20))
+        cells.append(Text(row.amount))
+        if width >= RATE_WIDTH:
+            cells += [Text(row.rate), Text(row.left)]
+        table.add_row(*cells)
+    return table

@@ -1,0 +1,43 @@
+"""Large files, read while somebody watches."""
+
+import io
+from collections.abc import Callable
+from typing import Any, BinaryIO, cast
+
+from mlebench.kit.trees import COPY_BYTES
+
+WATCHED_BYTES = 16 << 20  # a smaller file is read before anybody has looked
+Progress = Callable[[int, int | None], None]  # bytes done, bytes in all
+
+
+def no_progress(done: int, total: int | None) -> None:
+    """Nobody is watching."""
+
+
+def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
+    """The same bytes; of a large file it tells how many have been read, some at a time."""
+    if size < WATCHED_BYTES or progress is no_progress:
+        return stream
+    progress(0, size)
+    return cast(BinaryIO, io.BufferedReader(_Watched(stream, size, progress), COPY_BYTES))
+
+
+class _Watched(io.RawIOBase):
+    def __init__(self, stream: BinaryIO, size: int, progress: Progress):
+        self._stream = stream
+        self._size = size
+        self._progress = progress
+        self._done = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        size = cast(io.BufferedReader, self._stream).readinto(buffer)
+        self._done += size
+        self._progress(self._done, self._size)
+        return size
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()

@@ -1,0 +1,209 @@
+"""What is told of long work, and what is seen of it."""
+
+import io
+import json
+import logging
+import re
+import shutil
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from mlebench.cli import progress
+from mlebench.cli.progress import bars, watching
+from mlebench.data.pipeline import Options, prepare
+from mlebench.data.sources import PathSource, TwinSource
+from mlebench.kit import Output, Raw, jsonlines, md5_of, reading
+from mlebench.kit.outputs import run_prepare
+from mlebench.registry import Registry
+
+MB = 1_000_000
+MD5_OF_ZEROS = "8649ae5a732bc808f228677b27a1e9b6"  # head -c 5000000 /dev/zero | md5sum
+NAME = "nomad2018-predict-transparent-conductors"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+def _terminal(width: int = 80) -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, color_system=None, width=width, _environ={"TERM": "xterm"})
+
+
+def _lines(console: Console) -> list[str]:
+    """All lines that were ever shown, with runs of blanks as one."""
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\n", console.file.getvalue())  # pyright: ignore[reportAttributeAccessIssue]
+    return [" ".join(line.split()) for line in re.split(r"[\r\n]+", text) if line.strip()]
+
+
+def test_the_line_of_all_adds_up_what_runs_and_what_has_ended(clock: SimpleNamespace) -> None:
+    console = _terminal()
+    with bars(["a", "b"], console) as watch:
+        watch["a"]("getting the data", 0, None)
+        watch["a"]("downloading", 0, 100 * MB)
+        assert _lines(console)[-2:] == ["0 of 2 done 0.0 of 100.0+ MB", "a downloading 0.0 of 100.0 MB"]
+        watch["a"]("downloading", 100 * MB, 100 * MB)
+        clock.now = 10
+        watch["b"]("preparing", 0, 300 * MB)
+        assert _lines(console)[-3] == "0 of 2 done 100.0 of 400.0 MB 10 MB/s 0:00:30"
+        watch["a"]("checking the archive", 0, 100 * MB)
+        assert _lines(console)[-3] == "0 of 2 done 100.0 of 500.0 MB 10 MB/s 0:00:40"
+        watch["b"]("preparing", 150 * MB, 300 * MB)
+        clock.now = 20
+        watch.end("a")
+        assert _lines(console)[-2:] == [
+            "1 of 2 done 250.0 of 400.0 MB 12.5 MB/s 0:00:12",
+            "b preparing 150.0 of 300.0 MB 15 MB/s 0:00:10",
+        ]
+
+
+@pytest.mark.usefixtures("clock")
+def test_the_line_of_all_never_goes_back() -> None:
+    console = _terminal()
+    events = [
+        ("downloading", 40 * MB, 90 * MB),  # goes on with what is there, which is not the work of today
+        ("downloading", 70 * MB, 90 * MB),
+        ("downloading", 0, 90 * MB),  # Kaggle has another archive
+        ("downloading", 90 * MB, 90 * MB),
+        ("unpacking", 0, None),
+        ("reading", 0, 50 * MB),
+        ("reading", 50 * MB, 50 * MB),
+        ("reading", 0, 50 * MB),
+        ("preparing", 0, 60 * MB),
+        ("preparing", 30 * MB, 60 * MB),
+        ("reading", 20 * MB, 50 * MB),
+        ("preparing", 60 * MB, 60 * MB),
+    ]
+    with bars(["a", "b"], console) as watch:
+        for event in events:
+            watch["a"](*event)
+        watch.end("a")
+    shown = [re.search(r"done ([\d.]+)", line) for line in _lines(console)]
+    figures = [float(match[1]) for match in shown if match]
+    assert figures == sorted(figures)
+    assert figures[-1] == 30 + 90 + 50 + 20 + 60
+
+
+@pytest.mark.parametrize(
+    ("width", "seen"),
+    [
+        (40, rf"{NAME[:18]}\S*… 20\.0 of 80\.0 MB"),
+        (60, rf"{NAME[:20]}\S*… preparing 20\.0 of 80\.0 MB"),
+        (80, rf"{NAME[:20]}\S*… preparing 20\.0 of 80\.0 MB 2 MB/s 0:00:30"),
+        (120, rf"{NAME} preparing ━\S+ 20\.0 of 80\.0 MB 2 MB/s 0:00:30"),
+    ],
+)
+def test_a_narrow_terminal_keeps_names_and_bytes(clock: SimpleNamespace, width: int, seen: str) -> None:
+    console = _terminal(width)
+    with bars([NAME, "b"], console) as watch:
+        watch[NAME]("preparing", 0, 80 * MB)
+        watch[NAME]("preparing", 20 * MB, 80 * MB)
+        clock.now = 10
+        watch.end("b")
+        assert re.fullmatch(seen, _lines(console)[-1])
+
+
+def test_without_a_terminal_a_line_comes_at_most_every_half_minute(
+    clock: SimpleNamespace, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO), watching(["a", "b"]) as watch:
+        for now, stage, done in [(0, "downloading", 0), (29, "downloading", 1), (30, "preparing", 1200), (59, "x", 1)]:
+            clock.now = now
+            watch["a"](stage, done * MB, 5700 * MB)
+        watch["b"]("unpacking", 0, None)
+        clock.now = 99
+        watch["b"]("unpacking", 0, None)
+        watch.end("a")
+    assert caplog.messages == ["a: downloading", "a: preparing, 1.2 of 5.7 GB", "b: unpacking", "b: unpacking"]
+
+
+def _look(raw: Raw, public: Output, private: Output) -> None:
+    """Looks into files of all kinds before it says what is to be written."""
+    table, records = raw.table("train.csv"), raw.records("train.jsonl", chunk_lines=5)
+    public.write("train.csv", table.take([row for row, value in enumerate(table["a"]) if value % 2]))
+    private.write_records("train.jsonl", records.take([len(list(records["a"])) - 1]))
+    public.write_json("count.json", sum(block.count(b"\n") for block in raw.line_blocks("text.txt")))
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_a_look_into_a_large_file_is_told_of_before_anything_is_written(
+    tmp_path: Path, archived: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "WATCHED_BYTES", 0)
+    monkeypatch.setattr(jsonlines, "STREAM_BYTES", 0)
+    files = {
+        "train.csv": b"a,b\n" + b"".join(b"%d,x\n" % row for row in range(50)),
+        "train.jsonl": b"".join(b"%s\n" % json.dumps({"a": row}).encode() for row in range(30)),
+        "text.txt": b"one\ntwo\n",
+    }
+    (tmp_path / "raw").mkdir()
+    for name, content in files.items():
+        (tmp_path / "raw" / name).write_bytes(content)
+    source = tmp_path / "raw"
+    if archived:
+        source = tmp_path / "raw.zip"
+        with zipfile.ZipFile(source, "w") as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+    events: list[tuple[str, int, int | None]] = []
+    run_prepare(
+        _look,
+        source,
+        tmp_path / "public",
+        tmp_path / "private",
+        lambda *event: events.append(("preparing", *event)),
+        lambda *event: events.append(("reading", *event)),
+    )
+    assert [stage for stage, _, _ in events] == sorted((stage for stage, _, _ in events), reverse=True)
+    read = {total for stage, done, total in events if stage == "reading" and done == total}
+    assert read == set(map(len, files.values()))
+    prepared = [event for event in events if event[0] == "preparing"]
+    total = len(files["train.csv"]) + len(files["train.jsonl"])
+    assert (prepared[0], prepared[-1]) == (("preparing", 0, total), ("preparing", total, total))
+
+
+def test_packed_files_are_told_of_while_they_are_packed(tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    for number in range(4):
+        (tmp_path / "raw" / f"{number}.png").write_bytes(bytes(MB * 2))
+
+    def pack(raw: Raw, public: Output, private: Output) -> None:
+        public.pack("all.zip", {file.name: file for file in raw.files("*.png")})
+
+    events: list[tuple[int, int | None]] = []
+    run_prepare(pack, tmp_path / "raw", tmp_path / "public", tmp_path / "private", lambda *event: events.append(event))
+    assert len(events) > 4
+    assert events == sorted(events)
+    assert (events[0], events[-1]) == ((0, 8 * MB), (8 * MB, 8 * MB))
+
+
+def test_the_md5_of_a_file_is_told_of_while_it_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(5 * MB))
+    pieces: list[int] = []
+    assert md5_of(tmp_path / "file", pieces.append) == md5_of(tmp_path / "file") == MD5_OF_ZEROS
+    assert len(pieces) > 1
+    assert sum(pieces) == 5 * MB
+
+
+def test_stages_of_a_prepare_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "WATCHED_BYTES", 1)
+    raw = TwinSource().fetch(Registry(tmp_path / "twin").get_competition(NAME))
+    archive = Path(shutil.make_archive(str(tmp_path / NAME), "zip", raw))
+    checksums = tmp_path / "checksums.yaml"
+    checksums.write_text(f"zip: {md5_of(archive)}")
+    competition = Registry(tmp_path / "data").get_competition(NAME)
+    competition = replace(competition, checksums=checksums, sample_score=None)
+    events: list[tuple[str, int, int | None]] = []
+    prepare(competition, PathSource(archive), Options(keep_raw=True), lambda *event: events.append(event))
+    stages = list(dict.fromkeys(stage for stage, _, _ in events))
+    assert stages[-4:] == ["checking the archive", "unpacking", "reading", "preparing"]
+    for stage in stages[-4:]:
+        assert any(done == total and total for name, done, total in events if name == stage), stage
+    assert ("checking the archive", archive.stat().st_size, archive.stat().st_size) in events
