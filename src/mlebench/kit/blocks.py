@@ -76,9 +76,12 @@ class Block:
             pa.py_buffer(self.content),
             csv.ReadOptions(column_names=names, use_threads=False, block_size=max(len(self.content), 1)),
             csv.ParseOptions(delimiter=self._sep, newlines_in_values=self.quotes),
-            csv.ConvertOptions(column_types=kinds, strings_can_be_null=False, null_values=[]),
+            csv.ConvertOptions(
+                column_types=kinds, strings_can_be_null=False, null_values=[], check_utf8=not self.content.isascii()
+            ),
         )
-        return [table.column(name).combine_chunks() for name in names]
+        # One block gives one chunk, which to combine would be to copy.
+        return [column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in table.columns]
 
     @cached_property
     def lines(self) -> pa.Array:

@@ -110,7 +110,8 @@ def _look_at_floats(cells: pa.Array) -> Look | None:
     short_float = _is_short_float(cells)
     if pc.all(short_float).as_py():
         return Look(Kind.FLOAT, short_float=True)
-    others = pc.unique(cells.filter(pc.invert(pc.match_substring_regex(cells, DECIMAL)))).to_pylist()
+    long = cells.filter(pc.invert(short_float))
+    others = pc.unique(long.filter(pc.invert(pc.match_substring_regex(long, DECIMAL)))).to_pylist()
     if len(others) > len(cells) // 4 or not all(map(_DOUBTFUL.match, others)):
         return None
     found = reduce(or_, map(_kind_of_doubtful, others), Kind.FLOAT)

@@ -92,7 +92,8 @@ def survey(
 ) -> tuple[Survey, dict[str, np.ndarray]]:
     """The first pass: kinds of all columns and, on request, the values of one, while they are at hand.
 
-    Who asks for one column will ask for others: those of whole numbers come along while they are not too large.
+    Who asks for one column will ask for others: those of whole numbers come along while they are not too large, in the
+    smallest type that holds them.
     """
     if len(columns) < 2:
         raise NotStreamableError("one column: an empty cell is an empty line")
@@ -133,7 +134,7 @@ class _FirstPass:
         if self._numbers is None:
             return looks, {}
         whole = [place for place, look in enumerate(looks) if look.kinds == Kind.INT]
-        return looks, {place: values(block.cells[place], Kind.INT) for place in whole}
+        return looks, {place: _narrow(values(block.cells[place], Kind.INT)) for place in whole}
 
     def _look_at(self, place: int, cells: pa.Array) -> Look:
         if self._columns[place] in self._as_text:
@@ -216,6 +217,14 @@ def read_rows(open_file: Callable[[], BinaryIO], made: Survey, sep: str, name: s
 
     pieces = [piece for _, piece in in_order(blocks(open_file, len(made.columns), sep), look) if piece is not None]
     return np.concatenate(pieces)[order]
+
+
+def _narrow(numbers: np.ndarray) -> np.ndarray:
+    """The same numbers, in less memory where they are small."""
+    for kind in (np.int16, np.int32):
+        if len(numbers) and np.iinfo(kind).min <= numbers.min() and numbers.max() <= np.iinfo(kind).max:
+            return numbers.astype(kind)
+    return numbers
 
 
 def _values(pieces: list[pa.Array], kind: Kind) -> np.ndarray:
