@@ -3,7 +3,8 @@
     python benchmarks/prepare.py --ours .venv/bin/python --reference /elsewhere/bin/python --scratch /big/disk [ROW ...]
 
 Raw data are large twins, made once in the scratch folder; every byte that both write is compared. `cp`, `ln` and
-`unzip` stand beside as the limit.
+`unzip` stand beside as the limit. Every round has new folders, and nothing is deleted before the end: for minutes after
+many files were deleted, ext4 takes up to thirty times as long to make new ones.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -49,20 +51,23 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", choices=[*ROWS, []], default=list(ROWS))
     arguments = parser.parse_args()
     places = (path.absolute() for path in (arguments.ours, arguments.reference, arguments.scratch))
-    bench = Bench(*places, arguments.repeat)
-    print_machine(bench.ours, bench.reference)
-    for row in arguments.rows or ROWS:
-        getattr(bench, row.replace("-", "_"))()
+    ours, reference, scratch = places
+    scratch.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=scratch) as outputs:
+        bench = Bench(ours, reference, scratch, Path(outputs), arguments.repeat)
+        print_machine(bench.ours, bench.reference)
+        for row in arguments.rows or ROWS:
+            getattr(bench, row.replace("-", "_"))()
 
 
 class Bench:
-    def __init__(self, ours: Path, reference: Path, scratch: Path, repeat: int):
+    def __init__(self, ours: Path, reference: Path, scratch: Path, outputs: Path, repeat: int):
         self.ours, self.reference, self.scratch, self.repeat = ours, reference, scratch, repeat
-        scratch.mkdir(parents=True, exist_ok=True)
+        self._outputs = (outputs / str(number) for number in count())
 
     def taxi(self) -> None:
         raw = self._compare_raw("taxi, 5 million rows", TAXI)
-        self._limit("cp of train.csv", "cp", raw / "train.csv", self.scratch / "out.csv")
+        self._limit("cp of train.csv", "cp", raw / "train.csv", next(self._outputs))
 
     def tabular(self) -> None:
         self._compare_raw("tabular, 2 million rows", TABULAR)
@@ -77,9 +82,10 @@ class Bench:
         self._compare_raw("BSON, 240,000 documents", PRODUCTS)
 
     def images_folder(self) -> None:
+        subprocess.run(["chmod", "-R", "u+w", str(self._raw(IMAGES))], check=True)  # as they are unpacked
         raw = self._compare_raw("images, from a raw folder", IMAGES)
-        self._limit("cp -r of the raw folder", "cp", "-r", raw, self.scratch / "out")
-        self._limit("cp -rl (hard links)", "cp", "-rl", raw, self.scratch / "out")
+        self._limit("cp -r of the raw folder", "cp", "-r", raw, next(self._outputs))
+        self._limit("cp -rl (hard links)", "cp", "-rl", raw, next(self._outputs))
 
     def images_zip(self) -> None:
         """The reference unpacks the archive into a raw folder before it prepares, so that counts too."""
@@ -88,38 +94,29 @@ class Bench:
             _zip(raw, archive)
         start = time.perf_counter()
         unpack = "import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2])"
-        unpacked = self.scratch / "unpacked"
-        shutil.rmtree(unpacked, ignore_errors=True)
+        unpacked = next(self._outputs)
         subprocess.run([str(self.reference), "-c", unpack, str(archive), str(unpacked)], check=True)
         self._compare("images, from a zip", IMAGES, archive, unpacked, before=time.perf_counter() - start)
-        shutil.rmtree(unpacked)
-        self._limit("unzip of the archive", "unzip", "-q", archive, "-d", self.scratch / "out")
+        self._limit("unzip of the archive", "unzip", "-q", archive, "-d", next(self._outputs))
 
     def twins(self) -> None:
-        """The same command in both programs, with the archives of all twins at default size in place.
-
-        Every round has new folders, and nothing is deleted before the end: for minutes after many files were deleted,
-        ext4 takes up to thirty times as long to make new ones.
-        """
+        """The same command in both programs, with the archives of all twins at default size in place."""
         mlebench = self.ours.parent / "mlebench"
         listing = subprocess.run([str(mlebench), "list", "--json"], capture_output=True, text=True, check=True).stdout
         ids = [row["id"] for row in json.loads(listing) if row["id"] not in LEFT_OUT]
-        with TemporaryDirectory(dir=self.scratch) as folder:
-            made, list_file = Path(folder, "made"), Path(folder, "ids.txt")
-            subprocess.run([str(mlebench), "twin", *ids, "--data-dir", str(made)], check=True, capture_output=True)
-            list_file.write_text("\n".join(ids))
-            for id in ids:
-                _zip(made / id / "raw", made / id / f"{id}.zip")
-            options = ("prepare", "--list", list_file, "--skip-verification", "--data-dir")
-            rounds = []
-            for number in range(self.repeat):
-                ours, reference = (
-                    _archives(made, ids, Path(folder, f"{side}-{number}")) for side in ("ours", "theirs")
-                )
-                os.sync()
-                mine = time_command(mlebench, *options, ours, "--jobs", "2")
-                command = (self.reference, "-W", "ignore", "-c", REFERENCE_COMMAND, *options, reference)
-                rounds.append((mine, time_command(*command, cwd=Path(folder))))
+        made = next(self._outputs)
+        subprocess.run([str(mlebench), "twin", *ids, "--data-dir", str(made)], check=True, capture_output=True)
+        for id in ids:
+            _zip(made / id / "raw", made / id / f"{id}.zip")
+        (made / "ids.txt").write_text("\n".join(ids))
+        options = ("prepare", "--list", made / "ids.txt", "--skip-verification", "--data-dir")
+        rounds = []
+        for _ in range(self.repeat):
+            ours, reference = (_archives(made, ids, next(self._outputs)) for _ in range(2))
+            os.sync()
+            mine = time_command(mlebench, *options, ours, "--jobs", "2")
+            command = (self.reference, "-W", "ignore", "-c", REFERENCE_COMMAND, *options, reference)
+            rounds.append((mine, time_command(*command, cwd=made)))
         _print_row(f"{len(ids)} twins, --jobs 2", *(_median(side) for side in zip(*rounds, strict=True)))
 
     def _raw(self, id: str) -> Path:
@@ -141,28 +138,20 @@ class Bench:
         return raw
 
     def _compare(self, what: str, id: str, ours_from: Path, reference_from: Path, before: float = 0.0) -> None:
-        folders = {name: self.scratch / f"out-{name}" for name in ("ours", "reference")}
         rounds = []
         for _ in range(self.repeat):
-            for folder in folders.values():
-                shutil.rmtree(folder, ignore_errors=True)
+            ours, reference = next(self._outputs), next(self._outputs)
             os.sync()  # nobody pays for what was written before
-            mine = time_prepare(self.ours, id, ours_from, folders["ours"], self.scratch)
+            mine = time_prepare(self.ours, id, ours_from, ours, self.scratch)
             os.sync()
-            rounds.append((mine, time_prepare(self.reference, id, reference_from, folders["reference"], self.scratch)))
+            rounds.append((mine, time_prepare(self.reference, id, reference_from, reference, self.scratch)))
+            if _contents(ours) != _contents(reference):
+                sys.exit(f"{what}: the bytes are not the same")
         mine, theirs = (_median(side) for side in zip(*rounds, strict=True))
-        same = _contents(folders["ours"]) == _contents(folders["reference"])
-        _print_row(what, mine, Cost(theirs.seconds + before, theirs.peak_bytes), "same bytes" if same else "DIFFERENT")
-        for folder in folders.values():
-            shutil.rmtree(folder)
-        if not same:
-            sys.exit(1)
+        _print_row(what, mine, Cost(theirs.seconds + before, theirs.peak_bytes), "same bytes")
 
     def _limit(self, what: str, *command: object) -> None:
-        target = Path(str(command[-1]))
-        cost = time_command(*command)
-        print(f"{'  limit: ' + what:34}{cost.seconds:8.1f}s")
-        shutil.rmtree(target) if target.is_dir() else target.unlink()
+        print(f"{'  limit: ' + what:34}{time_command(*command).seconds:8.1f}s")
 
 
 def _median(costs: Sequence[Cost]) -> Cost:
