@@ -64,6 +64,28 @@ def test_the_line_of_all_adds_up_what_runs_and_what_has_ended(clock: SimpleNames
         ]
 
 
+def test_a_second_pass_keeps_the_pace_of_the_first(clock: SimpleNamespace) -> None:
+    work = progress._Work("a")
+    whole = progress._Whole({"a": work})
+    seen = []
+    for total in (1000 * MB, 500 * MB):
+        for done in range(0, total + 1, 10 * MB):
+            work.tell("reading", done, total)
+            seen += [(row.rate, row.left) for row in whole.rows()]
+            clock.now += 1
+    assert all(rate.endswith(" MB/s") and float(rate.split()[0]) > 9 for rate, _ in seen[1:])
+    assert not [left for _, left in seen if left.startswith("-")]
+
+
+def test_nobody_needs_a_stdout_to_see_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    with bars(["a"], _terminal()) as watch:
+        watch["a"]("preparing", 0, MB)
+    monkeypatch.setattr("sys.stderr", None)
+    with watching(["a"]) as watch:
+        watch["a"]("preparing", 0, MB)
+
+
 @pytest.mark.usefixtures("clock")
 def test_the_line_of_all_never_goes_back() -> None:
     console = _terminal()

@@ -1,5 +1,6 @@
 """`kill -9` at any moment, and the same command again: it goes on and ends with the same bytes."""
 
+import errno
 import fcntl
 import os
 import random
@@ -150,6 +151,38 @@ def test_data_that_is_being_replaced_does_not_look_prepared(tmp_path: Path, monk
         prepare(clean, TwinSource(seed=seed))
         assert contents(competition.paths.prepared) == contents(clean.paths.prepared)
         assert not competition.paths.replaced.exists()
+
+
+def test_what_was_replaced_and_cannot_be_removed_is_in_nobodys_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    competition = Registry(tmp_path).get_competition(ID)
+    prepare(competition, TwinSource(seed=1))
+    remove = shutil.rmtree
+
+    def refuse(folder: Path, **how: bool) -> None:
+        if folder == competition.paths.replaced:
+            raise PermissionError(errno.EACCES, "Permission denied", "description.md")
+        remove(folder, **how)
+
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    assert prepare(competition, TwinSource(seed=2))
+    assert not prepare(competition, TwinSource(seed=2))
+    assert f"{competition.paths.replaced} cannot be removed" in caplog.text
+    monkeypatch.undo()
+    assert not prepare(competition, TwinSource(seed=2))
+    assert not competition.paths.replaced.exists()
+
+
+def test_prepared_data_may_be_a_link_to_another_place(tmp_path: Path) -> None:
+    competition = Registry(tmp_path / "data").get_competition(ID)
+    prepare(competition, TwinSource(seed=1))
+    competition.paths.prepared.rename(tmp_path / "elsewhere")
+    competition.paths.prepared.symlink_to(tmp_path / "elsewhere")
+    assert not prepare(competition, TwinSource(seed=1))
+    assert prepare(competition, TwinSource(seed=2))
+    assert (tmp_path / "elsewhere" / "manifest.json").exists()
+    assert not competition.paths.replaced.is_symlink()
 
 
 def test_what_was_placed_before_is_not_placed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -290,7 +290,10 @@ def test_an_incomplete_folder_of_another_program_is_not_touched(raw: Path, compe
     with pytest.raises(PrerequisiteError, match="Move it away"):
         prepare(competition, options=Options(verify=False))
     assert (competition.public_dir / "train.csv").read_text() == "half"
-    (competition.public_dir / "train.csv").unlink()
+    (competition.public_dir / "train.csv").rename(competition.paths.prepared / "notes.txt")
+    with pytest.raises(PrerequisiteError, match="Move it away"):
+        prepare(competition, options=Options(verify=False))
+    (competition.paths.prepared / "notes.txt").unlink()
     assert prepare(
         competition, options=Options(verify=False)
     )  # empty folders, as the reference makes them, do not matter

@@ -1,5 +1,7 @@
 """Raw data from anywhere: archives, folders, folders of many, and raw folders that the reference has touched."""
 
+import errno
+import json
 import os
 import shutil
 import signal
@@ -100,6 +102,23 @@ def test_a_check_tells_that_a_data_dir_is_for_the_other_kind(tmp_path: Path) -> 
     assert "holds twins" in check.advice
 
 
+def test_a_check_of_many_goes_on_where_one_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry, raw = Registry(tmp_path / "data"), _raw(TITANIC, tmp_path)
+    for id in (NOMAD, TITANIC):
+        shutil.copytree(raw, registry.get_competition(id).raw_dir)
+    look = Path.iterdir
+
+    def closed(self):
+        if self == registry.get_competition(NOMAD).raw_dir:
+            raise PermissionError(errno.EACCES, "no", str(self))
+        return look(self)
+
+    monkeypatch.setattr(Path, "iterdir", closed)
+    nomad, titanic = check_all([registry.get_competition(id) for id in (NOMAD, TITANIC)], LocalSource())
+    assert nomad.advice == f"cannot read {registry.get_competition(NOMAD).raw_dir}: permission denied"
+    assert titanic.data == "raw"
+
+
 def test_placed_files_are_links_from_a_folder_and_read_only(tmp_path: Path) -> None:
     raw = _raw("histopathologic-cancer-detection", tmp_path)
     competition = Registry(tmp_path / "data").get_competition("histopathologic-cancer-detection")
@@ -166,6 +185,40 @@ def test_a_raw_folder_is_never_replaced(tmp_path: Path) -> None:
     shutil.copy(raw / "train.csv", competition.raw_dir)
     assert prepare(competition, PathSource(archive), keep)
     assert (competition.raw_dir / "notes.txt").read_text() == "mine"
+
+
+def test_not_even_by_a_twin(tmp_path: Path) -> None:
+    prepare(Registry(tmp_path).get_competition(TITANIC), TwinSource())
+    competition = Registry(tmp_path).get_competition(NOMAD)
+    competition.raw_dir.mkdir(parents=True)
+    (competition.raw_dir / "notes.txt").write_text("mine")
+    with pytest.raises(PrerequisiteError, match="raw is no twin's: move it away"):
+        prepare(competition, TwinSource())
+    assert (competition.raw_dir / "notes.txt").read_text() == "mine"
+
+
+def test_a_twin_that_was_half_removed_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    competition = Registry(tmp_path / "a").get_competition(NOMAD)
+    whole = contents(TwinSource().fetch(competition))
+    remove = shutil.rmtree
+
+    def remove_a_little(folder: Path) -> None:
+        next(path for path in folder.rglob("*") if path.is_file()).unlink()
+        raise RuntimeError("power cut")
+
+    monkeypatch.setattr(shutil, "rmtree", remove_a_little)
+    with pytest.raises(RuntimeError, match="power cut"):
+        TwinSource(seed=1).fetch(competition)
+    monkeypatch.setattr(shutil, "rmtree", remove)
+    assert contents(TwinSource().fetch(competition)) == whole
+
+
+def test_a_record_of_a_twin_that_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
+    competition = Registry(tmp_path).get_competition(TITANIC)
+    TwinSource().fetch(competition)
+    competition.paths.twin.write_text("")
+    TwinSource().fetch(competition)
+    assert TwinSource().matches(json.loads(competition.paths.twin.read_text()))
 
 
 def test_a_wrong_data_set_is_noticed_by_the_samples_score(tmp_path: Path) -> None:

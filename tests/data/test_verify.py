@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mlebench.data import verification
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.verification import check_archive, check_sample_score, overwrite, verify
@@ -94,6 +95,21 @@ def test_every_kind_of_change_is_named(competition: Competition) -> None:
         "public/extra.txt": "was not there before",
     }
     assert "5 bytes" in faults[f"public/train/{images[1].name}"]
+
+
+def test_data_that_is_prepared_anew_meanwhile_gets_no_verdict(
+    competition: Competition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = verification._Look.differences
+
+    def replaced_meanwhile(self):
+        manifest = json.loads(competition.paths.manifest.read_text())
+        competition.paths.manifest.write_text(json.dumps(manifest | {"prepared_at": "later"}))
+        return [*look(self), verification.Difference("public/train.csv", "has another md5 than is on record")]
+
+    monkeypatch.setattr(verification._Look, "differences", replaced_meanwhile)
+    with pytest.raises(PrerequisiteError, match="prepared anew meanwhile"):
+        verify(competition)
 
 
 def test_deep_reads_placed_files_too(competition: Competition) -> None:

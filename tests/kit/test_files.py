@@ -57,6 +57,13 @@ def _state(path: Path) -> dict[str, Any]:
     return {str(file): (file.stat().st_mtime_ns, file.is_file() and file.read_bytes()) for file in files}
 
 
+def test_types_that_were_asked_for_stay(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    with open_raw(tmp_path, tmp_path) as raw:
+        table = raw.table("a.csv", dtype={"a": np.int32})
+        assert [table[name].dtype for name in "ab"] == [np.int32, np.int64]
+
+
 def test_raw_data_reads_the_same_from_a_folder_and_an_archive(source: Path) -> None:
     with open_raw(source) as raw:
         assert [file.name for file in raw.files("images/*.png")] == ["images/1.png", "images/2.png"]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 
@@ -86,6 +86,11 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
 
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody looks at it; a stream that was closed when the program began is None."""
+    return stream is not None and stream.isatty()
+
+
 def say(text: str) -> None:
     """A line on stderr, above bars where there are any: what click takes for stderr by itself is below them."""
     click.echo(text, file=sys.stderr)
@@ -93,14 +98,14 @@ def say(text: str) -> None:
 
 def track(items: Sequence[Item], describe: Callable[[Item], str]) -> Iterator[Item]:
     """Go through items and, on a terminal, show how far along we are."""
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield from items
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    console, to_terminal = Console(stderr=True), sys.stdout.isatty()
+    console, to_terminal = Console(stderr=True), is_terminal(sys.stdout)
     with Progress(*columns, console=console, transient=True, redirect_stdout=to_terminal) as progress:
         task = progress.add_task("", total=len(items))
         for item in items:
@@ -112,7 +117,7 @@ def track(items: Sequence[Item], describe: Callable[[Item], str]) -> Iterator[It
 @contextmanager
 def busy(what: str) -> Iterator[None]:
     """Say, on a terminal, what takes its time."""
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield
         return
     from rich.console import Console

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from mlebench.cli.common import amount_text, size_text
+from mlebench.cli.common import amount_text, is_terminal, size_text
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class Watchers(dict[str, Watch]):
 @contextmanager
 def watching(items: Sequence[str]) -> Iterator[Watchers]:
     """On a terminal: a line for each item at work with bytes, rate and time left, and one for all of them."""
-    if sys.stderr.isatty():
+    if is_terminal(sys.stderr):
         from rich.console import Console
 
         console = Console(stderr=True)
@@ -70,7 +70,7 @@ def bars(items: Sequence[str], console: Any) -> Iterator[Watchers]:
         get_renderable=lambda: _table(whole, console.width),
         console=console,
         transient=True,
-        redirect_stdout=sys.stdout.isatty(),
+        redirect_stdout=is_terminal(sys.stdout),
     ) as live:
 
         class Shown(Watchers):
@@ -171,11 +171,11 @@ class _Whole:
             known = sum(total if total is not None else work.done for work, total in zip(works, totals, strict=True))
             total = known if None not in totals else None
             amount = amount_text(done, known, more=total is None) if known else ""
-            yield _Row.of(f"{ended} of {len(works)} done", "", amount, done, total, self.pace)
+            yield _Row.of(f"{ended} of {len(works)} done", "", amount, done, total, self.pace.rate(done))
         for work in works:
             if (leg := work.leg) and not work.ended:
                 amount = amount_text(leg.done, leg.total) if leg.done or leg.total else ""
-                yield _Row.of(work.name, work.stage, amount, leg.done, leg.total, work.pace)
+                yield _Row.of(work.name, work.stage, amount, leg.done, leg.total, work.pace.rate(work.done))
 
 
 @dataclass(frozen=True)
@@ -191,8 +191,7 @@ class _Row:
     total: int | None
 
     @staticmethod
-    def of(name: str, stage: str, amount: str, done: int, total: int | None, pace: _Pace) -> "_Row":
-        rate = pace.rate(done)
+    def of(name: str, stage: str, amount: str, done: int, total: int | None, rate: float | None) -> "_Row":
         left = str(timedelta(seconds=round((total - done) / rate))) if rate and total is not None else ""
         return _Row(name, stage, amount, f"{size_text(int(rate))}/s" if rate else "", left, done, total)
 

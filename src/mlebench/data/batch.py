@@ -63,9 +63,9 @@ def prepare_many(
         return
     start_server()
     context = get_context("forkserver")
-    events = context.Queue() if watchers else None
 
     def run(some: Sequence[str], at_once: int) -> Iterator[Outcome]:
+        events = context.Queue() if watchers else None  # a worker that is killed may leave it locked
         their_end, our_end = context.Pipe(duplex=False)
         with ProcessPoolExecutor(at_once, context, _begin_worker, (their_end, events, threads)) as pool, our_end:
             pending = {pool.submit(_prepare_elsewhere, id, *arguments): id for id in some}

@@ -19,7 +19,7 @@ from typing import Any
 from mlebench import __version__, paths
 from mlebench.data.faults import explained
 from mlebench.data.manifest import Files, files_in, write_manifest
-from mlebench.data.sources import LocalSource, Source, TwinSource, choose_raw, lacking_beside, unpack
+from mlebench.data.sources import LocalSource, Source, TwinSource, choose_raw, lacking_beside, remove, unpack
 from mlebench.data.state import claim_data_dir, preparation_fault, read_manifest
 from mlebench.data.verification import check_archive, check_prepared, check_sample_score, overwrite
 from mlebench.errors import PrerequisiteError
@@ -53,12 +53,13 @@ def prepare(
         raise PrerequisiteError("checksums are those of real data; a twin has none to overwrite them with")
     with explained(where.root, where.raw, where.archive):
         claim_data_dir(where.data_dir, twin=source.twin)
-        if _is_ready(competition, source, options) and not where.replaced.exists():
-            return False  # also on a disk that cannot be written to
-        with _locked(where):
-            _remove(where.replaced)
+        if _is_ready(competition, source, options):  # also on a disk that cannot be written to
+            _sweep(where.replaced)
+            return False
+        with _locked(where, watch):
             if _is_ready(competition, source, options):  # whoever had the lock has done it
                 return False
+            remove(where.replaced)
             _prepare(competition, source, options, watch)
     return True
 
@@ -86,7 +87,7 @@ def _prepare(competition: Competition, source: Source, options: Options, watch: 
     if where.prepared.exists():
         where.prepared.rename(where.replaced)
     where.staging.rename(where.prepared)
-    _remove(where.replaced)
+    _sweep(where.replaced)
 
 
 def _check_archive(competition: Competition, archive: Path, watch: Watch) -> None:
@@ -101,9 +102,10 @@ def _check_archive(competition: Competition, archive: Path, watch: Watch) -> Non
 
 
 def _is_ready(competition: Competition, source: Source, options: Options) -> bool:
-    if options.overwrite_checksums or preparation_fault(competition) is not None:
-        return False
-    manifest = read_manifest(competition)
+    with explained(competition.paths.root, competition.paths.root):
+        if options.overwrite_checksums or preparation_fault(competition) is not None:
+            return False
+        manifest = read_manifest(competition)
     if isinstance(source, TwinSource):
         return manifest is not None and source.matches(manifest["source"])
     return True
@@ -112,7 +114,7 @@ def _is_ready(competition: Competition, source: Source, options: Options) -> boo
 def _refuse_foreign_leftovers(competition: Competition) -> None:
     """What somebody else began to prepare is not ours to remove."""
     where = competition.paths
-    if where.prepared.exists() and read_manifest(competition) is None and files_in(where.prepared):
+    if read_manifest(competition) is None and any(not path.is_dir() for path in where.prepared.rglob("*")):
         fault = preparation_fault(competition)
         raise PrerequisiteError(
             f"{where.prepared} was not made by this program{f' and is incomplete: {fault}' if fault else '.'} "
@@ -138,7 +140,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
     else:
         competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
         files = files_in(where.staging)
-    _remove(where.raw_staging)
+    remove(where.raw_staging)
     files |= _write_description(competition, folders[0], options)
     _check_complete(competition, files)
     for stray in files_in(where.staging).keys() - files.keys() if goes_on else ():
@@ -150,25 +152,32 @@ def _unpacked(competition: Competition, archive: Path, options: Options, watch: 
     """The archive as a folder: as raw/ if it is to be kept, where it must not take the place of anything else."""
     where = competition.paths
     if options.keep_raw and where.raw.is_dir() and any(where.raw.iterdir()):
-        if choose_raw(where.raw, archive) == where.raw:
-            return where.raw
-        raise PrerequisiteError(
-            f"{where.raw} is not what {archive} holds: move it away, or leave it and prepare without --keep-raw"
-        )
+        if choose_raw(where.raw, archive) != where.raw:
+            raise PrerequisiteError(
+                f"{where.raw} is not what {archive} holds: move it away, or leave it and prepare without --keep-raw"
+            )
+        if fault := lacking_beside(competition, where.raw, where.root):
+            raise PrerequisiteError(fault)
+        return where.raw
+    if options.keep_raw and (where.raw.is_symlink() or where.raw.is_mount()):
+        raise PrerequisiteError(f"{where.raw} is a link or a mount, which no unpacked folder can take the place of")
     unpack(archive, where.raw_staging, competition.beside_archive, partial(watch, "unpacking"))
     return where.raw_staging.rename(where.raw) if options.keep_raw else where.raw_staging
 
 
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
+def _sweep(leftover: Path) -> None:
+    """Remove what is of no use any more, if that can be done: all is prepared."""
+    try:
+        remove(leftover)
+    except OSError as error:
+        logger.warning("%s cannot be removed (%s)", leftover, error.strerror)
 
 
 def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], anew: bool) -> bool:
     """Make the staging folder ready; True when it holds work on the very same data that can be gone on with."""
     goes_on = not anew and where.attempt.is_file() and where.attempt.read_text(encoding="utf-8") == json.dumps(attempt)
     if not goes_on:
-        _remove(where.staging)
+        remove(where.staging)
     for leftover in where.staging.glob(f"{paths.SCRATCH}*"):
         shutil.rmtree(leftover)
     for side in (paths.PUBLIC, paths.PRIVATE):
@@ -205,12 +214,13 @@ def _check_complete(competition: Competition, files: Files) -> None:
 
 
 @contextmanager
-def _locked(where: paths.CompetitionPaths) -> Iterator[None]:
+def _locked(where: paths.CompetitionPaths, watch: Watch) -> Iterator[None]:
     where.root.mkdir(parents=True, exist_ok=True)
     with where.lock.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            logger.warning("Waiting: another process is preparing %s", where.id)
+            logger.info("Waiting: another process is preparing %s", where.id)
+            watch("waiting for another process", 0, None)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from mlebench.data.faults import explained
 from mlebench.data.kaggle import preflight, present
 from mlebench.data.kaggle_api import connect
 from mlebench.data.sources import PathSource, Source, lacking_beside
@@ -41,11 +42,20 @@ def check_all(competitions: Sequence[Competition], source: Source) -> Iterator[C
         except PrerequisiteError as error:
             why = str(error)
     for competition in competitions:
-        yield _check(competition, source, api, why)
+        root = competition.paths.root
+        try:
+            with explained(root, root):
+                row = _check(competition, source, api, why)
+        except PrerequisiteError as error:
+            row = Check(competition.id, "none", "-", None, None, None, str(error))
+        yield row
 
 
 def _missing(competition: Competition) -> bool:
-    return preparation_fault(competition) is not None and present(competition) is None
+    try:
+        return preparation_fault(competition) is not None and present(competition) is None
+    except OSError:  # said when it is looked at
+        return False
 
 
 def _check(competition: Competition, source: Source, api: object, why: str) -> Check:

@@ -1,7 +1,10 @@
 """What the fork server imports for its workers. For nobody else: a process that only waits can do without."""
 
 import gc
+import signal
 from importlib import import_module
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent decides
 
 # Modules are there to stay. Not to look for garbage among them makes importing them, and all later work, quicker.
 gc.disable()

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from mlebench.data.faults import explained
 from mlebench.data.state import claim_data_dir
 from mlebench.errors import PrerequisiteError
-from mlebench.paths import CompetitionPaths
+from mlebench.paths import CompetitionPaths, write_whole
 from mlebench.registry import Competition, code_name
 from mlebench.scoring import import_fn
 
@@ -97,12 +97,15 @@ class TwinSource:
         claim_data_dir(where.data_dir, twin=True)
         if where.raw.is_dir() and self.matches(_read(where.twin)):
             return where.raw
-        for leftover in (where.raw_staging, where.raw):
-            if leftover.exists():
-                shutil.rmtree(leftover)
+        if where.raw.is_dir() and any(where.raw.iterdir()) and not where.twin.exists():
+            raise PrerequisiteError(f"{where.raw} is no twin's: move it away, and a twin will be made in its place")
+        remove(where.raw_staging)
+        if where.raw.exists():  # renamed first: something half removed must not look whole
+            where.raw.rename(where.raw_staging)
         where.twin.unlink(missing_ok=True)
+        remove(where.raw_staging)
         scaled = make_twin(competition, where.raw_staging, seed=self.seed, size=self.size)
-        where.twin.write_text(json.dumps(asdict(self) | {"scaled": scaled}) + "\n", encoding="utf-8")
+        write_whole(where.twin, json.dumps(asdict(self) | {"scaled": scaled}) + "\n")
         where.raw_staging.rename(where.raw)
         return where.raw
 
@@ -165,8 +168,7 @@ def unpack(archive: Path, folder: Path, beside: Iterable[str], progress: Callabl
     from mlebench.kit.archives import ZipTree
 
     tree = ZipTree(archive)
-    if folder.exists():
-        shutil.rmtree(folder)
+    remove(folder)
     folder.mkdir()
     sizes = {name: tree.size(name) for name in tree.glob("**")}
     done, total = 0, sum(sizes.values())
@@ -182,6 +184,17 @@ def unpack(archive: Path, folder: Path, beside: Iterable[str], progress: Callabl
         shutil.copy2(archive.parent / name, folder / name)
 
 
+def remove(path: Path) -> None:
+    """A folder and all below it, or what else is there; of a link, only the link."""
+    try:
+        if path.is_symlink() or path.is_file():
+            path.unlink()
+        elif path.exists():
+            shutil.rmtree(path)
+    except OSError as error:  # whose name may be one below the folder
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
 def _holds_many(folder: Path) -> bool:
     """Whether a folder is one of many competitions, rather than the raw files of one."""
     from mlebench.registry import registry
@@ -191,4 +204,7 @@ def _holds_many(folder: Path) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None

@@ -222,6 +222,8 @@ def verify(competition: Competition, *, deep: bool = False, adopt: bool = False)
             differences.append(Difference(where.archive.name, fault))
         look = _Look(competition, manifest, twin=twin, deep=deep, adopt=adopt)
         differences += look.differences()
+        if (differences or look.learned) and load_manifest(where.manifest) != manifest:
+            raise PrerequisiteError(f"{competition.id} was prepared anew meanwhile: verify it again")
     adopted = manifest is None and adopt and not differences
     if adopted or (manifest and look.learned):
         try:

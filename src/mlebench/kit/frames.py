@@ -99,7 +99,8 @@ class CsvSource:
             return read_rows(self._open_watched, surveyed, self.sep, name, rows)
         values = self._column(name)
         chosen = values if rows is None else values[rows]
-        return chosen.astype(np.int64, copy=False) if chosen.dtype.kind == "i" else chosen
+        # Whole numbers that came along with the survey are kept in a smaller type.
+        return chosen.astype(np.int64, copy=False) if name in self._values and chosen.dtype.kind == "i" else chosen
 
     def _survey_of_many(self, few: np.ndarray) -> "Survey | None":
         """The survey, if the file has had one by which these rows are few."""
