@@ -1,10 +1,12 @@
 """What the fork server imports for its workers. For nobody else: a process that only waits can do without."""
 
 import gc
+import os
 import signal
 from importlib import import_module
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent decides
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # nothing here needs numpy's own threads, which wait busily
 
 # Modules are there to stay. Not to look for garbage among them makes importing them, and all later work, quicker.
 gc.disable()
