@@ -15,12 +15,13 @@ SOURCE = Path(mlebench.__file__).parent
 # Each may import itself and what stands before it.
 ORDER = (
     ["errors"],
-    ["paths"],
+    ["paths", "untrusted"],
+    ["records"],
     ["metrics", "kit"],
     ["scoring", "workers"],
     ["config"],
     ["registry"],
-    ["data"],
+    ["data", "validate"],
     ["grade"],
     ["agents"],
     ["cli"],

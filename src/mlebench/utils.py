@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlebench.errors import PrerequisiteError
-from mlebench.grade.reading import load_answers, read_jsonl
 from mlebench.paths import module_dir as get_module_dir
 from mlebench.paths import timestamp as get_timestamp
 from mlebench.scoring import import_fn
+from mlebench.validate.reading import load_answers, read_jsonl
 
 if TYPE_CHECKING:
     import pandas as pd

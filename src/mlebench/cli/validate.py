@@ -16,7 +16,7 @@ def command(submission: Path, competition_id: str, data_dir: Path | None) -> Non
 
     The exit code is 1 when the format is wrong.
     """
-    from mlebench.grade import validate_format
+    from mlebench.validate import validate_format
 
     with busy(f"checking {submission.name}"):
         valid, message = validate_format(submission, registry_at(data_dir).get_competition(competition_id))

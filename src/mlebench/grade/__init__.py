@@ -2,6 +2,7 @@
 
 from mlebench.grade.many import aggregate_reports, grade_jsonl
 from mlebench.grade.one import grade_csv
-from mlebench.grade.validation import stand_in, validate_format, validate_submission
+from mlebench.grade.validation import validate_submission
+from mlebench.validate import stand_in, validate_format
 
 __all__ = ["aggregate_reports", "grade_csv", "grade_jsonl", "stand_in", "validate_format", "validate_submission"]

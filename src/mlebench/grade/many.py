@@ -8,11 +8,11 @@ from typing import Any
 
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.grade.one import grade_csv, make_report
-from mlebench.grade.reading import read_jsonl
 from mlebench.paths import timestamp, write_whole
 from mlebench.registry import Registry
 from mlebench.registry import registry as default_registry
 from mlebench.scoring import CompetitionReport
+from mlebench.validate.reading import read_jsonl
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from mlebench import paths
 from mlebench.data.state import require_prepared, source_kind
 from mlebench.errors import InvalidSubmissionError
-from mlebench.grade.reading import is_submission_file, load_answers, read_submission
 from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport, Medals, Thresholds, read_leaderboard
+from mlebench.untrusted import FileMissingError, UntrustedFileError
+from mlebench.validate.reading import has_csv_name, load_answers, read_submission
 
 logger = logging.getLogger(__name__)
 
@@ -28,11 +29,19 @@ def grade_csv(path_to_submission: Path, competition: Competition) -> Competition
 
 def _outcome(path: Path, competition: Competition) -> tuple[str, float | None, str | None]:
     """Status, score and reason."""
-    if not is_submission_file(path):
-        logger.warning("Invalid submission file: %s. It must exist and be a CSV file.", path)
-        return "missing", None, "there is no CSV file at the submission's path"
     try:
-        score = competition.grader.score(read_submission(path), load_answers(competition.answers))
+        if not has_csv_name(path):
+            raise FileMissingError("is not named as a CSV file")
+        submission = read_submission(path)
+    except InvalidSubmissionError as error:
+        logger.warning("Invalid submission: %s", error)
+        return "invalid", None, str(error)
+    except UntrustedFileError as error:
+        status = "missing" if isinstance(error, FileMissingError) else "invalid"
+        logger.warning("Invalid submission file: %s %s", path, error)
+        return status, None, f"the submission {error}"
+    try:
+        score = competition.grader.score(submission, load_answers(competition.answers))
     except InvalidSubmissionError as error:
         logger.warning("Invalid submission: %s", error)
         return "invalid", None, str(error)
@@ -60,7 +69,7 @@ def make_report(
         silver_medal=medals.silver_medal,
         bronze_medal=medals.bronze_medal,
         above_median=medals.above_median,
-        submission_exists=is_submission_file(path),
+        submission_exists=status not in ("missing", "not_prepared"),
         valid_submission=score is not None,
         is_lower_better=lower,
         created_at=datetime.now(),

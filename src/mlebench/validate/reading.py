@@ -5,32 +5,32 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mlebench.errors import InvalidSubmissionError, PrerequisiteError
+from mlebench.errors import InvalidSubmissionError
+from mlebench.untrusted import LARGEST_SUBMISSION, open_untrusted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def is_submission_file(path: Path) -> bool:
-    return path.is_file() and path.suffix.lower() == ".csv"
+def has_csv_name(path: Path) -> bool:
+    return path.suffix.lower() == ".csv"
 
 
-def read_submission(path: Path) -> "pd.DataFrame":
-    """A submission as a data frame; one that cannot be read at all is invalid."""
+def read_submission(path: Path, limit: int = LARGEST_SUBMISSION) -> "pd.DataFrame":
+    """A submission as a data frame; one that cannot be read as a table is invalid."""
     import pandas as pd
 
     from mlebench.kit.frames import read_frame
 
-    try:
-        return read_frame(path)
-    except pd.errors.EmptyDataError:
-        raise InvalidSubmissionError("Submission is empty.") from None
-    except UnicodeDecodeError:
-        raise InvalidSubmissionError("Submission is not UTF-8 text.") from None
-    except (pd.errors.ParserError, ValueError, OverflowError) as error:
-        raise InvalidSubmissionError(f"Submission is not a CSV file: {error}") from error
-    except OSError as error:
-        raise PrerequisiteError(f"cannot read {path}: {error.strerror}") from error
+    with open_untrusted(path, limit) as stream:
+        try:
+            return read_frame(stream)
+        except pd.errors.EmptyDataError:
+            raise InvalidSubmissionError("Submission is empty.") from None
+        except UnicodeDecodeError:
+            raise InvalidSubmissionError("Submission is not UTF-8 text.") from None
+        except (pd.errors.ParserError, ValueError, OverflowError) as error:
+            raise InvalidSubmissionError(f"Submission is not a CSV file: {error}") from error
 
 
 def load_answers(path: Path) -> Any:

@@ -1,0 +1,61 @@
+"""Records on disk: small, typed, versioned JSON objects that are there whole or not at all.
+
+A record is a frozen dataclass. Its JSON opens with `schema` and `mlebench`, the version that wrote it. Readers accept
+older schemas: a field that was added later has a default. A newer one is refused, with what to do about it.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from mlebench import __version__
+from mlebench.errors import PrerequisiteError
+from mlebench.paths import write_whole
+
+
+def now() -> str:
+    """The time, with its zone, as records have it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    SCHEMA: ClassVar[int] = 1
+
+    mlebench: str = field(default=__version__)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"schema": self.SCHEMA, **asdict(self)}
+
+    @classmethod
+    def from_dict(cls, data: Any, where: Path | str = "a record") -> Self:
+        """The record that JSON holds; fields that this version does not know are left out."""
+        if not isinstance(data, dict):
+            raise PrerequisiteError(f"{where} is not a JSON object")
+        if isinstance(schema := data.get("schema"), int) and schema > cls.SCHEMA:
+            raise PrerequisiteError(
+                f"{where} was written by mlebench {data.get('mlebench')}, which is newer than this one: update mlebench"
+            )
+        known = {item.name for item in fields(cls) if item.init}
+        try:
+            return cls(**{name: value for name, value in data.items() if name in known})
+        except TypeError as error:
+            raise PrerequisiteError(f"{where} lacks a field: {error}") from None
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        try:
+            return cls.from_dict(json.loads(path.read_bytes()), path)
+        except FileNotFoundError:
+            raise PrerequisiteError(f"there is no {path}") from None
+        except (ValueError, RecursionError) as error:
+            raise PrerequisiteError(f"{path} is not JSON: {error}") from None
+
+    def write(self, path: Path) -> None:
+        write_whole(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+
+    def changed(self, **values: Any) -> Self:
+        """The same record with other values, written by this version."""
+        return replace(self, mlebench=__version__, **values)

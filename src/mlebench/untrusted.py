@@ -1,0 +1,77 @@
+"""What an agent leaves behind is hostile input: links are not followed, and only regular files of bounded size are read.
+
+A submission that is a link to the answers, a pipe that never ends or a device is told apart from one that is not there.
+"""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from mlebench.errors import PrerequisiteError
+
+LARGEST_SUBMISSION = 8 << 30  # bytes; the largest genuine submission is well below a tenth of it
+
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFSOCK: "a socket",
+}
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
+
+
+class UntrustedFileError(Exception):
+    """There is no file here that may be read; the message completes the sentence "The submission …"."""
+
+
+class FileMissingError(UntrustedFileError):
+    """Nothing is there, or nothing that counts as a file."""
+
+
+class FileTooLargeError(UntrustedFileError):
+    """The file is larger than the limit."""
+
+
+def open_untrusted(path: Path, limit: int = LARGEST_SUBMISSION) -> BinaryIO:
+    """A regular file, opened for reading; the last part of the path is not followed if it is a link.
+
+    A file that we are not allowed to read is nobody's submission yet: a PrerequisiteError, for whoever owns the disk.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except ValueError:
+        raise FileMissingError("has a name that no file can have") from None
+    except OSError as error:
+        raise _fault(path, error) from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise FileMissingError(f"is {kind_of(status.st_mode)}, not a regular file")
+        if status.st_size > limit:
+            raise FileTooLargeError(f"has {status.st_size} bytes; more than {limit} are not read")
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def kind_of(mode: int) -> str:
+    """What a thing on disk is, in words, when it is no regular file."""
+    return _KINDS.get(stat.S_IFMT(mode), "something else")
+
+
+def _fault(path: Path, error: OSError) -> Exception:
+    if error.errno in _NOT_THERE:
+        return FileMissingError("does not exist")
+    if error.errno == errno.ENAMETOOLONG:
+        return FileMissingError("has a name that is too long")
+    if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, or a socket
+        try:
+            return FileMissingError(f"is {kind_of(path.lstat().st_mode)}, not a regular file")
+        except OSError:
+            return FileMissingError("is not a regular file")
+    return PrerequisiteError(f"cannot read {path}: {(error.strerror or 'unknown fault').lower()}")
