@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from mlebench.data.state import require_prepared
+from mlebench.errors import InvalidSubmissionError
 from mlebench.registry import Competition
 from mlebench.untrusted import UntrustedFileError
 from mlebench.validate.check import VALID, invalid
@@ -19,6 +20,8 @@ def validate_submission(submission: Path, competition: Competition) -> tuple[boo
         table = read_submission(submission)
     except UntrustedFileError as error:
         return False, invalid(f"Submission file {submission} {error}.")
+    except InvalidSubmissionError as error:
+        return False, invalid(str(error))
     try:
         competition.grader.grade_fn(table, load_answers(competition.answers))
     except Exception as error:
