@@ -18,6 +18,21 @@
         ├── private/          what only the grader may see
         └── manifest.json     how it was prepared; absent when the reference prepared it
 
+<runs-dir>/<timestamp>_run-group_<agent>/
+├── group.json                what was asked for; written before the first run starts
+├── metadata.json             the group as the reference describes it
+├── <timestamp>_grading_report.json
+├── superseded/               grading reports that a newer one has replaced
+├── .work/<token>/            the writable folders of a sandbox while it lives, under a name that tells nothing
+└── <competition>_<run-id>/
+    ├── run.json              state, timings, limits, outcome; replaced atomically at each step
+    ├── leases/<n>.json       who works on it, with a heartbeat; the highest number holds; none: nobody
+    ├── result/               appears in one rename when a run has ended: of two results, one counts
+    ├── submission/, logs/, code/, run.log    what the agent left
+    ├── snapshots/            earlier states of the submission
+    ├── attempts/<n>/         what earlier attempts left
+    └── findings/             what was found out about the run later
+
 Settings come from the environment, then from a YAML file (keys `data_dir`, `competition_path`).
 """
 
@@ -34,6 +49,8 @@ from mlebench.errors import PrerequisiteError
 PROFILES = ("v1",)
 PUBLIC, PRIVATE, MANIFEST = "public", "private", "manifest.json"
 DESCRIPTION = "description.md"
+SUBMISSION, LOGS, CODE, RUN_LOG = "submission", "logs", "code", "run.log"
+GRADING_REPORT = "grading_report.json"  # preceded by a timestamp
 SCRATCH = "mlebench-"  # how the names of scratch folders begin
 DATA_DIR_VARIABLE = "MLEBENCH_DATA_DIR"
 COMPETITION_PATH_VARIABLE = "MLEBENCH_COMPETITION_PATH"
@@ -113,6 +130,80 @@ class CompetitionPaths:
         return self.prepared / MANIFEST
 
 
+@dataclass(frozen=True)
+class RunPaths:
+    """Where the files of one run lie."""
+
+    root: Path
+
+    @property
+    def group(self) -> "GroupPaths":
+        return GroupPaths(self.root.parent)
+
+    @property
+    def record(self) -> Path:
+        return self.root / "run.json"
+
+    @property
+    def leases(self) -> Path:
+        return self.root / "leases"
+
+    @property
+    def result(self) -> Path:
+        return self.root / "result"
+
+    def staged_result(self, token: str) -> Path:
+        return self.root / f"result.{token}"
+
+    @property
+    def submission(self) -> Path:
+        return self.root / SUBMISSION / f"{SUBMISSION}.csv"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / LOGS
+
+    @property
+    def code(self) -> Path:
+        return self.root / CODE
+
+    @property
+    def log(self) -> Path:
+        return self.root / RUN_LOG
+
+    @property
+    def snapshots(self) -> Path:
+        return self.root / "snapshots"
+
+    def attempt(self, number: int) -> Path:
+        return self.root / "attempts" / str(number)
+
+
+@dataclass(frozen=True)
+class GroupPaths:
+    """Where the files of a run group lie."""
+
+    root: Path
+
+    @property
+    def record(self) -> Path:
+        return self.root / "group.json"
+
+    @property
+    def metadata(self) -> Path:
+        return self.root / "metadata.json"
+
+    @property
+    def superseded(self) -> Path:
+        return self.root / "superseded"
+
+    def work(self, token: str) -> Path:
+        return self.root / ".work" / token
+
+    def run(self, competition: str, run_id: str) -> RunPaths:
+        return RunPaths(self.root / f"{competition}_{run_id}")
+
+
 def twin_record(raw: Path) -> Path:
     return raw.parent / "twin.json"
 
@@ -158,6 +249,11 @@ def default_data_dir(*, twin: bool = False) -> Path:
     if not twin and (configured := _setting("data_dir", str)):
         return resolved(Path(configured).expanduser())
     return resolved(cache_dir() / ("twins" if twin else "data"))
+
+
+def default_runs_dir(data_dir: Path) -> Path:
+    """Run groups lie beside the data they were run on."""
+    return data_dir.parent / f"{data_dir.name}-runs" if data_dir.name != "data" else data_dir.parent / "runs"
 
 
 def resolved(path: Path | str) -> Path:

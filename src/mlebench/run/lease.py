@@ -1,0 +1,221 @@
+"""Who works on a run. Of two that try, one holds the lease; one that is lost is noticed before its holder does harm.
+
+`leases/<n>.json` is created exclusively, and the highest number holds. So taking a lease over is creating the next
+number, which only one can do; no number is used twice, and nobody overwrites what another wrote. A holder that has done
+its work marks its file as released. While it works it raises a counter there.
+On the same host it is alive while its process is. From another host, it is dead when the counter has stood still for
+`EXPIRY` seconds on the observer's own monotonic clock: the clocks of two hosts are never compared. A holder that could
+not raise its counter for `GIVE_UP` seconds takes the lease for lost, well before anybody else may take it over.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlebench.paths import write_whole
+
+EXPIRY = 60.0
+GIVE_UP = 40.0
+RENEWAL = 5.0
+
+
+class LeaseLostError(Exception):
+    """Another process may be working on this run by now; nothing may be published."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Where a lease is held: enough to tell, on the same host, whether it still is."""
+
+    host: str
+    pid: int
+    started: int
+
+    @classmethod
+    def current(cls) -> "Holder":
+        return cls(host_identity(), os.getpid(), process_start(os.getpid()) or 0)
+
+    @property
+    def is_here(self) -> bool:
+        return self.host == host_identity()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process lives; only to be asked of a holder on this host."""
+        return process_start(self.pid) == self.started
+
+
+def host_identity() -> str:
+    """This host, since it was started, as this container sees it: process ids mean the same to all who share it."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        space = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        boot, space = "", ""
+    return f"{socket.gethostname()}/{boot}/{space}"
+
+
+def process_start(pid: int) -> int | None:
+    """When a process was started, in the kernel's ticks; None when there is none, or only its remains."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except FileNotFoundError:
+        return 0 if not Path("/proc/self/stat").exists() and _is_alive(pid) else None
+    except OSError:
+        return None
+    state, *rest = text.rpartition(")")[2].split()
+    return None if state == "Z" else int(rest[18])
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+class Lease:
+    """A lease that this process holds."""
+
+    def __init__(self, folder: Path, number: int, clock: Callable[[], float] = time.monotonic):
+        self._folder = folder
+        self.number = number
+        self._clock = clock
+        self._counter = 0
+        self._renewed = clock()
+        self.token = secrets.token_hex(8)
+        self._holder = Holder.current()
+
+    @property
+    def _path(self) -> Path:
+        return self._folder / f"{self.number}.json"
+
+    def _content(self) -> str:
+        return json.dumps({"token": self.token, "counter": self._counter, **self._holder.__dict__})
+
+    def create(self) -> bool:
+        """False when another process was quicker."""
+        draft = self._folder / f"draft.{self.token}"
+        draft.write_text(self._content(), encoding="utf-8")
+        try:
+            os.link(draft, self._path)  # it is there whole or not at all, even if we are killed now
+        except FileExistsError:
+            return False
+        finally:
+            draft.unlink()
+        return True
+
+    @property
+    def is_due(self) -> bool:
+        return self._clock() - self._renewed >= RENEWAL
+
+    def renew(self) -> None:
+        """Show that we live; LeaseLostError when somebody else holds the lease, or may soon."""
+        begun = self._clock()
+        try:
+            self._require()
+            self._counter += 1
+            write_whole(self._path, self._content())
+            self._renewed = begun
+        except OSError:
+            if begun - self._renewed > GIVE_UP:
+                raise LeaseLostError("the lease could not be renewed: the disk does not answer") from None
+
+    def require(self) -> None:
+        """LeaseLostError unless the lease is surely still ours."""
+        if self._clock() - self._renewed > GIVE_UP:
+            raise LeaseLostError("the lease was not renewed in time")
+        self._require()
+
+    def _require(self) -> None:
+        content = _read(self._path)
+        if _highest(self._folder) != self.number or content is None or content.get("token") != self.token:
+            raise LeaseLostError("another process has taken this run over")
+
+    def release(self) -> None:
+        """Let go of it; if it was lost, it is another's already."""
+        with contextlib.suppress(LeaseLostError):
+            self._require()
+            write_whole(self._path, json.dumps({"token": self.token, "released": True}))
+
+
+def acquire(folder: Path, *, wait: bool = True, clock: Callable[[], float] = time.monotonic) -> Lease | None:
+    """The lease of a run; None when somebody else holds it. `wait` for `EXPIRY` to judge one on another host."""
+    folder.mkdir(exist_ok=True)
+    number = _highest(folder)
+    if number is not None and not _is_free(folder / f"{number}.json", wait=wait, clock=clock):
+        return None
+    lease = Lease(folder, (number or 0) + 1, clock)
+    if not lease.create():
+        return None
+    for old in _numbers(folder):
+        if old < lease.number:
+            (folder / f"{old}.json").unlink(missing_ok=True)
+    return lease
+
+
+def holder(folder: Path) -> Holder | None:
+    """Who holds a lease, dead or alive; None when nobody does."""
+    number = _highest(folder)
+    content = None if number is None else _read(folder / f"{number}.json")
+    return _holder_in(content) if content else None
+
+
+def _is_free(path: Path, *, wait: bool, clock: Callable[[], float]) -> bool:
+    """Whether a lease may be taken over. One that has vanished was taken over by somebody else."""
+    begun, seen = clock(), _read(path)
+    if seen is None:
+        return False
+    if seen.get("released"):
+        return True
+    held = _holder_in(seen)
+    if held is None or not held.is_here:
+        return wait and _stands_still(path, seen.get("counter"), begun, clock)
+    return not held.is_alive
+
+
+def _stands_still(path: Path, counter: Any, begun: float, clock: Callable[[], float]) -> bool:
+    while clock() - begun < EXPIRY:
+        time.sleep(min(1.0, EXPIRY / 20))
+        content = _read(path)
+        if content is not None and content.get("released"):
+            return True
+        if content is None or content.get("counter") != counter:
+            return False
+    return True
+
+
+def _holder_in(content: dict[str, Any]) -> Holder | None:
+    match content:
+        case {"host": str(host), "pid": int(pid), "started": int(started)}:
+            return Holder(host, pid, started)
+    return None
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _numbers(folder: Path) -> list[int]:
+    try:
+        return [int(entry.name[:-5]) for entry in os.scandir(folder) if entry.name[:-5].isdigit()]
+    except FileNotFoundError:
+        return []
+
+
+def _highest(folder: Path) -> int | None:
+    return max(_numbers(folder), default=None)

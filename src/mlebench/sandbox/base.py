@@ -1,0 +1,104 @@
+"""What a sandbox is asked to do, what it can promise, and how it ended: the same words for every backend.
+
+A backend only says *how* a task is started and stopped (`Launch`). Starting it, keeping its limits and ending every
+process of it is the keeper's work (`keeper.py`), whatever the backend.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+NETWORKS = ("none", "model", "full")
+HOME = "/home"
+DOORS = "/run/mlebench"  # where the sockets of doors are, inside
+
+# How a run can end. The first two are what the agent made of it; of `infra_error` and `cancelled` it is innocent.
+FINISHED, AGENT_ERROR, TIMEOUT, OUT_OF_MEMORY, OVER_DISK, INFRA_ERROR, CANCELLED = ENDINGS = (
+    "finished",
+    "agent_error",
+    "timeout",
+    "out_of_memory",
+    "over_disk",
+    "infra_error",
+    "cancelled",
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a task may use. None: no limit is set."""
+
+    seconds: float
+    memory: int | None = None  # bytes
+    cpus: float | None = None
+    shm: int = 4 << 30  # bytes of /dev/shm
+    processes: int = 4096
+    disk: int | None = None  # bytes that its writable folders may take up on the disk
+    inodes: int | None = None  # files and folders in them
+    log: int = 100 << 20  # bytes of output that are kept
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A file or folder of the host that the task sees."""
+
+    source: Path
+    target: str
+    writable: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """One program, what it sees and what it may use. `work` holds its writable folders: home/ and tmp/."""
+
+    name: str  # unique on this host; names containers and control groups, so it tells nothing about the task
+    command: tuple[str, ...]
+    work: Path
+    limits: Limits
+    binds: tuple[Bind, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    doors: dict[str, Path] = field(default_factory=dict)  # name of a door: its socket on the host
+    ports: dict[int, str] = field(default_factory=dict)  # port on the sandbox's loopback: the door it leads to
+    network: str = "none"
+    gpus: tuple[str, ...] = ()
+    image: str | None = None
+    privileged: bool = False
+
+    @property
+    def home(self) -> Path:
+        return self.work / "home"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How the keeper starts a task, and stops it where ending its processes is not enough."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict)
+    files: dict[int, bytes] = field(default_factory=dict)  # descriptors that the program finds open, with content
+    uid: int | None = None  # the user to become, if that is another one
+    mounts: tuple[tuple[str, str], ...] = ()  # binds that root makes before that user could not reach the source
+    stop: tuple[tuple[str, ...], ...] = ()  # commands that end what is not a child of ours
+    peek: tuple[str, ...] = ()  # a command that fails when the sandbox is dead though its client lives
+    writable: tuple[str, ...] = ()  # folders whose size is limited
+    cgroup: bool = True  # whether limits are set on a control group of ours, rather than by the program started
+
+
+class Sandbox(Protocol):
+    """A backend."""
+
+    name: str
+
+    def fault(self, task: Task | None = None) -> str | None:
+        """Why it cannot be used here, or not for this task, and what to do about it; None when it can."""
+        ...
+
+    def launch(self, task: Task) -> Launch: ...
+
+    def conditions(self, task: Task) -> dict[str, Any]:
+        """What the record says about it: version, image digest, how limits are kept. Called before the launch."""
+        ...
+
+    def remove_leftovers(self, name: str) -> None:
+        """End and remove what a task of that name may have left after a kill."""
+        ...
