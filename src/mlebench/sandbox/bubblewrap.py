@@ -1,0 +1,232 @@
+"""bubblewrap: a sandbox with no daemon and no root. What the task sees is an allow-list.
+
+Everything is started as an ordinary user. Root first becomes one that no other process of the host has, after it has
+made what that user needs reachable in a mount namespace of its own; so nothing in the sandbox is root outside of it.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mlebench import paths
+from mlebench.sandbox.base import DOORS, HOME, Launch, Task
+
+ARGUMENTS = 9  # the descriptor that carries the arguments: on the command line they would show host paths in /proc
+FIRST_UID = 1_600_000_000  # root becomes this user plus its process id
+INNER_UID = 1000
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+# fmt: off
+ETC = (
+    "alternatives", "ca-certificates", "fonts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "magic",
+    "mime.types", "nsswitch.conf", "os-release", "pki", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "timezone",
+)
+# fmt: on
+PASSWD = f"root:x:0:0:root:/root:/bin/sh\nnonroot:x:{INNER_UID}:{INNER_UID}::/home:/bin/bash\nnobody:x:65534:65534::/:/bin/sh\n"
+GROUP = f"root:x:0:\nnonroot:x:{INNER_UID}:\nnogroup:x:65534:\n"
+HOSTS = "127.0.0.1 localhost sandbox\n::1 localhost\n"
+GPU_NODES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
+REMEDY = (
+    "an ordinary user must be allowed to make user namespaces: as root, try `sysctl -w kernel.unprivileged_userns_clone=1`, "
+    "`sysctl -w user.max_user_namespaces=10000` and, on Ubuntu, `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`"
+)
+
+
+class Bubblewrap:
+    name = "bubblewrap"
+
+    def fault(self, task: Task | None = None) -> str | None:
+        if fault := _machine_fault():
+            return fault
+        if task is None:
+            return None
+        if task.privileged:
+            return "bubblewrap has no privileged mode; use --sandbox docker"
+        if task.network == "full" and shutil.which("pasta") is None:
+            return "bubblewrap needs `pasta` for --network full (Debian's package passt); use it, or another sandbox"
+        return None
+
+    def launch(self, task: Task) -> Launch:
+        root = os.geteuid() == 0
+        staging = task.work / "reach" if root else None
+        binds = _Binds(staging)
+        arguments = [*_namespaces(task), *_system(binds), *_devices(task), *_task(task, binds)]
+        uid = FIRST_UID + os.getpid() if root else None
+        if staging:
+            staging.mkdir()
+            _give(task.work, uid)
+        program = ["bwrap", "--args", str(ARGUMENTS), "--", *_inner(task)]
+        return Launch(
+            argv=(*_network(task), *program),
+            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
+            files={ARGUMENTS: "".join(f"{word}\0" for word in arguments).encode("utf-8", "surrogateescape")},
+            uid=uid,
+            mounts=(("tmpfs", str(staging)), *binds.mounts) if staging else (),
+            writable=(str(task.home), str(task.work / "tmp")),
+        )
+
+    def conditions(self, task: Task) -> dict[str, Any]:
+        return {"version": _version(), "rootless": os.geteuid() != 0}
+
+    def remove_leftovers(self, name: str) -> None:
+        """Nothing outlives the keeper but its control group."""
+        from mlebench.sandbox import cgroups
+
+        if group := cgroups.existing(name):
+            group.kill()
+            group.remove()
+
+
+class _Binds:
+    """Sources as bubblewrap can reach them: root's are mounted, one by one, below a staging folder first."""
+
+    def __init__(self, staging: Path | None):
+        self._staging = staging
+        self.mounts: list[tuple[str, str]] = []
+
+    def __call__(self, source: Path | str) -> str:
+        if self._staging is None:
+            return str(source)
+        target = f"{self._staging}/{len(self.mounts)}"
+        self.mounts.append((str(source), target))
+        return target
+
+
+def _namespaces(task: Task) -> list[str]:
+    return [
+        *("--unshare-user", "--disable-userns", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"),
+        *(() if task.network == "full" else ("--unshare-net",)),
+        *("--uid", str(INNER_UID), "--gid", str(INNER_UID), "--hostname", "sandbox"),
+        *("--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"),
+    ]
+
+
+def _system(binds: _Binds) -> list[str]:
+    """The programs of the host, and nothing below them that holds the benchmark or its data."""
+    arguments: list[str] = []
+    shown: list[Path] = []
+    for name in SYSTEM:
+        path = Path(name)
+        if path.is_symlink():
+            arguments += ["--symlink", os.readlink(path), name]
+        elif path.is_dir():
+            arguments += ["--ro-bind", name, name]
+            shown.append(path)
+    for prefix in interpreter_prefixes(Path(sys.base_prefix)):
+        if not any(prefix.is_relative_to(tree) for tree in shown):
+            arguments += ["--ro-bind", binds(prefix), str(prefix)]
+            shown.append(prefix)
+    for name in ETC:
+        arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    for path in hidden_paths():
+        if any(path.is_relative_to(tree) for tree in shown) and path.exists():
+            arguments += ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
+    return arguments
+
+
+def interpreter_prefixes(prefix: Path) -> list[Path]:
+    """Where a Python installation lies; both the name it goes by and the place that leads to."""
+    return list(dict.fromkeys([prefix, prefix.resolve()]))
+
+
+def hidden_paths() -> list[Path]:
+    """What holds the benchmark: its code, its programs, data and competitions. None of it is shown in a sandbox."""
+    package = paths.module_dir()
+    beside = package.parent
+    programs = {Path(sys.executable).parent, Path(sys.prefix, "bin"), Path(sys.base_prefix, "bin")}
+    return [
+        package,
+        beside / "environment",
+        *beside.glob("mlebench-*.dist-info"),
+        *beside.glob("__editable__*mlebench*"),
+        *(folder / "mlebench" for folder in programs),
+        paths.cache_dir(),
+        paths.default_data_dir(),
+        *paths.competition_path(),
+    ]
+
+
+def _devices(task: Task) -> list[str]:
+    arguments = ["--proc", "/proc", "--dev", "/dev", "--size", str(task.limits.shm), "--tmpfs", "/dev/shm"]
+    if task.gpus:
+        for node in (*GPU_NODES, *(f"nvidia{number}" for number in task.gpus)):
+            arguments += ["--dev-bind-try", f"/dev/{node}", f"/dev/{node}"]
+    return [*arguments, "--remount-ro", "/dev"]
+
+
+def _task(task: Task, binds: _Binds) -> list[str]:
+    arguments = ["--bind", binds(task.home), HOME, "--bind", binds(task.work / "tmp"), "/tmp"]  # noqa: S108 its own
+    arguments += ["--symlink", "/tmp", "/var/tmp"]  # noqa: S108
+    for bind in task.binds:
+        arguments += ["--bind" if bind.writable else "--ro-bind", binds(bind.source), bind.target]
+    for door, socket in task.doors.items():
+        arguments += ["--ro-bind", binds(socket), f"{DOORS}/{door}.sock"]
+    etc = {"passwd": PASSWD, "group": GROUP, "hosts": HOSTS}
+    for name, text in etc.items():
+        (task.work / name).write_text(text, encoding="ascii")
+        arguments += ["--ro-bind", binds(task.work / name), f"/etc/{name}"]
+    if task.network == "full":
+        arguments += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
+    for name, value in task.env.items():
+        arguments += ["--setenv", name, value]
+    return [*arguments, "--remount-ro", "/", "--chdir", HOME]
+
+
+def _inner(task: Task) -> list[str]:
+    """The program, behind the relay that opens its doors."""
+    if not task.ports:
+        return list(task.command)
+    relay = f"{DOORS}/relay.py"
+    ports = [f"{port}={DOORS}/{door}.sock" for port, door in task.ports.items()]
+    return [interpreter(), "-I", "-S", relay, *ports, "--", *task.command]
+
+
+def interpreter() -> str:
+    """The Python that runs the relay: the one that this program's was made from."""
+    return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+
+
+def _network(task: Task) -> list[str]:
+    """With `full`, a network stack of its own, which cannot reach the host's loopback."""
+    if task.network != "full":
+        return []
+    none = ["-t", "none", "-u", "none", "-T", "none", "-U", "none"]
+    return ["pasta", "--quiet", "--config-net", "--no-map-gw", *none, "--"]
+
+
+def _give(folder: Path, uid: int | None) -> None:
+    """Hand the writable folders over to the user that the sandbox runs as."""
+    if uid is None:
+        return
+    for top in ("home", "tmp"):
+        for where, _, names in os.walk(folder / top):
+            os.chown(where, uid, uid)
+            for name in names:
+                os.chown(Path(where, name), uid, uid, follow_symlinks=False)
+
+
+@cache
+def _machine_fault() -> str | None:
+    if not sys.platform.startswith("linux"):
+        return "bubblewrap works on Linux only"
+    if shutil.which("bwrap") is None:
+        return "there is no `bwrap`: install your system's package bubblewrap"
+    user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    trial = ["bwrap", "--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "true"]
+    try:
+        done = subprocess.run(trial, capture_output=True, text=True, timeout=20, check=False, cwd="/", **user)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired, subprocess.SubprocessError) as error:
+        return f"bwrap cannot be started: {error}"
+    if done.returncode == 0:
+        return None
+    if "--disable-userns" in done.stderr and "nknown option" in done.stderr:
+        return f"{_version()} is too old: version 0.8 or later is needed"
+    return f"bwrap does not work here ({done.stderr.strip()[-200:]}): {REMEDY}"
+
+
+@cache
+def _version() -> str:
+    return subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=False).stdout.strip()  # noqa: S607

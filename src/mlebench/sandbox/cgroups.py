@@ -1,0 +1,193 @@
+"""Control groups, version 1 or 2, where this process may make one; where it may not, limits are watched instead.
+
+No helper program and no daemon is asked: a group is a folder, and a limit is a file in it.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path("/sys/fs/cgroup")
+PREFIX = "mlebench-"
+CPU_PERIOD = 100_000  # microseconds
+
+
+@dataclass
+class Cgroup:
+    """A group of processes with limits. `folders` is by controller; in version 2 all are the same folder."""
+
+    folders: dict[str, Path]
+    unified: bool
+    kept: dict[str, str] = field(default_factory=dict)  # a limit: what keeps it
+
+    @classmethod
+    def create(cls, name: str, memory: int | None, cpus: float | None, processes: int) -> "Cgroup | None":
+        """A new group with these limits; None where none of them can be set."""
+        folders, unified = _places(name)
+        if not folders:
+            return None
+        group = cls(folders, unified)
+        if unified:
+            wanted = {
+                "memory": [("memory.max", memory), ("memory.swap.max", 0)],
+                "cpu": [("cpu.max", cpus and f"{int(cpus * CPU_PERIOD)} {CPU_PERIOD}")],
+                "pids": [("pids.max", processes)],
+            }
+        else:
+            wanted = {
+                "memory": [("memory.limit_in_bytes", memory), ("memory.memsw.limit_in_bytes", memory)],
+                "cpu": [("cpu.cfs_period_us", CPU_PERIOD), ("cpu.cfs_quota_us", cpus and int(cpus * CPU_PERIOD))],
+                "pids": [("pids.max", processes)],
+            }
+        for controller, settings in wanted.items():
+            group._set(controller, settings)
+        if not group.kept:
+            group.remove()
+            return None
+        return group
+
+    def _set(self, controller: str, settings: list[tuple[str, int | float | str | None]]) -> None:
+        folder = self.folders.get(controller)
+        if folder is None:
+            return
+        done = []
+        for file, value in settings:
+            if value is not None and (folder / file).exists():
+                with contextlib.suppress(OSError):
+                    (folder / file).write_text(str(value), encoding="ascii")
+                    done.append(file)
+        if settings[-1][0] in done or settings[0][0] in done:
+            self.kept[controller] = "cgroup v2" if self.unified else "cgroup v1"
+
+    def join(self) -> None:
+        """Put the calling process into the group; what it starts will be in it too."""
+        for folder in set(self.folders.values()):
+            (folder / "cgroup.procs").write_text("0", encoding="ascii")
+
+    def pids(self) -> set[int]:
+        found: set[int] = set()
+        for folder in set(self.folders.values()):
+            with contextlib.suppress(OSError):
+                found |= {int(line) for line in (folder / "cgroup.procs").read_text(encoding="ascii").split()}
+        return found - {0}
+
+    def kill(self) -> None:
+        """End every process of the group; those that fork as fast as they can, too."""
+        for _ in range(1000):
+            with contextlib.suppress(OSError):
+                (next(iter(self.folders.values())) / "cgroup.kill").write_text("1", encoding="ascii")
+            pids = self.pids() - {os.getpid()}
+            if not pids:
+                return
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.002)
+
+    def memory_peak(self) -> int | None:
+        return self._number("memory", "memory.peak" if self.unified else "memory.max_usage_in_bytes")
+
+    def oom_kills(self) -> int:
+        """How many processes the kernel has ended for want of memory."""
+        folder = self.folders.get("memory")
+        if folder is None:
+            return 0
+        try:
+            text = (folder / ("memory.events" if self.unified else "memory.oom_control")).read_text(encoding="ascii")
+        except OSError:
+            return 0
+        return next((int(line.split()[1]) for line in text.splitlines() if line.startswith("oom_kill ")), 0)
+
+    def cpu_seconds(self) -> float | None:
+        if self.unified:
+            with contextlib.suppress(OSError, KeyError):
+                lines = (next(iter(self.folders.values())) / "cpu.stat").read_text(encoding="ascii").splitlines()
+                return int(dict(line.split() for line in lines)["usage_usec"]) / 1e6
+            return None
+        used = self._number("cpuacct", "cpuacct.usage")
+        return None if used is None else used / 1e9
+
+    def _number(self, controller: str, file: str) -> int | None:
+        try:
+            return int((self.folders[controller] / file).read_text(encoding="ascii"))
+        except (KeyError, OSError, ValueError):
+            return None
+
+    def remove(self) -> None:
+        """Remove the group, which must be empty; the kernel may need a moment to see that it is."""
+        for folder in set(self.folders.values()):
+            for _ in range(50):
+                try:
+                    folder.rmdir()
+                except FileNotFoundError:
+                    pass
+                except OSError:
+                    time.sleep(0.01)
+                    continue
+                break
+
+
+def existing(name: str) -> Cgroup | None:
+    """The group of that name, if a keeper that was killed has left one."""
+    folders, unified = _own_folders()
+    found = {key: folder / f"{PREFIX}{name}" for key, folder in folders.items()}
+    found = {key: folder for key, folder in found.items() if folder.is_dir()}
+    return Cgroup(found, unified) if found else None
+
+
+def _places(name: str) -> tuple[dict[str, Path], bool]:
+    """New folders for a group of that name, by controller."""
+    parents, unified = _own_folders()
+    if unified and not _delegates(next(iter(parents.values()))):
+        return {}, True
+    folders: dict[str, Path] = {}
+    for controller, parent in parents.items():
+        folder = parent / f"{PREFIX}{name}"
+        with contextlib.suppress(OSError):
+            folder.mkdir(exist_ok=True)
+            if os.access(folder / "cgroup.procs", os.W_OK):
+                folders[controller] = folder
+    return folders, unified
+
+
+def _own_folders() -> tuple[dict[str, Path], bool]:
+    """The folders of the groups that this process is in, by controller; True when they are of version 2."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return {}, False
+    ours: dict[str, Path] = {}
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            if controller in ("memory", "cpu", "cpuacct", "pids"):
+                mounted = next((root for root in (ROOT / controllers, ROOT / controller) if root.is_dir()), None)
+                if mounted:
+                    inside = mounted / path.lstrip("/")
+                    ours[controller] = inside if inside.is_dir() else mounted
+    if ours:
+        return ours, False
+    if not (ROOT / "cgroup.controllers").is_file():
+        return {}, False
+    path = next((line.split(":", 2)[2] for line in lines if line.startswith("0::")), "/")
+    folder = ROOT / path.lstrip("/")
+    folder = folder if folder.is_dir() else ROOT
+    return dict.fromkeys(("memory", "cpu", "pids"), folder), True
+
+
+def _delegates(folder: Path) -> bool:
+    """Whether groups below a folder of version 2 can have limits; asks the kernel to let them."""
+    wanted = {"memory", "cpu", "pids"}
+    try:
+        wanted &= set((folder / "cgroup.controllers").read_text(encoding="ascii").split())
+        control = folder / "cgroup.subtree_control"
+        lacking = wanted - set(control.read_text(encoding="ascii").split())
+        for controller in sorted(lacking):  # refused while the folder has processes of its own, unless it is the root
+            with contextlib.suppress(OSError):
+                control.write_text(f"+{controller}", encoding="ascii")
+        return bool(wanted & set(control.read_text(encoding="ascii").split()))
+    except OSError:
+        return False

@@ -1,0 +1,330 @@
+"""The keeper: starts a sandbox, keeps its limits, and ends every process of it, whatever happens to whoever asked.
+
+A program of its own, of the standard library only, so that it starts quickly and outlives a killed runner for as long as
+it takes to clean up. Its standard input carries a line of JSON (`Spec`), then a byte now and then: when they stop coming,
+or the stream ends, the sandbox is ended. On standard output it says, in a line of JSON each, that the sandbox has
+started, and how it ended.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mlebench.sandbox import usage
+from mlebench.sandbox.cgroups import Cgroup
+
+TICK = 0.25
+DRAIN = 5.0  # seconds that output may take to end once every process is dead
+CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
+PR_SET_CHILD_SUBREAPER = 36
+STARTING = 127  # the exit code of a launch that failed before the program ran
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What the keeper is told. Times are in seconds, sizes in bytes."""
+
+    name: str
+    argv: list[str]
+    env: dict[str, str]
+    log: str
+    seconds: float
+    log_limit: int
+    silence: float  # how long no byte may come before the sandbox is ended
+    files: dict[str, str] = field(default_factory=dict)
+    uid: int | None = None
+    mounts: list[list[str]] = field(default_factory=list)
+    stop: list[list[str]] = field(default_factory=list)
+    peek: list[str] = field(default_factory=list)
+    writable: list[str] = field(default_factory=list)
+    memory: int | None = None
+    cpus: float | None = None
+    processes: int = 4096
+    disk: int | None = None
+    inodes: int | None = None
+    cgroup: bool = True
+
+
+@dataclass
+class Ending:
+    """How it ended. `cause` is None when the program ended by itself."""
+
+    cause: str | None = None
+    detail: str | None = None
+    exit_code: int | None = None
+    seconds: float = 0.0
+    oom_kills: int = 0
+    memory_peak: int | None = None
+    cpu_seconds: float | None = None
+    disk: int | None = None
+    log_dropped: int = 0
+    left_running: int = 0
+
+
+class Keeper:
+    def __init__(self, spec: Spec):
+        self.spec = spec
+        self.ending = Ending()
+        self.cgroup = self._make_cgroup()
+        self.log = _Log(Path(spec.log), spec.log_limit)
+        self.disk = usage.DiskWatch(spec.writable)
+        self.output, self._child_output = os.pipe()
+        self.started = self.heard = time.monotonic()
+        self._peeked = self.started
+        self.pid = 0
+
+    def _make_cgroup(self) -> Cgroup | None:
+        spec = self.spec
+        return Cgroup.create(spec.name, spec.memory, spec.cpus, spec.processes) if spec.cgroup else None
+
+    def run(self) -> Ending:
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self.pid = os.fork()
+        if self.pid == 0:
+            _become(self.spec, self.cgroup, self._child_output)
+        os.close(self._child_output)
+        os.set_blocking(self.output, False)
+        _say({"event": "started", "pid": self.pid, "kept": self.cgroup.kept if self.cgroup else {}})
+        try:
+            self._watch()
+        finally:
+            self._end()
+        return self.ending
+
+    def _watch(self) -> None:
+        """Until the program has ended, or has to be."""
+        poll = select.poll()
+        poll.register(self.output, select.POLLIN)
+        poll.register(sys.stdin.fileno(), select.POLLIN)
+        child = os.pidfd_open(self.pid)
+        poll.register(child, select.POLLIN)
+        try:
+            while not self.ending.cause:
+                ready = dict(poll.poll(TICK * 1000))
+                if self.output in ready and not self.log.take(self.output):
+                    poll.unregister(self.output)
+                if sys.stdin.fileno() in ready:
+                    self._hear()
+                if child in ready:
+                    return
+                self._judge()
+        finally:
+            os.close(child)
+
+    def _hear(self) -> None:
+        if os.read(sys.stdin.fileno(), 4096):
+            self.heard = time.monotonic()
+        else:
+            self._stop("cancelled", "the runner has ended")
+
+    def _judge(self) -> None:
+        """Whether a limit has been passed."""
+        now, spec = time.monotonic(), self.spec
+        if now - self.started > spec.seconds:
+            self._stop("timeout", f"the time limit of {spec.seconds:g} s was reached")
+        elif now - self.heard > spec.silence:
+            self._stop("cancelled", "the runner does not answer")
+        elif fault := self.disk.fault(spec.disk, spec.inodes, self._pids):
+            self._stop("over_disk", fault)
+        elif spec.cgroup and not (self.cgroup and "memory" in self.cgroup.kept) and self._over_memory():
+            self._stop("out_of_memory", f"more than {spec.memory} bytes of memory were in use")
+        elif spec.cgroup and not (self.cgroup and "pids" in self.cgroup.kept) and len(self._pids()) > spec.processes:
+            self._stop("agent_error", f"more than {spec.processes} processes were started")
+        elif spec.peek and now - self._peeked > 5:
+            self._peeked = now
+            if _call(spec.peek) != 0:
+                self._stop("infra_error", "the sandbox has died")
+
+    def _stop(self, cause: str, detail: str) -> None:
+        self.ending.cause, self.ending.detail = cause, detail
+
+    def _pids(self) -> set[int]:
+        return self.cgroup.pids() if self.cgroup else usage.descendants(self.pid)
+
+    def _over_memory(self) -> bool:
+        return self.spec.memory is not None and usage.memory_of(self._pids()) > self.spec.memory
+
+    def _end(self) -> None:
+        """End every process, then read off what was used."""
+        ending = self.ending
+        ending.seconds = time.monotonic() - self.started
+        for command in self.spec.stop:
+            _call(command)
+        ending.exit_code = self._kill()
+        deadline = time.monotonic() + DRAIN
+        while self.log.take(self.output) and time.monotonic() < deadline:
+            select.select([self.output], [], [], TICK)
+        ending.log_dropped = self.log.finish()
+        ending.disk = self.disk.used
+        if self.cgroup:
+            ending.oom_kills = self.cgroup.oom_kills()
+            ending.memory_peak, ending.cpu_seconds = self.cgroup.memory_peak(), self.cgroup.cpu_seconds()
+            self.cgroup.remove()
+
+    def _kill(self) -> int | None:
+        """End the program and all that it started; its exit code, if it had ended by itself."""
+        code, others = None, 0
+        if not self.ending.cause:
+            _, status = os.waitpid(self.pid, 0)
+            code = os.waitstatus_to_exitcode(status)
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+        if self.cgroup:
+            others = len(self.cgroup.pids())
+            self.cgroup.kill()
+        while True:  # what lost its parent became a child of ours
+            left = usage.descendants(os.getpid())
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            try:
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            except ChildProcessError:
+                break
+            others = max(others, len(left))
+            time.sleep(0.005)
+        self.ending.left_running = others
+        return code
+
+
+class _Log:
+    """The output of a program: what fits is kept, and of the rest the end."""
+
+    TAIL = 1 << 20
+
+    def __init__(self, path: Path, limit: int):
+        self._file = path.open("wb", buffering=0)
+        self._room = limit
+        self._tail = bytearray()
+        self._dropped = 0
+
+    def take(self, pipe: int) -> bool:
+        """Keep what has come; False when no more can come."""
+        for _ in range(64):
+            try:
+                data = os.read(pipe, 1 << 16)
+            except BlockingIOError:
+                return True
+            if not data:
+                return False
+            kept, rest = data[: self._room], data[self._room :]
+            self._room -= len(kept)
+            with contextlib.suppress(OSError):  # a full disk must not end the run
+                self._file.write(kept)
+            if rest:
+                self._dropped += len(rest)
+                self._tail += rest
+                if len(self._tail) > 2 * self.TAIL:
+                    del self._tail[: -self.TAIL]
+        return True
+
+    def finish(self) -> int:
+        """Write the end, if something before it was left out; how many bytes that was."""
+        tail = self._tail[-self.TAIL :]
+        dropped = self._dropped - len(tail)
+        with contextlib.suppress(OSError):
+            if dropped > 0:
+                self._file.write(b"\n[... %d bytes of output were left out here ...]\n" % dropped)
+            self._file.write(tail)
+        self._file.close()
+        return max(dropped, 0)
+
+
+def _become(spec: Spec, cgroup: Cgroup | None, output: int) -> None:
+    """In the child: take on limits, user and descriptors, and become the program."""
+    try:
+        os.setsid()
+        if cgroup:
+            cgroup.join()
+        null = os.open(os.devnull, os.O_RDONLY)
+        for source, target in ((null, 0), (output, 1), (output, 2)):
+            os.dup2(source, target)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if spec.disk is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (spec.disk, spec.disk))
+        if spec.cpus is not None and not (cgroup and "cpu" in cgroup.kept):
+            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: max(1, int(spec.cpus))])
+        for number, content in spec.files.items():
+            memory = os.memfd_create("arguments")
+            os.write(memory, content.encode("utf-8", "surrogateescape"))
+            os.lseek(memory, 0, os.SEEK_SET)
+            os.dup2(memory, int(number))
+        if spec.mounts:
+            _mount(spec.mounts)
+        if spec.uid is not None:
+            os.setgroups([])
+            os.setresgid(spec.uid, spec.uid, spec.uid)
+            os.setresuid(spec.uid, spec.uid, spec.uid)
+        os.closerange(max([2, *map(int, spec.files)]) + 1, 4096)
+        os.execvpe(spec.argv[0], spec.argv, spec.env)
+    except BaseException as error:
+        os.write(2, f"mlebench: the sandbox could not be started: {error}\n".encode())
+        os._exit(STARTING)
+
+
+def _mount(mounts: list[list[str]]) -> None:
+    """In a mount namespace of our own, make sources reachable that another user could not reach by their path."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def check(result: int, what: str) -> None:
+        if result != 0:
+            raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+
+    check(libc.unshare(CLONE_NEWNS), "unshare")
+    check(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount")
+    for source, target in mounts:
+        if source == "tmpfs":
+            check(libc.mount(b"tmpfs", os.fsencode(target), b"tmpfs", 0, b"mode=0755,size=1m"), target)
+            continue
+        if os.path.isdir(source):  # noqa: PTH112 this module starts for every run; pathlib is only for its paths
+            os.makedirs(target, mode=0o755, exist_ok=True)  # noqa: PTH103
+        else:
+            os.makedirs(os.path.dirname(target), mode=0o755, exist_ok=True)  # noqa: PTH103, PTH120
+            os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
+        check(libc.mount(os.fsencode(source), os.fsencode(target), None, MS_BIND | MS_REC, None), source)
+
+
+def _call(command: list[str]) -> int:
+    try:
+        return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return -1
+
+
+def _say(event: dict[str, Any]) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, (json.dumps(event) + "\n").encode())
+
+
+def _first_line(descriptor: int) -> bytes:
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        byte = os.read(descriptor, 1)
+        if not byte:
+            raise EOFError("nothing was asked for")
+        line += byte
+    return bytes(line)
+
+
+def main() -> None:
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)  # the runner decides, through standard input
+    spec = Spec(**json.loads(_first_line(0)))
+    ending = Keeper(spec).run()
+    _say({"event": "ended", **asdict(ending)})
+
+
+if __name__ == "__main__":
+    main()
