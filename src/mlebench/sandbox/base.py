@@ -11,6 +11,8 @@ from typing import Any, Protocol
 NETWORKS = ("none", "model", "full")
 HOME = "/home"
 DOORS = "/run/mlebench"  # where the sockets of doors are, inside
+REACH = "/tmp"  # noqa: S108 where root, in a mount namespace of its own, makes sources reachable for another user
+RELAY = Path(__file__).with_name("relay.py")
 
 # How a run can end. The first two are what the agent made of it; of `infra_error` and `cancelled` it is innocent.
 FINISHED, AGENT_ERROR, TIMEOUT, OUT_OF_MEMORY, OVER_DISK, INFRA_ERROR, CANCELLED = ENDINGS = (
@@ -63,6 +65,7 @@ class Task:
     gpus: tuple[str, ...] = ()
     image: str | None = None
     privileged: bool = False
+    hidden: tuple[Path, ...] = ()  # what must not be seen, even where it lies below something that is
 
     @property
     def home(self) -> Path:
@@ -77,11 +80,12 @@ class Launch:
     env: dict[str, str] = field(default_factory=dict)
     files: dict[int, bytes] = field(default_factory=dict)  # descriptors that the program finds open, with content
     uid: int | None = None  # the user to become, if that is another one
-    mounts: tuple[tuple[str, str], ...] = ()  # binds that root makes before that user could not reach the source
+    mounts: tuple[tuple[str, str], ...] = ()  # what root first binds below REACH, where that user can reach it
     stop: tuple[tuple[str, ...], ...] = ()  # commands that end what is not a child of ours
     peek: tuple[str, ...] = ()  # a command that fails when the sandbox is dead though its client lives
     writable: tuple[str, ...] = ()  # folders whose size is limited
     cgroup: bool = True  # whether limits are set on a control group of ours, rather than by the program started
+    status: int | None = None  # a descriptor on which the program says, in JSON, the task's `exit-code`
 
 
 class Sandbox(Protocol):

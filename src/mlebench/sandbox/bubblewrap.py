@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mlebench import paths
-from mlebench.sandbox.base import DOORS, HOME, Launch, Task
+from mlebench.sandbox.base import DOORS, HOME, REACH, RELAY, Launch, Task
 
-ARGUMENTS = 9  # the descriptor that carries the arguments: on the command line they would show host paths in /proc
+STATUS, ARGUMENTS = 100, 101  # descriptors; arguments the command line would show host paths in /proc
 FIRST_UID = 1_600_000_000  # root becomes this user plus its process id
 INNER_UID = 1000
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -51,20 +51,19 @@ class Bubblewrap:
 
     def launch(self, task: Task) -> Launch:
         root = os.geteuid() == 0
-        staging = task.work / "reach" if root else None
-        binds = _Binds(staging)
-        arguments = [*_namespaces(task), *_system(binds), *_devices(task), *_task(task, binds)]
+        binds = _Binds(reach=root)
+        arguments = [*_namespaces(task), *_system(task, binds), *_devices(task), *_task(task, binds)]
         uid = FIRST_UID + os.getpid() if root else None
-        if staging:
-            staging.mkdir()
+        if uid is not None:
             _give(task.work, uid)
-        program = ["bwrap", "--args", str(ARGUMENTS), "--", *_inner(task)]
+        program = ["bwrap", "--json-status-fd", str(STATUS), "--args", str(ARGUMENTS), "--", *_inner(task)]
         return Launch(
             argv=(*_network(task), *program),
             env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
             files={ARGUMENTS: "".join(f"{word}\0" for word in arguments).encode("utf-8", "surrogateescape")},
             uid=uid,
-            mounts=(("tmpfs", str(staging)), *binds.mounts) if staging else (),
+            mounts=tuple(binds.mounts),
+            status=STATUS,
             writable=(str(task.home), str(task.work / "tmp")),
         )
 
@@ -81,16 +80,16 @@ class Bubblewrap:
 
 
 class _Binds:
-    """Sources as bubblewrap can reach them: root's are mounted, one by one, below a staging folder first."""
+    """Sources as bubblewrap can reach them: root binds them, one by one, where an ordinary user can go."""
 
-    def __init__(self, staging: Path | None):
-        self._staging = staging
+    def __init__(self, *, reach: bool):
+        self._reach = reach
         self.mounts: list[tuple[str, str]] = []
 
     def __call__(self, source: Path | str) -> str:
-        if self._staging is None:
+        if not self._reach:
             return str(source)
-        target = f"{self._staging}/{len(self.mounts)}"
+        target = f"{REACH}/{len(self.mounts)}"
         self.mounts.append((str(source), target))
         return target
 
@@ -104,7 +103,7 @@ def _namespaces(task: Task) -> list[str]:
     ]
 
 
-def _system(binds: _Binds) -> list[str]:
+def _system(task: Task, binds: _Binds) -> list[str]:
     """The programs of the host, and nothing below them that holds the benchmark or its data."""
     arguments: list[str] = []
     shown: list[Path] = []
@@ -121,7 +120,7 @@ def _system(binds: _Binds) -> list[str]:
             shown.append(prefix)
     for name in ETC:
         arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    for path in hidden_paths():
+    for path in (*hidden_paths(), *task.hidden):
         if any(path.is_relative_to(tree) for tree in shown) and path.exists():
             arguments += ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
     return arguments
@@ -162,6 +161,8 @@ def _task(task: Task, binds: _Binds) -> list[str]:
     arguments += ["--symlink", "/tmp", "/var/tmp"]  # noqa: S108
     for bind in task.binds:
         arguments += ["--bind" if bind.writable else "--ro-bind", binds(bind.source), bind.target]
+    if task.ports:
+        arguments += ["--ro-bind", binds(RELAY), f"{DOORS}/{RELAY.name}"]
     for door, socket in task.doors.items():
         arguments += ["--ro-bind", binds(socket), f"{DOORS}/{door}.sock"]
     etc = {"passwd": PASSWD, "group": GROUP, "hosts": HOSTS}
@@ -179,9 +180,8 @@ def _inner(task: Task) -> list[str]:
     """The program, behind the relay that opens its doors."""
     if not task.ports:
         return list(task.command)
-    relay = f"{DOORS}/relay.py"
     ports = [f"{port}={DOORS}/{door}.sock" for port, door in task.ports.items()]
-    return [interpreter(), "-I", "-S", relay, *ports, "--", *task.command]
+    return [interpreter(), "-I", "-S", f"{DOORS}/{RELAY.name}", *ports, "--", *task.command]
 
 
 def interpreter() -> str:
@@ -197,10 +197,8 @@ def _network(task: Task) -> list[str]:
     return ["pasta", "--quiet", "--config-net", "--no-map-gw", *none, "--"]
 
 
-def _give(folder: Path, uid: int | None) -> None:
+def _give(folder: Path, uid: int) -> None:
     """Hand the writable folders over to the user that the sandbox runs as."""
-    if uid is None:
-        return
     for top in ("home", "tmp"):
         for where, _, names in os.walk(folder / top):
             os.chown(where, uid, uid)

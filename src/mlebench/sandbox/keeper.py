@@ -13,6 +13,7 @@ import os
 import resource
 import select
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -21,13 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.sandbox import usage
+from mlebench.sandbox.base import REACH
 from mlebench.sandbox.cgroups import Cgroup
 
 TICK = 0.25
+FAILED = b"failed: "
 DRAIN = 5.0  # seconds that output may take to end once every process is dead
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
 PR_SET_CHILD_SUBREAPER = 36
-STARTING = 127  # the exit code of a launch that failed before the program ran
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Spec:
     disk: int | None = None
     inodes: int | None = None
     cgroup: bool = True
+    status: int | None = None  # where the launched program says, in JSON, that the task has ended by itself
 
 
 @dataclass
@@ -68,7 +71,6 @@ class Ending:
     cpu_seconds: float | None = None
     disk: int | None = None
     log_dropped: int = 0
-    left_running: int = 0
 
 
 class Keeper:
@@ -79,6 +81,7 @@ class Keeper:
         self.log = _Log(Path(spec.log), spec.log_limit)
         self.disk = usage.DiskWatch(spec.writable)
         self.output, self._child_output = os.pipe()
+        self.status, self._child_status = os.pipe()  # closed when the program runs, unless it has something to say there
         self.started = self.heard = time.monotonic()
         self._peeked = self.started
         self.pid = 0
@@ -91,8 +94,9 @@ class Keeper:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.pid = os.fork()
         if self.pid == 0:
-            _become(self.spec, self.cgroup, self._child_output)
+            _become(self.spec, self.cgroup, self._child_output, self._child_status)
         os.close(self._child_output)
+        os.close(self._child_status)
         os.set_blocking(self.output, False)
         _say({"event": "started", "pid": self.pid, "kept": self.cgroup.kept if self.cgroup else {}})
         try:
@@ -165,15 +169,28 @@ class Keeper:
         while self.log.take(self.output) and time.monotonic() < deadline:
             select.select([self.output], [], [], TICK)
         ending.log_dropped = self.log.finish()
+        if not ending.cause and (fault := self._start_fault()):
+            ending.cause, ending.detail = "infra_error", fault
         ending.disk = self.disk.used
         if self.cgroup:
             ending.oom_kills = self.cgroup.oom_kills()
             ending.memory_peak, ending.cpu_seconds = self.cgroup.memory_peak(), self.cgroup.cpu_seconds()
             self.cgroup.remove()
 
+    def _start_fault(self) -> str | None:
+        """Why the task never ran, if it did not."""
+        told = b""
+        while data := os.read(self.status, 1 << 16):
+            told += data
+        if told.startswith(FAILED):
+            return told.removeprefix(FAILED).decode(errors="replace")
+        if self.spec.status is not None and b'"exit-code"' not in told:
+            return f"the sandbox could not be set up: {self.log.last_line()}"
+        return None
+
     def _kill(self) -> int | None:
         """End the program and all that it started; its exit code, if it had ended by itself."""
-        code, others = None, 0
+        code = None
         if not self.ending.cause:
             _, status = os.waitpid(self.pid, 0)
             code = os.waitstatus_to_exitcode(status)
@@ -181,7 +198,6 @@ class Keeper:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
         if self.cgroup:
-            others = len(self.cgroup.pids())
             self.cgroup.kill()
         while True:  # what lost its parent became a child of ours
             left = usage.descendants(os.getpid())
@@ -193,9 +209,7 @@ class Keeper:
                     pass
             except ChildProcessError:
                 break
-            others = max(others, len(left))
             time.sleep(0.005)
-        self.ending.left_running = others
         return code
 
 
@@ -209,6 +223,7 @@ class _Log:
         self._room = limit
         self._tail = bytearray()
         self._dropped = 0
+        self._end = b""
 
     def take(self, pipe: int) -> bool:
         """Keep what has come; False when no more can come."""
@@ -221,6 +236,7 @@ class _Log:
                 return False
             kept, rest = data[: self._room], data[self._room :]
             self._room -= len(kept)
+            self._end = data[-500:]
             with contextlib.suppress(OSError):  # a full disk must not end the run
                 self._file.write(kept)
             if rest:
@@ -229,6 +245,9 @@ class _Log:
                 if len(self._tail) > 2 * self.TAIL:
                     del self._tail[: -self.TAIL]
         return True
+
+    def last_line(self) -> str:
+        return bytes(self._end).decode(errors="replace").strip().rpartition("\n")[2]
 
     def finish(self) -> int:
         """Write the end, if something before it was left out; how many bytes that was."""
@@ -242,7 +261,7 @@ class _Log:
         return max(dropped, 0)
 
 
-def _become(spec: Spec, cgroup: Cgroup | None, output: int) -> None:
+def _become(spec: Spec, cgroup: Cgroup | None, output: int, status: int) -> None:
     """In the child: take on limits, user and descriptors, and become the program."""
     try:
         os.setsid()
@@ -267,11 +286,12 @@ def _become(spec: Spec, cgroup: Cgroup | None, output: int) -> None:
             os.setgroups([])
             os.setresgid(spec.uid, spec.uid, spec.uid)
             os.setresuid(spec.uid, spec.uid, spec.uid)
-        os.closerange(max([2, *map(int, spec.files)]) + 1, 4096)
+        if spec.status is not None:
+            os.dup2(status, spec.status)
         os.execvpe(spec.argv[0], spec.argv, spec.env)
     except BaseException as error:
-        os.write(2, f"mlebench: the sandbox could not be started: {error}\n".encode())
-        os._exit(STARTING)
+        os.write(status, FAILED + f"the sandbox could not be started: {error}".encode())
+        os._exit(127)
 
 
 def _mount(mounts: list[list[str]]) -> None:
@@ -284,16 +304,15 @@ def _mount(mounts: list[list[str]]) -> None:
 
     check(libc.unshare(CLONE_NEWNS), "unshare")
     check(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount")
-    for source, target in mounts:
-        if source == "tmpfs":
-            check(libc.mount(b"tmpfs", os.fsencode(target), b"tmpfs", 0, b"mode=0755,size=1m"), target)
-            continue
-        if os.path.isdir(source):  # noqa: PTH112 this module starts for every run; pathlib is only for its paths
-            os.makedirs(target, mode=0o755, exist_ok=True)  # noqa: PTH103
+    # Sources are opened first: some may lie below the folder that targets are mounted on.
+    sources = [os.open(source, os.O_PATH) for source, _ in mounts]
+    check(libc.mount(b"tmpfs", os.fsencode(REACH), b"tmpfs", 0, b"mode=0755,size=1m"), REACH)
+    for source, (name, target) in zip(sources, mounts, strict=True):
+        if stat.S_ISDIR(os.fstat(source).st_mode):
+            os.mkdir(target, 0o755)
         else:
-            os.makedirs(os.path.dirname(target), mode=0o755, exist_ok=True)  # noqa: PTH103, PTH120
             os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
-        check(libc.mount(os.fsencode(source), os.fsencode(target), None, MS_BIND | MS_REC, None), source)
+        check(libc.mount(b"/proc/self/fd/%d" % source, os.fsencode(target), None, MS_BIND | MS_REC, None), name)
 
 
 def _call(command: list[str]) -> int:

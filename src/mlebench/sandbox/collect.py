@@ -1,0 +1,172 @@
+"""What an agent left behind, copied out of its folders: after its last process is dead, and as the hostile input it is.
+
+Links are not followed, at any level; only regular files are taken, and only so many and so large. What was left out is
+said. Copies belong to whoever runs the benchmark.
+"""
+
+import contextlib
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mlebench.sandbox.usage import DEEPEST, open_up
+
+CHUNK = 1 << 20
+
+
+@dataclass
+class Room:
+    """How much may be taken."""
+
+    bytes: int = 20 << 30
+    files: int = 20_000
+    largest: int = 8 << 30
+
+
+@dataclass
+class Collected:
+    files: int = 0
+    bytes: int = 0
+    left_out: list[dict[str, str]] = field(default_factory=list)  # the first of them, with the reason
+    left_out_in_all: int = 0
+
+    def leave_out(self, name: str, reason: str) -> None:
+        self.left_out_in_all += 1
+        if len(self.left_out) < 20:
+            self.left_out.append({"name": name[:200], "reason": reason})
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+def collect(source: Path, target: Path, room: Room | None = None, seen: Collected | None = None) -> Collected:
+    """Copy a folder's regular files; `source` must not be a link itself."""
+    room, seen = room or Room(), seen or Collected()
+    target.mkdir(parents=True, exist_ok=True)
+    try:
+        folder = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        seen.leave_out(source.name, _reason(error))
+        return seen
+    try:
+        _collect(folder, target, "", 0, room, seen)
+    finally:
+        os.close(folder)
+    return seen
+
+
+def _collect(folder: int, target: Path, prefix: str, depth: int, room: Room, seen: Collected) -> None:
+    with os.scandir(folder) as listing:
+        names = sorted(entry.name for entry in listing)
+    for name in names:
+        shown = f"{prefix}{name}"
+        if depth >= DEEPEST or seen.files >= room.files:
+            seen.leave_out(shown, "too many files, or folders within folders")
+            if seen.left_out_in_all > 1000:
+                return
+            continue
+        try:
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                _collect_folder(folder, name, target / name, shown, depth, room, seen)
+            elif stat.S_ISREG(status.st_mode):
+                _collect_file(folder, name, target / name, shown, room, seen)
+            else:
+                seen.leave_out(shown, "is a link" if stat.S_ISLNK(status.st_mode) else "is not a regular file")
+        except OSError as error:
+            seen.leave_out(shown, _reason(error))
+
+
+def _collect_folder(
+    folder: int, name: str, target: Path, shown: str, depth: int, room: Room, seen: Collected
+) -> None:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    try:
+        inner = os.open(name, flags, dir_fd=folder)
+    except PermissionError:  # closed by the agent; ours to open if the file is ours
+        open_up(f"/proc/self/fd/{folder}/{name}")
+        inner = os.open(name, flags, dir_fd=folder)
+    try:
+        target.mkdir(exist_ok=True)
+        _collect(inner, target, f"{shown}/", depth + 1, room, seen)
+    finally:
+        os.close(inner)
+
+
+def _collect_file(folder: int, name: str, target: Path, shown: str, room: Room, seen: Collected) -> None:
+    source = _open(folder, name)
+    with os.fdopen(source, "rb") as stream:
+        status = os.fstat(source)
+        if not stat.S_ISREG(status.st_mode):
+            return seen.leave_out(shown, "is not a regular file")
+        if status.st_size > room.largest or seen.bytes + status.st_size > room.bytes:
+            return seen.leave_out(shown, f"is too large ({status.st_size} bytes)")
+        with target.open("wb") as copy:
+            _copy(stream.fileno(), copy.fileno(), status.st_size)
+    seen.files += 1
+    seen.bytes += status.st_size
+    return None
+
+
+def _open(folder: int, name: str) -> int:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except PermissionError:
+        closed = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder)
+        try:
+            os.chmod(f"/proc/self/fd/{closed}", 0o600)
+        finally:
+            os.close(closed)
+        return os.open(name, flags, dir_fd=folder)
+
+
+def _copy(source: int, target: int, size: int) -> None:
+    """Copy that many bytes; holes stay holes."""
+    done = 0
+    while done < size:
+        try:
+            start = os.lseek(source, done, os.SEEK_DATA)
+        except OSError:  # nothing but a hole is left
+            break
+        end = min(os.lseek(source, start, os.SEEK_HOLE), size)
+        os.lseek(source, start, os.SEEK_SET)
+        os.lseek(target, start, os.SEEK_SET)
+        while start < end:
+            data = os.read(source, min(CHUNK, end - start))
+            if not data:
+                break
+            view = memoryview(data)
+            while view:
+                view = view[os.write(target, view) :]
+            start += len(data)
+        done = end
+    os.ftruncate(target, size)
+
+
+def snapshot(path: Path, target: Path, limit: int) -> bool:
+    """Keep a file as it is now; False when it is none to keep, or changed while it was copied."""
+    with contextlib.suppress(OSError):
+        source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+        try:
+            before = os.fstat(source)
+            if not stat.S_ISREG(before.st_mode) or before.st_size > limit:
+                return False
+            part = target.with_name(f"{target.name}.part")
+            with part.open("wb") as copy:
+                _copy(source, copy.fileno(), before.st_size)
+            after = os.fstat(source)
+            if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+                part.unlink()
+                return False
+            part.replace(target)
+            return True
+        finally:
+            os.close(source)
+    return False
+
+
+def _reason(error: OSError) -> str:
+    return f"cannot be read ({(error.strerror or 'unknown fault').lower()})"

@@ -1,0 +1,39 @@
+"""A plain process: no isolation at all. For development, and for systems that have nothing better."""
+
+import os
+from typing import Any
+
+from mlebench.sandbox import cgroups
+from mlebench.sandbox.base import Launch, Task
+from mlebench.sandbox.bubblewrap import interpreter
+
+
+class Process:
+    name = "process"
+
+    def fault(self, task: Task | None = None) -> str | None:
+        if task and task.privileged:
+            return "a plain process has no privileged mode; use --sandbox docker"
+        return None
+
+    def launch(self, task: Task) -> Launch:
+        """Paths below /home mean the same below the task's own folder; the environment says where that is."""
+        ports = [f"{port}={task.doors[door]}" for port, door in task.ports.items()]
+        from mlebench.sandbox.base import RELAY
+
+        relay = [interpreter(), "-I", "-S", str(RELAY), *ports, "--"] if ports else []
+        kept = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
+        inherited = {name: os.environ[name] for name in kept if name in os.environ}
+        return Launch(
+            argv=(*relay, *task.command),
+            env={**inherited, "HOME": str(task.home), "TMPDIR": str(task.work / "tmp"), **task.env},
+            writable=(str(task.work),),
+        )
+
+    def conditions(self, task: Task) -> dict[str, Any]:
+        return {}
+
+    def remove_leftovers(self, name: str) -> None:
+        if group := cgroups.existing(name):
+            group.kill()
+            group.remove()

@@ -1,0 +1,139 @@
+"""A task under way: the runner's end of the keeper."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from mlebench.errors import SandboxError
+from mlebench.sandbox.base import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, Launch, Task
+
+SILENCE = 30.0  # seconds: less than it takes a lease to expire, so that a runner that hangs does not keep its sandbox
+LOG = "run.log"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task ended, in the words of a run's record."""
+
+    ended: str
+    detail: str | None
+    exit_code: int | None
+    seconds: float
+    used: dict[str, Any]
+
+
+class Session:
+    """Starts a task and, while it is told that somebody still wants it, keeps it going."""
+
+    def __init__(self, task: Task, launch: Launch):
+        self._task = task
+        try:
+            self._keeper = subprocess.Popen(
+                [sys.executable, "-P", "-m", "mlebench.sandbox.keeper"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C at a terminal is the runner's business
+            )
+        except OSError as error:
+            raise SandboxError(f"the keeper cannot be started: {error}") from error
+        self._write((json.dumps(_spec(task, launch)) + "\n").encode())
+        os.set_blocking(self._output, False)
+        self._lines = bytearray()
+        self.kept: dict[str, str] = {}
+        self.pid = self._keeper.pid
+        self._ended: dict[str, Any] | None = None
+
+    @property
+    def _output(self) -> int:
+        if self._keeper.stdout is None:
+            raise SandboxError("the keeper has no output")
+        return self._keeper.stdout.fileno()
+
+    def descriptor(self) -> int:
+        """Becomes readable when something has happened."""
+        return self._output
+
+    def beat(self) -> None:
+        """Say that the task is still wanted."""
+        self._write(b".")
+
+    def stop(self) -> None:
+        """End the task; it counts as cancelled."""
+        if self._keeper.stdin:
+            with contextlib.suppress(OSError):
+                self._keeper.stdin.close()
+
+    def poll(self) -> Outcome | None:
+        """How it ended; None while it goes on."""
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(self._output, 1 << 16):
+                self._lines += data
+        while b"\n" in self._lines:
+            line, _, rest = self._lines.partition(b"\n")
+            self._lines = bytearray(rest)
+            event = json.loads(line)
+            if event.pop("event") == "started":
+                self.kept = event["kept"]
+            else:
+                self._ended = event
+        if self._ended is None and self._keeper.poll() is None:
+            return None
+        return self._outcome()
+
+    def _outcome(self) -> Outcome:
+        self.stop()
+        errors = self._keeper.stderr.read() if self._keeper.stderr else b""
+        self._keeper.wait()
+        ended = self._ended
+        if ended is None:
+            reason = errors.decode(errors="replace").strip().splitlines()
+            return Outcome(INFRA_ERROR, f"the keeper died{f': {reason[-1]}' if reason else ''}", None, 0.0, {})
+        cause, detail, code = ended.pop("cause"), ended.pop("detail"), ended.pop("exit_code")
+        if cause is None:
+            cause, detail = _verdict(code, ended["oom_kills"])
+        return Outcome(cause, detail, code, ended.pop("seconds"), ended)
+
+    def _write(self, data: bytes) -> None:
+        if self._keeper.stdin:
+            with contextlib.suppress(OSError, ValueError):
+                self._keeper.stdin.write(data)
+                self._keeper.stdin.flush()
+
+
+def _verdict(code: int, oom_kills: int) -> tuple[str, str | None]:
+    if code == 0:
+        return FINISHED, None
+    if oom_kills:
+        return OUT_OF_MEMORY, f"the kernel ended {oom_kills} processes for want of memory"
+    return AGENT_ERROR, f"the agent ended with exit code {code}" if code > 0 else f"the agent was killed by signal {-code}"
+
+
+def _spec(task: Task, launch: Launch) -> dict[str, Any]:
+    limits = task.limits
+    return {
+        "name": task.name,
+        "argv": list(launch.argv),
+        "env": launch.env,
+        "log": str(task.work / LOG),
+        "seconds": limits.seconds,
+        "log_limit": limits.log,
+        "silence": SILENCE,
+        "files": {str(number): content.decode("utf-8", "surrogateescape") for number, content in launch.files.items()},
+        "uid": launch.uid,
+        "mounts": [list(mount) for mount in launch.mounts],
+        "stop": [list(command) for command in launch.stop],
+        "peek": list(launch.peek),
+        "writable": list(launch.writable),
+        "memory": limits.memory,
+        "cpus": limits.cpus,
+        "processes": limits.processes,
+        "disk": limits.disk,
+        "inodes": limits.inodes,
+        "cgroup": launch.cgroup,
+        "status": launch.status,
+    }
