@@ -1,0 +1,95 @@
+"""What this machine is, and how much of it each worker gets: the published set-up, or its share if that is less."""
+
+import os
+import platform
+import shutil
+import subprocess
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mlebench.sandbox.base import Limits
+
+# The published set-up of the benchmark: 24 hours, 36 CPUs, 440 GB and one GPU for every run.
+HOURS, CPUS, MEMORY = 24, 36, 440 * 10**9
+RESERVE = 0.05  # of memory and disk, for the system and the runner
+INODES = 2_000_000
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What was asked for; None: the default."""
+
+    seconds: float | None = None
+    memory: int | None = None
+    cpus: float | None = None
+    shm: int | None = None
+
+
+def limits_for(wishes: Wishes, workers: int, runs_dir: Path) -> Limits:
+    """The limits of each run."""
+    memory = min(MEMORY, int(total_memory() * (1 - RESERVE) / workers))
+    cpus = min(CPUS, max(1.0, cpu_count() / workers))
+    disk = int(_free_disk(runs_dir) * (1 - RESERVE) / workers)
+    limits = Limits(HOURS * 3600.0, memory=memory, cpus=cpus, disk=disk, inodes=INODES)
+    return replace(limits, **{name: value for name, value in wishes.__dict__.items() if value is not None})
+
+
+def cpu_count() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def total_memory() -> int:
+    """Bytes of memory, of the machine or of the control group that we are in."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            total = min(total, int(Path(name).read_text(encoding="ascii")))
+        except (OSError, ValueError):
+            continue
+    return total
+
+
+def _free_disk(folder: Path) -> int:
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return shutil.disk_usage(existing).free
+
+
+@cache
+def gpus() -> tuple[dict[str, Any], ...]:
+    """The GPUs there are: index, name and memory in MB."""
+    if shutil.which("nvidia-smi") is None:
+        return ()
+    query = ["nvidia-smi", "--query-gpu=index,name,memory.total", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    found = []
+    for line in done.stdout.splitlines() if done.returncode == 0 else ():
+        index, name, memory = (word.strip() for word in line.split(","))
+        found.append({"index": index, "name": name, "memory_mb": int(memory) if memory.isdigit() else None})
+    return tuple(found)
+
+
+def describe() -> dict[str, Any]:
+    """The machine, for the record."""
+    return {
+        "host": platform.node(),
+        "system": platform.platform(),
+        "cpu": _cpu_model(),
+        "cpus": cpu_count(),
+        "memory": total_memory(),
+        "gpus": list(gpus()),
+        "python": platform.python_version(),
+    }
+
+
+@cache
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -1,0 +1,162 @@
+"""From what was asked for to folders on disk: a group, and a planned run for every competition and seed."""
+
+import json
+import os
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mlebench import paths
+from mlebench.agents import Agent
+from mlebench.data.state import holds_twins, preparation_fault
+from mlebench.errors import PrerequisiteError
+from mlebench.records import now
+from mlebench.registry import Registry
+from mlebench.run import machine
+from mlebench.run.records import Group, GroupRecord, RunRecord
+from mlebench.sandbox import Sandbox
+
+ACCEPT_PRIVILEGED = "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a run group is to be; what `mlebench run` asks for."""
+
+    agent: Agent
+    agent_source: str
+    competitions: Sequence[str]
+    registry: Registry
+    runs_dir: Path
+    sandbox: Sandbox
+    agent_command: str | None = None
+    seeds: int = 1
+    workers: int = 1
+    wishes: machine.Wishes = field(default_factory=machine.Wishes)
+    gpus: Sequence[str] = ()  # shared out over the workers
+    network: str = "none"
+    obfuscate: bool = False
+    knowledge: Path | None = None
+    retain: bool = False
+    image: str | None = None
+    like: str | None = None
+
+
+def plan(request: Request) -> Group:
+    """Write the group and its runs. Whatever would make every run fail is said now, in one line."""
+    _refuse(request)
+    name = f"{paths.timestamp()}_run-group_{request.agent.name}"
+    request.runs_dir.mkdir(parents=True, exist_ok=True)
+    root = _new_folder(request.runs_dir, name)
+    where = paths.GroupPaths(root)
+    limits = machine.limits_for(request.wishes, request.workers, request.runs_dir)
+    record = GroupRecord(
+        id=root.name,
+        created_at=now(),
+        agent=request.agent.facts(),
+        agent_source=request.agent_source,
+        agent_command=request.agent_command,
+        competitions=list(request.competitions),
+        seeds=request.seeds,
+        data_dir=str(request.registry.get_data_dir()),
+        profile=request.registry.profile,
+        twin=holds_twins(request.registry.get_data_dir()),
+        sandbox="host" if request.agent.host_only else request.sandbox.name,
+        image=request.image,
+        limits=asdict(limits),
+        gpus_per_run=len(request.gpus) // request.workers,
+        network=request.network,
+        obfuscate=request.obfuscate,
+        knowledge=None if request.knowledge is None else str(request.knowledge.absolute()),
+        retain=request.retain,
+        workers=request.workers,
+        machine=machine.describe(),
+        like=request.like,
+    )
+    _write_runs(where, record)
+    # The group's record comes last: a folder without it is no group, and nothing has been planned.
+    record.write(where.record)
+    return Group(where, record)
+
+
+def _write_runs(where: paths.GroupPaths, record: GroupRecord) -> None:
+    names: list[str] = []
+    planned = now()
+    for seed in range(record.seeds):
+        for competition in record.competitions:
+            run = RunRecord(run_id=str(uuid.uuid4()), competition=competition, seed=seed, planned_at=planned)
+            folder = where.run(competition, run.run_id)
+            folder.root.mkdir()
+            folder.record.write_text(json.dumps(run.to_dict(), indent=1) + "\n", encoding="utf-8")
+            names.append(folder.root.name)
+    write_metadata(where, record, dict.fromkeys(names, False))
+
+
+def write_metadata(where: paths.GroupPaths, record: GroupRecord, success: dict[str, bool]) -> None:
+    """metadata.json as existing tools read it: the runs, and whether each came to its end."""
+    data = {
+        "run_group": record.id,
+        "created_at": record.id.partition("_")[0],
+        "runs": {name: {"success": done} for name, done in success.items()},
+    }
+    paths.write_whole(where.metadata, json.dumps(data, indent=4))
+
+
+def _new_folder(runs_dir: Path, name: str) -> Path:
+    """Two groups of one agent may be started in the same second."""
+    for number in range(1, 1000):
+        folder = runs_dir / (name if number == 1 else f"{name}-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise PrerequisiteError(f"{runs_dir} holds a thousand groups of this second")
+
+
+def _refuse(request: Request) -> None:
+    agent = request.agent
+    if not request.competitions:
+        raise PrerequisiteError("there is no competition to run on: name one with -c, --split or --list")
+    if agent.needs_network and request.network == "none" and not agent.host_only:
+        raise PrerequisiteError(
+            f"agent {agent.name} declares a model or secrets, and would have no network: "
+            f"give it `--network model` or `--network full`"
+        )
+    if request.network == "model":
+        raise PrerequisiteError("`--network model` needs the gateway to a model, which this version does not have yet")
+    if agent.privileged and os.environ.get(ACCEPT_PRIVILEGED, "").lower() not in ("true", "1", "t"):
+        raise PrerequisiteError(
+            f"agent {agent.name} wants a privileged container, from which the host can be reached: "
+            f"set {ACCEPT_PRIVILEGED}=True if that is acceptable"
+        )
+    if request.gpus and len(request.gpus) < request.workers:
+        raise PrerequisiteError(f"{request.workers} workers cannot share {len(request.gpus)} GPUs: use fewer workers")
+    if request.knowledge is not None and not request.knowledge.is_dir():
+        raise PrerequisiteError(f"--knowledge: {request.knowledge} is not a folder")
+    if not agent.host_only and (fault := request.sandbox.fault()):
+        raise PrerequisiteError(f"the sandbox {request.sandbox.name} cannot be used: {fault}")
+    _refuse_unprepared(request.registry, request.competitions)
+
+
+def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
+    lacking = {}
+    for id in dict.fromkeys(ids):
+        if fault := preparation_fault(registry.get_competition(id)):
+            lacking[id] = fault
+    if lacking:
+        some = ", ".join(list(lacking)[:5]) + (" …" if len(lacking) > 5 else "")
+        flag = " --twin" if holds_twins(registry.get_data_dir()) else ""
+        command = f"mlebench prepare{flag} " + " ".join(f"-c {id}" for id in list(lacking)[:5])
+        raise PrerequisiteError(
+            f"{len(lacking)} of the competitions are not prepared in {registry.get_data_dir()} ({some}): "
+            f"run `{command}`{' and so on' if len(lacking) > 5 else ''}"
+        )
+
+
+def as_request_facts(record: GroupRecord) -> dict[str, Any]:
+    """What a group was asked to be, for `--like`."""
+    kept = ("agent_source", "agent_command", "competitions", "seeds", "sandbox", "image", "network", "obfuscate")
+    return {name: getattr(record, name) for name in (*kept, "knowledge", "retain", "workers", "limits", "profile")}

@@ -1,0 +1,125 @@
+"""What is written down about a run group and about each of its runs. docs/runs.md explains every field.
+
+A group's record says what was asked for and does not change, but for the report that counts. A run's record is
+replaced at each step; what all runs of a group share stands in the group's.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from mlebench.errors import PrerequisiteError
+from mlebench.paths import GroupPaths, RunPaths
+from mlebench.records import Record
+
+PLANNED, RUNNING, ENDED = STATES = ("planned", "running", "ended")
+PRESENT, NONE = "present", "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupRecord(Record):
+    id: str
+    created_at: str
+    agent: dict[str, Any]  # as its folder describes it
+    agent_source: str  # what `--agent` was
+    agent_command: str | None = None
+    competitions: list[str]
+    seeds: int
+    data_dir: str
+    profile: str
+    twin: bool
+    sandbox: str
+    image: str | None = None
+    limits: dict[str, Any]
+    gpus_per_run: int = 0
+    network: str = "none"
+    obfuscate: bool = False
+    knowledge: str | None = None
+    retain: bool = False
+    workers: int = 1
+    machine: dict[str, Any] = field(default_factory=dict)
+    like: str | None = None
+    report: str | None = None  # the grading report that counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord(Record):
+    run_id: str
+    competition: str
+    seed: int
+    state: str = PLANNED
+    ended: str | None = None
+    detail: str | None = None
+    submission: str | None = None
+    report: dict[str, Any] | None = None
+    attempts: list[dict[str, Any]] = field(default_factory=list)
+    rerolls: int = 0
+    planned_at: str
+    started_at: str | None = None
+    ended_at: str | None = None
+    seconds: float | None = None  # of the agent, in the attempt that counts
+    gpu_hours: float | None = None
+    conditions: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_final(self) -> bool:
+        return self.state == ENDED
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's folder and its record."""
+
+    paths: RunPaths
+    record: RunRecord
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        where = RunPaths(folder.absolute())
+        return cls(where, RunRecord.read(where.record))
+
+    def write(self, **changes: Any) -> "Run":
+        """The run with a changed record, which is on disk when this returns."""
+        record = self.record.changed(**changes)
+        record.write(self.paths.record)
+        return Run(self.paths, record)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A run group's folder and its record."""
+
+    paths: GroupPaths
+    record: GroupRecord
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        where = GroupPaths(folder.absolute())
+        if not where.record.is_file():
+            raise PrerequisiteError(f"{folder} is not a run group: it has no {where.record.name}")
+        return cls(where, GroupRecord.read(where.record))
+
+    def runs(self) -> Iterator[Run]:
+        """All runs: seed by seed, and by competition within each."""
+        found = [Run.read(where.root) for where in self.run_paths()]
+        order = {id: place for place, id in enumerate(self.record.competitions)}
+        yield from sorted(found, key=lambda run: (run.record.seed, order.get(run.record.competition, 0)))
+
+    def run_paths(self) -> Iterator[RunPaths]:
+        for entry in self.paths.root.iterdir():
+            where = RunPaths(entry)
+            if where.record.is_file():
+                yield where
+
+
+def find_group(named: str, runs_dir: Path) -> Group:
+    """A run group by its path or, in the runs directory, by its name or the beginning of it."""
+    if GroupPaths(Path(named)).record.is_file():
+        return Group.read(Path(named))
+    matches = sorted(where for where in runs_dir.glob(f"{named}*") if GroupPaths(where).record.is_file())
+    if len(matches) == 1:
+        return Group.read(matches[0])
+    if not matches:
+        raise PrerequisiteError(f"there is no run group {named!r}, neither as a path nor in {runs_dir}")
+    raise PrerequisiteError(f"{named!r} is the beginning of {len(matches)} run groups in {runs_dir}: say more of it")
