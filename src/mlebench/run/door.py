@@ -1,0 +1,174 @@
+"""The validator's door: a socket that is bound into the agent's sandbox, and a sandbox of its own behind it.
+
+The validator parses what a hostile agent sends. So it runs where only public files and this package are to be seen, with
+no network and limits of its own, and is started when somebody first knocks. What passes through is bounded.
+"""
+
+import contextlib
+import os
+import shutil
+import socket
+import stat
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from mlebench import paths
+from mlebench.registry import Competition
+from mlebench.sandbox import sandbox_named
+from mlebench.sandbox.base import HOME, Bind, Limits, Sandbox, Task
+from mlebench.sandbox.bubblewrap import interpreter_prefixes
+from mlebench.sandbox.session import Session
+
+AT_ONCE = 16
+IDLE = 120.0  # seconds without a byte
+LONGEST = 900.0  # seconds for one request
+LARGEST = 8 << 30  # bytes in one direction
+STARTS = 50  # a validator that dies is started again, so often
+
+
+class ValidatorDoor:
+    """Usable as a context: the door is open within it, and nothing of it is left afterwards."""
+
+    def __init__(self, token: str, competition: Competition, public: Path, obfuscated_id: str | None):
+        self._token = token
+        self._competition = competition
+        self._public = public
+        self._obfuscated_id = obfuscated_id
+        # Short, local and private: a socket's path has 108 bytes at most, and shared disks cannot hold one.
+        self.folder = Path(tempfile.mkdtemp(prefix=f"mlebench-{token}-"))
+        self.socket = self.folder / "door.sock"
+        self._server = socket.socket(socket.AF_UNIX)
+        self._room = threading.BoundedSemaphore(AT_ONCE)
+        self._lock = threading.Lock()
+        self._session: Session | None = None
+        self._starts = 0
+        bubblewrap = sandbox_named("bubblewrap")
+        self.sandbox: Sandbox = bubblewrap if bubblewrap.fault() is None else sandbox_named("process")
+
+    def __enter__(self) -> "ValidatorDoor":
+        self._server.bind(str(self.socket))
+        self.socket.chmod(0o666)
+        self._server.listen(AT_ONCE)
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+        with self._lock:
+            self._starts = STARTS
+            if self._session:
+                self._session.stop()
+                while self._session.poll() is None:
+                    time.sleep(0.01)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def beat(self) -> None:
+        if self._session:
+            self._session.beat()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._server.accept()
+            except OSError:
+                return
+            if not self._room.acquire(blocking=False):
+                client.close()
+                continue
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            with client, contextlib.suppress(OSError), self._connect() as server:
+                deadline = time.monotonic() + LONGEST
+                back = threading.Thread(target=_pump, args=(server, client, deadline), daemon=True)
+                back.start()
+                _pump(client, server, deadline)
+                back.join()
+        finally:
+            self._room.release()
+
+    def _connect(self) -> socket.socket:
+        """A connection to the validator, which is started if it does not run."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with self._lock:
+                if self._session and self._session.poll() is not None:
+                    self._session = None
+                if self._session is None:
+                    if self._starts >= STARTS:
+                        break
+                    self._starts += 1
+                    self._session = self._start()
+            with contextlib.suppress(OSError):
+                return _connect(self.folder / "work" / "home" / "v.sock")
+            time.sleep(0.02)
+        raise ConnectionError("the validator does not answer")
+
+    def _start(self) -> Session:
+        work = self.folder / "work"
+        shutil.rmtree(work, ignore_errors=True)
+        (work / "home").mkdir(parents=True)
+        (work / "tmp").mkdir()
+        isolated = self.sandbox.name != "process"
+        home, public = (HOME, "/public") if isolated else (str(work / "home"), str(self._public))
+        command = [sys.executable, "-P", "-m", "mlebench", "validate", "--serve", "--unix", f"{home}/v.sock"]
+        command += ["--public", public, "--competition", self._competition.id]
+        external = [str(path) for path in paths.competition_path()]
+        task = Task(
+            name=f"{self._token}v{self._starts}",
+            command=tuple(command),
+            work=work,
+            limits=Limits(seconds=10 * 24 * 3600.0, memory=16 << 30, cpus=2, processes=256, disk=40 << 30, inodes=10_000),
+            binds=(Bind(self._public, "/public"), *(Bind(path, str(path)) for path in _own_python())),
+            env={
+                "PATH": "/usr/bin:/bin",
+                "HOME": home,
+                "TMPDIR": "/tmp" if isolated else str(work / "tmp"),  # noqa: S108
+                "LANG": "C.UTF-8",
+                "PYTHONPATH": os.pathsep.join(_search_path()),
+                paths.COMPETITION_PATH_VARIABLE: os.pathsep.join(external),
+            },
+        )
+        return Session(task, self.sandbox.launch(task))
+
+
+def _search_path() -> list[str]:
+    return [entry for entry in sys.path if entry and Path(entry).is_dir()]
+
+
+def _own_python() -> list[Path]:
+    """Where this program and its libraries lie: folders, none of them inside another."""
+    wanted = [*interpreter_prefixes(Path(sys.prefix)), *map(Path, _search_path()), *paths.competition_path()]
+    wanted = [path for path in wanted if not path.is_relative_to("/usr")]
+    return [path for path in dict.fromkeys(wanted) if not any(path != top and path.is_relative_to(top) for top in wanted)]
+
+
+def _connect(path: Path) -> socket.socket:
+    """Connect to a socket that must be one: a link in its place could lead to any service of the host."""
+    descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
+    try:
+        if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+            raise ConnectionError("there is no socket")
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(f"/proc/self/fd/{descriptor}")
+        return server
+    finally:
+        os.close(descriptor)
+
+
+def _pump(source: socket.socket, target: socket.socket, deadline: float) -> None:
+    passed = 0
+    with contextlib.suppress(OSError):
+        while passed < LARGEST and (left := deadline - time.monotonic()) > 0:
+            source.settimeout(min(IDLE, left))
+            data = source.recv(1 << 16)
+            if not data:
+                break
+            target.sendall(data)
+            passed += len(data)
+    with contextlib.suppress(OSError):
+        target.shutdown(socket.SHUT_WR)

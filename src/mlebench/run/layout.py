@@ -1,0 +1,152 @@
+"""What an agent finds when it is started: folders, texts and variables, the same in every sandbox."""
+
+import hashlib
+import os
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mlebench import paths
+from mlebench.agents import Agent, base_python, venv_of
+from mlebench.errors import PrerequisiteError, SandboxError
+from mlebench.registry import Competition
+from mlebench.run.records import Group, Run
+from mlebench.sandbox.base import HOME, Bind, Limits, Task
+from mlebench.sandbox.bubblewrap import hidden_paths
+
+VALIDATOR = "validator"  # the door
+VALIDATOR_PORTS = (5000, 5001, 5005)  # where existing agents look for it
+KNOWLEDGE = "knowledge"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the agent's folders are as the agent sees them: below /home, unless there is nothing of the kind."""
+
+    home: str
+    data: str
+
+    @classmethod
+    def of(cls, sandbox: str, work: Path, public: Path) -> "Place":
+        return cls(str(work / "home"), str(public)) if sandbox == "process" else cls(HOME, f"{HOME}/data")
+
+
+def make_task(
+    group: Group, run: Run, agent: Agent, competition: Competition, token: str, gpus: tuple[str, ...], port: int | None
+) -> Task:
+    """Fill the folders of a run and say how it is to be started."""
+    work = group.paths.work(token)
+    _make_folders(work)
+    public = _public(group, work, competition)
+    place = Place.of(group.record.sandbox, work, public)
+    _write_texts(work / "home", group, place)
+    if agent.folder:
+        shutil.copytree(agent.folder, work / "home" / "agent", dirs_exist_ok=True)
+    if group.record.sandbox == "process":
+        (work / "home" / "data").symlink_to(public)
+    venv = venv_of(agent)
+    ports = (port,) if port else VALIDATOR_PORTS
+    return Task(
+        name=token,
+        command=agent.command(f"{place.home}/agent"),
+        work=work,
+        limits=Limits(**group.record.limits),
+        binds=(Bind(public, f"{HOME}/data"), *_knowledge(group), *_python(venv)),
+        env=_environment(group, run, agent, place, venv, ports[0]),
+        ports=dict.fromkeys(ports, VALIDATOR),
+        network=group.record.network,
+        gpus=gpus,
+        image=group.record.image,
+        privileged=agent.privileged,
+        hidden=(*hidden_paths(), Path(group.record.data_dir), group.paths.root.parent),
+    )
+
+
+def _make_folders(work: Path) -> None:
+    for name in (paths.SUBMISSION, paths.LOGS, paths.CODE, "agent"):
+        (work / "home" / name).mkdir(parents=True)
+    (work / "tmp").mkdir(mode=0o1777)
+
+
+def _public(group: Group, work: Path, competition: Competition) -> Path:
+    """The public folder; obfuscated, links to its files under a path that does not name the competition."""
+    if not group.record.obfuscate:
+        return competition.public_dir
+    target = work / "data"
+    try:
+        shutil.copytree(competition.public_dir, target, copy_function=os.link)
+    except (OSError, shutil.Error) as error:
+        raise PrerequisiteError(
+            f"--obfuscate links the public files into the runs directory, which must be on the same disk: {error}"
+        ) from error
+    (target / paths.DESCRIPTION).unlink(missing_ok=True)
+    (target / paths.DESCRIPTION).write_text(competition.obfuscated_description, encoding="utf-8")
+    return target
+
+
+def neutral_id(group: Group, competition: str) -> str:
+    """A name for a competition that tells nothing about it."""
+    return "task-" + hashlib.sha256(f"{group.record.id}/{competition}".encode()).hexdigest()[:8]
+
+
+def _write_texts(home: Path, group: Group, place: Place) -> None:
+    text = environment_file("instructions.txt").read_text(encoding="utf-8")
+    if group.record.knowledge:
+        text += (
+            f"\nKnowledge\n  {HOME}/{KNOWLEDGE}/            material that you may use, read-only\n"
+        )
+    text = text.replace(f"{HOME}/data", place.data).replace(f"{HOME}/", f"{place.home}/")
+    # The text names no competition, so it is the same for both; existing agents look for either name.
+    for name in ("instructions.txt", "instructions_obfuscated.txt"):
+        (home / name).write_text(text, encoding="utf-8")
+    script = home / "validate_submission.sh"
+    shutil.copyfile(environment_file("validate_submission.sh"), script)
+    script.chmod(0o755)
+
+
+def environment_file(name: str) -> Path:
+    """A file of `environment/`, which lies beside the package when installed and beside `src/` in a checkout."""
+    for folder in (paths.module_dir().parent, paths.module_dir().parent.parent):
+        if (folder / "environment" / name).is_file():
+            return folder / "environment" / name
+    raise SandboxError(f"environment/{name} is missing from this installation: install mlebench again")
+
+
+def _knowledge(group: Group) -> list[Bind]:
+    return [Bind(Path(group.record.knowledge), f"{HOME}/{KNOWLEDGE}")] if group.record.knowledge else []
+
+
+def _python(venv: Path | None) -> list[Bind]:
+    """An agent's own packages, and the Python they were made for, at the paths that they know themselves by."""
+    if venv is None:
+        return []
+    return [Bind(folder, str(folder)) for folder in dict.fromkeys([base_python(venv), venv])]
+
+
+def _environment(
+    group: Group, run: Run, agent: Agent, place: Place, venv: Path | None, port: int
+) -> dict[str, str]:
+    search = [*([f"{venv}/bin"] if venv else []), "/usr/local/bin", "/usr/bin", "/bin"]
+    obfuscated = group.record.obfuscate
+    return {
+        "PATH": ":".join(search),
+        "HOME": place.home,
+        "USER": "nonroot",
+        "LANG": "C.UTF-8",
+        "COMPETITION_ID": neutral_id(group, run.record.competition) if obfuscated else run.record.competition,
+        "DATA_DIR": place.data,
+        "SUBMISSION_DIR": f"{place.home}/{paths.SUBMISSION}",
+        "LOGS_DIR": f"{place.home}/{paths.LOGS}",
+        "CODE_DIR": f"{place.home}/{paths.CODE}",
+        "AGENT_DIR": f"{place.home}/agent",
+        "INSTRUCTIONS": f"{place.home}/instructions.txt",
+        "TIME_LIMIT_SECS": f"{group.record.limits['seconds']:.0f}",
+        "SEED": str(run.record.seed),
+        "VALIDATOR_URL": f"http://localhost:{port}/validate",
+        **({"VIRTUAL_ENV": str(venv)} if venv else {}),
+        **agent.environment(os.environ if group.record.network == "full" else {}),
+    }
+
+
+def with_door(task: Task, socket: Path) -> Task:
+    return replace(task, doors={VALIDATOR: socket})

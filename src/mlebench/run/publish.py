@@ -1,0 +1,85 @@
+"""A result appears in one rename, and once: whoever comes second finds that the place is taken.
+
+What is published is complete before it can be seen. Moving its parts to where readers look for them is repeated by
+whoever finds a result whose run has not ended.
+"""
+
+import contextlib
+import errno
+import shutil
+from pathlib import Path
+from typing import Any
+
+from mlebench import paths
+from mlebench.errors import PrerequisiteError
+from mlebench.run.lease import Lease
+from mlebench.run.records import PLANNED, Run, RunRecord
+from mlebench.sandbox.collect import Collected, Room, collect
+
+RECORD = "record.json"
+PARTS = (paths.SUBMISSION, paths.LOGS, paths.CODE, paths.RUN_LOG, "snapshots")
+TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
+
+
+def gather(work: Path, target: Path, room: Room | None = None) -> Collected:
+    """Copy what an attempt has left in its writable folders; no process of it may live."""
+    seen = Collected()
+    room = room or Room()
+    for part in (paths.SUBMISSION, paths.LOGS, paths.CODE):  # what counts most comes first
+        collect(work / "home" / part, target / part, room, seen)
+    for part in (paths.RUN_LOG, "snapshots"):  # our own, not the agent's
+        with contextlib.suppress(FileNotFoundError):
+            (work / part).rename(target / part)
+    return seen
+
+
+def publish(run: Run, staged: Path, lease: Lease, **outcome: Any) -> Run:
+    """Make a staged result the run's, if the lease is still ours and there is none yet."""
+    record = run.record.changed(**outcome)
+    record.write(staged / RECORD)
+    lease.require()
+    try:
+        staged.rename(run.paths.result)
+    except OSError as error:
+        if error.errno not in TAKEN:
+            raise
+        shutil.rmtree(staged)
+    return settle(run)
+
+
+def settle(run: Run) -> Run:
+    """Put the parts of a published result in their places and end the run's record."""
+    for part in PARTS:
+        source = run.paths.result / part
+        target = run.paths.root / part
+        if source.exists():
+            _clear(target)
+            source.rename(target)
+    record = RunRecord.read(run.paths.result / RECORD)
+    record.write(run.paths.record)
+    return Run(run.paths, record)
+
+
+def is_published(run: Run) -> bool:
+    return (run.paths.result / RECORD).is_file()
+
+
+def set_aside(run: Run, **changes: Any) -> Run:
+    """Make a run that has ended a planned one again; what it had left is kept among its attempts."""
+    number = len(run.record.attempts)
+    aside = run.paths.attempt(number)
+    if aside.exists():
+        raise PrerequisiteError(f"{aside} is there already: this run's folder was changed by hand")
+    run = run.write(state=PLANNED, ended=None, detail=None, submission=None, report=None, ended_at=None, **changes)
+    aside.mkdir(parents=True)
+    for part in (*PARTS, run.paths.result.name):
+        with contextlib.suppress(FileNotFoundError):
+            (run.paths.root / part).rename(aside / part)
+    return run
+
+
+def _clear(target: Path) -> None:
+    if target.is_dir() and not target.is_symlink():
+        shutil.rmtree(target)
+    else:
+        target.unlink(missing_ok=True)
