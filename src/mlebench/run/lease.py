@@ -13,8 +13,9 @@ import json
 import os
 import secrets
 import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,24 @@ class Lease:
         content = _read(self._path)
         if _highest(self._folder) != self.number or content is None or content.get("token") != self.token:
             raise LeaseLostError("another process has taken this run over")
+
+    @contextlib.contextmanager
+    def renewed(self) -> Iterator[None]:
+        """Keep the lease while something takes its time; whether it was kept, `require` tells afterwards."""
+        done = threading.Event()
+
+        def keep() -> None:
+            with contextlib.suppress(LeaseLostError):
+                while not done.wait(RENEWAL):
+                    self.renew()
+
+        keeper = threading.Thread(target=keep, daemon=True)
+        keeper.start()
+        try:
+            yield
+        finally:
+            done.set()
+            keeper.join()
 
     def release(self) -> None:
         """Let go of it; if it was lost, it is another's already."""

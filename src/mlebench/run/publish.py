@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from mlebench import paths
-from mlebench.errors import PrerequisiteError
 from mlebench.run.lease import Lease
 from mlebench.run.records import PLANNED, Run, RunRecord
 from mlebench.sandbox.collect import Collected, Room, collect
@@ -66,16 +65,22 @@ def is_published(run: Run) -> bool:
 
 def set_aside(run: Run, **changes: Any) -> Run:
     """Make a run that has ended a planned one again; what it had left is kept among its attempts."""
-    number = len(run.record.attempts)
-    aside = run.paths.attempt(number)
-    if aside.exists():
-        raise PrerequisiteError(f"{aside} is there already: this run's folder was changed by hand")
     run = run.write(state=PLANNED, ended=None, detail=None, submission=None, report=None, ended_at=None, **changes)
-    aside.mkdir(parents=True)
-    for part in (*PARTS, run.paths.result.name):
-        with contextlib.suppress(FileNotFoundError):
-            (run.paths.root / part).rename(aside / part)
+    tidy(run)
     return run
+
+
+def tidy(run: Run) -> None:
+    """Put what earlier attempts have left in a run's folder among its attempts."""
+    aside = run.paths.attempt(len(run.record.attempts))
+    for part in (run.paths.result.name, *PARTS):  # the result first: without it, the rest counts for nothing
+        source = run.paths.root / part
+        if source.exists():
+            aside.mkdir(parents=True, exist_ok=True)
+            _clear(aside / part)
+            source.rename(aside / part)
+    for draft in run.paths.root.glob(run.paths.staged_result("*").name):
+        shutil.rmtree(draft)
 
 
 def _clear(target: Path) -> None:

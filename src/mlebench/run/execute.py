@@ -1,0 +1,349 @@
+"""`mlebench run exec`: one run, from whatever state its folder is in to a final one.
+
+The command is idempotent. It may be killed at any point, started twice at once, or started again on another host: at
+most one result counts, and what an attempt had left is kept.
+"""
+
+import contextlib
+import logging
+import os
+import select
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from mlebench.agents import Agent, load_agent
+from mlebench.data.openruns import mark_open, unmark_open
+from mlebench.data.state import data_identity, require_prepared, source_kind
+from mlebench.errors import PrerequisiteError, SandboxError
+from mlebench.records import now
+from mlebench.registry import Competition, Registry
+from mlebench.run import lease as leases
+from mlebench.run import machine
+from mlebench.run.door import ValidatorDoor
+from mlebench.run.grading import grade_run
+from mlebench.run.layout import VALIDATOR, make_task, neutral_id, with_door
+from mlebench.run.lease import Holder, Lease, LeaseLostError, process_start
+from mlebench.run.publish import gather, is_published, publish, settle, tidy
+from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
+from mlebench.run.snapshots import Snapshots
+from mlebench.sandbox import Sandbox, sandbox_named
+from mlebench.sandbox.base import CANCELLED, FINISHED, INFRA_ERROR, Task
+from mlebench.sandbox.session import Outcome, Session
+
+logger = logging.getLogger(__name__)
+
+FINAL, MAY_BE_RETRIED, CANNOT_WORK = 0, 75, 2  # exit codes
+INFRA_ATTEMPTS = 3  # so often a run is tried again when the infrastructure fails
+TICK = 0.2
+PARENT_VARIABLE = "MLEBENCH_PARENT_FD"  # a pipe that ends with whoever started us
+
+
+def execute(folder: Path, gpus: tuple[str, ...] = ()) -> int:
+    """Do a run. The exit code says whether its state is final."""
+    run = Run.read(folder)
+    if run.record.is_final:
+        return FINAL
+    lease = leases.acquire(run.paths.leases)
+    if lease is None:
+        logger.info("%s is being worked on by another process", folder.name)
+        return MAY_BE_RETRIED
+    try:
+        return _Execution(Run.read(folder), lease, gpus).go()
+    except LeaseLostError as error:
+        logger.warning("%s: %s", folder.name, error)
+        return MAY_BE_RETRIED
+    finally:
+        lease.release()
+
+
+class _Execution:
+    """One attempt at a run, by the holder of its lease."""
+
+    def __init__(self, run: Run, lease: Lease, gpus: tuple[str, ...]):
+        self.run = run
+        self.lease = lease
+        self.gpus = gpus
+        self.group = Group.read(run.paths.group.root)
+        self.stopping = False
+
+    def go(self) -> int:
+        if is_published(self.run) and self.run.record.state != PLANNED:
+            settle(self.run)  # somebody was killed after publishing
+            return FINAL
+        if self.run.record.is_final:
+            return FINAL
+        self._close_interrupted()
+        tidy(self.run)
+        try:
+            agent, competition, sandbox = self._load()
+        except PrerequisiteError as error:  # this node cannot do it; another may
+            self._begin()
+            return self._failed(str(error))
+        self._begin()
+        with self._signals(), _marked(competition, self.run, self.lease.token):
+            try:
+                return self._host_only(agent, competition) if agent.host_only else self._sandboxed(
+                    agent, competition, sandbox
+                )
+            except (SandboxError, PrerequisiteError) as error:
+                return self._failed(str(error))
+            finally:
+                self._remove_work(self.lease.token)
+
+    def _load(self) -> tuple[Agent, Competition, Sandbox]:
+        record = self.group.record
+        agent = load_agent(record.agent_source, record.agent_command)
+        competition = Registry(record.data_dir, record.profile).get_competition(self.run.record.competition)
+        require_prepared(competition)
+        return agent, competition, sandbox_named("process" if agent.host_only else record.sandbox)
+
+    def _begin(self) -> None:
+        attempt = {
+            "number": len(self.run.record.attempts) + 1,
+            "token": self.lease.token,
+            "host": socket.gethostname(),
+            "started_at": now(),
+        }
+        attempts = [*self.run.record.attempts, attempt]
+        self.run = self.run.write(state=RUNNING, started_at=attempt["started_at"], attempts=attempts)
+
+    def _note_keeper(self, pid: int) -> None:
+        """So that whoever comes after us, if we are killed, can wait until the sandbox is no more."""
+        attempts = [*self.run.record.attempts]
+        attempts[-1] = attempts[-1] | {"keeper": asdict(replace(Holder.current(), pid=pid, started=process_start(pid) or 0))}
+        self.run = self.run.write(attempts=attempts)
+
+    def _close_interrupted(self) -> None:
+        """An attempt that was killed has left its folders, and perhaps its container."""
+        attempts = self.run.record.attempts
+        if not attempts or "ended" in attempts[-1]:
+            return
+        token = attempts[-1]["token"]
+        if "keeper" in attempts[-1]:
+            _await_end(Holder(**attempts[-1]["keeper"]))
+        if self.group.record.sandbox != "host":
+            sandbox_named(self.group.record.sandbox).remove_leftovers(token)
+        self._keep_attempt(token, CANCELLED, "the runner was killed")
+        self._remove_work(token)
+
+    def _keep_attempt(self, token: str, ended: str, detail: str | None) -> None:
+        """Keep what an attempt has left, and say how it ended."""
+        work = self.group.paths.work(token)
+        aside = self.run.paths.attempt(len(self.run.record.attempts))
+        if work.is_dir():
+            gather(work, aside)
+        attempts = [*self.run.record.attempts]
+        attempts[-1] = attempts[-1] | {"ended": ended, "detail": detail, "ended_at": now()}
+        self.run = self.run.write(state=PLANNED, attempts=attempts)
+
+    def _remove_work(self, token: str) -> None:
+        if not self.group.record.retain:
+            shutil.rmtree(self.group.paths.work(token), ignore_errors=True)
+            with contextlib.suppress(OSError):
+                self.group.paths.work(token).parent.rmdir()
+
+    def _sandboxed(self, agent: Agent, competition: Competition, sandbox: Sandbox) -> int:
+        token = self.lease.token
+        port = _free_port() if sandbox.name == "process" else None
+        task = make_task(self.group, self.run, agent, competition, token, self.gpus, port)
+        if fault := sandbox.fault(task):
+            raise SandboxError(f"the sandbox {sandbox.name} cannot be used on this host: {fault}")
+        hidden_id = neutral_id(self.group, competition.id) if self.group.record.obfuscate else None
+        with ValidatorDoor(token, competition, task.binds[0].source, hidden_id) as door:
+            task = with_door(task, door.socket)
+            conditions = self._conditions(agent, competition, sandbox, task) | {"validator": door.sandbox.name}
+            session = Session(task, sandbox.launch(task))
+            self._note_keeper(session.pid)
+            outcome = self._watch(session, door, Snapshots(task))
+        conditions["kept"] = session.kept
+        conditions["used"] = outcome.used
+        if outcome.ended == CANCELLED:
+            self._keep_attempt(token, CANCELLED, outcome.detail)
+            return MAY_BE_RETRIED
+        if outcome.ended == INFRA_ERROR:
+            sandbox.remove_leftovers(token)
+            return self._failed(outcome.detail or "the sandbox failed", conditions)
+        return self._publish(competition, outcome, conditions, task.work)
+
+    def _host_only(self, agent: Agent, competition: Competition) -> int:
+        """An agent of ours that sees the answers: for self-tests of the benchmark."""
+        from mlebench.agents import oracle
+
+        work = self.group.paths.work(self.lease.token)
+        begun = time.monotonic()
+        oracle.submit(competition, work / "home" / "submission" / "submission.csv")
+        outcome = Outcome(FINISHED, None, 0, time.monotonic() - begun, {})
+        conditions = {"sandbox": "host", "sealed": False, "unsealed_by": ["the agent sees the answers"]}
+        return self._publish(competition, outcome, conditions, work)
+
+    def _watch(self, session: Session, door: ValidatorDoor, snapshots: Snapshots) -> Outcome:
+        parent = _parent_pipe()
+        poll = select.poll()
+        for descriptor in (session.descriptor(), *([parent] if parent is not None else [])):
+            poll.register(descriptor, select.POLLIN | select.POLLHUP)
+        beaten = 0.0
+        try:
+            while (outcome := session.poll()) is None:
+                if parent is not None and any(number == parent for number, _ in poll.poll(TICK * 1000)):
+                    self.stopping = True
+                    poll.unregister(parent)
+                    parent = None
+                elif parent is None:
+                    poll.poll(TICK * 1000)
+                if self.stopping:
+                    session.stop()
+                if time.monotonic() - beaten > 1:
+                    beaten = time.monotonic()
+                    session.beat()
+                    door.beat()
+                if self.lease.is_due:
+                    self.lease.renew()
+                snapshots.look()
+        except BaseException:
+            session.stop()
+            while session.poll() is None:
+                time.sleep(0.02)
+            raise
+        snapshots.look()
+        return outcome
+
+    def _conditions(self, agent: Agent, competition: Competition, sandbox: Sandbox, task: Task) -> dict[str, Any]:
+        """What the run really gets, for its card."""
+        record = self.group.record
+        unsealed = [
+            *(["the sandbox is a plain process"] if sandbox.name == "process" else []),
+            *(["the network is open"] if task.network == "full" else []),
+            *(["the container is privileged"] if task.privileged else []),
+        ]
+        here = machine.describe()
+        return {
+            "sandbox": sandbox.name,
+            **sandbox.conditions(task),
+            "sealed": not unsealed,
+            "unsealed_by": unsealed,
+            "network": task.network,
+            "limits": record.limits,
+            "gpus": list(task.gpus),
+            "data": data_identity(competition),
+            "source": source_kind(competition),
+            "profile": record.profile,
+            "description": "obfuscated" if record.obfuscate else "named",
+            "knowledge": record.knowledge,
+            **({} if here == record.machine else {"machine": here}),
+        }
+
+    def _publish(self, competition: Competition, outcome: Outcome, conditions: dict[str, Any], work: Path) -> int:
+        staged = self.run.paths.staged_result(self.lease.token)
+        staged.mkdir()
+        with self.lease.renewed():
+            collected = gather(work, staged)
+            submission = staged / "submission" / "submission.csv"
+            present = submission.is_file()
+            report = grade_run(submission, competition, self.run, self.group)
+            if not conditions["sealed"]:
+                conditions["data_unchanged"] = _data_is_unchanged(competition)
+        attempts = [*self.run.record.attempts]
+        attempts[-1] = attempts[-1] | {"ended": outcome.ended, "detail": outcome.detail, "ended_at": now()}
+        publish(
+            self.run,
+            staged,
+            self.lease,
+            state="ended",
+            ended=outcome.ended,
+            detail=outcome.detail,
+            submission=PRESENT if present else NONE,
+            report=report,
+            attempts=attempts,
+            ended_at=now(),
+            seconds=round(outcome.seconds, 3),
+            gpu_hours=round(outcome.seconds * len(self.gpus) / 3600, 6),
+            conditions=conditions | {"collected": collected.to_dict()},
+        )
+        return FINAL
+
+    def _failed(self, reason: str, conditions: dict[str, Any] | None = None) -> int:
+        """The infrastructure failed: to be tried again, but not for ever."""
+        logger.warning("%s: %s", self.run.paths.root.name, reason)
+        self._keep_attempt(self.lease.token, INFRA_ERROR, reason)
+        failed = [item for item in self.run.record.attempts if item.get("ended") == INFRA_ERROR and not item.get("forgiven")]
+        if len(failed) < INFRA_ATTEMPTS:
+            return MAY_BE_RETRIED
+        return give_up(self.run, self.lease, reason, conditions or {})
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """SIGTERM and Ctrl-C end the attempt in an orderly way: what it has is kept, and it can be done again."""
+
+        def stop(*_: object) -> None:
+            self.stopping = True
+
+        before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def give_up(run: Run, lease: Lease, reason: str, conditions: dict[str, Any]) -> int:
+    """Publish that a run failed for a reason that is not the agent's."""
+    staged = run.paths.staged_result(lease.token)
+    staged.mkdir()
+    publish(
+        run,
+        staged,
+        lease,
+        state="ended",
+        ended=INFRA_ERROR,
+        detail=reason,
+        submission=NONE,
+        ended_at=now(),
+        conditions=conditions,
+    )
+    return FINAL
+
+
+@contextlib.contextmanager
+def _marked(competition: Competition, run: Run, token: str) -> Iterator[None]:
+    """While a run is open, whoever grades a submission of its competition is told, and so are readers of that grade."""
+    mark_open(competition, run.paths.root, token)
+    try:
+        yield
+    finally:
+        unmark_open(competition, token)
+
+
+def _data_is_unchanged(competition: Competition) -> bool | None:
+    """Whether prepared data is still what was recorded; None when nothing was."""
+    from mlebench.data.verification import differences
+
+    found = differences(competition)
+    return None if found is None else not found
+
+
+def _await_end(keeper: Holder) -> None:
+    """A keeper ends its sandbox as soon as its runner has ended; on another host it had its time."""
+    deadline = time.monotonic() + 30
+    while keeper.is_here and keeper.is_alive:
+        if time.monotonic() > deadline:
+            raise SandboxError(f"the sandbox of an earlier attempt does not end: process {keeper.pid}")
+        time.sleep(0.02)
+
+
+def _parent_pipe() -> int | None:
+    number = os.environ.get(PARENT_VARIABLE)
+    return int(number) if number else None
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+__all__ = ["CANNOT_WORK", "FINAL", "MAY_BE_RETRIED", "VALIDATOR", "execute", "give_up"]

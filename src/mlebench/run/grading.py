@@ -1,0 +1,15 @@
+"""A run's submission, graded once it has ended; on the host, where the answers are."""
+
+from pathlib import Path
+from typing import Any
+
+from mlebench.grade import RunInfo, grade_csv
+from mlebench.registry import Competition
+from mlebench.run.records import Group, Run
+
+
+def grade_run(submission: Path, competition: Competition, run: Run, group: Group) -> dict[str, Any]:
+    """The report, which names the submission where it will be found."""
+    info = RunInfo(agent=group.record.agent["name"], seed=run.record.seed, run_id=run.record.run_id)
+    report = grade_csv(submission, competition, run=info).to_dict()
+    return report | {"submission_path": str(run.paths.submission)}

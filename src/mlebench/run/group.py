@@ -1,0 +1,119 @@
+"""What is done with a whole group: resume it, grade it, list it, turn it into what other tools read."""
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from mlebench import paths
+from mlebench.errors import PrerequisiteError
+from mlebench.grade import aggregate_reports
+from mlebench.registry import Registry
+from mlebench.run import lease as leases
+from mlebench.run.plan import write_metadata
+from mlebench.run.publish import set_aside
+from mlebench.run.records import PRESENT, Group, Run
+from mlebench.scoring import CompetitionReport
+from mlebench.sandbox.base import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, TIMEOUT
+
+# What `--retry` may name. A run that is done again because of how it ended, rather than because of the machine, is a
+# second throw of the dice: it is counted, and standings show it.
+RETRIES = {
+    "infra": (INFRA_ERROR, CANCELLED),
+    "failed": (AGENT_ERROR, OUT_OF_MEMORY, OVER_DISK),
+    "timeout": (TIMEOUT,),
+}
+
+
+def retry(group: Group, kinds: Iterable[str]) -> int:
+    """Make runs that ended in these ways planned ones again; how many those were."""
+    count = 0
+    for kind in kinds:
+        for run in group.runs():
+            if run.record.ended in RETRIES[kind]:
+                count += _retry(run, reroll=kind != "infra")
+    return count
+
+
+def _retry(run: Run, *, reroll: bool) -> bool:
+    lease = leases.acquire(run.paths.leases, wait=False)
+    if lease is None:
+        return False
+    try:
+        run = Run.read(run.paths.root)
+        # Attempts of an infrastructure that has been mended do not count against the new ones.
+        attempts = [attempt | {"forgiven": True} for attempt in run.record.attempts]
+        set_aside(run, attempts=attempts, rerolls=run.record.rerolls + reroll)
+        return True
+    finally:
+        lease.release()
+
+
+def unfinished(group: Group) -> list[Path]:
+    return [run.paths.root for run in group.runs() if not run.record.is_final]
+
+
+def finish(group: Group) -> Path | None:
+    """Write the grading report of a group whose runs have all ended; there is one, and group.json names it."""
+    runs = list(group.runs())
+    success = {run.paths.root.name: run.record.ended == FINISHED for run in runs}
+    write_metadata(group.paths, group.record, success)
+    if not all(run.record.is_final for run in runs):
+        return None
+    registry = Registry(group.record.data_dir, group.record.profile)
+    reports = [_report(run, registry) for run in runs]
+    name = f"{paths.timestamp()}_{paths.GRADING_REPORT}"
+    for old in group.paths.root.glob(f"*_{paths.GRADING_REPORT}"):  # existing tools expect exactly one
+        group.paths.superseded.mkdir(exist_ok=True)
+        old.rename(group.paths.superseded / old.name)
+    path = group.paths.root / name
+    paths.write_whole(path, json.dumps(aggregate_reports(reports), indent=2))
+    group.record.changed(report=name).write(group.paths.record)
+    return path
+
+
+def _report(run: Run, registry: Registry) -> CompetitionReport:
+    """A run's report; one that ended without any counts as one without a submission."""
+    if run.record.report is not None:
+        return CompetitionReport.from_dict(run.record.report)
+    from mlebench.grade.one import make_report
+
+    competition = registry.get_competition(run.record.competition)
+    return make_report(run.paths.submission, competition, "missing", None, f"the run ended with {run.record.ended}")
+
+
+def submission_lines(group: Group, log: str, code: str) -> list[dict[str, Any]]:
+    """The lines of the file that `mlebench grade --submission` reads."""
+    lines = []
+    for run in group.runs():
+        root = run.paths.root
+        here = {"logs_path": root / log, "code_path": root / code}
+        lines.append(
+            {
+                "competition_id": run.record.competition,
+                "submission_path": str(run.paths.submission) if run.record.submission == PRESENT else None,
+                **{name: str(path) if path.exists() else None for name, path in here.items()},
+            }
+        )
+    return lines
+
+
+def elapsed(run: Run) -> float | None:
+    """Seconds since a run that goes on was started."""
+    if run.record.state != "running" or not run.record.started_at:
+        return None
+    started = datetime.fromisoformat(run.record.started_at)
+    return (datetime.now(started.tzinfo) - started).total_seconds()
+
+
+def groups_in(runs_dir: Path) -> list[Group]:
+    """The run groups of a runs directory, newest first; one that cannot be read is passed over."""
+    found = []
+    for folder in sorted(runs_dir.iterdir(), reverse=True) if runs_dir.is_dir() else ():
+        if paths.GroupPaths(folder).record.is_file():
+            try:
+                found.append(Group.read(folder))
+            except PrerequisiteError:
+                continue
+    return found

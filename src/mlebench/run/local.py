@@ -1,0 +1,148 @@
+"""The local executor: `run exec` in processes of this machine, so many at a time. It keeps no state of its own.
+
+Whatever it thinks of a run, only the run's folder is believed. So it may be killed at any time, and two of them may
+work on one group.
+"""
+
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mlebench.run import lease as leases
+from mlebench.run.execute import FINAL, MAY_BE_RETRIED, PARENT_VARIABLE, give_up
+from mlebench.run.records import Run
+
+CRASHES = 3  # of ours, on one run, before it is given up
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
+GRACE = 20.0  # seconds that a run has to end in an orderly way
+RUNNER_LOG = "runner.log"  # in a run's folder: what the benchmark itself had to say
+
+
+@dataclass
+class _Job:
+    folder: Path
+    not_before: float = 0.0
+    pauses: int = 0
+    crashes: int = 0
+
+    def pause(self) -> None:
+        """Try again later, each time after a longer while."""
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**self.pauses)
+        self.pauses += 1
+        self.not_before = time.monotonic() + pause * random.uniform(0.5, 1.0)
+
+
+@dataclass
+class _Worker:
+    slot: int
+    job: _Job
+    process: subprocess.Popen[bytes]
+    pidfd: int = field(default=-1)
+
+
+class LocalExecutor:
+    """Runs folders, `workers` at a time; GPUs are shared out evenly, and a worker's are its own."""
+
+    def __init__(self, workers: int, gpus: Sequence[str] = ()):
+        share = len(gpus) // workers
+        self._slots = [tuple(gpus[slot * share : (slot + 1) * share]) for slot in range(workers)]
+        self._free = list(range(workers))
+        self._workers: list[_Worker] = []
+        self._pending: deque[_Job] = deque()
+        # Its other end is open for as long as we live, and not a moment longer.
+        self._leash, self._our_end = os.pipe()
+        self.interrupts = 0
+
+    def run(self, folders: Sequence[Path], tick: Callable[[], None] = lambda: None) -> None:
+        """Until every run is final, or somebody interrupts. `tick` is called a few times a second."""
+        self._pending = deque(_Job(folder) for folder in folders)
+        before = signal.signal(signal.SIGINT, self._interrupt)
+        term = signal.signal(signal.SIGTERM, self._interrupt)
+        try:
+            while self._pending or self._workers:
+                if self.interrupts:
+                    self._pending.clear()
+                self._start_some()
+                self._wait()
+                tick()
+        finally:
+            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGTERM, term)
+            os.close(self._our_end)
+            os.close(self._leash)
+
+    def _interrupt(self, *_: object) -> None:
+        """The first time, runs end in an orderly way; the second time, at once."""
+        self.interrupts += 1
+        for worker in self._workers:
+            worker.process.send_signal(signal.SIGTERM if self.interrupts == 1 else signal.SIGKILL)
+
+    def _start_some(self) -> None:
+        now = time.monotonic()
+        for _ in range(len(self._pending)):
+            if not self._free:
+                return
+            job = self._pending.popleft()
+            if job.not_before > now:
+                self._pending.append(job)
+                continue
+            self._start(job)
+
+    def _start(self, job: _Job) -> None:
+        slot = self._free.pop(0)
+        command = [sys.executable, "-P", "-m", "mlebench", "run", "exec", str(job.folder)]
+        if self._slots[slot]:
+            command += ["--gpus", ",".join(self._slots[slot])]
+        with (job.folder / RUNNER_LOG).open("ab") as log:
+            process = subprocess.Popen(  # noqa: S603
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, PARENT_VARIABLE: str(self._leash)},
+                pass_fds=[self._leash],
+                start_new_session=True,  # Ctrl-C reaches us alone, and we pass it on
+            )
+        self._workers.append(_Worker(slot, job, process, os.pidfd_open(process.pid)))
+
+    def _wait(self) -> None:
+        pause = 0.25 if self._free or not self._pending else 0.5
+        select.select([worker.pidfd for worker in self._workers], [], [], pause)
+        for worker in [worker for worker in self._workers if worker.process.poll() is not None]:
+            self._workers.remove(worker)
+            os.close(worker.pidfd)
+            self._free.append(worker.slot)
+            self._free.sort()
+            self._judge(worker)
+
+    def _judge(self, worker: _Worker) -> None:
+        job, code = worker.job, worker.process.returncode
+        if self.interrupts or (code == FINAL and Run.read(job.folder).record.is_final):
+            return
+        if code != MAY_BE_RETRIED:
+            job.crashes += 1
+            if job.crashes >= CRASHES and _given_up(job.folder, f"mlebench failed ({code}): see {RUNNER_LOG}"):
+                return
+        job.pause()
+        self._pending.append(job)
+
+
+def _given_up(folder: Path, reason: str) -> bool:
+    lease = leases.acquire(folder / "leases", wait=False)
+    if lease is None:
+        return False
+    try:
+        run = Run.read(folder)
+        if not run.record.is_final:
+            give_up(run, lease, reason, {})
+        return True
+    finally:
+        lease.release()

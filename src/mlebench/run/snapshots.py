@@ -1,0 +1,50 @@
+"""Earlier states of a submission, kept while a run goes on: afterwards, score over time can be drawn.
+
+They are never graded before the run has ended. There are so many at the most, and so many bytes; when there would be
+more, every other one goes, so that what is left still covers the whole run.
+"""
+
+import os
+import time
+
+from mlebench.paths import SUBMISSION
+from mlebench.sandbox.base import Task
+from mlebench.sandbox.collect import snapshot
+
+MOST = 200
+MOST_BYTES = 4 << 30
+INTERVAL = 1.0
+
+
+class Snapshots:
+    def __init__(self, task: Task):
+        self._source = task.home / SUBMISSION / f"{SUBMISSION}.csv"
+        self._folder = task.work / "snapshots"
+        self._begun = time.monotonic()
+        self._looked = -INTERVAL
+        self._last: tuple[int, int, int] | None = None
+
+    def look(self) -> None:
+        """Keep the submission if it has changed since the last look."""
+        elapsed = time.monotonic() - self._begun
+        if elapsed - self._looked < INTERVAL:
+            return
+        self._looked = elapsed
+        try:
+            status = os.stat(self._source, follow_symlinks=False)
+        except OSError:
+            return
+        version = (status.st_ino, status.st_size, status.st_mtime_ns)
+        if version == self._last:
+            return
+        self._folder.mkdir(exist_ok=True)
+        self._make_room(status.st_size)
+        if snapshot(self._source, self._folder / f"{elapsed:010.1f}.csv", MOST_BYTES // 4):
+            self._last = version
+
+    def _make_room(self, size: int) -> None:
+        kept = sorted(self._folder.glob("*.csv"))
+        while kept and (len(kept) >= MOST or size + sum(path.stat().st_size for path in kept) > MOST_BYTES):
+            for path in kept[::2]:
+                path.unlink()
+            kept = kept[1::2]
