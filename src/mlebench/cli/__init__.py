@@ -21,11 +21,15 @@ VERBS = {
     "grade-sample": "grade one submission; the report is JSON on stdout",
     "list": "show the competitions there are",
     "prepare": "turn raw data into what agents and graders need",
+    "run": "run an agent on competitions, in sandboxes, and grade what it submits",
+    "runs": "list run groups, and tell the story of a run",
     "show": "show what is known about one competition",
     "twin": "make synthetic raw data in a competition's exact layout",
     "validate": "check a submission's format, without the answers",
     "verify": "compare prepared data with its record and the published checksums",
 }
+
+_TO_MODULE = str.maketrans("- ", "__")
 
 
 def main(arguments: Sequence[str] | None = None) -> "NoReturn":
@@ -42,8 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> "NoReturn":
         sys.exit(2)
     if verb == "prepare" and any(word.startswith("--jobs") for word in rest):
         import_module("mlebench.workers").start_server()  # it gets ready while this process does
+    if verb == "run" and rest[:1] == ["exec"]:
+        verb, rest = "run exec", rest[1:]
     common = import_module("mlebench.cli.common")
-    common.run_verb(import_module(f"mlebench.cli.{verb.replace('-', '_')}").command, verb, rest)
+    common.run_verb(import_module(f"mlebench.cli.{verb.translate(_TO_MODULE)}").command, verb, rest)
     sys.exit(0)
 
 

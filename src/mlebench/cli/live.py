@@ -1,0 +1,141 @@
+"""Runs as they go on: a table that is kept up to date on a terminal, plain lines elsewhere."""
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlebench.cli.common import is_terminal, print_table, say
+from mlebench.run.group import elapsed
+from mlebench.run.records import ENDED, RUNNING, Group, Run
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+INTERVAL = 1.0
+_CONTROL = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def plain(text: str) -> str:
+    """What an agent wrote, without escape codes and control characters."""
+    return _CONTROL.sub("", text)
+
+
+@contextmanager
+def live_view(group: Group) -> Iterator[Callable[[], None]]:
+    """Gives what is to be called now and then."""
+    if not is_terminal(sys.stderr):
+        yield _Lines(group).tick
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+        yield _every(INTERVAL, lambda: live.update(_table(group), refresh=True))
+
+
+def _every(seconds: float, act: Callable[[], None]) -> Callable[[], None]:
+    last = 0.0
+
+    def tick() -> None:
+        nonlocal last
+        if time.monotonic() - last >= seconds:
+            last = time.monotonic()
+            act()
+
+    return tick
+
+
+class _Lines:
+    """A line whenever a run's state changes."""
+
+    def __init__(self, group: Group):
+        self._group = group
+        self._seen = {run.paths.root: run.record.state for run in group.runs()}
+        self.tick = _every(INTERVAL, self._look)
+
+    def _look(self) -> None:
+        for folder, before in list(self._seen.items()):
+            if before == ENDED:
+                continue
+            run = Run.read(folder)
+            if run.record.state != before:
+                self._seen[folder] = run.record.state
+                say(f"{run.record.competition} seed {run.record.seed}: {_state(run)}")
+
+
+def _state(run: Run) -> str:
+    if run.record.state != ENDED:
+        return run.record.state
+    return f"{run.record.ended}, {_score(run)}" if run.record.report else str(run.record.ended)
+
+
+def _score(run: Run) -> str:
+    report = run.record.report or {}
+    if report.get("status") != "graded":
+        return f"{report.get('status')}"
+    return f"score {report.get('score')}, medal {medal(report)}"
+
+
+def medal(report: dict[str, Any]) -> str:
+    return next((kind for kind in ("gold", "silver", "bronze") if report.get(f"{kind}_medal")), "none")
+
+
+def _table(group: Group) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    runs = list(group.runs())
+    done = sum(run.record.is_final for run in runs)
+    table = Table(title=f"{group.record.agent['name']}: {done} of {len(runs)} runs have ended", title_justify="left")
+    for name in ("competition", "seed", "state", "time left", "last line"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=2 if name == "last line" else None)
+    going = [run for run in runs if run.record.state == RUNNING]
+    recent = sorted((run for run in runs if run.record.is_final), key=lambda run: run.record.ended_at or "")[-8:]
+    for run in [*recent, *going]:
+        left = _time_left(group, run)
+        line = last_line(group, run) if run.record.state == RUNNING else ""
+        # As text: what an agent wrote is not markup.
+        row = (run.record.competition, str(run.record.seed), _state(run), left, line)
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _time_left(group: Group, run: Run) -> str:
+    gone = elapsed(run)
+    return "" if gone is None else duration_text(max(0.0, group.record.limits["seconds"] - gone))
+
+
+def duration_text(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"
+
+
+def last_line(group: Group, run: Run) -> str:
+    """The end of what the agent has printed so far."""
+    attempts = run.record.attempts
+    log = group.paths.work(attempts[-1]["token"]) / "run.log" if attempts else Path()
+    try:
+        with log.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - 2000))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return plain(text.strip().rpartition("\n")[2])[:200]
+
+
+def print_runs(group: Group) -> None:
+    rows = []
+    for run in group.runs():
+        record = run.record
+        report = record.report or {}
+        state = record.ended if record.is_final else record.state
+        seconds = None if record.seconds is None else duration_text(record.seconds)
+        graded = report.get("status")
+        rows.append([record.competition, record.seed, state, seconds, graded, report.get("score"), medal(report)])
+    print_table(["competition", "seed", "ended", "time", "submission", "score", "medal"], rows)

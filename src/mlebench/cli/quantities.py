@@ -1,0 +1,47 @@
+"""Times and sizes as people write them: 24h, 90m, 1h30m, 3600; 440g, 512MiB."""
+
+import re
+from typing import Any
+
+import click
+
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+UNITS = "kmgt"
+
+
+class Duration(click.ParamType):
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, int | float):
+            return float(value)
+        text = str(value).strip().lower()
+        parts = re.findall(r"(\d+(?:\.\d+)?)([smhd])", text)
+        if parts and "".join(map("".join, parts)) == text:
+            seconds = sum(float(number) * SECONDS[unit] for number, unit in parts)
+        elif re.fullmatch(r"\d+(\.\d+)?", text):
+            seconds = float(text)
+        else:
+            self.fail(f"{value!r} is not a time; write 24h, 90m or a number of seconds", param, ctx)
+        if seconds <= 0:
+            self.fail("a time must be more than nothing", param, ctx)
+        return seconds
+
+
+class Size(click.ParamType):
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int | float):
+            return int(value)
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", str(value).strip().lower())
+        if match is None:
+            self.fail(f"{value!r} is not a size; write 440g, 512m or a number of bytes", param, ctx)
+        number, unit, binary = match.groups()
+        power = UNITS.index(unit) + 1 if unit else 0
+        return int(float(number) * (1024 if binary or len(str(value)) and _docker_style(str(value)) else 1000) ** power)
+
+
+def _docker_style(text: str) -> bool:
+    """Docker's `4g` means gibibytes; so does ours. `4GB` means gigabytes."""
+    return not text.strip().lower().endswith("b")

@@ -1,0 +1,219 @@
+"""mlebench run"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlebench import paths
+from mlebench.cli.common import data_dir_option, registry_at, say
+from mlebench.cli.quantities import Duration, Size
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Registry
+
+if TYPE_CHECKING:
+    from mlebench.run.plan import Request
+    from mlebench.run.records import Group
+
+RETRIES = ("infra", "failed", "timeout")
+
+
+@click.command()
+@click.option("--agent", "--agent-id", "agent", metavar="NAME|FOLDER[#ID]", help="The agent. `mlebench agents` lists those built in.")
+@click.option("--agent-command", metavar="PROGRAM", help="What the agent `command` runs, by bash.")
+@click.option("-c", "--competition-id", "ids", multiple=True, metavar="ID", help="A competition; may be repeated.")
+@click.option("--split", metavar="NAME", help="The competitions of a published split.")
+@click.option("--list", "--competition-set", "listed", type=click.Path(dir_okay=False, path_type=Path), help="A file with an id on each line.")
+@click.option("--seeds", "--n-seeds", type=click.IntRange(1), default=1, show_default=True, help="Runs for each competition.")
+@click.option("--workers", "--n-workers", type=click.IntRange(1), default=1, show_default=True, help="Runs at a time.")
+@click.option("--sandbox", type=click.Choice(["auto", "docker", "bubblewrap", "process"]), default="auto", show_default=True)
+@click.option("--time-limit", type=Duration(), help="For each run. Default: 24h.")
+@click.option("--memory", type=Size(), help="For each run. Default: 440 GB or the machine's share per worker.")
+@click.option("--cpus", type=click.FloatRange(min=0, min_open=True), help="For each run. Default: 36 or the machine's share per worker.")
+@click.option("--shm", type=Size(), help="Size of /dev/shm. Default: 4g.")
+@click.option("--gpus", metavar="all|none|0,1,…", help="Shared out over the workers. Default: one for each, where there are any.")
+@click.option("--network", type=click.Choice(["none", "model", "full"]), default="none", show_default=True)
+@click.option("--obfuscate", is_flag=True, help="Hide which competition it is.")
+@click.option("--knowledge", type=click.Path(file_okay=False, path_type=Path), help="A folder that agents may read, at /home/knowledge.")
+@click.option("--retain", is_flag=True, help="Keep the sandbox's folders, and its container, after the run.")
+@click.option("--image", metavar="IMAGE", help="The image for docker. Default: mlebench-env.")
+@click.option("--twin", is_flag=True, help="Run on twins, which are made if they are not there.")
+@click.option("--container-config", type=click.Path(dir_okay=False, path_type=Path), help="A JSON file with limits of containers.")
+@click.option("--resume", metavar="GROUP", help="Go on with a run group, named by its path or the beginning of its name.")
+@click.option("--retry", "retries", type=click.Choice(RETRIES), multiple=True, help="With --resume: also do runs again that ended so.")
+@click.option("--like", metavar="RUN", help="As a run, or a run group, was done; other options go before it.")
+@click.option("--runs-dir", type=click.Path(file_okay=False, path_type=Path), help="Where run groups lie. Default: beside the data.")
+@data_dir_option
+def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str | None, **options: Any) -> None:
+    """Run an agent on competitions, in sandboxes, and grade what it submits.
+
+    A run group can be stopped at any time and gone on with: `mlebench run --resume GROUP`. `mlebench run exec RUN_DIR`
+    does one planned run. Exit code 1: a run ended by a fault that is not the agent's.
+    """
+    from mlebench.run.records import find_group
+
+    if resume:
+        runs_dir = options["runs_dir"] or paths.default_runs_dir(registry_at(options["data_dir"]).get_data_dir())
+        group = find_group(resume, runs_dir)
+        given = click.get_current_context().get_parameter_source("workers")
+        workers = workers if given and given.name == "COMMANDLINE" else group.record.workers
+        chosen = _chosen_gpus(gpus, workers) if gpus or group.record.gpus_per_run else []
+        _execute(group, workers, chosen, retries)
+        return
+    if retries:
+        raise click.UsageError("--retry goes with --resume")
+    group, chosen = _plan(workers, gpus, options)
+    say(f"Run group {group.paths.root}")
+    _execute(group, workers, chosen, ())
+
+
+def _plan(workers: int, gpus: str | None, options: dict[str, Any]) -> "tuple[Group, list[str]]":
+    from mlebench.run.plan import plan
+
+    request = _request(workers, gpus, options)
+    if options["twin"]:
+        _prepare_twins(request.registry, request.competitions)
+    return plan(request), list(request.gpus)
+
+
+def _request(workers: int, gpus: str | None, options: dict[str, Any]) -> "Request":
+    from mlebench.agents import load_agent
+    from mlebench.run.container_config import read_container_config
+    from mlebench.run.machine import Wishes
+    from mlebench.run.plan import Request
+    from mlebench.sandbox import best_sandbox, sandbox_named
+
+    if options["like"]:
+        options = _like(options)
+    if not options["agent"] and options["agent_command"]:
+        options["agent"] = "command"
+    if not options["agent"]:
+        raise click.UsageError("name an agent with --agent; `mlebench agents` lists those built in")
+    agent = load_agent(options["agent"], options["agent_command"])
+    wishes = Wishes(options["time_limit"], options["memory"], options["cpus"], options["shm"])
+    if options["container_config"]:
+        from_file, listed = read_container_config(options["container_config"])
+        wishes = Wishes(*(ours if ours is not None else theirs for ours, theirs in zip(vars(wishes).values(), vars(from_file).values(), strict=True)))
+        gpus = gpus or (None if listed is None else ",".join(listed) or "none")
+    registry = registry_at(options["data_dir"], twin=options["twin"])
+    sandbox = options["sandbox"]
+    if agent.host_only:
+        sandbox = "process"
+    return Request(
+        agent=agent,
+        agent_source=options["agent"],
+        agent_command=options["agent_command"],
+        competitions=_competitions(registry, options),
+        registry=registry,
+        runs_dir=(options["runs_dir"] or paths.default_runs_dir(registry.get_data_dir())).absolute(),
+        sandbox=best_sandbox() if sandbox == "auto" else sandbox_named(sandbox),
+        seeds=options["seeds"],
+        workers=workers,
+        wishes=wishes,
+        gpus=_chosen_gpus(gpus, workers),
+        network=options["network"],
+        obfuscate=options["obfuscate"],
+        knowledge=options["knowledge"],
+        retain=options["retain"],
+        image=options["image"],
+        like=options["like"],
+    )
+
+
+def _competitions(registry: Registry, options: dict[str, Any]) -> list[str]:
+    """Every competition that was named, once, in that order."""
+    ids = list(options["ids"])
+    if options["split"]:
+        ids += registry.get_split(options["split"])
+    if options["listed"]:
+        try:
+            lines = options["listed"].read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            raise PrerequisiteError(f"cannot read {options['listed']}: {error.strerror}") from None
+        ids += [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if not ids:
+        raise click.UsageError("name competitions with -c, --split or --list")
+    for id in ids:
+        registry.competition_dir(id)
+    return list(dict.fromkeys(ids))
+
+
+def _like(options: dict[str, Any]) -> dict[str, Any]:
+    """What was asked for then, unless something else is asked for now."""
+    from mlebench.run.plan import as_request_facts
+    from mlebench.run.records import Group, Run
+
+    folder = Path(options["like"])
+    run = Run.read(folder) if paths.RunPaths(folder).record.is_file() else None
+    group = Group.read(folder.absolute().parent if run else folder)
+    facts = as_request_facts(group.record)
+    limits = facts.pop("limits")
+    then = {
+        **facts,
+        "agent": facts["agent_source"],
+        "ids": [run.record.competition] if run else facts["competitions"],
+        "time_limit": limits["seconds"],
+        **{name: limits[name] for name in ("memory", "cpus", "shm")},
+        "data_dir": Path(group.record.data_dir),
+        "knowledge": Path(facts["knowledge"]) if facts["knowledge"] else None,
+    }
+    context = click.get_current_context()
+    return {
+        name: then[name] if name in then and _is_default(context, name) else value for name, value in options.items()
+    }
+
+
+def _is_default(context: click.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is None or source.name == "DEFAULT"
+
+
+def _chosen_gpus(text: str | None, workers: int) -> list[str]:
+    from mlebench.run.machine import gpus
+
+    there = [gpu["index"] for gpu in gpus()]
+    if text is None:
+        return there[:workers]
+    if text == "none":
+        return []
+    if text == "all":
+        return there
+    chosen = text.split(",")
+    if unknown := [index for index in chosen if index not in there]:
+        raise PrerequisiteError(f"there is no GPU {unknown[0]!r}; there is {', '.join(there) or 'none'}")
+    return chosen
+
+
+def _prepare_twins(registry: Registry, ids: Sequence[str]) -> None:
+    from mlebench.cli.common import track
+    from mlebench.data.pipeline import prepare
+    from mlebench.data.sources import TwinSource
+    from mlebench.data.state import preparation_fault
+
+    competitions = [registry.get_competition(id) for id in ids]
+    lacking = [competition for competition in competitions if preparation_fault(competition)]
+    for competition in track(lacking, lambda competition: f"twin of {competition.id}"):
+        prepare(competition, TwinSource())
+
+
+def _execute(group: "Group", workers: int, gpus: list[str], retries: Sequence[str]) -> None:
+    from mlebench.cli.live import live_view, print_runs
+    from mlebench.run.group import finish, retry, unfinished
+    from mlebench.run.local import LocalExecutor
+    from mlebench.run.records import Group
+
+    if retries:
+        say(f"{retry(group, retries)} runs will be done again")
+    executor = LocalExecutor(workers, gpus)
+    with live_view(group) as tick:
+        executor.run(unfinished(group), tick)
+    group = Group.read(group.paths.root)
+    report = finish(group)
+    print_runs(group)
+    if executor.interrupts:
+        say(f"Interrupted. `mlebench run --resume {group.paths.root}` goes on.")
+        raise SystemExit(130)
+    say(f"Grading report: {report}")
+    if any(run.record.ended == "infra_error" for run in group.runs()):
+        raise SystemExit(1)

@@ -1,0 +1,24 @@
+"""mlebench run exec"""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("run_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--gpus", default="", help="Indices of the GPUs that this run may use, separated by commas.")
+def command(run_dir: Path, gpus: str) -> None:
+    """Do one planned run, from whatever state its folder is in.
+
+    The exit code is 0 when its state is final, 75 when it may be tried again, 2 when it cannot work.
+    """
+    from mlebench.errors import PrerequisiteError
+    from mlebench.run.execute import CANNOT_WORK, execute
+
+    try:
+        code = execute(run_dir, tuple(filter(None, gpus.split(","))))
+    except PrerequisiteError as error:
+        click.echo(f"Error: {error}", err=True)
+        code = CANNOT_WORK
+    raise SystemExit(code)
