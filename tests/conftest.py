@@ -106,6 +106,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No test reads or writes the settings, cache or credentials of whoever runs it."""
     for variable in (
         "MLEBENCH_DATA_DIR",
+        "MLEBENCH_VENVS_DIR",
         "MLEBENCH_COMPETITION_PATH",
         "MLEBENCH_CONFIG",
         "KAGGLE_API_TOKEN",

@@ -3,6 +3,7 @@
 Keys are a superset of the reference's. What follows from the folder's name or place need not be written down.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class CompetitionConfig:
 
     @classmethod
     def load(cls, folder: Path) -> "CompetitionConfig":
-        keys = _Keys(folder / CONFIG_NAME, _read_yaml(folder / CONFIG_NAME))
+        keys = Keys(folder / CONFIG_NAME, read_yaml(folder / CONFIG_NAME))
         if keys.get("id", str) != folder.name:
             raise keys.error("id", f"must be the folder's name, {folder.name}")
         grader, dataset = keys.section("grader"), keys.section("dataset")
@@ -73,7 +74,7 @@ class CompetitionConfig:
         config._check(keys)
         return config
 
-    def _check(self, keys: "_Keys") -> None:
+    def _check(self, keys: "Keys") -> None:
         if self.complexity is not None and self.complexity not in COMPLEXITIES:
             raise keys.error("complexity", f"must be one of {', '.join(COMPLEXITIES)}, not {self.complexity!r}")
 
@@ -93,7 +94,7 @@ def read_description(config: CompetitionConfig) -> str:
 _REQUIRED = object()
 
 
-class _Keys:
+class Keys:
     """A mapping of a YAML file that checks what is taken from it."""
 
     def __init__(self, path: Path, values: Any, prefix: str = ""):
@@ -113,8 +114,14 @@ class _Keys:
             raise self.error(key, f"must be {' or '.join(k.__name__ for k in kinds)}, not {value!r}")
         return value
 
-    def section(self, key: str) -> "_Keys":
-        return _Keys(self._path, self.get(key, dict), f"{self._prefix}{key}.")
+    def only(self, known: Collection[str]) -> None:
+        """Refuse a key that nobody reads: most are misspelled."""
+        for key in self._values:
+            if key not in known:
+                raise self.error(key, f"is not known; known are {', '.join(sorted(known))}")
+
+    def section(self, key: str) -> "Keys":
+        return Keys(self._path, self.get(key, dict), f"{self._prefix}{key}.")
 
     def data_path(self, key: str, id: str, default: Any = _REQUIRED) -> str:
         """A file of the prepared data; `<id>/prepared/private/test.csv` means `private/test.csv`."""
@@ -127,7 +134,7 @@ class _Keys:
         return ConfigError(f"{self._path}: `{self._prefix}{key}` {fault}")
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> dict[Any, Any]:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

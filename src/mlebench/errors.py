@@ -5,7 +5,7 @@ Exception
 ├── ValueError
 │   └── PrerequisiteError      the person at the keyboard: one line says what to do, no traceback is shown
 │       ├── UnknownCompetitionError
-│       ├── ConfigError            a competition's config.yaml is broken; names file and key
+│       ├── ConfigError            the config.yaml of a competition or an agent is broken; names file and key
 │       └── NotPreparedError       data is missing or incomplete; names the command that prepares it
 └── SandboxError               infrastructure: the run may be tried again
 
@@ -26,7 +26,7 @@ class UnknownCompetitionError(PrerequisiteError):
 
 
 class ConfigError(PrerequisiteError):
-    """A competition folder's config.yaml is broken."""
+    """The config.yaml of a competition or an agent is broken."""
 
 
 class NotPreparedError(PrerequisiteError):

@@ -33,6 +33,8 @@
     ├── attempts/<n>/         what earlier attempts left
     └── findings/             what was found out about the run later
 
+<venvs-dir>/<agent>-<hash>/   what an agent needs, installed once; ready.json, written last, says that all is there
+
 Settings come from the environment, then from a YAML file (keys `data_dir`, `competition_path`).
 """
 
@@ -53,6 +55,7 @@ SUBMISSION, LOGS, CODE, RUN_LOG = "submission", "logs", "code", "run.log"
 GRADING_REPORT = "grading_report.json"  # preceded by a timestamp
 SCRATCH = "mlebench-"  # how the names of scratch folders begin
 DATA_DIR_VARIABLE = "MLEBENCH_DATA_DIR"
+VENVS_DIR_VARIABLE = "MLEBENCH_VENVS_DIR"
 COMPETITION_PATH_VARIABLE = "MLEBENCH_COMPETITION_PATH"
 CONFIG_VARIABLE = "MLEBENCH_CONFIG"
 
@@ -228,6 +231,10 @@ def splits_dir() -> Path:
     return module_dir() / "splits"
 
 
+def agents_dir() -> Path:
+    return module_dir() / "agents"
+
+
 def cache_dir() -> Path:
     if sys.platform == "darwin":
         base = Path("~/Library/Caches").expanduser()
@@ -249,6 +256,19 @@ def default_data_dir(*, twin: bool = False) -> Path:
     if not twin and (configured := _setting("data_dir", str)):
         return resolved(Path(configured).expanduser())
     return resolved(cache_dir() / ("twins" if twin else "data"))
+
+
+def venvs_dir() -> Path:
+    """Where the virtual environments of agents lie."""
+    return resolved(os.environ.get(VENVS_DIR_VARIABLE) or cache_dir() / "venvs")
+
+
+def venv_record(venv: Path) -> Path:
+    return venv / "ready.json"
+
+
+def venv_lock(venv: Path) -> Path:
+    return venv.with_name(f"{venv.name}.lock")
 
 
 def default_runs_dir(data_dir: Path) -> Path:

@@ -1,1 +1,6 @@
-"""Built-in agents, one folder each."""
+"""Agents: programs that get a competition and leave a submission. Those built in have a folder each."""
+
+from mlebench.agents.spec import Agent, built_in, load_agent
+from mlebench.agents.venvs import base_python, venv_of
+
+__all__ = ["Agent", "base_python", "built_in", "load_agent", "venv_of"]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 VERBS = {
+    "agents": "show the agents there are; begin one of your own; install what one needs",
     "demo": "see the whole path work on synthetic data: make, prepare, run, grade",
     "dev": "for those who maintain competitions",
     "doctor": "look over this machine and say what to do",

@@ -1,0 +1,77 @@
+"""An agent's folder: which files count, their identity, and copies of them.
+
+Links are refused, so nothing outside the folder is read.
+`__pycache__`, `.git` and `.venv` are passed over: they change without the agent changing.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from mlebench.errors import PrerequisiteError
+from mlebench.untrusted import FileTooLargeError, UntrustedFileError, kind_of, open_untrusted
+
+LARGEST_FOLDER = 1 << 30  # bytes
+COPY_BYTES = 1 << 20
+PASSED_OVER = {"__pycache__", ".git", ".venv"}
+
+
+def identity(folder: Path) -> str:
+    """The same for folders that hold the same files."""
+    return _read_through(folder, None)
+
+
+def copy_files(folder: Path, target: Path) -> str:
+    """Copy the files to a folder that exists; returns the identity of what was copied."""
+    return _read_through(folder, target)
+
+
+def _read_through(folder: Path, target: Path | None) -> str:
+    whole, left = hashlib.sha256(), LARGEST_FOLDER
+    for name, mode in sorted(_files(folder, "")):
+        is_program = bool(mode & stat.S_IXUSR)
+        try:
+            with open_untrusted(folder / name, left) as source, _copy(target, name, is_program) as copy:
+                content = hashlib.sha256()
+                while block := source.read(COPY_BYTES):
+                    content.update(block)
+                    copy.write(block)
+                left -= source.tell()
+        except FileTooLargeError:
+            raise PrerequisiteError(f"{folder} holds more than {LARGEST_FOLDER >> 30} GB, too much to copy") from None
+        except UntrustedFileError as error:
+            raise PrerequisiteError(f"the file {folder / name} {error}") from None
+        whole.update(f"{len(name)} {name} {is_program:d} {content.hexdigest()}\n".encode(errors="surrogateescape"))
+    return whole.hexdigest()
+
+
+def _copy(target: Path | None, name: str, is_program: bool) -> BinaryIO:
+    if target is None:
+        return Path(os.devnull).open("wb")
+    path = target / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    copy = path.open("xb")
+    os.fchmod(copy.fileno(), 0o755 if is_program else 0o644)
+    return copy
+
+
+def _files(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
+    """(name, mode) of every file."""
+    try:
+        entries = list(os.scandir(folder / prefix))
+    except OSError as error:
+        raise PrerequisiteError(f"cannot read {folder / prefix}: {(error.strerror or '').lower()}") from None
+    for entry in entries:
+        mode = entry.stat(follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode):
+            if entry.name not in PASSED_OVER:
+                yield from _files(folder, f"{prefix}{entry.name}/")
+        elif stat.S_ISREG(mode):
+            yield f"{prefix}{entry.name}", mode
+        else:
+            raise PrerequisiteError(
+                f"{entry.path} is {kind_of(mode)}: an agent's folder may hold files and folders only"
+            )

@@ -1,0 +1,42 @@
+"""A new agent's folder: it works as it is, and has a place for one's own code."""
+
+import re
+import shutil
+from pathlib import Path
+
+from mlebench import paths
+from mlebench.agents.spec import built_in
+from mlebench.config import CONFIG_NAME
+from mlebench.errors import PrerequisiteError
+
+_FILES = ("template/start.sh", "template/agent.py", "dummy/sample.py", "dummy/seven_zip.py")
+_CONFIG = """\
+# An entry for each variant of the agent: `mlebench run --agent FOLDER#ID`. Paths begin with the folder's name.
+{name}:
+  start: {name}/start.sh
+  # kwargs_type: argparse        # how kwargs reach start.sh: argparse (--key value) or omegaconf (key=value)
+  # kwargs: {{steps: 20}}
+  # env_vars: {{API_KEY: "${{{{ secrets.API_KEY }}}}"}}
+  # model: which model it uses, for the record of each run
+  # requirements: {name}/requirements.txt    # locked versions; `mlebench agents install FOLDER` makes a venv of them
+"""
+
+
+def new_agent(name: str, parent: Path) -> Path:
+    """Make a folder of this name; it must not be there yet."""
+    if not re.fullmatch(r"[A-Za-z]\w{0,63}(-\w+)*", name, re.ASCII):
+        raise PrerequisiteError(f"{name!r} cannot name an agent: use letters, digits, - and _")
+    if name in built_in():
+        raise PrerequisiteError(f"there is a built-in agent {name}: choose another name")
+    folder = parent / name
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise PrerequisiteError(f"{folder} is there already: choose another name, or remove it") from None
+    except OSError as error:
+        raise PrerequisiteError(f"cannot make {folder}: {(error.strerror or '').lower()}") from None
+    (folder / CONFIG_NAME).write_text(_CONFIG.format(name=name), encoding="utf-8")
+    for file in _FILES:
+        shutil.copyfile(paths.agents_dir() / file, folder / Path(file).name)
+    (folder / "start.sh").chmod(0o755)
+    return folder

@@ -1,0 +1,220 @@
+"""An agent: a folder with a config.yaml, in the form that the reference has, and what one entry there says.
+
+An entry names the script that starts the agent, its arguments and its variables. Paths are relative to the folder's
+parent. `model`, `scaffold`, `knowledge`, `requirements`, `python`, `needs_model` and `host_only` are ours.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from mlebench import paths
+from mlebench.agents.folders import copy_files, identity
+from mlebench.config import CONFIG_NAME, Keys, read_yaml
+from mlebench.errors import ConfigError, PrerequisiteError
+from mlebench.registry import Competition
+
+COMMAND = "command"  # the built-in agent that runs what --agent-command says
+_SECRET = re.compile(r"\$\{\{\s*secrets\.(\w+)\s*\}\}")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_ID = re.compile(r"\w[\w./@+-]{0,99}")
+_ARGUMENTS: dict[str, Callable[[str, Any], list[str]]] = {
+    "argparse": lambda key, value: [f"--{key}", str(value)],
+    "omegaconf": lambda key, value: [f"{key}={value}"],
+}
+_KEYS = {
+    *("start", "dockerfile", "kwargs_type", "kwargs", "env_vars", "privileged"),
+    *("model", "scaffold", "knowledge", "requirements", "python", "needs_model", "host_only"),
+}
+
+
+@dataclass(frozen=True)
+class Agent:
+    """What runs, and with what. File names are relative to the folder."""
+
+    name: str  # what standings show
+    spec: str  # what `load_agent` was asked for, with an absolute folder
+    folder: Path
+    identity: str  # the same for the same files (and the same command)
+    start: str | None
+    arguments: tuple[str, ...] = ()
+    shell_command: str | None = None  # what --agent-command said
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)  # variable: the name of the secret
+    privileged: bool = False
+    dockerfile: str | None = None
+    model: str | None = None
+    scaffold: str | None = None
+    knowledge: tuple[str, ...] = ()
+    requirements: str | None = None
+    python: str | None = None
+    needs_model: bool = False
+    host_only: bool = False
+
+    @property
+    def needs_network(self) -> bool:
+        """Whether it can do nothing without a network: it has a model, or secrets to show to somebody."""
+        return bool(self.secrets or self.model or self.needs_model)
+
+    def command(self, agent_dir: str) -> tuple[str, ...]:
+        """What runs inside a sandbox, where the folder's files lie in `agent_dir`."""
+        if self.start is None:
+            raise PrerequisiteError(f"the agent {self.name} runs on the host only, not in a sandbox")
+        return ("bash", f"{agent_dir}/{self.start}", *self.arguments)
+
+    def environment(self, secrets: Mapping[str, str]) -> dict[str, str]:
+        """Its variables, with the secrets they name."""
+        for secret in self.secrets.values():
+            if not secrets.get(secret):
+                raise PrerequisiteError(f"the agent {self.name} needs a secret: set the variable {secret}")
+        return {**self.env, **{variable: secrets[secret] for variable, secret in self.secrets.items()}}
+
+    def copy_to(self, agent_dir: Path) -> None:
+        """Copy the folder's files; PrerequisiteError if they are no longer those that were loaded."""
+        if _with_command(copy_files(self.folder, agent_dir), self.shell_command) != self.identity:
+            raise PrerequisiteError(f"{self.folder} has changed since the run was planned")
+
+    def submit(self, competition: Competition, submission: Path) -> None:
+        """Let an agent that is `host_only` write its submission."""
+        if not self.host_only:
+            raise PrerequisiteError(f"the agent {self.name} runs in a sandbox, not on the host")
+        import_module(f"mlebench.agents.{self.folder.name}").submit(competition, submission)
+
+    def facts(self) -> dict[str, Any]:
+        """What the record of a run says about it; secrets by name only."""
+        return {**asdict(self), "folder": str(self.folder)}
+
+
+def built_in() -> list[str]:
+    """The names of the agents that ship with the package."""
+    return sorted(config.parent.name for config in paths.agents_dir().glob(f"*/{CONFIG_NAME}"))
+
+
+def load_agent(text: str, command: str | None = None) -> Agent:
+    """The agent that `NAME`, `FOLDER`, `NAME#ID` or `FOLDER#ID` means. A built-in one goes before a folder."""
+    place, _, id = text.partition("#")
+    is_built_in = place in built_in()
+    folder = paths.agents_dir() / place if is_built_in else paths.resolved(Path(place).expanduser())
+    if not folder.is_dir() or not place:
+        names = ", ".join(built_in())
+        raise PrerequisiteError(f"there is no agent {place!r}: it is no folder, and those built in are {names}")
+    if (is_built_in and place == COMMAND) != (command is not None):
+        raise PrerequisiteError(f"the agent `{COMMAND}` and --agent-command go together: give both or neither")
+    files = identity(folder)
+    config = folder / CONFIG_NAME
+    entries = read_yaml(config)
+    id = id or _only_id(config, entries)
+    if not isinstance(entry := entries.get(id), dict):
+        raise ConfigError(f"{config} has no agent {id!r}; it has {', '.join(_ids(entries)) or 'none'}")
+    if not _ID.fullmatch(id):
+        raise ConfigError(f"{config}: the id {id!r} must be letters, digits and ./@+-_, at most 100")
+    keys = Keys(config, entry, f"{id}.")
+    keys.only(_KEYS)
+    return Agent(
+        name=id,
+        spec=f"{place if is_built_in else folder}#{id}",
+        folder=folder,
+        identity=_with_command(files, command),
+        arguments=_arguments(keys) if command is None else (command,),
+        shell_command=command,
+        **_environment(keys),
+        **_programs(keys, folder, is_built_in),
+        privileged=keys.get("privileged", bool, default=False),
+        model=keys.get("model", str, default=None),
+        scaffold=keys.get("scaffold", str, default=None),
+        knowledge=_texts(keys, "knowledge"),
+        needs_model=keys.get("needs_model", bool, default=False),
+    )
+
+
+def _with_command(files: str, command: str | None) -> str:
+    """The identity of `command` is also what it runs: its folder says nothing about that."""
+    return files if command is None else hashlib.sha256(f"{files}\0{command}".encode()).hexdigest()
+
+
+def _ids(entries: Mapping[Any, Any]) -> list[str]:
+    """Entries that can be started. Others hold what these share."""
+    return [str(id) for id, entry in entries.items() if isinstance(entry, dict) and {"start", "host_only"} & {*entry}]
+
+
+def _only_id(config: Path, entries: Mapping[Any, Any]) -> str:
+    """The entry that is meant when none is named: that of the folder's name, or the only one."""
+    ids = _ids(entries)
+    if config.parent.name in ids:
+        return config.parent.name
+    if not ids:
+        raise ConfigError(f"{config} has no agent: an entry with `start`")
+    if len(ids) > 1:
+        raise ConfigError(f"{config} has the agents {', '.join(ids)}: say which, as {config.parent.name}#ID")
+    return ids[0]
+
+
+def _arguments(keys: Keys) -> tuple[str, ...]:
+    """As the reference gives them to the script: values in Python's spelling, in the order of the file."""
+    values = keys.get("kwargs", dict, default={})
+    kind = keys.get("kwargs_type", str, default=None)
+    if kind is not None and kind not in _ARGUMENTS:
+        raise keys.error("kwargs_type", f"must be one of {', '.join(_ARGUMENTS)}, not {kind!r}")
+    if values and kind is None:
+        raise keys.error("kwargs_type", "is missing: kwargs can be argparse or omegaconf")
+    for key, value in values.items():
+        if "${{" in str(value):
+            raise keys.error(f"kwargs.{key}", "must not be a secret, which others could see: use env_vars")
+    return tuple(word for key, value in values.items() for word in _ARGUMENTS[str(kind)](key, value))
+
+
+def _environment(keys: Keys) -> dict[str, dict[str, str]]:
+    env: dict[str, str] = {}
+    secrets: dict[str, str] = {}
+    for variable, value in keys.get("env_vars", dict, default={}).items():
+        if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
+            raise keys.error(f"env_vars.{variable}", "is not a name that a variable can have")
+        if not isinstance(value, str | int | float) or "\0" in str(value):
+            raise keys.error(f"env_vars.{variable}", f"must be text, a number, true or false, not {value!r}")
+        if secret := _SECRET.fullmatch(str(value).strip()):
+            secrets[variable] = secret[1]
+        elif "${{" in str(value):
+            raise keys.error(f"env_vars.{variable}", "must be ${{ secrets.NAME }} and nothing else")
+        else:
+            env[variable] = str(value)
+    return {"env": env, "secrets": secrets}
+
+
+def _programs(keys: Keys, folder: Path, is_built_in: bool) -> dict[str, Any]:
+    host_only = keys.get("host_only", bool, default=False)
+    if host_only and not is_built_in:
+        raise keys.error("host_only", "is for built-in agents: all others run in a sandbox")
+    python = keys.get("python", (str, int, float), default=None)
+    if python is not None and not re.fullmatch(r"3\.\d+", python if isinstance(python, str) else ""):
+        raise keys.error("python", f'must be a version in quotes, such as "3.12", not {python!r}')
+    return {
+        "start": None if host_only else _file(keys, "start", folder, required=True),
+        "dockerfile": _file(keys, "dockerfile", folder),
+        "requirements": _file(keys, "requirements", folder),
+        "python": python,
+        "host_only": host_only,
+    }
+
+
+def _file(keys: Keys, key: str, folder: Path, *, required: bool = False) -> str | None:
+    """A file of the folder, written relative to the folder's parent."""
+    text = keys.get(key, str) if required else keys.get(key, str, default=None)
+    if text is None:
+        return None
+    first, *rest = PurePosixPath(text).parts or ("",)
+    if first != folder.name or not rest or ".." in rest:
+        raise keys.error(key, f"must begin with the folder's name, {folder.name}/, and stay in it; it is {text!r}")
+    if not folder.joinpath(*rest).is_file():
+        raise keys.error(key, f"names {text}, and there is no such file")
+    return "/".join(rest)
+
+
+def _texts(keys: Keys, key: str) -> tuple[str, ...]:
+    values = keys.get(key, list, default=[])
+    if not all(isinstance(value, str) for value in values):
+        raise keys.error(key, f"must be a list of texts, not {values!r}")
+    return tuple(values)

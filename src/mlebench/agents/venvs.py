@@ -1,0 +1,202 @@
+"""A virtual environment for each agent that names its requirements, made before any run starts.
+
+It lies outside mlebench's own environment, under a name made of the agent's folder and a hash of what it was asked to
+hold. A venv cannot be moved, so it is made where it will stay; `ready.json`, written last, says that it is whole.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlebench import paths
+from mlebench.agents.spec import Agent
+from mlebench.errors import PrerequisiteError
+from mlebench.records import Record
+
+_PINNED = re.compile(r"[\w.-]+(\[[\w., -]*\])?\s*===?\s*[^\s*;]+(\s*;[^#]*?)?(\s+--hash[= ]\S+)*")
+_ASK_PYTHON = """
+import json, os, sys
+own = getattr(sys, "_base_executable", None) or sys.executable
+print(json.dumps([os.path.realpath(own), os.path.realpath(sys.base_prefix), "%d.%d" % sys.version_info[:2]]))
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VenvRecord(Record):
+    """What is known of a venv that is whole."""
+
+    agent: str
+    folder: str
+    python: str  # the interpreter that it was made from
+    prefix: str  # where that interpreter's own files lie
+    version: str
+    packages: list[str]
+    complaints: list[str]  # what pip finds missing; some agents leave heavy packages out on purpose
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    executable: str
+    prefix: str
+    version: str
+
+
+def venv_of(agent: Agent) -> Path | None:
+    """The agent's venv, if it is ready; an agent without requirements has none."""
+    if agent.requirements is None:
+        return None
+    venv = _place(agent)
+    return venv if paths.venv_record(venv).is_file() else None
+
+
+def base_python(venv: Path) -> Path:
+    """Where the files of the Python lie that a venv was made from: it does not work without them."""
+    return Path(record_of(venv).prefix)
+
+
+def record_of(venv: Path) -> VenvRecord:
+    return VenvRecord.read(paths.venv_record(venv))
+
+
+def installed() -> Iterator[tuple[Path, VenvRecord]]:
+    """The venvs that are ready."""
+    root = paths.venvs_dir()
+    for venv in sorted(root.iterdir()) if root.is_dir() else ():
+        if paths.venv_record(venv).is_file():
+            yield venv, record_of(venv)
+
+
+def install(agent: Agent, wheels: Path | None = None, python: str | None = None) -> tuple[Path, bool]:
+    """Make the agent's venv, and say whether that was needed. With `wheels`, nothing comes from a network."""
+    if agent.requirements is None:
+        raise PrerequisiteError(f"the agent {agent.name} names no requirements, so there is nothing to install")
+    _require_pins(agent.folder / agent.requirements)
+    venv = _place(agent)
+    with _alone(venv):
+        if venv_of(agent):
+            _require_same_python(venv, python)
+            return venv, False
+        interpreter = _interpreter(agent, python)
+        shutil.rmtree(venv, ignore_errors=True)  # one that was begun and never finished
+        try:
+            _make(agent, venv, interpreter, wheels)
+        except BaseException:
+            shutil.rmtree(venv, ignore_errors=True)
+            raise
+    return venv, True
+
+
+def _place(agent: Agent) -> Path:
+    wanted = hashlib.sha256((agent.python or "").encode() + b"\0")
+    wanted.update((agent.folder / str(agent.requirements)).read_bytes())
+    return paths.venvs_dir() / f"{agent.folder.name}-{wanted.hexdigest()[:12]}"
+
+
+def _require_pins(requirements: Path) -> None:
+    """Every line must name one version: what is installed today must be what is installed next year."""
+    text = requirements.read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in text.splitlines():
+        line = re.sub(r"(^|\s)#.*", "", line).strip()
+        if line and not _PINNED.fullmatch(line):
+            raise PrerequisiteError(f"{requirements}: {line!r} is not locked: each line must be NAME==VERSION")
+
+
+@contextmanager
+def _alone(venv: Path) -> Iterator[None]:
+    """Wait until nobody else makes this venv."""
+    venv.parent.mkdir(parents=True, exist_ok=True)
+    with paths.venv_lock(venv).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _interpreter(agent: Agent, python: str | None) -> Interpreter:
+    """The one that was named, or one of the version that the agent wants, or our own."""
+    version = agent.python
+    if python is None and version in (None, "{}.{}".format(*sys.version_info)):
+        python = sys.executable
+    found = shutil.which(python or f"python{version}")
+    if found is None:
+        raise PrerequisiteError(
+            f"there is no {python or f'python{version}'}: name a Python {version or ''} with --python"
+        )
+    interpreter = _ask(found)
+    if version is not None and interpreter.version != version:
+        raise PrerequisiteError(
+            f"the agent {agent.name} needs Python {version}, not {interpreter.version} as {found} is: use --python"
+        )
+    return interpreter
+
+
+def _ask(python: str) -> Interpreter:
+    """What an interpreter is in truth, behind links, shims and venvs."""
+    return Interpreter(*json.loads(_run([python, "-I", "-c", _ASK_PYTHON], f"{python} does not work as a Python")))
+
+
+def _require_same_python(venv: Path, python: str | None) -> None:
+    made_from = record_of(venv).python
+    if python is not None and _ask(shutil.which(python) or python).executable != made_from:
+        raise PrerequisiteError(f"{venv} was made with {made_from}: remove that folder to make it with another Python")
+
+
+def _make(agent: Agent, venv: Path, interpreter: Interpreter, wheels: Path | None) -> None:
+    _run([interpreter.executable, "-m", "venv", str(venv)], f"cannot make a venv with {interpreter.executable}")
+    pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    # Only what is named: a requirement that is not locked does not slip in.
+    offline = ["--no-index", "--find-links", str(wheels.resolve())] if wheels else []
+    requirements = str(agent.folder / str(agent.requirements))
+    _run(
+        [*pip, "install", "--quiet", "--no-deps", *offline, "--requirement", requirements],
+        f"cannot install {requirements}",
+    )
+    check = _start([*pip, "check"])
+    packages = _run([*pip, "list", "--format", "freeze"], "cannot list what was installed")
+    record = VenvRecord(
+        agent=agent.name,
+        folder=str(agent.folder),
+        python=interpreter.executable,
+        prefix=interpreter.prefix,
+        version=interpreter.version,
+        packages=packages.split(),
+        complaints=check.stdout.splitlines() if check.returncode else [],
+    )
+    record.write(paths.venv_record(venv))
+
+
+def _run(command: Sequence[str], fault: str) -> str:
+    try:
+        done = _start(command)
+    except OSError as error:
+        raise PrerequisiteError(f"{fault}: {(error.strerror or '').lower()}") from None
+    if done.returncode:
+        lines = [line.strip() for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
+        errors = [line for line in lines if line.startswith("ERROR:")] or lines[-1:]
+        raise PrerequisiteError(f"{fault}: {' '.join(errors) or f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def _start(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, env=_clean_environment(), capture_output=True, text=True, check=False)  # noqa: S603
+
+
+def _clean_environment() -> dict[str, str]:
+    """Ours, without what would mix our own packages into the venv or put its packages elsewhere."""
+    outside = (
+        "PYTHONPATH",
+        "PYTHONHOME",
+        "VIRTUAL_ENV",
+        "PIP_TARGET",
+        "PIP_PREFIX",
+        "PIP_USER",
+        "PIP_REQUIRE_VIRTUALENV",
+    )
+    return {name: value for name, value in os.environ.items() if name not in outside}

@@ -1,0 +1,113 @@
+"""mlebench agents"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mlebench.agents import Agent, built_in, load_agent, venvs
+from mlebench.agents.spec import COMMAND
+from mlebench.cli.common import busy, cell, print_json, print_table
+
+
+@click.group("agents", invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> None:
+    """Show the built-in agents, and others whose venv is installed."""
+    if context.invoked_subcommand:
+        return
+    agents = [_load(name) for name in built_in()]
+    rows = [
+        {"name": agent.name, "model": agent.model, "needs": _needs(agent), "state": _state(agent)} for agent in agents
+    ]
+    inside = {str(agent.folder) for agent in agents}
+    for venv, record in venvs.installed():
+        if record.folder not in inside:
+            row = {"name": f"{record.folder}#{record.agent}", "model": None, "needs": "venv", "state": f"venv {venv}"}
+            rows.append(row)
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(list(rows[0]), [list(row.values()) for row in rows])
+
+
+@command.command()
+@click.argument("agent")
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+def show(agent: str, as_json: bool) -> None:
+    """Show what is known about AGENT: NAME or FOLDER, or either with #ID for an entry of its config.yaml."""
+    loaded = _load(agent)
+    facts = {**loaded.facts(), "needs": _needs(loaded), "state": _state(loaded)}
+    if as_json:
+        print_json(facts)
+        return
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        click.echo(f"{name.replace('_', ' ').ljust(width)}  {_text(value)}")
+
+
+@command.command()
+@click.argument("name")
+@click.option("--folder", type=click.Path(file_okay=False, path_type=Path), default=".", help="Where; default: here.")
+def new(name: str, folder: Path) -> None:
+    """Begin an agent of your own: a folder NAME that works as it is and has a place for your code."""
+    from mlebench.agents.scaffold import new_agent
+
+    made = new_agent(name, folder)
+    click.echo(made)
+    click.echo(f"Try it: mlebench run --agent {_as_argument(made)} -c spaceship-titanic --twin", err=True)
+
+
+@command.command()
+@click.argument("agent")
+@click.option(
+    "--wheels",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Install from this folder of wheels, without a network.",
+)
+@click.option("--python", help="The Python to make the venv with. Default: the version the agent names, or ours.")
+def install(agent: str, wheels: Path | None, python: str | None) -> None:
+    """Make the venv of AGENT from the locked versions in its requirements; if it is there, nothing is done."""
+    loaded = _load(agent)
+    with busy(f"installing what {loaded.name} needs"):
+        venv, is_new = venvs.install(loaded, wheels, python)
+    click.echo(venv)
+    click.echo("installed" if is_new else "was installed already", err=True)
+    for complaint in venvs.record_of(venv).complaints:
+        click.echo(f"pip check: {complaint}", err=True)
+
+
+def _load(text: str) -> Agent:
+    """`command` is shown without the command that a run would give it."""
+    return load_agent(text, "" if text.partition("#")[0] == COMMAND else None)
+
+
+def _needs(agent: Agent) -> str | None:
+    needs = {
+        "--agent-command": agent.shell_command is not None,
+        "the answers": agent.host_only,
+        "a model": bool(agent.model or agent.needs_model),
+        **dict.fromkeys(agent.secrets.values(), True),
+        "privileged": agent.privileged,
+        "a venv": agent.requirements is not None,
+    }
+    return ", ".join(need for need, is_needed in needs.items() if is_needed) or None
+
+
+def _state(agent: Agent) -> str:
+    if agent.requirements is None:
+        return "ready"
+    venv = venvs.venv_of(agent)
+    return f"ready, venv {venv}" if venv else f"not installed: run `mlebench agents install {agent.spec}`"
+
+
+def _as_argument(folder: Path) -> str:
+    """A folder that cannot be taken for a built-in agent's name."""
+    return str(folder) if folder.is_absolute() or len(folder.parts) > 1 else f"./{folder}"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={item}" for name, item in value.items()) or "-"
+    return " ".join(map(str, value)) or "-" if isinstance(value, tuple | list) else cell(value)

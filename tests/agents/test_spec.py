@@ -1,0 +1,279 @@
+"""Agent folders: those that the reference has load as they are; broken ones are refused with file and key."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from mlebench.agents import built_in, folders, load_agent
+from mlebench.agents.spec import Agent
+from mlebench.errors import ConfigError, NotPreparedError, PrerequisiteError
+from mlebench.grade import grade_csv
+from mlebench.registry import Competition, Registry
+
+MANY = """
+vars:
+  limit: &limit 86400
+
+defaults: &defaults
+  start: scout/start.sh
+  dockerfile: scout/Dockerfile
+  kwargs_type: omegaconf
+  env_vars: &env
+    TIME_LIMIT_SECS: *limit
+    DEBUG: false
+
+scout:
+  <<: *defaults
+  kwargs:
+    agent.steps: 500
+    copy_data: False
+    search.prob: 0.5
+  env_vars:
+    <<: *env
+    MODEL_KEY: ${{ secrets.SOME_KEY }}
+    OTHER: ${{secrets.OTHER_KEY}}
+
+scout/plain:
+  start: scout/bin/go.sh
+  kwargs_type: argparse
+  kwargs: {model: small one, steps: 3, verbose: true}
+  privileged: true
+  model: small
+  scaffold: loop
+  knowledge: [papers, notes]
+  python: "3.12"
+  requirements: scout/requirements.txt
+"""
+
+
+def folder_with(tmp_path: Path, config: str, name: str = "scout") -> Path:
+    folder = tmp_path / name
+    (folder / "bin").mkdir(parents=True)
+    for file in ("start.sh", "bin/go.sh", "Dockerfile", "requirements.txt"):
+        (folder / file).write_text(f"# {file}\n")
+    (folder / "config.yaml").write_text(config)
+    return folder
+
+
+def agent_with(tmp_path: Path, entry: str) -> Agent:
+    return load_agent(str(folder_with(tmp_path, f"scout: {{start: scout/start.sh, {entry}}}")))
+
+
+def test_an_entry_of_a_folder_as_the_reference_has_it(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, MANY)
+    agent = load_agent(str(folder))  # the entry of the folder's name
+    assert (agent.name, agent.folder, agent.start, agent.dockerfile) == ("scout", folder, "start.sh", "Dockerfile")
+    assert agent.command("/home/agent") == (
+        *("bash", "/home/agent/start.sh"),
+        *("agent.steps=500", "copy_data=False", "search.prob=0.5"),
+    )
+    assert agent.env == {"TIME_LIMIT_SECS": "86400", "DEBUG": "False"}
+    assert agent.secrets == {"MODEL_KEY": "SOME_KEY", "OTHER": "OTHER_KEY"}
+    assert (agent.needs_network, agent.privileged) == (True, False)
+
+
+def test_another_entry_with_keys_of_ours(tmp_path: Path) -> None:
+    agent = load_agent(f"{folder_with(tmp_path, MANY)}#scout/plain")
+    assert agent.name == "scout/plain"
+    assert agent.command("/a") == (
+        *("bash", "/a/bin/go.sh"),
+        *("--model", "small one", "--steps", "3", "--verbose", "True"),
+    )
+    assert (agent.model, agent.scaffold, agent.knowledge) == ("small", "loop", ("papers", "notes"))
+    assert (agent.python, agent.requirements, agent.privileged) == ("3.12", "requirements.txt", True)
+    assert agent.needs_network, "it has a model"
+
+
+def test_facts_can_be_kept_and_lead_back_to_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder_with(tmp_path, MANY)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOME_KEY", "hunter2")
+    for agent in (load_agent("./scout#scout/plain"), load_agent("scout"), load_agent("command", "true")):
+        facts = json.loads(json.dumps(agent.facts()))
+        assert "hunter2" not in str(facts)
+        monkeypatch.chdir("/")
+        assert load_agent(facts["spec"], facts["shell_command"]) == agent
+        monkeypatch.chdir(tmp_path)
+
+
+def test_secrets_are_put_in_and_a_missing_one_is_named(tmp_path: Path) -> None:
+    agent = load_agent(str(folder_with(tmp_path, MANY)))
+    given = {"SOME_KEY": "s", "OTHER_KEY": "o", "UNASKED": "u"}
+    assert agent.environment(given) == {"TIME_LIMIT_SECS": "86400", "DEBUG": "False", "MODEL_KEY": "s", "OTHER": "o"}
+    with pytest.raises(PrerequisiteError, match="set the variable OTHER_KEY"):
+        agent.environment(given | {"OTHER_KEY": ""})
+
+
+def test_only_agents_with_a_model_or_secrets_need_a_network(tmp_path: Path) -> None:
+    assert not load_agent("dummy").needs_network
+    assert not agent_with(tmp_path, "env_vars: {A: 1}").needs_network
+    assert agent_with(tmp_path / "2", "needs_model: true").needs_network
+
+
+def test_which_entry_is_meant(tmp_path: Path) -> None:
+    one = folder_with(tmp_path / "one", "shared: {x: 1}\nonly: {start: scout/start.sh}")
+    assert load_agent(str(one)).name == "only"
+    two = folder_with(tmp_path / "two", "a: {start: scout/start.sh}\nb: {start: scout/start.sh}")
+    with pytest.raises(ConfigError, match="has the agents a, b: say which, as scout#ID"):
+        load_agent(str(two))
+    assert load_agent(f"{two}#b").name == "b"
+    with pytest.raises(ConfigError, match="has no agent 'c'; it has a, b"):
+        load_agent(f"{two}#c")
+    with pytest.raises(ConfigError, match="has no agent"):
+        load_agent(str(folder_with(tmp_path / "none", "shared: {x: 1}")))
+
+
+@pytest.mark.parametrize(
+    ("entry", "fault"),
+    [
+        ("colour: red", "`scout.colour` is not known"),
+        ("start: other/start.sh", "`scout.start` must begin with the folder's name, scout/"),
+        ("start: scout/../other/start.sh", "`scout.start` must .* stay in it"),
+        ("start: /etc/passwd", "`scout.start` must begin with"),
+        ("start: scout", "`scout.start` must begin with"),
+        ("start: scout/missing.sh", "`scout.start` names scout/missing.sh, and there is no such file"),
+        ("start: null", "`scout.start` is missing"),
+        ("dockerfile: scout/Missing", "`scout.dockerfile` names scout/Missing"),
+        ("kwargs: {a: 1}", "`scout.kwargs_type` is missing"),
+        ("kwargs_type: click", "`scout.kwargs_type` must be one of argparse, omegaconf"),
+        ("kwargs: [1]", "`scout.kwargs` must be dict"),
+        ('kwargs_type: argparse, kwargs: {key: "${{ secrets.KEY }}"}', "`scout.kwargs.key` must not be a secret"),
+        ('env_vars: {KEY: "Bearer ${{ secrets.KEY }}"}', "`scout.env_vars.KEY` must be .* and nothing else"),
+        ("env_vars: {KEY: [1]}", "`scout.env_vars.KEY` must be text"),
+        ("env_vars: {A=B: 1}", "`scout.env_vars.A=B` is not a name"),
+        ('privileged: "yes"', "`scout.privileged` must be bool"),
+        ("knowledge: [1]", "`scout.knowledge` must be a list of texts"),
+        ("python: 3.10", "`scout.python` must be a version in quotes"),
+        ("host_only: true", "`scout.host_only` is for built-in agents"),
+    ],
+)
+def test_broken_entries_are_refused_with_file_and_key(tmp_path: Path, entry: str, fault: str) -> None:
+    text = f"scout: {{start: scout/start.sh, {entry}}}" if "start:" not in entry else f"scout: {{{entry}}}"
+    folder = folder_with(tmp_path, text)
+    with pytest.raises(ConfigError, match=fault) as refused:
+        load_agent(f"{folder}#scout")
+    assert str(refused.value).startswith(f"{folder / 'config.yaml'}: ")
+
+
+@pytest.mark.parametrize("config", ["- a\n", "{", ""])
+def test_a_config_that_is_no_mapping_is_refused(tmp_path: Path, config: str) -> None:
+    with pytest.raises(ConfigError, match=r"config\.yaml"):
+        load_agent(str(folder_with(tmp_path, config)))
+
+
+def test_what_is_no_agent_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    for text in ("nobody", "", "#dummy", "../nobody"):
+        with pytest.raises(PrerequisiteError, match="those built in are command, dummy, oracle"):
+            load_agent(text)
+    with pytest.raises(ConfigError, match=r"there is no .*empty/config\.yaml"):
+        load_agent("empty")
+
+
+def test_a_built_in_agent_goes_before_a_folder_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = folder_with(tmp_path, "dummy: {start: dummy/start.sh}", "dummy")
+    monkeypatch.chdir(tmp_path)
+    assert load_agent("dummy").folder != folder
+    assert load_agent("./dummy").folder == folder
+
+
+@pytest.mark.parametrize("place", ["config.yaml", "start.sh", "bin/inner", "data"])
+def test_links_and_pipes_in_a_folder_are_refused(tmp_path: Path, place: str) -> None:
+    folder = folder_with(tmp_path, MANY)
+    outside = tmp_path / "outside"
+    outside.write_text(MANY)
+    (folder / place).unlink(missing_ok=True)
+    (folder / place).symlink_to(tmp_path if place == "data" else outside)
+    with pytest.raises(PrerequisiteError, match=f"{place} is a symbolic link"):
+        load_agent(str(folder))
+    (folder / place).unlink()
+    os.mkfifo(folder / place)
+    with pytest.raises(PrerequisiteError, match=f"{place} is a named pipe"):
+        load_agent(str(folder))
+
+
+def test_too_large_a_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = folder_with(tmp_path, MANY)
+    for number in range(3):
+        (folder / f"weights{number}").write_bytes(b"w" * 600)
+    load_agent(str(folder))
+    monkeypatch.setattr(folders, "LARGEST_FOLDER", 2000)
+    with pytest.raises(PrerequisiteError, match="too much to copy"):
+        load_agent(str(folder))
+
+
+def test_the_identity_is_that_of_the_files(tmp_path: Path) -> None:
+    first = folder_with(tmp_path / "1", MANY)
+    second = folder_with(tmp_path / "2", MANY)
+    same = load_agent(str(first)).identity
+    assert load_agent(f"{second}#scout/plain").identity == same
+    for cache in ("__pycache__", ".git", "bin/__pycache__"):
+        (second / cache).mkdir()
+        (second / cache / "x").write_text("changes all the time")
+    assert load_agent(str(second)).identity == same
+
+    def changed() -> bool:
+        return load_agent(str(second)).identity != same
+
+    (second / "bin/new").write_text("")
+    assert changed()
+    (second / "bin/new").rename(second / "new")
+    assert changed()
+    (second / "new").unlink()
+    assert not changed()
+    (second / "start.sh").chmod(0o755)
+    assert changed()
+
+
+def test_the_command_is_part_of_the_identity_of_command() -> None:
+    one, two = load_agent("command", "echo one"), load_agent("command", "echo two")
+    assert one.identity != two.identity
+    assert load_agent("command", "echo one") == one
+
+
+def test_copies_are_whole_and_writable_and_refused_when_the_folder_has_changed(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, MANY)
+    (folder / "start.sh").chmod(0o555)
+    (folder / "__pycache__").mkdir()
+    agent = load_agent(str(folder))
+    (tmp_path / "first").mkdir()
+    agent.copy_to(tmp_path / "first")
+    copied = {path.relative_to(tmp_path / "first").as_posix(): path for path in (tmp_path / "first").rglob("*")}
+    assert set(copied) == {"bin", "bin/go.sh", "config.yaml", "start.sh", "Dockerfile", "requirements.txt"}
+    assert copied["start.sh"].stat().st_mode & 0o777 == 0o755
+    assert copied["bin/go.sh"].read_text() == "# bin/go.sh\n"
+
+    (folder / "bin/go.sh").write_text("# other\n")
+    (tmp_path / "second").mkdir()
+    with pytest.raises(PrerequisiteError, match="has changed since the run was planned"):
+        agent.copy_to(tmp_path / "second")
+
+
+def test_command_needs_a_command_and_others_take_none() -> None:
+    assert load_agent("command", "echo 'a b' | tee x").command("/home/agent")[-1] == "echo 'a b' | tee x"
+    for text, command in (("command", None), ("dummy", "ls")):
+        with pytest.raises(PrerequisiteError, match="go together"):
+            load_agent(text, command)
+
+
+def test_the_oracle_hands_in_gold_and_never_enters_a_sandbox(titanic: Competition, tmp_path: Path) -> None:
+    oracle = load_agent("oracle")
+    assert oracle.host_only
+    with pytest.raises(PrerequisiteError, match="runs on the host only"):
+        oracle.command("/home/agent")
+    oracle.submit(titanic, tmp_path / "submission/submission.csv")
+    assert grade_csv(tmp_path / "submission/submission.csv", titanic).gold_medal
+    with pytest.raises(NotPreparedError, match="mlebench prepare -c spaceship-titanic"):
+        oracle.submit(Registry(tmp_path).get_competition(titanic.id), tmp_path / "other.csv")
+    with pytest.raises(PrerequisiteError, match="not on the host"):
+        load_agent("dummy").submit(titanic, tmp_path / "other.csv")
+
+
+def test_what_enters_a_sandbox_never_imports_mlebench() -> None:
+    for name in {*built_in()} - {"oracle"}:
+        for file in load_agent(name, "true" if name == "command" else None).folder.iterdir():
+            assert not file.is_file() or "mlebench." not in file.read_text()
+            assert not file.is_file() or "import mlebench" not in file.read_text()
