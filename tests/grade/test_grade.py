@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench.errors import NotPreparedError, PrerequisiteError
+from mlebench.errors import NotPreparedError
 from mlebench.grade import aggregate_reports, grade_csv, grade_jsonl, validate_format, validate_submission
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import Grader

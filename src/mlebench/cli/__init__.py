@@ -65,9 +65,8 @@ def _run(verb: str, *arguments: str) -> None:
         if verb == "prepare" and any(word.startswith("--jobs") for word in arguments):
             import_module("mlebench.workers").start_server()  # it gets ready while this process does
         common = import_module("mlebench.cli.common")
-        common.run_verb(
-            import_module(f"mlebench.cli.{verb.replace('-', '_')}").command, verb, [*arguments]
-        )  # `list` is a verb here
+        module = import_module(f"mlebench.cli.{verb.replace('-', '_')}")
+        common.run_verb(module.command, verb, [*arguments])  # `list` may be a module here
 
 
 def _output_is_cut_off() -> bool:
