@@ -1,4 +1,4 @@
-"""What an agent leaves behind is hostile input: links are not followed, and only regular files of bounded size are read.
+"""What an agent leaves behind is hostile input: no link is followed, and only regular files of bounded size are read.
 
 A submission that is a link to the answers, a pipe that never ends or a device is told apart from one that is not there.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
 
 LARGEST_SUBMISSION = 8 << 30  # bytes; the largest genuine submission is well below a tenth of it
 
@@ -74,4 +75,4 @@ def _fault(path: Path, error: OSError) -> Exception:
             return FileMissingError(f"is {kind_of(path.lstat().st_mode)}, not a regular file")
         except OSError:
             return FileMissingError("is not a regular file")
-    return PrerequisiteError(f"cannot read {path}: {(error.strerror or 'unknown fault').lower()}")
+    return PrerequisiteError(f"cannot read {path}: {reason_of(error)}")

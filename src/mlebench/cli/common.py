@@ -11,8 +11,10 @@ from typing import Any, TextIO, TypeVar
 import click
 
 from mlebench import paths
-from mlebench.errors import PrerequisiteError, UnknownCompetitionError
+from mlebench.cli.codes import FAILED, USAGE
+from mlebench.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
 from mlebench.registry import Registry
+from mlebench.untrusted import LARGEST_SUBMISSION
 
 Item = TypeVar("Item")
 
@@ -42,10 +44,29 @@ def run_verb(command: click.Command, verb: str, arguments: list[str]) -> None:
         talk.setLevel(logging.INFO)
         talk.propagate = False
     try:
-        command.main(arguments, prog_name=f"mlebench {verb}")
+        with command.make_context(f"mlebench {verb}", arguments) as context:
+            command.invoke(context)
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
     except PrerequisiteError as error:
         click.echo(f"Error: {error}", err=True)
-        sys.exit(2 if isinstance(error, UnknownCompetitionError) else 1)
+        sys.exit(USAGE if isinstance(error, UnknownCompetitionError | UnknownSplitError) else FAILED)
+
+
+def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    command = click.option("--strict", is_flag=True, help="Exit code 1 also for an invalid or missing submission.")(
+        command
+    )
+    return click.option(
+        "--max-size",
+        type=click.IntRange(min=1),
+        default=LARGEST_SUBMISSION >> 20,
+        show_default=True,
+        help="Largest submission that is read, in MiB; a larger one is invalid.",
+    )(command)
 
 
 data_dir_option = click.option(

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import click
 
-from mlebench.cli.common import data_dir_option, print_json, registry_at, track
+from mlebench.cli.codes import FAILED
+from mlebench.cli.common import data_dir_option, judging_options, print_json, registry_at, track
 
-OURS_TO_MEND = ("not_prepared", "grader_error")
+NOT_JUDGED = ("not_prepared", "grader_error")
+AGENTS_FAULT = ("invalid", "missing")
 
 
 @click.command()
@@ -17,11 +19,13 @@ OURS_TO_MEND = ("not_prepared", "grader_error")
     help="JSON lines with competition_id and submission_path.",
 )
 @click.option("--output-dir", required=True, type=click.Path(path_type=Path), help="Where the summary goes.")
+@judging_options
 @data_dir_option
-def command(submission: Path, output_dir: Path, data_dir: Path | None) -> None:
+def command(submission: Path, output_dir: Path, max_size: int, strict: bool, data_dir: Path | None) -> None:
     """Grade many submissions; the summary is written to a file and its counts are JSON on stdout.
 
-    The exit code is 1 when something other than a submission was at fault: the summary names it in `status`.
+    Each line of the file ends with a status. The exit code is 1 when a line could not be judged for another reason than
+    its submission: the summary says why.
     """
     from mlebench.grade import grade_jsonl
 
@@ -29,8 +33,10 @@ def command(submission: Path, output_dir: Path, data_dir: Path | None) -> None:
         submission,
         output_dir,
         registry_at(data_dir),
-        track=lambda entries: track(entries, lambda entry: entry["competition_id"]),
+        track=lambda entries: track(entries, lambda entry: entry.competition_id or f"line {entry.line}"),
+        limit=max_size << 20,
     )
-    print_json({name: value for name, value in summary.items() if name != "competition_reports"})
-    if any(report["status"] in OURS_TO_MEND for report in summary["competition_reports"]):
-        raise SystemExit(1)
+    print_json({name: value for name, value in summary.items() if not isinstance(value, list)})
+    failures = NOT_JUDGED + AGENTS_FAULT * strict
+    if summary["unjudged"] or any(report["status"] in failures for report in summary["competition_reports"]):
+        raise SystemExit(FAILED)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from mlebench.cli.codes import FAILED
 from mlebench.cli.common import data_dir_option, print_table, registry_at, say, show_checks, twin_options
 from mlebench.cli.progress import watching
 from mlebench.errors import PrerequisiteError, UnknownCompetitionError
@@ -130,7 +131,7 @@ def _conclude(outcomes: list, data_dir: Path) -> None:
     if len(outcomes) > 1 or not failed:
         click.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} are prepared in {data_dir}", err=True)
     if failed:
-        sys.exit(1)
+        sys.exit(FAILED)
 
 
 def _reason(outcome: Any) -> str:

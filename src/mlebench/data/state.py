@@ -65,6 +65,17 @@ def source_kind(competition: Competition) -> str:
     return manifest["source"]["kind"] if manifest else "unknown"
 
 
+def data_identity(competition: Competition) -> str | None:
+    """One hash over all that was prepared; None when nobody recorded it."""
+    return (read_manifest(competition) or {}).get("identity")
+
+
+def description_kind(competition: Competition) -> str | None:
+    """Whose text agents get: `ours` or the `original`; None when nobody recorded it."""
+    kind = (read_manifest(competition) or {}).get("description")
+    return kind if kind in ("ours", "original") else None
+
+
 def holds_twins(data_dir: Path) -> bool:
     return paths.data_dir_record(data_dir).is_file()
 
