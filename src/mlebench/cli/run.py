@@ -102,7 +102,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any]) -> "Reques
         sandbox = "process"
     return Request(
         agent=agent,
-        agent_source=options["agent"],
+        agent_source=agent.spec,
         agent_command=options["agent_command"],
         competitions=_competitions(registry, options),
         registry=registry,

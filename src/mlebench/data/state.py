@@ -89,15 +89,10 @@ def source_kind(competition: Competition) -> str:
     return head.source["kind"] if head else "unknown"
 
 
-def data_identity(competition: Competition) -> str | None:
-    """One hash over all that was prepared; None when nobody recorded it."""
-    return (read_manifest(competition) or {}).get("identity")
-
-
 def description_kind(competition: Competition) -> str | None:
     """Whose text agents get: `ours` or the `original`; None when nobody recorded it."""
-    kind = (read_manifest(competition) or {}).get("description")
-    return kind if kind in ("ours", "original") else None
+    head = read_manifest_head(competition)
+    return head.description if head and head.description != "unknown" else None
 
 
 def holds_twins(data_dir: Path) -> bool:

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.agents import Agent, load_agent
-from mlebench.data.openruns import mark_open, unmark_open
-from mlebench.data.state import data_identity, require_prepared, source_kind
+from mlebench.data.open_runs import mark_open, unmark_open
+from mlebench.data.state import data_identity, read_manifest_head, require_prepared, source_kind
 from mlebench.errors import PrerequisiteError, SandboxError
+from mlebench.paths import SUBMISSION
 from mlebench.records import now
 from mlebench.registry import Competition, Registry
 from mlebench.run import lease as leases
@@ -173,11 +174,11 @@ class _Execution:
 
     def _host_only(self, agent: Agent, competition: Competition) -> int:
         """An agent of ours that sees the answers: for self-tests of the benchmark."""
-        from mlebench.agents import oracle
-
         work = self.group.paths.work(self.lease.token)
         begun = time.monotonic()
-        oracle.submit(competition, work / "home" / "submission" / "submission.csv")
+        submission = work / "home" / SUBMISSION / f"{SUBMISSION}.csv"
+        submission.parent.mkdir(parents=True)
+        agent.submit(competition, submission)
         outcome = Outcome(FINISHED, None, 0, time.monotonic() - begun, {})
         conditions = {"sandbox": "host", "sealed": False, "unsealed_by": ["the agent sees the answers"]}
         return self._publish(competition, outcome, conditions, work)
@@ -243,7 +244,7 @@ class _Execution:
         staged.mkdir()
         with self.lease.renewed():
             collected = gather(work, staged)
-            submission = staged / "submission" / "submission.csv"
+            submission = staged / SUBMISSION / f"{SUBMISSION}.csv"
             present = submission.is_file()
             report = grade_run(submission, competition, self.run, self.group)
             if not conditions["sealed"]:
@@ -321,10 +322,9 @@ def _marked(competition: Competition, run: Run, token: str) -> Iterator[None]:
 
 def _data_is_unchanged(competition: Competition) -> bool | None:
     """Whether prepared data is still what was recorded; None when nothing was."""
-    from mlebench.data.verification import differences
+    from mlebench.data.verification import verify
 
-    found = differences(competition)
-    return None if found is None else not found
+    return None if read_manifest_head(competition) is None else not verify(competition)
 
 
 def _await_end(keeper: Holder) -> None:

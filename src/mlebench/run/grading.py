@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from mlebench.grade import RunInfo, grade_csv
+from mlebench.grade import grade_csv
 from mlebench.registry import Competition
 from mlebench.run.records import Group, Run
+from mlebench.scoring import RunInfo
 
 
 def grade_run(submission: Path, competition: Competition, run: Run, group: Group) -> dict[str, Any]:

@@ -77,10 +77,10 @@ def _report(run: Run, registry: Registry) -> CompetitionReport:
     """A run's report; one that ended without any counts as one without a submission."""
     if run.record.report is not None:
         return CompetitionReport.from_dict(run.record.report)
-    from mlebench.grade.one import make_report
+    from mlebench.grade.one import Verdict, ungraded_report, with_verdict
 
-    competition = registry.get_competition(run.record.competition)
-    return make_report(run.paths.submission, competition, "missing", None, f"the run ended with {run.record.ended}")
+    report = ungraded_report(run.paths.submission, registry.get_competition(run.record.competition))
+    return with_verdict(report, Verdict("missing", reason=f"the run ended with {run.record.ended}"))
 
 
 def submission_lines(group: Group, log: str, code: str) -> list[dict[str, Any]]:

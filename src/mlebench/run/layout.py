@@ -40,8 +40,7 @@ def make_task(
     public = _public(group, work, competition)
     place = Place.of(group.record.sandbox, work, public)
     _write_texts(work / "home", group, place)
-    if agent.folder:
-        shutil.copytree(agent.folder, work / "home" / "agent", dirs_exist_ok=True)
+    agent.copy_to(work / "home" / "agent")
     if group.record.sandbox == "process":
         (work / "home" / "data").symlink_to(public)
     venv = venv_of(agent)
