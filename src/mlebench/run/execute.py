@@ -211,7 +211,7 @@ class _Execution:
             while session.poll() is None:
                 time.sleep(0.02)
             raise
-        snapshots.look()
+        snapshots.look(last=True)
         return outcome
 
     def _conditions(self, agent: Agent, competition: Competition, sandbox: Sandbox, task: Task) -> dict[str, Any]:

@@ -57,6 +57,7 @@ def make_task(
         gpus=gpus,
         image=group.record.image,
         privileged=agent.privileged,
+        retain=group.record.retain,
         hidden=(*hidden_paths(), Path(group.record.data_dir), group.paths.root.parent),
     )
 

@@ -24,10 +24,10 @@ class Snapshots:
         self._looked = -INTERVAL
         self._last: tuple[int, int, int] | None = None
 
-    def look(self) -> None:
+    def look(self, *, last: bool = False) -> None:
         """Keep the submission if it has changed since the last look."""
         elapsed = time.monotonic() - self._begun
-        if elapsed - self._looked < INTERVAL:
+        if elapsed - self._looked < INTERVAL and not last:
             return
         self._looked = elapsed
         try:

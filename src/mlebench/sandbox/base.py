@@ -65,6 +65,7 @@ class Task:
     gpus: tuple[str, ...] = ()
     image: str | None = None
     privileged: bool = False
+    retain: bool = False  # whether what a backend made for it is kept afterwards
     hidden: tuple[Path, ...] = ()  # what must not be seen, even where it lies below something that is
 
     @property
@@ -82,7 +83,10 @@ class Launch:
     uid: int | None = None  # the user to become, if that is another one
     mounts: tuple[tuple[str, str], ...] = ()  # what root first binds below REACH, where that user can reach it
     stop: tuple[tuple[str, ...], ...] = ()  # commands that end what is not a child of ours
+    clean: tuple[tuple[str, ...], ...] = ()  # commands that remove what is left of it then
     peek: tuple[str, ...] = ()  # a command that fails when the sandbox is dead though its client lives
+    oom: tuple[str, ...] = ()  # a command that says `true` when the kernel ended processes for want of memory
+    infra_codes: tuple[int, ...] = ()  # exit codes that say that the sandbox failed, not the task
     writable: tuple[str, ...] = ()  # folders whose size is limited
     cgroup: bool = True  # whether limits are set on a control group of ours, rather than by the program started
     status: int | None = None  # a descriptor on which the program says, in JSON, the task's `exit-code`

@@ -55,7 +55,7 @@ class Bubblewrap:
         arguments = [*_namespaces(task), *_system(task, binds), *_devices(task), *_task(task, binds)]
         uid = FIRST_UID + os.getpid() if root else None
         if uid is not None:
-            _give(task.work, uid)
+            give(task.work, uid)
         program = ["bwrap", "--json-status-fd", str(STATUS), "--args", str(ARGUMENTS), "--", *_inner(task)]
         return Launch(
             argv=(*_network(task), *program),
@@ -197,7 +197,7 @@ def _network(task: Task) -> list[str]:
     return ["pasta", "--quiet", "--config-net", "--no-map-gw", *none, "--"]
 
 
-def _give(folder: Path, uid: int) -> None:
+def give(folder: Path, uid: int) -> None:
     """Hand the writable folders over to the user that the sandbox runs as."""
     for top in ("home", "tmp"):
         for where, _, names in os.walk(folder / top):

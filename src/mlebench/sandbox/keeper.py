@@ -26,6 +26,7 @@ from mlebench.sandbox.base import REACH
 from mlebench.sandbox.cgroups import Cgroup
 
 TICK = 0.25
+PEEK = 5.0  # seconds between looks at whether a sandbox lives
 FAILED = b"failed: "
 DRAIN = 5.0  # seconds that output may take to end once every process is dead
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
@@ -47,7 +48,10 @@ class Spec:
     uid: int | None = None
     mounts: list[list[str]] = field(default_factory=list)
     stop: list[list[str]] = field(default_factory=list)
+    clean: list[list[str]] = field(default_factory=list)
     peek: list[str] = field(default_factory=list)
+    oom: list[str] = field(default_factory=list)
+    infra_codes: list[int] = field(default_factory=list)
     writable: list[str] = field(default_factory=list)
     memory: int | None = None
     cpus: float | None = None
@@ -83,12 +87,21 @@ class Keeper:
         self.output, self._child_output = os.pipe()
         self.status, self._child_status = os.pipe()  # closed when the program runs, unless it has something to say there
         self.started = self.heard = time.monotonic()
-        self._peeked = self.started
+        self._peeked, self._deaf = self.started, 0
         self.pid = 0
 
     def _make_cgroup(self) -> Cgroup | None:
         spec = self.spec
         return Cgroup.create(spec.name, spec.memory, spec.cpus, spec.processes) if spec.cgroup else None
+
+    def _kept(self) -> dict[str, str]:
+        """Who keeps each limit; what is only watched can be passed for a moment."""
+        kept = {"time": "clock", "disk": "watched"}
+        if not self.spec.cgroup:
+            return kept | dict.fromkeys(("memory", "cpu", "pids"), "the sandbox")
+        ours = self.cgroup.kept if self.cgroup else {}
+        otherwise = {"memory": "watched, not enforced", "cpu": "affinity, not enforced", "pids": "watched, not enforced"}
+        return kept | otherwise | ours
 
     def run(self) -> Ending:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -98,7 +111,7 @@ class Keeper:
         os.close(self._child_output)
         os.close(self._child_status)
         os.set_blocking(self.output, False)
-        _say({"event": "started", "pid": self.pid, "kept": self.cgroup.kept if self.cgroup else {}})
+        _say({"event": "started", "pid": self.pid, "kept": self._kept()})
         try:
             self._watch()
         finally:
@@ -144,9 +157,10 @@ class Keeper:
             self._stop("out_of_memory", f"more than {spec.memory} bytes of memory were in use")
         elif spec.cgroup and not (self.cgroup and "pids" in self.cgroup.kept) and len(self._pids()) > spec.processes:
             self._stop("agent_error", f"more than {spec.processes} processes were started")
-        elif spec.peek and now - self._peeked > 5:
+        elif spec.peek and now - self._peeked > PEEK:
             self._peeked = now
-            if _call(spec.peek) != 0:
+            self._deaf = self._deaf + 1 if _call(spec.peek).returncode else 0
+            if self._deaf == 3:
                 self._stop("infra_error", "the sandbox has died")
 
     def _stop(self, cause: str, detail: str) -> None:
@@ -165,6 +179,10 @@ class Keeper:
         for command in self.spec.stop:
             _call(command)
         ending.exit_code = self._kill()
+        if self.spec.oom and _call(self.spec.oom).stdout.strip() == b"true":
+            ending.oom_kills = 1
+        for command in self.spec.clean:
+            _call(command)
         deadline = time.monotonic() + DRAIN
         while self.log.take(self.output) and time.monotonic() < deadline:
             select.select([self.output], [], [], TICK)
@@ -179,6 +197,8 @@ class Keeper:
 
     def _start_fault(self) -> str | None:
         """Why the task never ran, if it did not."""
+        if self.ending.exit_code in self.spec.infra_codes:
+            return f"the sandbox failed: {self.log.last_line()}"
         told = b""
         while data := os.read(self.status, 1 << 16):
             told += data
@@ -315,11 +335,11 @@ def _mount(mounts: list[list[str]]) -> None:
         check(libc.mount(b"/proc/self/fd/%d" % source, os.fsencode(target), None, MS_BIND | MS_REC, None), name)
 
 
-def _call(command: list[str]) -> int:
+def _call(command: list[str]) -> "subprocess.CompletedProcess[bytes]":
     try:
-        return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode  # noqa: S603
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
-        return -1
+        return subprocess.CompletedProcess(command, 1, b"", b"")
 
 
 def _say(event: dict[str, Any]) -> None:

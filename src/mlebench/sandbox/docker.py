@@ -1,0 +1,140 @@
+"""Docker, through its command line. The same layout as everywhere; all that can be written to is bound or bounded."""
+
+import json
+import os
+import shutil
+import subprocess
+from functools import cache
+from typing import Any
+
+from mlebench.sandbox.base import DOORS, HOME, RELAY, Launch, Task
+from mlebench.sandbox.bubblewrap import FIRST_UID, give
+
+IMAGE = "mlebench-env"
+PREFIX = "mlebench-"
+VARIABLES = 101  # the descriptor that carries the environment
+ENGINE_FAILED = 125  # the exit code of `docker run` when no container came to run
+
+
+class Docker:
+    name = "docker"
+
+    def fault(self, task: Task | None = None) -> str | None:
+        if fault := _engine_fault():
+            return fault
+        image = task.image if task and task.image else IMAGE
+        if _image(image) is None:
+            return (
+                f"there is no image {image}: build it in a checkout of mlebench with "
+                f"`docker build --platform=linux/amd64 -t {IMAGE} -f environment/Dockerfile .`, or name one with --image"
+            )
+        return None
+
+    def launch(self, task: Task) -> Launch:
+        uid = FIRST_UID + os.getpid() if os.geteuid() == 0 else None
+        if uid is not None:
+            give(task.work, uid)
+        name = f"{PREFIX}{task.name}"
+        user = uid if uid is not None else os.geteuid()
+        command = ["docker", "run", "--name", name, "--log-driver", "none", "--user", f"{user}:{user}"]
+        command += [*_limits(task), *_seal(task), *_binds(task)]
+        command += ["--env-file", f"/dev/fd/{VARIABLES}"]
+        variables = "".join(f"{name}={value}\n" for name, value in task.env.items())
+        return Launch(
+            argv=(*command, task.image or IMAGE, *task.command) if not task.ports else (*command, *_through_relay(task)),
+            env=dict(os.environ),  # of the client, on the host
+            # On the command line, any user of the host could read them.
+            files={VARIABLES: variables.encode()},
+            stop=(("docker", "kill", name),),
+            peek=("docker", "top", name),
+            oom=("docker", "inspect", "--format", "{{.State.OOMKilled}}", name),
+            clean=() if task.retain else (("docker", "rm", "--force", "--volumes", name),),
+            infra_codes=(ENGINE_FAILED,),
+            writable=(str(task.home), str(task.work / "tmp")),
+            cgroup=False,
+        )
+
+    def conditions(self, task: Task) -> dict[str, Any]:
+        image = task.image or IMAGE
+        facts = _image(image) or {}
+        return {
+            "version": _engine_version(),
+            "image": image,
+            "image_id": facts.get("Id"),
+            "image_digests": facts.get("RepoDigests") or [],
+        }
+
+    def remove_leftovers(self, name: str) -> None:
+        _docker("rm", "--force", "--volumes", f"{PREFIX}{name}")
+
+
+def _limits(task: Task) -> list[str]:
+    limits = task.limits
+    return [
+        *(["--memory", str(limits.memory), "--memory-swap", str(limits.memory)] if limits.memory else []),
+        *(["--cpus", f"{limits.cpus:g}"] if limits.cpus else []),
+        *("--pids-limit", str(limits.processes), "--shm-size", str(limits.shm)),
+        *(["--ulimit", f"fsize={limits.disk}"] if limits.disk else []),
+        *("--ulimit", "core=0"),
+    ]
+
+
+def _seal(task: Task) -> list[str]:
+    network = "bridge" if task.network == "full" else "none"
+    arguments = ["--network", network, "--hostname", "sandbox", "--workdir", HOME]
+    if task.gpus:
+        arguments += ["--gpus", f'"device={",".join(task.gpus)}"']
+    if task.privileged:
+        return [*arguments, "--privileged"]
+    return [*arguments, "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
+
+
+def _binds(task: Task) -> list[str]:
+    binds = [(task.home, HOME, True), (task.work / "tmp", "/tmp", True), (task.work / "tmp", "/var/tmp", True)]  # noqa: S108
+    binds += [(bind.source, bind.target, bind.writable) for bind in task.binds]
+    binds += [(socket, f"{DOORS}/{door}.sock", False) for door, socket in task.doors.items()]
+    if task.ports:
+        binds.append((RELAY, f"{DOORS}/{RELAY.name}", False))
+    arguments = []
+    for source, target, writable in binds:
+        text = f'type=bind,"source={source}","target={target}"'
+        arguments += ["--mount", text if writable else f"{text},readonly"]
+    return arguments
+
+
+def _through_relay(task: Task) -> list[str]:
+    """The program, behind the relay; both it and the relay come from this host, so that any image with Python will do."""
+    ports = [f"{port}={DOORS}/{door}.sock" for port, door in task.ports.items()]
+    image = task.image or IMAGE
+    return ["--entrypoint", "python3", image, "-I", "-S", f"{DOORS}/{RELAY.name}", *ports, "--", *task.command]
+
+
+@cache
+def _engine_fault() -> str | None:
+    if shutil.which("docker") is None:
+        return "there is no `docker`: install Docker, or use --sandbox bubblewrap"
+    done = _docker("version", "--format", "{{.Server.Version}}")
+    if done is None or done.returncode != 0:
+        reason = "it does not answer" if done is None else (done.stderr.strip().splitlines() or ["it fails"])[-1]
+        return f"the Docker engine cannot be reached: {reason}"
+    return None
+
+
+@cache
+def _engine_version() -> str:
+    done = _docker("version", "--format", "{{.Server.Version}}")
+    return f"docker {done.stdout.strip()}" if done else "docker"
+
+
+def _image(name: str) -> dict[str, Any] | None:
+    done = _docker("image", "inspect", name)
+    if done is None or done.returncode != 0:
+        return None
+    return json.loads(done.stdout)[0]
+
+
+def _docker(*arguments: str) -> subprocess.CompletedProcess[str] | None:
+    try:
+        return subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=60, check=False)  # noqa: S603, S607
+    except (OSError, subprocess.TimeoutExpired):
+        return None
