@@ -117,3 +117,16 @@ def groups_in(runs_dir: Path) -> list[Group]:
             except PrerequisiteError:
                 continue
     return found
+
+
+def counts(group: Group) -> dict[str, int]:
+    """How many runs a group has, and how many of them are in which state."""
+    records = [run.record for run in group.runs()]
+    medals = sum(bool((record.report or {}).get("any_medal")) for record in records)
+    return {
+        "runs": len(records),
+        "ended": sum(record.is_final for record in records),
+        "running": sum(record.state == "running" for record in records),
+        "submitted": sum(record.submission == PRESENT for record in records),
+        "medals": medals,
+    }

@@ -1,0 +1,202 @@
+"""mlebench runs"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlebench import paths
+from mlebench.cli.common import data_dir_option, print_json, print_table, registry_at, size_text
+from mlebench.errors import PrerequisiteError
+
+if TYPE_CHECKING:
+    from mlebench.run.records import Group, Run
+
+runs_dir_option = click.option(
+    "--runs-dir", type=click.Path(file_okay=False, path_type=Path), help="Where run groups lie. Default: beside the data."
+)
+
+
+@click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@runs_dir_option
+@data_dir_option
+@click.pass_context
+def command(context: click.Context, as_json: bool, runs_dir: Path | None, data_dir: Path | None) -> None:
+    """List run groups; `mlebench runs list GROUP` lists its runs."""
+    context.obj = runs_dir or paths.default_runs_dir(registry_at(data_dir).get_data_dir())
+    if context.invoked_subcommand is None:
+        _list_groups(context.obj, as_json=as_json)
+
+
+@command.command("list")
+@click.argument("group")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_obj
+def list_runs(runs_dir: Path, group: str, as_json: bool) -> None:
+    """List the runs of a group."""
+    from mlebench.cli.live import print_runs
+    from mlebench.run.records import find_group
+
+    found = find_group(group, runs_dir)
+    if as_json:
+        print_json([run.record.to_dict() for run in found.runs()])
+    else:
+        print_runs(found)
+
+
+@command.command()
+@click.argument("run")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--lines", default=10, show_default=True, help="How much of the end of the log to show.")
+@click.pass_obj
+def show(runs_dir: Path, run: str, as_json: bool, lines: int) -> None:
+    """Tell the story of a run, named by its folder or its id."""
+    from mlebench.run.records import Group
+
+    found = _find_run(runs_dir, run)
+    if as_json:
+        print_json(found.record.to_dict())
+        return
+    _tell(Group.read(found.paths.group.root), found)
+    _show_log(found, lines)
+
+
+@command.command()
+@click.argument("group")
+@click.option("--rel-log-path", default="logs/agent.log", show_default=True, help="The log, in a run's folder.")
+@click.option("--rel-code-path", default="code/train.py", show_default=True, help="The code, in a run's folder.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of stdout.")
+@click.pass_obj
+def submission(runs_dir: Path, group: str, rel_log_path: str, rel_code_path: str, output: Path | None) -> None:
+    """Write the JSON lines that `mlebench grade --submission` reads."""
+    from mlebench.run.group import submission_lines
+    from mlebench.run.records import find_group
+
+    lines = submission_lines(find_group(group, runs_dir), rel_log_path, rel_code_path)
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        paths.write_whole(output, text)
+
+
+def _list_groups(runs_dir: Path, *, as_json: bool) -> None:
+    from mlebench.run.group import counts, groups_in
+
+    rows = []
+    for group in groups_in(runs_dir):
+        count = counts(group)
+        rows.append({"group": group.record.id, "agent": group.record.agent["name"], **count, "data": _data(group)})
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_table(list(rows[0]), [list(row.values()) for row in rows])
+    else:
+        click.echo(f"there are no run groups in {runs_dir}", err=True)
+
+
+def _data(group: "Group") -> str:
+    return "twin" if group.record.twin else group.record.profile
+
+
+def _find_run(runs_dir: Path, named: str) -> "Run":
+    from mlebench.run.records import Run
+
+    if paths.RunPaths(Path(named)).record.is_file():
+        return Run.read(Path(named))
+    matches = sorted(runs_dir.glob(f"*/*_{named}*/run.json")) + sorted(runs_dir.glob(f"*/{named}*/run.json"))
+    if len(matches) == 1:
+        return Run.read(matches[0].parent)
+    what = "is no run" if not matches else f"is the beginning of {len(matches)} runs"
+    raise PrerequisiteError(f"{named!r} {what}, neither as a folder nor in {runs_dir}")
+
+
+def _tell(group: "Group", run: "Run") -> None:
+    record, facts = run.record, run.record.conditions
+    report = record.report or {}
+    _line("run", record.run_id)
+    _line("agent", _with_details(group.record.agent))
+    _line("competition", f"{record.competition}, seed {record.seed}, {_data(group)} data")
+    detail = f": {record.detail}" if record.detail else ""
+    _line("state", f"{record.ended}{detail}" if record.is_final else record.state)
+    _line("sandbox", ", ".join(str(facts[key]) for key in ("sandbox", "version", "image_id") if facts.get(key)))
+    if facts:
+        _line("sealed", "yes" if facts.get("sealed") else f"no: {', '.join(facts.get('unsealed_by', []))}")
+        _line("network", facts.get("network"))
+        _line("limits", _limits_text(facts))
+    _line("time", _times(run))
+    for attempt in record.attempts:
+        ended = attempt.get("ended", "is going on")
+        _line(f"attempt {attempt['number']}", f"{attempt['started_at']} on {attempt['host']}: {ended}")
+    if record.rerolls:
+        _line("re-rolls", f"{record.rerolls}: it was done again after it had failed")
+    kept = sorted(run.paths.snapshots.glob("*.csv")) if run.paths.snapshots.is_dir() else []
+    if kept:
+        _line("submissions", f"{len(kept)} kept, the first after {float(kept[0].stem):g} s")
+    _line("submission", record.submission)
+    if report:
+        reason = f": {_one_line(report['reason'])}" if report.get("reason") else ""
+        _line("status", f"{report['status']}{reason}")
+        _line("score", report.get("score"))
+        from mlebench.cli.live import medal
+
+        _line("medal", medal(report))
+    for item in facts.get("collected", {}).get("left_out", []):
+        _line("left out", f"{_one_line(item['name'])}: {item['reason']}")
+    _line("files", run.paths.root)
+
+
+def _line(name: str, value: Any) -> None:
+    if value not in (None, ""):
+        click.echo(f"{name:<14}{value}")
+
+
+def _one_line(text: str) -> str:
+    from mlebench.cli.live import plain
+
+    return " ".join(plain(text).split())
+
+
+def _with_details(agent: dict[str, Any]) -> str:
+    details = [f"{name} {agent[name]}" for name in ("model", "scaffold") if agent.get(name)]
+    return ", ".join([agent["name"], *details])
+
+
+def _limits_text(facts: dict[str, Any]) -> str:
+    from mlebench.cli.live import duration_text
+
+    limits, kept = facts.get("limits", {}), facts.get("kept", {})
+    if not limits:
+        return ""
+    return (
+        f"{duration_text(limits['seconds'])} of time, {limits['cpus']:g} CPUs ({kept.get('cpu')}), "
+        f"{size_text(limits['memory'])} of memory ({kept.get('memory')}), {size_text(limits['disk'])} of disk, "
+        f"GPUs: {', '.join(facts.get('gpus', [])) or 'none'}"
+    )
+
+
+def _times(run: "Run") -> str:
+    from mlebench.cli.live import duration_text
+    from mlebench.run.group import elapsed
+
+    gone = elapsed(run)
+    if gone is not None:
+        return f"{duration_text(gone)} so far"
+    return "" if run.record.seconds is None else duration_text(run.record.seconds)
+
+
+def _show_log(run: "Run", lines: int) -> None:
+    from mlebench.cli.live import plain
+
+    try:
+        with run.paths.log.open("rb") as file:
+            file.seek(max(0, run.paths.log.stat().st_size - 100_000))
+            end = file.read().decode("utf-8", "replace").splitlines()[-lines:]
+    except OSError:
+        return
+    if end:
+        click.echo("\nThe end of its log:")
+    for line in end:
+        click.echo(f"  {plain(line)[:500]}")
