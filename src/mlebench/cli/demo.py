@@ -1,14 +1,19 @@
 """mlebench demo"""
 
-import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from mlebench.cli.common import data_dir_option, print_table, registry_at, track
-from mlebench.scoring import CompetitionReport
+from mlebench import paths
+from mlebench.cli.common import data_dir_option, print_table, registry_at, say, track
 
-# One of each kind: tabular, text, images in zips, records, masks, given split, nested archives, grouped text.
+if TYPE_CHECKING:
+    from mlebench.run.records import Group
+    from mlebench.sandbox import Sandbox
+
+# One of each kind: tabular, text, images in zips, records, masks, given split, nested archives, grouped text; then
+# boxes, ranked labels, a sample submission inside an archive, and groups of rows.
 COMPETITIONS = (
     "spaceship-titanic",
     "spooky-author-identification",
@@ -18,40 +23,68 @@ COMPETITIONS = (
     "detecting-insults-in-social-commentary",
     "nomad2018-predict-transparent-conductors",
     "text-normalization-challenge-english-language",
+    "kuzushiji-recognition",
+    "whale-categorization-playground",
+    "billion-word-imputation",
+    "ventilator-pressure-prediction",
 )
 
 
 @click.command()
 @data_dir_option
 def command(data_dir: Path | None) -> None:
-    """Make twins, prepare them, and grade their sample submissions."""
+    """Make twins, prepare them, run the dummy agent on them in a sandbox, and grade what it submits."""
+    from mlebench.agents import load_agent
+    from mlebench.cli.live import live_view
     from mlebench.data.pipeline import prepare
     from mlebench.data.sources import TwinSource
-    from mlebench.grade import grade_csv
-    from mlebench.kit import public_sample_bytes
+    from mlebench.run.group import finish, unfinished
+    from mlebench.run.local import LocalExecutor
+    from mlebench.run.machine import Wishes, cpu_count
+    from mlebench.run.plan import Request, plan
+    from mlebench.run.records import Group
 
     registry = registry_at(data_dir, twin=True)
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        for id in track(COMPETITIONS, str):
-            competition = registry.get_competition(id)
-            prepare(competition, TwinSource())
-            submission = Path(folder) / f"{id}.csv"
-            submission.write_bytes(public_sample_bytes(competition))
-            report = grade_csv(submission, competition)
-            rows.append(
-                [id, competition.grader.name, report.score, *_thresholds(report), _medal(report), report.source]
-            )
-    print_table(["competition", "metric", "score", "gold", "silver", "bronze", "median", "medal", "data"], rows)
-    click.echo(
-        f"Twins are synthetic: these scores say nothing about real data. They are in {registry.get_data_dir()}",
-        err=True,
+    for id in track(COMPETITIONS, lambda id: f"twin of {id}"):
+        prepare(registry.get_competition(id), TwinSource())
+    sandbox = _sandbox()
+    say(f"Running the agent dummy in the sandbox {sandbox.name}")
+    workers = min(2, cpu_count())
+    request = Request(
+        agent=load_agent("dummy"),
+        agent_source="dummy",
+        competitions=COMPETITIONS,
+        registry=registry,
+        runs_dir=paths.default_runs_dir(registry.get_data_dir()),
+        sandbox=sandbox,
+        workers=workers,
+        wishes=Wishes(seconds=300),
     )
+    group = plan(request)
+    with live_view(group) as tick:
+        LocalExecutor(workers).run(unfinished(group), tick)
+    finish(Group.read(group.paths.root))
+    _print(group)
+    say(f"Twins are synthetic: these scores say nothing about real data. The runs are in {group.paths.root}")
 
 
-def _thresholds(report: CompetitionReport) -> list[float]:
-    return [report.gold_threshold, report.silver_threshold, report.bronze_threshold, report.median_threshold]
+def _sandbox() -> "Sandbox":
+    from mlebench.errors import PrerequisiteError
+    from mlebench.sandbox import best_sandbox, sandbox_named
+
+    try:
+        return best_sandbox()
+    except PrerequisiteError as error:
+        say(f"{error}. That will do for this demo, whose agent is harmless.")
+        return sandbox_named("process")
 
 
-def _medal(report: CompetitionReport) -> str:
-    return next((kind for kind in ("gold", "silver", "bronze") if getattr(report, f"{kind}_medal")), "none")
+def _print(group: "Group") -> None:
+    from mlebench.cli.live import medal
+
+    rows = []
+    for run in group.runs():
+        report = run.record.report or {}
+        thresholds = [report.get(f"{name}_threshold") for name in ("gold", "silver", "bronze", "median")]
+        rows.append([run.record.competition, run.record.ended, report.get("score"), *thresholds, medal(report)])
+    print_table(["competition", "ended", "score", "gold", "silver", "bronze", "median", "medal"], rows)

@@ -28,7 +28,9 @@ def plain(text: str) -> str:
 def live_view(group: Group) -> Iterator[Callable[[], None]]:
     """Gives what is to be called now and then."""
     if not is_terminal(sys.stderr):
-        yield _Lines(group).tick
+        lines = _Lines(group)
+        yield lines.tick
+        lines.look()
         return
     from rich.console import Console
     from rich.live import Live
@@ -55,9 +57,9 @@ class _Lines:
     def __init__(self, group: Group):
         self._group = group
         self._seen = {run.paths.root: run.record.state for run in group.runs()}
-        self.tick = _every(INTERVAL, self._look)
+        self.tick = _every(INTERVAL, self.look)
 
-    def _look(self) -> None:
+    def look(self) -> None:
         for folder, before in list(self._seen.items()):
             if before == ENDED:
                 continue
