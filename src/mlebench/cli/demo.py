@@ -25,7 +25,7 @@ COMPETITIONS = (
     "text-normalization-challenge-english-language",
     "kuzushiji-recognition",
     "whale-categorization-playground",
-    "billion-word-imputation",
+    "statoil-iceberg-classifier-challenge",
     "ventilator-pressure-prediction",
 )
 

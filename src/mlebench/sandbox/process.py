@@ -26,7 +26,7 @@ class Process:
         inherited = {name: os.environ[name] for name in kept if name in os.environ}
         return Launch(
             argv=(*relay, *task.command),
-            env={**inherited, "HOME": str(task.home), "TMPDIR": str(task.work / "tmp"), **task.env},
+            env={**inherited, **task.env, "HOME": str(task.home), "TMPDIR": str(task.work / "tmp")},
             writable=(str(task.work),),
         )
 

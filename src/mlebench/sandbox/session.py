@@ -47,6 +47,7 @@ class Session:
         self.kept: dict[str, str] = {}
         self.pid = self._keeper.pid
         self._ended: dict[str, Any] | None = None
+        self._outcome: Outcome | None = None
 
     @property
     def _output(self) -> int:
@@ -70,6 +71,8 @@ class Session:
 
     def poll(self) -> Outcome | None:
         """How it ended; None while it goes on."""
+        if self._outcome:
+            return self._outcome
         with contextlib.suppress(BlockingIOError):
             while data := os.read(self._output, 1 << 16):
                 self._lines += data
@@ -83,12 +86,16 @@ class Session:
                 self._ended = event
         if self._ended is None and self._keeper.poll() is None:
             return None
-        return self._outcome()
+        self._outcome = self._conclude()
+        return self._outcome
 
-    def _outcome(self) -> Outcome:
+    def _conclude(self) -> Outcome:
         self.stop()
         errors = self._keeper.stderr.read() if self._keeper.stderr else b""
         self._keeper.wait()
+        for stream in (self._keeper.stdout, self._keeper.stderr):
+            if stream:
+                stream.close()
         ended = self._ended
         if ended is None:
             reason = errors.decode(errors="replace").strip().splitlines()

@@ -1,0 +1,116 @@
+"""Limits are kept from outside, whatever a program does, and nothing of it lives on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sandboxes import ALL, MB, SMALL, make_task, require, run_task, wait_until_gone
+
+from mlebench.sandbox import sandbox_named
+from mlebench.sandbox.session import Session
+
+
+@pytest.fixture(params=ALL)
+def sandbox(request: pytest.FixtureRequest) -> str:
+    require(request.param)
+    return request.param
+
+
+@pytest.mark.parametrize(("command", "ended"), [("exit 0", "finished"), ("exit 7", "agent_error"), ("kill -9 $$", "agent_error")])
+def test_a_program_that_ends_by_itself(sandbox: str, tmp_path: Path, command: str, ended: str) -> None:
+    outcome, _ = run_task(sandbox, make_task(tmp_path, command))
+    assert outcome.ended == ended
+
+
+def test_the_clock_is_kept_outside(sandbox: str, tmp_path: Path) -> None:
+    command = "trap '' TERM INT HUP; echo begun; sleep 31.4159 & wait; sleep 31.4159"
+    outcome, log = run_task(sandbox, make_task(tmp_path, command, replace(SMALL, seconds=3)))
+    assert (outcome.ended, log.strip()) == ("timeout", "begun")
+    wait_until_gone("31.4159")
+
+
+def test_more_memory_than_allowed(sandbox: str, tmp_path: Path) -> None:
+    program = "import time\nx = bytearray(900_000_000)\ntime.sleep(20)\nprint('survived')"
+    outcome, log = run_task(sandbox, make_task(tmp_path, f'python3 -c "{program}"'))
+    assert outcome.ended == "out_of_memory"
+    assert "survived" not in log
+
+
+def test_more_disk_than_allowed(sandbox: str, tmp_path: Path) -> None:
+    command = f"cd {_writable(sandbox)}; for i in 1 2 3 4; do head -c 20000000 /dev/zero > $i; done; sleep 20; echo survived"
+    outcome, log = run_task(sandbox, make_task(tmp_path, command))
+    assert outcome.ended == "over_disk"
+    assert "survived" not in log
+
+
+def test_deleted_files_that_are_still_open_count(tmp_path: Path) -> None:
+    require("bubblewrap")
+    program = (
+        "import os, time\nfiles = []\n"
+        "for i in range(4):\n"
+        "    files.append(open(f'/home/{i}', 'wb')); os.unlink(f'/home/{i}')\n"
+        "    files[-1].write(bytes(20_000_000)); files[-1].flush()\n"
+        "time.sleep(20)"
+    )
+    assert run_task("bubblewrap", make_task(tmp_path, f'python3 -c "{program}"'))[0].ended == "over_disk"
+
+
+@pytest.mark.parametrize("what", ["for i in $(seq 3000); do : > $i; done", "for i in $(seq 300); do mkdir a; cd a; done"])
+def test_more_files_than_allowed_and_folders_without_end(sandbox: str, tmp_path: Path, what: str) -> None:
+    outcome, _ = run_task(sandbox, make_task(tmp_path, f"cd {_writable(sandbox)}; {what}; sleep 20"))
+    assert outcome.ended == "over_disk"
+
+
+def test_a_fork_bomb_is_contained(sandbox: str, tmp_path: Path) -> None:
+    bomb = "bomb() { bomb | bomb & }; bomb; sleep 31.2718; echo survived"
+    outcome, _ = run_task(sandbox, make_task(tmp_path, bomb, replace(SMALL, seconds=4)))
+    assert outcome.ended in ("timeout", "agent_error")
+    wait_until_gone("31.2718")
+
+
+def test_a_long_log_keeps_its_beginning_and_its_end(sandbox: str, tmp_path: Path) -> None:
+    command = "echo the beginning; yes | head -c 30000000; echo the end"
+    outcome, log = run_task(sandbox, make_task(tmp_path, command))
+    assert outcome.ended == "finished"
+    assert log.startswith("the beginning\n")
+    assert log.endswith("the end\n")
+    assert "bytes of output were left out" in log
+    assert len(log) < 4 * MB
+
+
+def test_what_a_program_left_running_ends_with_it(sandbox: str, tmp_path: Path) -> None:
+    command = "setsid sleep 31.6180 & (sleep 31.6180 &); sleep 0.3; echo bye"
+    outcome, log = run_task(sandbox, make_task(tmp_path, command))
+    assert (outcome.ended, log.strip()) == ("finished", "bye")
+    wait_until_gone("31.6180")
+
+
+def test_a_runner_that_goes_away_takes_its_sandbox_along(sandbox: str, tmp_path: Path) -> None:
+    task = make_task(tmp_path, "sleep 31.3333")
+    session = Session(task, sandbox_named(sandbox).launch(task))
+    session.stop()  # what the keeper sees when the runner dies: the end of its input
+    while (outcome := session.poll()) is None:
+        pass
+    assert outcome.ended == "cancelled"
+    wait_until_gone("31.3333")
+
+
+def test_a_sandbox_that_cannot_be_set_up_is_not_the_agents_fault(tmp_path: Path) -> None:
+    require("bubblewrap")
+    from mlebench.sandbox.base import Bind
+
+    task = make_task(tmp_path, "echo hello", binds=(Bind(tmp_path / "missing", "/home/data"),))
+    outcome, _ = run_task("bubblewrap", task)
+    assert outcome.ended == "infra_error"
+
+
+def test_the_record_says_who_keeps_each_limit(sandbox: str, tmp_path: Path) -> None:
+    task = make_task(tmp_path, "true")
+    session = Session(task, sandbox_named(sandbox).launch(task))
+    while session.poll() is None:
+        pass
+    assert session.kept.keys() == {"time", "disk", "memory", "cpu", "pids"}
+
+
+def _writable(sandbox: str) -> str:
+    return "$HOME" if sandbox == "process" else "/home"

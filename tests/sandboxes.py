@@ -1,0 +1,78 @@
+"""Running programs in real sandboxes, for tests. What this machine lacks is skipped, and the reason names it."""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from mlebench.sandbox import sandbox_named
+from mlebench.sandbox.base import Limits, Task
+from mlebench.sandbox.session import Outcome, Session
+
+MB = 1 << 20
+SMALL = Limits(
+    seconds=60, memory=300 * MB, cpus=1, shm=16 * MB, processes=64, disk=50 * MB, inodes=2000, log=2 * MB
+)
+ISOLATING = ("bubblewrap", "docker")
+ALL = (*ISOLATING, "process")
+
+
+def require(name: str) -> None:
+    """Skip unless a sandbox can be used here."""
+    if fault := sandbox_named(name).fault():
+        pytest.skip(f"sandbox {name}: {fault}")
+
+
+def make_task(folder: Path, command: str, limits: Limits = SMALL, **options: object) -> Task:
+    work = folder / f"work-{uuid4().hex[:8]}"
+    (work / "home").mkdir(parents=True)
+    (work / "tmp").mkdir()
+    env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/home", "LANG": "C.UTF-8"}
+    task = Task(uuid4().hex[:16], ("bash", "-c", command), work, limits, env=env)
+    return replace(task, **options)
+
+
+def run_task(name: str, task: Task) -> tuple[Outcome, str]:
+    """How a task ended, and what it printed."""
+    session = Session(task, sandbox_named(name).launch(task))
+    try:
+        while (outcome := session.poll()) is None:
+            session.beat()
+            time.sleep(0.02)
+    finally:
+        session.stop()
+    return outcome, (task.work / "run.log").read_text(errors="replace")
+
+
+def processes(mark: str) -> list[int]:
+    """Processes of this machine whose command line has these words."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                if mark.encode() in (folder / "cmdline").read_bytes():
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+    return found
+
+
+def wait_until_gone(mark: str, seconds: float = 20) -> None:
+    """Processes with these words end; a failure names those that do not."""
+    deadline = time.monotonic() + seconds
+    while (left := processes(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not left, [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in left]
+
+
+def leftovers() -> Iterator[str]:
+    """What sandboxes of this program may leave behind: control groups, containers, folders of doors."""
+    yield from map(str, Path("/sys/fs/cgroup").glob("**/mlebench-*"))
+    yield from map(str, Path("/tmp").glob("mlebench-*-*"))
+    listed = subprocess.run(["docker", "ps", "-aq", "--filter", "name=mlebench-"], capture_output=True, text=True, check=False)
+    yield from listed.stdout.split()
