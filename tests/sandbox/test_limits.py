@@ -16,7 +16,7 @@ def sandbox(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.mark.parametrize(("command", "ended"), [("exit 0", "finished"), ("exit 7", "agent_error"), ("kill -9 $$", "agent_error")])
+@pytest.mark.parametrize(("command", "ended"), [("exit 0", "finished"), ("exit 7", "agent_error"), ("sh -c 'kill -9 $$'; exit $?", "agent_error")])
 def test_a_program_that_ends_by_itself(sandbox: str, tmp_path: Path, command: str, ended: str) -> None:
     outcome, _ = run_task(sandbox, make_task(tmp_path, command))
     assert outcome.ended == ended
