@@ -6,7 +6,6 @@ no network and limits of its own, and is started when somebody first knocks. Wha
 
 import contextlib
 import os
-import shutil
 import socket
 import stat
 import sys
@@ -20,6 +19,7 @@ from mlebench.registry import Competition
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import HOME, Bind, Limits, Sandbox, Task
 from mlebench.sandbox.bubblewrap import interpreter_prefixes
+from mlebench.sandbox.collect import remove_tree
 from mlebench.sandbox.session import Session
 
 AT_ONCE = 16
@@ -63,7 +63,7 @@ class ValidatorDoor:
                 self._session.stop()
                 while self._session.poll() is None:
                     time.sleep(0.01)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_tree(self.folder)
 
     def beat(self) -> None:
         if self._session:
@@ -110,7 +110,7 @@ class ValidatorDoor:
 
     def _start(self) -> Session:
         work = self.folder / "work"
-        shutil.rmtree(work, ignore_errors=True)
+        remove_tree(work)
         (work / "home").mkdir(parents=True)
         (work / "tmp").mkdir()
         isolated = self.sandbox.name != "process"

@@ -8,7 +8,6 @@ import contextlib
 import logging
 import os
 import select
-import shutil
 import signal
 import socket
 import time
@@ -34,6 +33,7 @@ from mlebench.run.publish import gather, is_published, publish, settle, tidy
 from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import Sandbox, sandbox_named
+from mlebench.sandbox.collect import remove_tree
 from mlebench.sandbox.base import CANCELLED, FINISHED, INFRA_ERROR, Task
 from mlebench.sandbox.session import Outcome, Session
 
@@ -145,7 +145,7 @@ class _Execution:
 
     def _remove_work(self, token: str) -> None:
         if not self.group.record.retain:
-            shutil.rmtree(self.group.paths.work(token), ignore_errors=True)
+            remove_tree(self.group.paths.work(token))
             with contextlib.suppress(OSError):
                 self.group.paths.work(token).parent.rmdir()
 

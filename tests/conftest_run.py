@@ -1,0 +1,50 @@
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlebench.registry import Competition
+from mlebench.run.records import Group
+
+Mlebench = Callable[..., "subprocess.CompletedProcess[str]"]
+
+SUBMIT = "cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"
+
+
+@pytest.fixture
+def mlebench(titanic: Competition, tmp_path: Path) -> Mlebench:
+    """The command line, over a prepared twin and a runs directory of its own."""
+
+    def call(*arguments: str, code: int | None = 0, **options: Any) -> "subprocess.CompletedProcess[str]":
+        env = {**os.environ, "MLEBENCH_DATA_DIR": str(titanic.paths.data_dir), **options.pop("env", {})}
+        command = [sys.executable, "-P", "-m", "mlebench", *arguments]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, **options)
+        assert code is None or done.returncode == code, done.stdout + done.stderr
+        return done
+
+    return call
+
+
+@pytest.fixture
+def run(mlebench: Mlebench, titanic: Competition, tmp_path: Path) -> Callable[..., Group]:
+    """Run a program as an agent on the twin, in a plain process unless told otherwise; the group."""
+
+    def call(program: str, *options: str, sandbox: str = "process", code: int | None = 0) -> Group:
+        runs = tmp_path / "runs"
+        before = set(runs.iterdir()) if runs.exists() else set()
+        named = ["--agent-command", program, "-c", titanic.id, "--sandbox", sandbox, "--runs-dir", str(runs)]
+        mlebench("run", *named, "--time-limit", "60", *options, code=code)
+        (folder,) = set(runs.iterdir()) - before
+        return Group.read(folder)
+
+    return call
+
+
+def reports_of(group: Group) -> list[dict[str, Any]]:
+    (path,) = group.paths.root.glob("*_grading_report.json")
+    return json.loads(path.read_text())["competition_reports"]

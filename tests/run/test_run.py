@@ -1,0 +1,235 @@
+"""One run and a group of them, through the command line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest_run import SUBMIT, Mlebench, reports_of
+from sandboxes import ALL, leftovers, require
+
+from mlebench.registry import Competition
+from mlebench.run.records import Group
+
+Runner = Callable[..., Group]
+
+
+@pytest.mark.parametrize("sandbox", ALL)
+def test_a_group_of_runs_is_graded_and_leaves_nothing_behind(run: Runner, titanic: Competition, sandbox: str) -> None:
+    require(sandbox)
+    before = set(leftovers())
+    group = run(f"{SUBMIT}; echo hello; echo log > $LOGS_DIR/agent.log; echo code > $CODE_DIR/train.py", "--seeds", "2", "--workers", "2", sandbox=sandbox)
+    runs = list(group.runs())
+    assert [(one.record.seed, one.record.ended, one.record.submission) for one in runs] == [(0, "finished", "present"), (1, "finished", "present")]
+    for one in runs:
+        assert one.paths.root.name == f"{titanic.id}_{one.record.run_id}"
+        assert one.paths.submission.read_bytes() == titanic.sample_submission.read_bytes()
+        assert one.paths.log.read_text() == "hello\n"
+        assert (one.paths.logs / "agent.log").read_text() == "log\n"
+        assert (one.paths.code / "train.py").read_text() == "code\n"
+        assert [path.read_bytes() for path in one.paths.snapshots.iterdir()] == [one.paths.submission.read_bytes()]
+        assert one.record.report is not None
+        assert one.record.report["status"] == "graded"
+        assert one.record.report["run_id"] == one.record.run_id
+        assert one.record.conditions["sealed"] == (sandbox != "process")
+    assert [report["score"] for report in reports_of(group)] == [runs[0].record.report["score"]] * 2
+    assert group.record.report in {path.name for path in group.paths.root.iterdir()}
+    assert not (group.paths.root / ".work").exists()
+    assert set(leftovers()) == before
+
+
+def test_metadata_is_what_existing_tools_read(run: Runner, titanic: Competition) -> None:
+    group = run(f"[ $SEED = 1 ] && exit 1; {SUBMIT}", "--seeds", "2")
+    metadata = json.loads(group.paths.metadata.read_text())
+    assert metadata["run_group"] == group.paths.root.name
+    assert list(metadata["runs"].values()) == [{"success": True}, {"success": False}]
+    for name in metadata["runs"]:
+        assert name.split("_")[0] == titanic.id
+        assert (group.paths.root / name / "run.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("program", "ended", "submission", "status"),
+    [
+        ("exit 3", "agent_error", "none", "missing"),
+        (f"{SUBMIT}; exit 3", "agent_error", "present", "graded"),
+        (f"{SUBMIT}; sleep 60", "timeout", "present", "graded"),
+        ("true", "finished", "none", "missing"),
+        ("echo wrong > $SUBMISSION_DIR/submission.csv", "finished", "present", "invalid"),
+        ("mkfifo $SUBMISSION_DIR/submission.csv", "finished", "none", "missing"),
+    ],
+)
+def test_every_end_is_recorded_and_what_was_submitted_is_graded(
+    run: Runner, program: str, ended: str, submission: str, status: str
+) -> None:
+    group = run(program, "--time-limit", "4")
+    (one,) = group.runs()
+    assert (one.record.state, one.record.ended, one.record.submission) == ("ended", ended, submission)
+    assert one.record.report is not None
+    assert one.record.report["status"] == status
+
+
+def test_changed_submissions_are_kept_with_their_times(run: Runner) -> None:
+    group = run("for i in 1 2 3; do echo $i > $SUBMISSION_DIR/submission.csv; sleep 1.6; done")
+    (one,) = group.runs()
+    kept = sorted(one.paths.snapshots.iterdir())
+    assert [path.read_text() for path in kept] == ["1\n", "2\n", "3\n"]
+    times = [float(path.stem) for path in kept]
+    assert times == sorted(times)
+
+
+def test_failed_runs_can_be_done_again_and_that_is_shown(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    flag.write_text("")
+    group = run(f"{SUBMIT}; [ ! -e {flag} ]")
+    (before,) = group.runs()
+    assert before.record.ended == "agent_error"
+    mlebench("run", "--resume", str(group.paths.root))
+    (same,) = group.runs()
+    assert same.record == before.record  # what has ended is not done again by itself
+    flag.unlink()
+    mlebench("run", "--resume", group.paths.root.name, "--runs-dir", str(tmp_path / "runs"), "--retry", "failed")
+    (after,) = group.runs()
+    assert (after.record.ended, after.record.rerolls, len(after.record.attempts)) == ("finished", 1, 2)
+    assert (after.paths.attempt(1) / "submission" / "submission.csv").is_file()
+    assert len(list(group.paths.root.glob("*_grading_report.json"))) == 1
+    assert len(list(group.paths.superseded.iterdir())) >= 1
+
+
+def test_infra_errors_are_tried_again_and_kept(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
+    """The knowledge folder goes away between planning and running: no agent's fault."""
+    group = run(SUBMIT)
+    record = json.loads(group.paths.record.read_text())
+    group.paths.record.write_text(json.dumps(record | {"data_dir": str(tmp_path / "gone")}))
+    (one,) = group.runs()
+    import shutil
+
+    shutil.rmtree(one.paths.result)
+    one.write(state="planned", ended=None)
+    mlebench("run", "--resume", str(group.paths.root), code=1)
+    (after,) = group.runs()
+    assert after.record.ended == "infra_error"
+    assert [attempt["ended"] for attempt in after.record.attempts[1:]] == ["infra_error"] * 3
+    assert "not prepared" in (after.record.detail or "")
+
+
+def test_exec_is_idempotent(mlebench: Mlebench, run: Runner) -> None:
+    group = run(SUBMIT)
+    (one,) = group.runs()
+    before = one.paths.record.read_bytes()
+    mlebench("run", "exec", str(one.paths.root))
+    assert one.paths.record.read_bytes() == before
+    mlebench("run", "exec", str(group.paths.root), code=2)
+
+
+def test_a_run_that_somebody_works_on_is_left_alone(mlebench: Mlebench, run: Runner) -> None:
+    from mlebench.run.lease import acquire
+
+    group = run(SUBMIT)
+    (one,) = group.runs()
+    import shutil
+
+    shutil.rmtree(one.paths.result)
+    one.write(state="planned", ended=None)
+    lease = acquire(one.paths.leases)
+    assert lease is not None
+    mlebench("run", "exec", str(one.paths.root), code=75)
+    lease.release()
+    mlebench("run", "exec", str(one.paths.root), code=0)
+
+
+def test_like_does_it_again(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
+    group = run(SUBMIT, "--memory", "3g", "--cpus", "1")
+    (one,) = group.runs()
+    runs = tmp_path / "runs"
+    mlebench("run", "--like", str(one.paths.root), "--runs-dir", str(runs), "--seeds", "2")
+    again = Group.read(max(set(runs.iterdir()) - {group.paths.root}))
+    assert (again.record.limits["memory"], again.record.limits["cpus"]) == (3 << 30, 1)
+    assert [one.record.ended for one in again.runs()] == ["finished", "finished"]
+
+
+def test_the_oracle_gets_gold_and_is_not_sealed(mlebench: Mlebench, titanic: Competition, tmp_path: Path) -> None:
+    mlebench("run", "--agent", "oracle", "-c", titanic.id, "--runs-dir", str(tmp_path))
+    (folder,) = tmp_path.glob("*run-group_oracle*")
+    (one,) = Group.read(folder).runs()
+    assert one.record.report is not None
+    assert one.record.report["gold_medal"]
+    assert not one.record.conditions["sealed"]
+
+
+def test_runs_tells_what_happened(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
+    group = run(f"{SUBMIT}; printf 'a\\033[31mred\\033[0m\\n'")
+    (one,) = group.runs()
+    runs = ["runs", "--runs-dir", str(tmp_path / "runs")]
+    assert group.record.id in mlebench(*runs).stdout
+    assert json.loads(mlebench(*runs, "--json").stdout)[0]["ended"] == 1
+    story = mlebench(*runs, "show", one.record.run_id).stdout
+    assert "finished" in story
+    assert "ared" in story
+    assert "\033" not in story
+    assert json.loads(mlebench(*runs, "show", str(one.paths.root), "--json").stdout)["run_id"] == one.record.run_id
+    lines = mlebench(*runs, "submission", group.record.id, "--rel-log-path", "run.log").stdout.splitlines()
+    (line,) = map(json.loads, lines)
+    assert line["submission_path"] == str(one.paths.submission)
+    assert line["logs_path"] == str(one.paths.log)
+    assert line["code_path"] is None
+    (tmp_path / "s.jsonl").write_text("\n".join(lines))
+    mlebench("grade", "--submission", str(tmp_path / "s.jsonl"), "--output-dir", str(tmp_path / "reports"))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--agent", "nobody"], "there is no agent"),
+        (["--network", "model"], "gateway"),
+        (["--gpus", "7"], "no GPU '7'"),
+        (["--knowledge", "/nowhere"], "not a folder"),
+        (["-c", "spooky-author-identification"], "mlebench prepare --twin -c spooky-author-identification"),
+    ],
+)
+def test_what_cannot_work_is_said_before_anything_is_planned(
+    mlebench: Mlebench, titanic: Competition, tmp_path: Path, options: list[str], words: str
+) -> None:
+    agent = [] if "--agent" in options else ["--agent-command", "true"]
+    done = mlebench("run", *agent, "-c", titanic.id, "--sandbox", "process", "--runs-dir", str(tmp_path), *options, code=1)
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_competitions_and_splits_are_wrong_usage(mlebench: Mlebench, tmp_path: Path) -> None:
+    for options in (["-c", "no-such"], ["--split", "no-such"], []):
+        mlebench("run", "--agent", "dummy", *options, "--runs-dir", str(tmp_path), code=2)
+
+
+def test_an_agent_with_a_model_is_refused_without_a_network(mlebench: Mlebench, titanic: Competition, tmp_path: Path) -> None:
+    folder = tmp_path / "clever"
+    folder.mkdir()
+    (folder / "start.sh").write_text("true\n")
+    (folder / "config.yaml").write_text("clever:\n  start: clever/start.sh\n  env_vars: {KEY: '${{ secrets.KEY }}'}\n")
+    done = mlebench("run", "--agent", str(folder), "-c", titanic.id, "--sandbox", "process", code=1)
+    assert "--network" in done.stderr
+
+
+def test_knowledge_is_there_and_is_named(run: Runner, tmp_path: Path) -> None:
+    require("bubblewrap")
+    knowledge = tmp_path / "papers"
+    knowledge.mkdir()
+    (knowledge / "paper.txt").write_text("read me")
+    program = "cat /home/knowledge/paper.txt; grep -c knowledge /home/instructions.txt; touch /home/knowledge/x"
+    group = run(program, "--knowledge", str(knowledge), sandbox="bubblewrap", code=0)
+    (one,) = group.runs()
+    assert one.paths.log.read_text().startswith("read me1\n")
+    assert one.record.conditions["knowledge"] == str(knowledge)
+    assert list(knowledge.iterdir()) == [knowledge / "paper.txt"]
+
+
+def test_container_config_of_existing_set_ups(run: Runner, mlebench: Mlebench, titanic: Competition, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"mem_limit": "2g", "shm_size": "1G", "nano_cpus": 1000000000, "gpus": 0}')
+    group = run(SUBMIT, "--container-config", str(config))
+    limits = group.record.limits
+    assert (limits["memory"], limits["shm"], limits["cpus"]) == (2 << 30, 1 << 30, 1.0)
+    config.write_text('{"volumes": {"/": "/host"}}')
+    done = mlebench("run", "--agent", "dummy", "-c", titanic.id, "--container-config", str(config), code=1)
+    assert "`volumes` has no meaning here" in done.stderr
