@@ -22,7 +22,7 @@ from mlebench.agents.spec import Agent
 from mlebench.errors import PrerequisiteError
 from mlebench.records import Record
 
-_PINNED = re.compile(r"[\w.-]+(\[[\w., -]*\])?\s*===?\s*[^\s*;]+(\s*;[^#]*?)?(\s+--hash[= ]\S+)*")
+_PINNED = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w., -]*\])?\s*===?\s*[\w.!+-]+(\s*;[^#]*?)?(\s+--hash[= ]\S+)*")
 _ASK_PYTHON = """
 import json, os, sys
 own = getattr(sys, "_base_executable", None) or sys.executable
