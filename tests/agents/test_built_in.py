@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from email import message_from_bytes
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from socketserver import BaseRequestHandler, TCPServer
 from typing import Any, ClassVar
 
 import py7zr
@@ -136,8 +137,29 @@ def test_a_new_agent_submits_nothing_that_is_invalid(fresh: Agent, validator: st
     (tmp_path / "data/sample_submission.csv").write_text("wrong")
     submission, _ = run(fresh, tmp_path / "data", tmp_path / "home", VALIDATOR_URL=validator)
     assert not submission.exists()
-    submission, log = run(fresh, tmp_path / "data", tmp_path / "home2", VALIDATOR_URL="http://127.0.0.1:9")
-    assert submission.read_text() == "wrong", "without an answer, something is better than nothing"
+
+
+@pytest.mark.parametrize("answer", [None, b"", b"HTTP/1.0 500 Oh\r\n\r\n", b"HTTP/1.0 200 OK\r\n\r\nno JSON"])
+def test_a_new_agent_submits_though_the_validator_is_out_of_order(
+    titanic: Competition, fresh: Agent, answer: bytes | None, tmp_path: Path
+) -> None:
+    class Broken(BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(1 << 20)
+            self.request.sendall(answer or b"")
+
+    with TCPServer(("127.0.0.1", 0), Broken) as server:
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever)
+        if answer is None:
+            server.server_close()
+        else:
+            thread.start()
+        submission, log = run(fresh, titanic.public_dir, tmp_path, VALIDATOR_URL=address)
+        if answer is not None:
+            server.shutdown()
+            thread.join()
+    assert submission.read_bytes() == titanic.sample_submission.read_bytes()
     assert "does not answer" in log
 
 
