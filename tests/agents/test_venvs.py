@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlebench import paths
-from mlebench.agents import base_python, load_agent, venv_of, venvs
+from mlebench.agents import base_python, load_agent, venv_fault, venv_of, venvs
 from mlebench.errors import PrerequisiteError
 
 
@@ -51,12 +51,14 @@ def test_a_venv_is_made_once_offline_and_apart_from_ours(tmp_path: Path, wheels:
     folder = agent_folder(tmp_path, "# locked\ntinytool==1.0  # by hand\n")
     agent = load_agent(str(folder))
     assert venv_of(agent) is None
+    assert venv_fault(agent)
     assert f"not installed: run `mlebench agents install {folder}#needy`" in mlebench("show", folder).stdout
 
     done = mlebench("install", folder, "--wheels", wheels)
     assert done.returncode == 0, done.stderr
     venv = venv_of(agent)
     assert venv is not None
+    assert venv_fault(agent) is None
     assert done.stdout == f"{venv}\n"
     assert "needs absent, which is not installed" in done.stderr.replace("requires", "needs"), (
         "it says what was left out"
@@ -137,7 +139,7 @@ def test_the_python_must_be_the_one_that_the_agent_wants(tmp_path: Path, wheels:
 
 def test_an_agent_without_requirements_has_no_venv() -> None:
     dummy = load_agent("dummy")
-    assert venv_of(dummy) is None
+    assert venv_of(dummy) is venv_fault(dummy) is None
     with pytest.raises(PrerequisiteError, match="nothing to install"):
         venvs.install(dummy)
 

@@ -58,6 +58,13 @@ def venv_of(agent: Agent) -> Path | None:
     return venv if paths.venv_record(venv).is_file() else None
 
 
+def venv_fault(agent: Agent) -> str | None:
+    """What is to be done before the agent can run; None when its venv is ready, or it needs none."""
+    if agent.requirements is None or venv_of(agent):
+        return None
+    return f"not installed: run `mlebench agents install {agent.spec}`"
+
+
 def base_python(venv: Path) -> Path:
     """Where the files of the Python lie that a venv was made from: it does not work without them."""
     return Path(record_of(venv).prefix)
