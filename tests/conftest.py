@@ -82,15 +82,25 @@ def _cases() -> dict[tuple[str, str], Case]:
 
 @pytest.fixture(scope="session")
 def case(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    id, name = request.param
-    if request.param not in _cases:
+    return _case(*request.param, _cases, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def twin(competition_id: str, _cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Competition:
+    """Every competition once, prepared; do not change its files."""
+    first = next(iter(_golden(competition_id) or {"seed 0, size 1.0": None}))
+    return _case(competition_id, first, _cases, tmp_path_factory).competition
+
+
+def _case(id: str, name: str, cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    if (id, name) not in cases:
         golden = _golden(id)
         assert golden, f"tests/golden/{id}.json is missing: record what the reference does with this twin"
         seed, size = name.removeprefix("seed ").split(", size ")
         competition = Registry(tmp_path_factory.mktemp("twins")).get_competition(id)
         prepare(competition, TwinSource(int(seed), float(size)))
-        _cases[request.param] = Case(competition, int(seed), float(size), golden[name])
-    return _cases[request.param]
+        cases[id, name] = Case(competition, int(seed), float(size), golden[name])
+    return cases[id, name]
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """Agents: programs that get a competition and leave a submission. Those built in have a folder each."""
 
 from mlebench.agents.spec import Agent, built_in, load_agent
-from mlebench.agents.venvs import base_python, venv_of
+from mlebench.agents.venvs import base_python, venv_fault, venv_of
 
-__all__ = ["Agent", "base_python", "built_in", "load_agent", "venv_of"]
+__all__ = ["Agent", "base_python", "built_in", "load_agent", "venv_fault", "venv_of"]

@@ -22,7 +22,7 @@ from mlebench.agents.spec import Agent
 from mlebench.errors import PrerequisiteError
 from mlebench.records import Record
 
-_PINNED = re.compile(r"[\w.-]+(\[[\w., -]*\])?\s*===?\s*[^\s*;]+(\s*;[^#]*?)?(\s+--hash[= ]\S+)*")
+_PINNED = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w., -]*\])?\s*===?\s*[\w.!+-]+(\s*;[^#]*?)?(\s+--hash[= ]\S+)*")
 _ASK_PYTHON = """
 import json, os, sys
 own = getattr(sys, "_base_executable", None) or sys.executable
@@ -56,6 +56,13 @@ def venv_of(agent: Agent) -> Path | None:
         return None
     venv = _place(agent)
     return venv if paths.venv_record(venv).is_file() else None
+
+
+def venv_fault(agent: Agent) -> str | None:
+    """What is to be done before the agent can run; None when its venv is ready, or it needs none."""
+    if agent.requirements is None or venv_of(agent):
+        return None
+    return f"not installed: run `mlebench agents install {agent.spec}`"
 
 
 def base_python(venv: Path) -> Path:

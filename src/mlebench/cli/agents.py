@@ -96,10 +96,8 @@ def _needs(agent: Agent) -> str | None:
 
 
 def _state(agent: Agent) -> str:
-    if agent.requirements is None:
-        return "ready"
     venv = venvs.venv_of(agent)
-    return f"ready, venv {venv}" if venv else f"not installed: run `mlebench agents install {agent.spec}`"
+    return venvs.venv_fault(agent) or (f"ready, venv {venv}" if venv else "ready")
 
 
 def _as_argument(folder: Path) -> str:

@@ -94,17 +94,19 @@ class _Reader:
         self._expect(FOLDER)
         self._one("folders")
         self._expect(0)  # what follows is not stored elsewhere
-        coders = self._coders()
+        coders, is_reversed = self._coders()
         self._expect(UNPACKED)
         sizes = [self._number() for _ in coders]
+        if is_reversed:
+            coders, sizes = coders[::-1], sizes[::-1]
         checksum = None
         if self._expect(DIGESTS, END) == DIGESTS:
             checksum = self._checksum()
             self._expect(END)
         return Stream(packed, coders, sizes[0], self._checksum_of_part() if checksum is None else checksum)
 
-    def _coders(self) -> list[Coder]:
-        """How it was packed: what the first one makes is packed by the next."""
+    def _coders(self) -> tuple[list[Coder], bool]:
+        """How it was packed: what the first coder makes is packed by the next. Some writers have them in reverse."""
         coders = []
         for _ in range(self._number()):
             flags = self._byte()
@@ -112,10 +114,12 @@ class _Reader:
                 raise ValueError("the 7z archive was packed in branches, which is not supported")
             method = self._listing.read(flags & 0x0F)
             coders.append(Coder(method, self._listing.read(self._number()) if flags & 0x20 else b""))
-        for number in range(len(coders) - 1):
-            if (self._number(), self._number()) != (number, number + 1):
-                raise ValueError("the 7z archive was packed in an unusual order, which is not supported")
-        return coders
+        bonds = [(self._number(), self._number()) for _ in coders[1:]]
+        forward = [(number, number + 1) for number in range(len(bonds))]
+        is_reversed = bonds == [(later, earlier) for earlier, later in forward] and bonds != forward
+        if bonds != forward and not is_reversed:
+            raise ValueError("the 7z archive was packed in an unusual order, which is not supported")
+        return coders, is_reversed
 
     def _checksum(self) -> int | None:
         return struct.unpack("<I", self._listing.read(4))[0] if self._byte() else None

@@ -4,10 +4,10 @@ It may read DATA_DIR and write to SUBMISSION_DIR, CODE_DIR, LOGS_DIR and AGENT_D
 is graded, when the agent has ended or its time is over.
 """
 
+import http.client
 import json
 import os
 import time
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -54,9 +54,9 @@ def validate(content: bytes) -> tuple[bool, str]:
     headers = {"Content-Type": f"multipart/form-data; boundary={limit}"}
     request = urllib.request.Request(f"{address.removesuffix('/validate').rstrip('/')}/validate", body, headers)
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=600) as answer:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=300) as answer:
             verdict = json.load(answer)
-    except (urllib.error.URLError, ValueError) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:
         return True, f"The validator does not answer ({error}); the format was not checked."
     return bool(verdict.get("is_valid")), str(verdict.get("result"))
 
