@@ -15,9 +15,7 @@ from mlebench.sandbox.base import Limits, Task
 from mlebench.sandbox.session import Outcome, Session
 
 MB = 1 << 20
-SMALL = Limits(
-    seconds=60, memory=300 * MB, cpus=1, shm=16 * MB, processes=64, disk=50 * MB, inodes=2000, log=2 * MB
-)
+SMALL = Limits(seconds=60, memory=300 * MB, cpus=1, shm=16 * MB, processes=64, disk=50 * MB, inodes=2000, log=2 * MB)
 ISOLATING = ("bubblewrap", "docker")
 ALL = (*ISOLATING, "process")
 
@@ -74,5 +72,7 @@ def leftovers() -> Iterator[str]:
     """What sandboxes of this program may leave behind: control groups, containers, folders of doors."""
     yield from map(str, Path("/sys/fs/cgroup").glob("**/mlebench-*"))
     yield from map(str, Path("/tmp").glob("mlebench-*-*"))
-    listed = subprocess.run(["docker", "ps", "-aq", "--filter", "name=mlebench-"], capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        ["docker", "ps", "-aq", "--filter", "name=mlebench-"], capture_output=True, text=True, check=False
+    )
     yield from listed.stdout.split()

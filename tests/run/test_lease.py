@@ -119,7 +119,9 @@ def test_on_another_host_a_counter_that_stands_still_is_death(
         held.renew()
 
 
-def test_a_holder_that_cannot_renew_gives_up_before_others_may_take_over(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_holder_that_cannot_renew_gives_up_before_others_may_take_over(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = Clock(0.0)
     held = acquire(folder, clock=clock)
     assert held is not None

@@ -18,9 +18,19 @@ Runner = Callable[..., Group]
 def test_a_group_of_runs_is_graded_and_leaves_nothing_behind(run: Runner, titanic: Competition, sandbox: str) -> None:
     require(sandbox)
     before = set(leftovers())
-    group = run(f"{SUBMIT}; echo hello; echo log > $LOGS_DIR/agent.log; echo code > $CODE_DIR/train.py", "--seeds", "2", "--workers", "2", sandbox=sandbox)
+    group = run(
+        f"{SUBMIT}; echo hello; echo log > $LOGS_DIR/agent.log; echo code > $CODE_DIR/train.py",
+        "--seeds",
+        "2",
+        "--workers",
+        "2",
+        sandbox=sandbox,
+    )
     runs = list(group.runs())
-    assert [(one.record.seed, one.record.ended, one.record.submission) for one in runs] == [(0, "finished", "present"), (1, "finished", "present")]
+    assert [(one.record.seed, one.record.ended, one.record.submission) for one in runs] == [
+        (0, "finished", "present"),
+        (1, "finished", "present"),
+    ]
     for one in runs:
         assert one.paths.root.name == f"{titanic.id}_{one.record.run_id}"
         assert one.paths.submission.read_bytes() == titanic.sample_submission.read_bytes()
@@ -191,7 +201,9 @@ def test_what_cannot_work_is_said_before_anything_is_planned(
     mlebench: Mlebench, titanic: Competition, tmp_path: Path, options: list[str], words: str
 ) -> None:
     agent = [] if "--agent" in options else ["--agent-command", "true"]
-    done = mlebench("run", *agent, "-c", titanic.id, "--sandbox", "process", "--runs-dir", str(tmp_path), *options, code=1)
+    done = mlebench(
+        "run", *agent, "-c", titanic.id, "--sandbox", "process", "--runs-dir", str(tmp_path), *options, code=1
+    )
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -202,7 +214,9 @@ def test_unknown_competitions_and_splits_are_wrong_usage(mlebench: Mlebench, tmp
         mlebench("run", "--agent", "dummy", *options, "--runs-dir", str(tmp_path), code=2)
 
 
-def test_an_agent_with_a_model_is_refused_without_a_network(mlebench: Mlebench, titanic: Competition, tmp_path: Path) -> None:
+def test_an_agent_with_a_model_is_refused_without_a_network(
+    mlebench: Mlebench, titanic: Competition, tmp_path: Path
+) -> None:
     folder = tmp_path / "clever"
     folder.mkdir()
     (folder / "start.sh").write_text("true\n")
@@ -224,7 +238,9 @@ def test_knowledge_is_there_and_is_named(run: Runner, tmp_path: Path) -> None:
     assert list(knowledge.iterdir()) == [knowledge / "paper.txt"]
 
 
-def test_container_config_of_existing_set_ups(run: Runner, mlebench: Mlebench, titanic: Competition, tmp_path: Path) -> None:
+def test_container_config_of_existing_set_ups(
+    run: Runner, mlebench: Mlebench, titanic: Competition, tmp_path: Path
+) -> None:
     config = tmp_path / "config.json"
     config.write_text('{"mem_limit": "2g", "shm_size": "1G", "nano_cpus": 1000000000, "gpus": 0}')
     group = run(SUBMIT, "--container-config", str(config))

@@ -119,7 +119,9 @@ def test_a_snapshot_is_a_whole_file_or_none(left: Path, secret: Path, tmp_path: 
     assert target.read_bytes() == b"0123456789"
 
 
-def test_a_snapshot_that_changed_meanwhile_is_discarded(left: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_that_changed_meanwhile_is_discarded(
+    left: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from mlebench.sandbox import collect as module
 
     source = left / "submission.csv"

@@ -16,7 +16,10 @@ def sandbox(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.mark.parametrize(("command", "ended"), [("exit 0", "finished"), ("exit 7", "agent_error"), ("sh -c 'kill -9 $$'; exit $?", "agent_error")])
+@pytest.mark.parametrize(
+    ("command", "ended"),
+    [("exit 0", "finished"), ("exit 7", "agent_error"), ("sh -c 'kill -9 $$'; exit $?", "agent_error")],
+)
 def test_a_program_that_ends_by_itself(sandbox: str, tmp_path: Path, command: str, ended: str) -> None:
     outcome, _ = run_task(sandbox, make_task(tmp_path, command))
     assert outcome.ended == ended
@@ -37,7 +40,9 @@ def test_more_memory_than_allowed(sandbox: str, tmp_path: Path) -> None:
 
 
 def test_more_disk_than_allowed(sandbox: str, tmp_path: Path) -> None:
-    command = f"cd {_writable(sandbox)}; for i in 1 2 3 4; do head -c 20000000 /dev/zero > $i; done; sleep 20; echo survived"
+    command = (
+        f"cd {_writable(sandbox)}; for i in 1 2 3 4; do head -c 20000000 /dev/zero > $i; done; sleep 20; echo survived"
+    )
     outcome, log = run_task(sandbox, make_task(tmp_path, command))
     assert outcome.ended == "over_disk"
     assert "survived" not in log
@@ -55,7 +60,9 @@ def test_deleted_files_that_are_still_open_count(tmp_path: Path) -> None:
     assert run_task("bubblewrap", make_task(tmp_path, f'python3 -c "{program}"'))[0].ended == "over_disk"
 
 
-@pytest.mark.parametrize("what", ["for i in $(seq 3000); do : > $i; done", "for i in $(seq 300); do mkdir a; cd a; done"])
+@pytest.mark.parametrize(
+    "what", ["for i in $(seq 3000); do : > $i; done", "for i in $(seq 300); do mkdir a; cd a; done"]
+)
 def test_more_files_than_allowed_and_folders_without_end(sandbox: str, tmp_path: Path, what: str) -> None:
     outcome, _ = run_task(sandbox, make_task(tmp_path, f"cd {_writable(sandbox)}; {what}; sleep 20"))
     assert outcome.ended == "over_disk"

@@ -45,7 +45,7 @@ def command(data_dir: Path | None) -> None:
     from mlebench.run.records import Group
 
     registry = registry_at(data_dir, twin=True)
-    for id in track(COMPETITIONS, lambda id: f"twin of {id}"):
+    for id in track(COMPETITIONS, "twin of {}".format):
         prepare(registry.get_competition(id), TwinSource())
     sandbox = _sandbox()
     say(f"Running the agent dummy in the sandbox {sandbox.name}")

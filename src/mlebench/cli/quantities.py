@@ -39,7 +39,9 @@ class Size(click.ParamType):
             self.fail(f"{value!r} is not a size; write 440g, 512m or a number of bytes", param, ctx)
         number, unit, binary = match.groups()
         power = UNITS.index(unit) + 1 if unit else 0
-        return int(float(number) * (1024 if binary or len(str(value)) and _docker_style(str(value)) else 1000) ** power)
+        return int(
+            float(number) * (1024 if binary or (len(str(value)) and _docker_style(str(value))) else 1000) ** power
+        )
 
 
 def _docker_style(text: str) -> bool:

@@ -20,30 +20,70 @@ RETRIES = ("infra", "failed", "timeout")
 
 
 @click.command()
-@click.option("--agent", "--agent-id", "agent", metavar="NAME|FOLDER[#ID]", help="The agent. `mlebench agents` lists those built in.")
+@click.option(
+    "--agent",
+    "--agent-id",
+    "agent",
+    metavar="NAME|FOLDER[#ID]",
+    help="The agent. `mlebench agents` lists those built in.",
+)
 @click.option("--agent-command", metavar="PROGRAM", help="What the agent `command` runs, by bash.")
 @click.option("-c", "--competition-id", "ids", multiple=True, metavar="ID", help="A competition; may be repeated.")
 @click.option("--split", metavar="NAME", help="The competitions of a published split.")
-@click.option("--list", "--competition-set", "listed", type=click.Path(dir_okay=False, path_type=Path), help="A file with an id on each line.")
-@click.option("--seeds", "--n-seeds", type=click.IntRange(1), default=1, show_default=True, help="Runs for each competition.")
+@click.option(
+    "--list",
+    "--competition-set",
+    "listed",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file with an id on each line.",
+)
+@click.option(
+    "--seeds", "--n-seeds", type=click.IntRange(1), default=1, show_default=True, help="Runs for each competition."
+)
 @click.option("--workers", "--n-workers", type=click.IntRange(1), default=1, show_default=True, help="Runs at a time.")
-@click.option("--sandbox", type=click.Choice(["auto", "docker", "bubblewrap", "process"]), default="auto", show_default=True)
+@click.option(
+    "--sandbox", type=click.Choice(["auto", "docker", "bubblewrap", "process"]), default="auto", show_default=True
+)
 @click.option("--time-limit", type=Duration(), help="For each run. Default: 24h.")
 @click.option("--memory", type=Size(), help="For each run. Default: 440 GB or the machine's share per worker.")
-@click.option("--cpus", type=click.FloatRange(min=0, min_open=True), help="For each run. Default: 36 or the machine's share per worker.")
+@click.option(
+    "--cpus",
+    type=click.FloatRange(min=0, min_open=True),
+    help="For each run. Default: 36 or the machine's share per worker.",
+)
 @click.option("--shm", type=Size(), help="Size of /dev/shm. Default: 4g.")
-@click.option("--gpus", metavar="all|none|0,1,…", help="Shared out over the workers. Default: one for each, where there are any.")
+@click.option(
+    "--gpus", metavar="all|none|0,1,…", help="Shared out over the workers. Default: one for each, where there are any."
+)
 @click.option("--network", type=click.Choice(["none", "model", "full"]), default="none", show_default=True)
 @click.option("--obfuscate", is_flag=True, help="Hide which competition it is.")
-@click.option("--knowledge", type=click.Path(file_okay=False, path_type=Path), help="A folder that agents may read, at /home/knowledge.")
+@click.option(
+    "--knowledge",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="A folder that agents may read, at /home/knowledge.",
+)
 @click.option("--retain", is_flag=True, help="Keep the sandbox's folders, and its container, after the run.")
 @click.option("--image", metavar="IMAGE", help="The image for docker. Default: mlebench-env.")
 @click.option("--twin", is_flag=True, help="Run on twins, which are made if they are not there.")
-@click.option("--container-config", type=click.Path(dir_okay=False, path_type=Path), help="A JSON file with limits of containers.")
-@click.option("--resume", metavar="GROUP", help="Go on with a run group, named by its path or the beginning of its name.")
-@click.option("--retry", "retries", type=click.Choice(RETRIES), multiple=True, help="With --resume: also do runs again that ended so.")
+@click.option(
+    "--container-config", type=click.Path(dir_okay=False, path_type=Path), help="A JSON file with limits of containers."
+)
+@click.option(
+    "--resume", metavar="GROUP", help="Go on with a run group, named by its path or the beginning of its name."
+)
+@click.option(
+    "--retry",
+    "retries",
+    type=click.Choice(RETRIES),
+    multiple=True,
+    help="With --resume: also do runs again that ended so.",
+)
 @click.option("--like", metavar="RUN", help="As a run, or a run group, was done; other options go before it.")
-@click.option("--runs-dir", type=click.Path(file_okay=False, path_type=Path), help="Where run groups lie. Default: beside the data.")
+@click.option(
+    "--runs-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where run groups lie. Default: beside the data.",
+)
 @data_dir_option
 def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str | None, **options: Any) -> None:
     """Run an agent on competitions, in sandboxes, and grade what it submits.
@@ -94,7 +134,12 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any]) -> "Reques
     wishes = Wishes(options["time_limit"], options["memory"], options["cpus"], options["shm"])
     if options["container_config"]:
         from_file, listed = read_container_config(options["container_config"])
-        wishes = Wishes(*(ours if ours is not None else theirs for ours, theirs in zip(vars(wishes).values(), vars(from_file).values(), strict=True)))
+        wishes = Wishes(
+            *(
+                ours if ours is not None else theirs
+                for ours, theirs in zip(vars(wishes).values(), vars(from_file).values(), strict=True)
+            )
+        )
         gpus = gpus or (None if listed is None else ",".join(listed) or "none")
     registry = registry_at(options["data_dir"], twin=options["twin"])
     sandbox = options["sandbox"]

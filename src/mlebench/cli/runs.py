@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from mlebench.run.records import Group, Run
 
 runs_dir_option = click.option(
-    "--runs-dir", type=click.Path(file_okay=False, path_type=Path), help="Where run groups lie. Default: beside the data."
+    "--runs-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where run groups lie. Default: beside the data.",
 )
 
 

@@ -1,7 +1,7 @@
 """The validator's door: a socket that is bound into the agent's sandbox, and a sandbox of its own behind it.
 
-The validator parses what a hostile agent sends. So it runs where only public files and this package are to be seen, with
-no network and limits of its own, and is started when somebody first knocks. What passes through is bounded.
+The validator parses what a hostile agent sends. So it runs where only public files and this package are to be seen,
+with no network and limits of its own. It is started when somebody first knocks. What passes through is bounded.
 """
 
 import contextlib
@@ -122,7 +122,9 @@ class ValidatorDoor:
             name=f"{self._token}v{self._starts}",
             command=tuple(command),
             work=work,
-            limits=Limits(seconds=10 * 24 * 3600.0, memory=16 << 30, cpus=2, processes=256, disk=40 << 30, inodes=10_000),
+            limits=Limits(
+                seconds=10 * 24 * 3600.0, memory=16 << 30, cpus=2, processes=256, disk=40 << 30, inodes=10_000
+            ),
             binds=(Bind(self._public, "/public"), *(Bind(path, str(path)) for path in _own_python())),
             env={
                 "PATH": "/usr/bin:/bin",
@@ -144,7 +146,9 @@ def _own_python() -> list[Path]:
     """Where this program and its libraries lie: folders, none of them inside another."""
     wanted = [*interpreter_prefixes(Path(sys.prefix)), *map(Path, _search_path()), *paths.competition_path()]
     wanted = [path for path in wanted if not path.is_relative_to("/usr")]
-    return [path for path in dict.fromkeys(wanted) if not any(path != top and path.is_relative_to(top) for top in wanted)]
+    return [
+        path for path in dict.fromkeys(wanted) if not any(path != top and path.is_relative_to(top) for top in wanted)
+    ]
 
 
 def _connect(path: Path) -> socket.socket:

@@ -33,8 +33,8 @@ from mlebench.run.publish import gather, is_published, publish, settle, tidy
 from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import Sandbox, sandbox_named
-from mlebench.sandbox.collect import remove_tree
 from mlebench.sandbox.base import CANCELLED, FINISHED, INFRA_ERROR, Task
+from mlebench.sandbox.collect import remove_tree
 from mlebench.sandbox.session import Outcome, Session
 
 logger = logging.getLogger(__name__)
@@ -89,8 +89,10 @@ class _Execution:
         self._begin()
         with self._signals(), _marked(competition, self.run, self.lease.token):
             try:
-                return self._host_only(agent, competition) if agent.host_only else self._sandboxed(
-                    agent, competition, sandbox
+                return (
+                    self._host_only(agent, competition)
+                    if agent.host_only
+                    else self._sandboxed(agent, competition, sandbox)
                 )
             except (SandboxError, PrerequisiteError) as error:
                 return self._failed(str(error))
@@ -100,6 +102,8 @@ class _Execution:
     def _load(self) -> tuple[Agent, Competition, Sandbox]:
         record = self.group.record
         agent = load_agent(record.agent_source, record.agent_command)
+        if agent.identity != record.agent["identity"]:
+            raise PrerequisiteError(f"{agent.folder} has changed since these runs were planned: plan them anew")
         competition = Registry(record.data_dir, record.profile).get_competition(self.run.record.competition)
         require_prepared(competition)
         return agent, competition, sandbox_named("process" if agent.host_only else record.sandbox)
@@ -117,7 +121,9 @@ class _Execution:
     def _note_keeper(self, pid: int) -> None:
         """So that whoever comes after us, if we are killed, can wait until the sandbox is no more."""
         attempts = [*self.run.record.attempts]
-        attempts[-1] = attempts[-1] | {"keeper": asdict(replace(Holder.current(), pid=pid, started=process_start(pid) or 0))}
+        attempts[-1] = attempts[-1] | {
+            "keeper": asdict(replace(Holder.current(), pid=pid, started=process_start(pid) or 0))
+        }
         self.run = self.run.write(attempts=attempts)
 
     def _close_interrupted(self) -> None:
@@ -158,7 +164,7 @@ class _Execution:
         hidden_id = neutral_id(self.group, competition.id) if self.group.record.obfuscate else None
         with ValidatorDoor(token, competition, task.binds[0].source, hidden_id) as door:
             task = with_door(task, door.socket)
-            conditions = self._conditions(agent, competition, sandbox, task) | {"validator": door.sandbox.name}
+            conditions = self._conditions(competition, sandbox, task) | {"validator": door.sandbox.name}
             session = Session(task, sandbox.launch(task))
             self._note_keeper(session.pid)
             outcome = self._watch(session, door, Snapshots(task))
@@ -214,7 +220,7 @@ class _Execution:
         snapshots.look(last=True)
         return outcome
 
-    def _conditions(self, agent: Agent, competition: Competition, sandbox: Sandbox, task: Task) -> dict[str, Any]:
+    def _conditions(self, competition: Competition, sandbox: Sandbox, task: Task) -> dict[str, Any]:
         """What the run really gets, for its card."""
         record = self.group.record
         unsealed = [
@@ -272,7 +278,9 @@ class _Execution:
         """The infrastructure failed: to be tried again, but not for ever."""
         logger.warning("%s: %s", self.run.paths.root.name, reason)
         self._keep_attempt(self.lease.token, INFRA_ERROR, reason)
-        failed = [item for item in self.run.record.attempts if item.get("ended") == INFRA_ERROR and not item.get("forgiven")]
+        failed = [
+            item for item in self.run.record.attempts if item.get("ended") == INFRA_ERROR and not item.get("forgiven")
+        ]
         if len(failed) < INFRA_ATTEMPTS:
             return MAY_BE_RETRIED
         return give_up(self.run, self.lease, reason, conditions or {})

@@ -14,8 +14,8 @@ from mlebench.run import lease as leases
 from mlebench.run.plan import write_metadata
 from mlebench.run.publish import set_aside
 from mlebench.run.records import PRESENT, Group, Run
-from mlebench.scoring import CompetitionReport
 from mlebench.sandbox.base import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, TIMEOUT
+from mlebench.scoring import CompetitionReport
 
 # What `--retry` may name. A run that is done again because of how it ended, rather than because of the machine, is a
 # second throw of the dice: it is counted, and standings show it.

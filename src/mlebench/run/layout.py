@@ -92,9 +92,7 @@ def neutral_id(group: Group, competition: str) -> str:
 def _write_texts(home: Path, group: Group, place: Place) -> None:
     text = environment_file("instructions.txt").read_text(encoding="utf-8")
     if group.record.knowledge:
-        text += (
-            f"\nKnowledge\n  {HOME}/{KNOWLEDGE}/            material that you may use, read-only\n"
-        )
+        text += f"\nKnowledge\n  {HOME}/{KNOWLEDGE}/            material that you may use, read-only\n"
     text = text.replace(f"{HOME}/data", place.data).replace(f"{HOME}/", f"{place.home}/")
     # The text names no competition, so it is the same for both; existing agents look for either name.
     for name in ("instructions.txt", "instructions_obfuscated.txt"):
@@ -123,12 +121,11 @@ def _python(venv: Path | None) -> list[Bind]:
     return [Bind(folder, str(folder)) for folder in dict.fromkeys([base_python(venv), venv])]
 
 
-def _environment(
-    group: Group, run: Run, agent: Agent, place: Place, venv: Path | None, port: int
-) -> dict[str, str]:
+def _environment(group: Group, run: Run, agent: Agent, place: Place, venv: Path | None, port: int) -> dict[str, str]:
     search = [*([f"{venv}/bin"] if venv else []), "/usr/local/bin", "/usr/bin", "/bin"]
     obfuscated = group.record.obfuscate
     return {
+        **agent.environment(os.environ if group.record.network == "full" else {}),
         "PATH": ":".join(search),
         "HOME": place.home,
         "USER": "nonroot",
@@ -144,7 +141,6 @@ def _environment(
         "SEED": str(run.record.seed),
         "VALIDATOR_URL": f"http://localhost:{port}/validate",
         **({"VIRTUAL_ENV": str(venv)} if venv else {}),
-        **agent.environment(os.environ if group.record.network == "full" else {}),
     }
 
 

@@ -57,7 +57,7 @@ def host_identity() -> str:
     """This host, since it was started, as this container sees it: process ids mean the same to all who share it."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        space = os.readlink("/proc/self/ns/pid")
+        space = str(Path("/proc/self/ns/pid").readlink())
     except OSError:
         boot, space = "", ""
     return f"{socket.gethostname()}/{boot}/{space}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench import paths
-from mlebench.agents import Agent
+from mlebench.agents import Agent, venv_fault
 from mlebench.data.state import holds_twins, preparation_fault
 from mlebench.errors import PrerequisiteError
 from mlebench.records import now
@@ -47,7 +47,7 @@ class Request:
 def plan(request: Request) -> Group:
     """Write the group and its runs. Whatever would make every run fail is said now, in one line."""
     _refuse(request)
-    name = f"{paths.timestamp()}_run-group_{request.agent.name}"
+    name = f"{paths.timestamp()}_run-group_{request.agent.folder.name}"
     request.runs_dir.mkdir(parents=True, exist_ok=True)
     root = _new_folder(request.runs_dir, name)
     where = paths.GroupPaths(root)
@@ -132,6 +132,8 @@ def _refuse(request: Request) -> None:
             f"agent {agent.name} wants a privileged container, from which the host can be reached: "
             f"set {ACCEPT_PRIVILEGED}=True if that is acceptable"
         )
+    if fault := venv_fault(agent):
+        raise PrerequisiteError(f"agent {agent.name} is {fault}")
     if request.gpus and len(request.gpus) < request.workers:
         raise PrerequisiteError(f"{request.workers} workers cannot share {len(request.gpus)} GPUs: use fewer workers")
     if request.knowledge is not None and not request.knowledge.is_dir():

@@ -1,4 +1,4 @@
-"""Where agents run: one module per backend behind one small protocol, and the keeper that holds them all to their limits."""
+"""Where agents run: one module per backend behind one small protocol, and the keeper that keeps limits for all."""
 
 from mlebench.errors import PrerequisiteError
 from mlebench.sandbox.base import Sandbox, Task

@@ -22,16 +22,21 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # fmt: off
 ETC = (
     "alternatives", "ca-certificates", "fonts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "magic",
-    "mime.types", "nsswitch.conf", "os-release", "pki", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "timezone",
+    "mime.types", "nsswitch.conf", "os-release", "pki", "protocols", "services", "ssl/certs", "ssl/openssl.cnf",
+    "timezone",
 )
 # fmt: on
-PASSWD = f"root:x:0:0:root:/root:/bin/sh\nnonroot:x:{INNER_UID}:{INNER_UID}::/home:/bin/bash\nnobody:x:65534:65534::/:/bin/sh\n"
+PASSWD = (
+    f"root:x:0:0:root:/root:/bin/sh\nnonroot:x:{INNER_UID}:{INNER_UID}::/home:/bin/bash\n"
+    "nobody:x:65534:65534::/:/bin/sh\n"
+)
 GROUP = f"root:x:0:\nnonroot:x:{INNER_UID}:\nnogroup:x:65534:\n"
 HOSTS = "127.0.0.1 localhost sandbox\n::1 localhost\n"
 GPU_NODES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
 REMEDY = (
-    "an ordinary user must be allowed to make user namespaces: as root, try `sysctl -w kernel.unprivileged_userns_clone=1`, "
-    "`sysctl -w user.max_user_namespaces=10000` and, on Ubuntu, `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`"
+    "an ordinary user must be allowed to make user namespaces. As root, try "
+    "`sysctl -w kernel.unprivileged_userns_clone=1`, `sysctl -w user.max_user_namespaces=10000` and, on Ubuntu, "
+    "`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`"
 )
 
 
@@ -67,7 +72,7 @@ class Bubblewrap:
             writable=(str(task.home), str(task.work / "tmp")),
         )
 
-    def conditions(self, task: Task) -> dict[str, Any]:
+    def conditions(self, task: Task) -> dict[str, Any]:  # noqa: ARG002
         return {"version": _version(), "rootless": os.geteuid() != 0}
 
     def remove_leftovers(self, name: str) -> None:
@@ -96,7 +101,14 @@ class _Binds:
 
 def _namespaces(task: Task) -> list[str]:
     return [
-        *("--unshare-user", "--disable-userns", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"),
+        *(
+            "--unshare-user",
+            "--disable-userns",
+            "--unshare-ipc",
+            "--unshare-pid",
+            "--unshare-uts",
+            "--unshare-cgroup-try",
+        ),
         *(() if task.network == "full" else ("--unshare-net",)),
         *("--uid", str(INNER_UID), "--gid", str(INNER_UID), "--hostname", "sandbox"),
         *("--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"),
@@ -110,7 +122,7 @@ def _system(task: Task, binds: _Binds) -> list[str]:
     for name in SYSTEM:
         path = Path(name)
         if path.is_symlink():
-            arguments += ["--symlink", os.readlink(path), name]
+            arguments += ["--symlink", str(path.readlink()), name]
         elif path.is_dir():
             arguments += ["--ro-bind", name, name]
             shown.append(path)
@@ -149,7 +161,7 @@ def hidden_paths() -> list[Path]:
 
 
 def _devices(task: Task) -> list[str]:
-    arguments = ["--proc", "/proc", "--dev", "/dev", "--size", str(task.limits.shm), "--tmpfs", "/dev/shm"]
+    arguments = ["--proc", "/proc", "--dev", "/dev", "--size", str(task.limits.shm), "--tmpfs", "/dev/shm"]  # noqa: S108
     if task.gpus:
         for node in (*GPU_NODES, *(f"nvidia{number}" for number in task.gpus)):
             arguments += ["--dev-bind-try", f"/dev/{node}", f"/dev/{node}"]
@@ -213,7 +225,17 @@ def _machine_fault() -> str | None:
     if shutil.which("bwrap") is None:
         return "there is no `bwrap`: install your system's package bubblewrap"
     user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
-    trial = ["bwrap", "--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "true"]
+    trial = [
+        "bwrap",
+        "--unshare-user",
+        "--disable-userns",
+        "--unshare-pid",
+        "--unshare-net",
+        "--ro-bind",
+        "/",
+        "/",
+        "true",
+    ]
     try:
         done = subprocess.run(trial, capture_output=True, text=True, timeout=20, check=False, cwd="/", **user)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired, subprocess.SubprocessError) as error:

@@ -132,17 +132,25 @@ class Cgroup:
 
 def existing(name: str) -> Cgroup | None:
     """The group of that name, if a keeper that was killed has left one."""
-    folders, unified = _own_folders()
-    found = {key: folder / f"{PREFIX}{name}" for key, folder in folders.items()}
-    found = {key: folder for key, folder in found.items() if folder.is_dir()}
-    return Cgroup(found, unified) if found else None
+    own, unified = _own_folders()
+    places = _upwards(own["memory"]) if unified else []
+    parents = [own, *(dict.fromkeys(own, place) for place in places)]
+    for parent in parents:
+        found = {key: folder / f"{PREFIX}{name}" for key, folder in parent.items()}
+        found = {key: folder for key, folder in found.items() if folder.is_dir()}
+        if found:
+            return Cgroup(found, unified)
+    return None
 
 
 def _places(name: str) -> tuple[dict[str, Path], bool]:
     """New folders for a group of that name, by controller."""
     parents, unified = _own_folders()
-    if unified and not _delegates(next(iter(parents.values()))):
-        return {}, True
+    if unified:
+        place = next((place for place in _upwards(parents["memory"]) if _delegates(place)), None)
+        if place is None:
+            return {}, True
+        parents = dict.fromkeys(parents, place)
     folders: dict[str, Path] = {}
     for controller, parent in parents.items():
         folder = parent / f"{PREFIX}{name}"
@@ -178,8 +186,15 @@ def _own_folders() -> tuple[dict[str, Path], bool]:
     return dict.fromkeys(("memory", "cpu", "pids"), folder), True
 
 
+def _upwards(folder: Path) -> list[Path]:
+    """A group of version 2 and those above it: one with processes in it, as ours is, has no limited groups below."""
+    return [place for place in (folder, *folder.parents) if place.is_relative_to(ROOT)]
+
+
 def _delegates(folder: Path) -> bool:
-    """Whether groups below a folder of version 2 can have limits; asks the kernel to let them."""
+    """Whether we may make groups below a folder of version 2 that have limits; asks the kernel to let them."""
+    if not os.access(folder, os.W_OK):
+        return False
     wanted = {"memory", "cpu", "pids"}
     try:
         wanted &= set((folder / "cgroup.controllers").read_text(encoding="ascii").split())

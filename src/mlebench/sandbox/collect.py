@@ -80,9 +80,7 @@ def _collect(folder: int, target: Path, prefix: str, depth: int, room: Room, see
             seen.leave_out(shown, _reason(error))
 
 
-def _collect_folder(
-    folder: int, name: str, target: Path, shown: str, depth: int, room: Room, seen: Collected
-) -> None:
+def _collect_folder(folder: int, name: str, target: Path, shown: str, depth: int, room: Room, seen: Collected) -> None:
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
     try:
         inner = os.open(name, flags, dir_fd=folder)

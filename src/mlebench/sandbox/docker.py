@@ -26,7 +26,7 @@ class Docker:
         if _image(image) is None:
             return (
                 f"there is no image {image}: build it in a checkout of mlebench with "
-                f"`docker build --platform=linux/amd64 -t {IMAGE} -f environment/Dockerfile .`, or name one with --image"
+                f"`docker build --platform=linux/amd64 -t {IMAGE} -f environment/Dockerfile .`; or name one: --image"
             )
         return None
 
@@ -41,7 +41,9 @@ class Docker:
         command += ["--env-file", f"/dev/fd/{VARIABLES}"]
         variables = "".join(f"{name}={value}\n" for name, value in task.env.items())
         return Launch(
-            argv=(*command, task.image or IMAGE, *task.command) if not task.ports else (*command, *_through_relay(task)),
+            argv=(*command, task.image or IMAGE, *task.command)
+            if not task.ports
+            else (*command, *_through_relay(task)),
             env=dict(os.environ),  # of the client, on the host
             # On the command line, any user of the host could read them.
             files={VARIABLES: variables.encode()},
@@ -103,7 +105,7 @@ def _binds(task: Task) -> list[str]:
 
 
 def _through_relay(task: Task) -> list[str]:
-    """The program, behind the relay; both it and the relay come from this host, so that any image with Python will do."""
+    """The program, behind the relay, which comes from this host: any image with Python will do."""
     ports = [f"{port}={DOORS}/{door}.sock" for port, door in task.ports.items()]
     image = task.image or IMAGE
     return ["--entrypoint", "python3", image, "-I", "-S", f"{DOORS}/{RELAY.name}", *ports, "--", *task.command]

@@ -1,9 +1,9 @@
 """The keeper: starts a sandbox, keeps its limits, and ends every process of it, whatever happens to whoever asked.
 
-A program of its own, of the standard library only, so that it starts quickly and outlives a killed runner for as long as
-it takes to clean up. Its standard input carries a line of JSON (`Spec`), then a byte now and then: when they stop coming,
-or the stream ends, the sandbox is ended. On standard output it says, in a line of JSON each, that the sandbox has
-started, and how it ended.
+A program of its own, of the standard library only, so that it starts quickly and outlives a killed runner for as long
+as it takes to clean up. Its standard input carries a line of JSON (`Spec`), then a byte now and then. When no more
+come, or the stream ends, the sandbox is ended. On standard output the keeper says, in a line of JSON each, that the
+sandbox has started, and how it ended.
 """
 
 import contextlib
@@ -85,7 +85,9 @@ class Keeper:
         self.log = _Log(Path(spec.log), spec.log_limit)
         self.disk = usage.DiskWatch(spec.writable)
         self.output, self._child_output = os.pipe()
-        self.status, self._child_status = os.pipe()  # closed when the program runs, unless it has something to say there
+        self.status, self._child_status = (
+            os.pipe()
+        )  # closed when the program runs, unless it has something to say there
         self.started = self.heard = time.monotonic()
         self._peeked, self._deaf = self.started, 0
         self.pid = 0
@@ -100,7 +102,11 @@ class Keeper:
         if not self.spec.cgroup:
             return kept | dict.fromkeys(("memory", "cpu", "pids"), "the sandbox")
         ours = self.cgroup.kept if self.cgroup else {}
-        otherwise = {"memory": "watched, not enforced", "cpu": "affinity, not enforced", "pids": "watched, not enforced"}
+        otherwise = {
+            "memory": "watched, not enforced",
+            "cpu": "affinity, not enforced",
+            "pids": "watched, not enforced",
+        }
         return kept | otherwise | ours
 
     def run(self) -> Ending:
@@ -308,7 +314,7 @@ def _become(spec: Spec, cgroup: Cgroup | None, output: int, status: int) -> None
             os.setresuid(spec.uid, spec.uid, spec.uid)
         if spec.status is not None:
             os.dup2(status, spec.status)
-        os.execvpe(spec.argv[0], spec.argv, spec.env)
+        os.execvpe(spec.argv[0], spec.argv, spec.env)  # noqa: S606
     except BaseException as error:
         os.write(status, FAILED + f"the sandbox could not be started: {error}".encode())
         os._exit(127)
@@ -329,7 +335,7 @@ def _mount(mounts: list[list[str]]) -> None:
     check(libc.mount(b"tmpfs", os.fsencode(REACH), b"tmpfs", 0, b"mode=0755,size=1m"), REACH)
     for source, (name, target) in zip(sources, mounts, strict=True):
         if stat.S_ISDIR(os.fstat(source).st_mode):
-            os.mkdir(target, 0o755)
+            Path(target).mkdir(0o755)
         else:
             os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
         check(libc.mount(b"/proc/self/fd/%d" % source, os.fsencode(target), None, MS_BIND | MS_REC, None), name)

@@ -30,7 +30,7 @@ class Process:
             writable=(str(task.work),),
         )
 
-    def conditions(self, task: Task) -> dict[str, Any]:
+    def conditions(self, task: Task) -> dict[str, Any]:  # noqa: ARG002
         return {}
 
     def remove_leftovers(self, name: str) -> None:

@@ -117,7 +117,10 @@ def _verdict(code: int, oom_kills: int) -> tuple[str, str | None]:
         return FINISHED, None
     if oom_kills:
         return OUT_OF_MEMORY, f"the kernel ended {oom_kills} processes for want of memory"
-    return AGENT_ERROR, f"the agent ended with exit code {code}" if code > 0 else f"the agent was killed by signal {-code}"
+    return (
+        AGENT_ERROR,
+        f"the agent ended with exit code {code}" if code > 0 else f"the agent was killed by signal {-code}",
+    )
 
 
 def _spec(task: Task, launch: Launch) -> dict[str, Any]:

@@ -13,7 +13,7 @@ DEEPEST = 200  # folders within folders; a tree that goes deeper is no honest on
 def descendants(root: int) -> set[int]:
     """The processes that a process has started, and those that they have."""
     children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
+    for name in os.listdir("/proc"):  # noqa: PTH208 there may be thousands
         if name.isdigit() and (parent := _parent(name)) is not None:
             children.setdefault(parent, []).append(int(name))
     found: set[int] = set()
@@ -118,7 +118,7 @@ def _deleted(pids: Iterable[int], devices: set[int]) -> int:
     seen: dict[tuple[int, int], int] = {}
     for pid in pids:
         with contextlib.suppress(OSError):
-            for name in os.listdir(f"/proc/{pid}/fd"):
+            for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
                 with contextlib.suppress(OSError):
                     status = os.stat(f"/proc/{pid}/fd/{name}")
                     if stat.S_ISREG(status.st_mode) and status.st_nlink == 0 and status.st_dev in devices:
