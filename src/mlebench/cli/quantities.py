@@ -39,11 +39,6 @@ class Size(click.ParamType):
             self.fail(f"{value!r} is not a size; write 440g, 512m or a number of bytes", param, ctx)
         number, unit, binary = match.groups()
         power = UNITS.index(unit) + 1 if unit else 0
-        return int(
-            float(number) * (1024 if binary or (len(str(value)) and _docker_style(str(value))) else 1000) ** power
-        )
-
-
-def _docker_style(text: str) -> bool:
-    """Docker's `4g` means gibibytes; so does ours. `4GB` means gigabytes."""
-    return not text.strip().lower().endswith("b")
+        # Docker's `4g` means gibibytes, and so does ours; `4GB` means gigabytes.
+        base = 1000 if unit and not binary and str(value).strip().lower().endswith("b") else 1024
+        return int(float(number) * base**power)
