@@ -1,7 +1,6 @@
 """What a description names: files, columns and the example of a submission.
 
-The conventions are those of docs/add-a-competition.md: names stand in backticks, `<…>` and `*` in them for anything,
-and two names with `to` or `…` between them for all numbers from one to the other.
+The conventions are those of docs/add-a-competition.md.
 """
 
 import csv
@@ -10,21 +9,37 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"`([^`\n]+)`")
-RANGE = re.compile(r"`([^`\n]+)`(?:,| to| …|\s)*\s(?:to|…)\s+`([^`\n]+)`")
-ONWARD = re.compile(r"`([^`\n]+)`,? (?:…|and so on)")
-PLACEHOLDER = re.compile(r"<[^<>/]*>|\*")
+RANGE = re.compile(r"`([^`\n]+)`(?:,? …,?| to)\s`([^`\n]+)`")
+AND_SO_ON = re.compile(r"`([^`\n]+)`,? …(?! ?`)")
+ANYTHING = re.compile(r"<[^<>/]+>|\*")
 
 
-@dataclass(frozen=True)
-class Example:
-    """A block of code that shows a submission; a sketch does not show all of it."""
+class Example(NamedTuple):
+    """A block that shows a submission; a sketch does not show all of it."""
 
     is_sketch: bool
     header: list[str]
     rows: list[list[str]]
+
+
+class Range(NamedTuple):
+    """Names that differ in one number."""
+
+    before: str
+    after: str
+    first: int
+    last: int
+
+    def holds(self, name: str) -> bool:
+        number = name[len(self.before) : len(name) - len(self.after)]
+        return name == f"{self.before}{number}{self.after}" and number.isdecimal() and int(number) in self
+
+    def __contains__(self, number: object) -> bool:
+        return isinstance(number, int) and self.first <= number <= self.last
 
 
 @dataclass(frozen=True)
@@ -36,40 +51,45 @@ class Wording:
         submission = self.text.partition("\n## Submission\n")[2].partition("\n## ")[0]
         return [_example(kind, content) for kind, content in FENCED.findall(submission)]
 
+    @cached_property
+    def columns_of_values(self) -> list[str]:
+        """`<column>`: the values of that column are names of columns elsewhere."""
+        return [name[1:-1] for name in self._names if ANYTHING.fullmatch(name)]
+
     def names_column(self, column: str) -> bool:
-        return self._names(column) or any(column in example.header for example in self.examples)
+        return self._covers(column) or any(column in example.header for example in self.examples)
 
     def names_file(self, path: str) -> bool:
         """Some end of the path is named, and so is the folder that is left over."""
         parts = PurePosixPath(path).parts
         return any(
-            self._names("/".join(parts[start:])) and (not start or self._names_folder("/".join(parts[:start])))
+            self._covers("/".join(parts[start:])) and (not start or self.names_file("/".join(parts[:start])))
             for start in range(len(parts))
         )
 
-    def _names_folder(self, path: str) -> bool:
-        return self.names_file(path) or self.names_file(f"{path}/")
-
-    def _names(self, name: str) -> bool:
+    def _covers(self, name: str) -> bool:
         return any(pattern.fullmatch(name) for pattern in self._patterns) or any(
-            first <= number <= last and len(digits) >= width
-            for before, after, first, last, width in self._ranges
-            if name.startswith(before) and name.endswith(after)
-            if (digits := name[len(before) : len(name) - len(after)]).isdecimal()
-            for number in [int(digits)]
+            numbers.holds(name) for numbers in self._ranges
         )
 
     @cached_property
-    def _patterns(self) -> list[re.Pattern[str]]:
-        prose = FENCED.sub("", self.text)
-        names = [re.escape(name) for name in NAME.findall(prose)]
-        names = [re.sub(r"<[^<>/]*>|\\\*", "[^/]+", name) for name in names]
-        names += [re.sub(r"\d+", r"\\d+", re.escape(name)) for name in ONWARD.findall(prose)]
-        return [re.compile(f"{name}/?" ) for name in names]
+    def _prose(self) -> str:
+        return FENCED.sub("", self.text)
 
     @cached_property
-    def _ranges(self) -> list[tuple[str, str, int, int, int]]:
-        return [between for pair in RANGE.findall(FENCED.sub("", self.text)) if (between := _range(*pair))]
+    def _names(self) -> list[str]:
+        return [name.removesuffix("/") for name in NAME.findall(self._prose)]
+
+    @cached_property
+    def _patterns(self) -> list[re.Pattern[str]]:
+        parts = [ANYTHING.split(name) for name in self._names if not ANYTHING.fullmatch(name)]
+        patterns = ["[^/]+".join(map(re.escape, fixed)) for fixed in parts]
+        patterns += [re.sub(r"\d+", r"\\d+", re.escape(name)) for name in AND_SO_ON.findall(self._prose)]
+        return [re.compile(pattern) for pattern in patterns]
+
+    @cached_property
+    def _ranges(self) -> list[Range]:
+        return [between for first, last in RANGE.findall(self._prose) for between in _ranges(first, last)]
 
 
 def _example(kind: str, content: str) -> Example:
@@ -77,11 +97,10 @@ def _example(kind: str, content: str) -> Example:
     return Example(kind != "csv", header, rows)
 
 
-def _range(first: str, last: str) -> tuple[str, str, int, int, int] | None:
-    """What stands before and after the number in which two names differ, and the two numbers."""
-    for start, end in ((match.start(), match.end()) for match in re.finditer(r"\d+", first)):
-        before, after = first[:start], first[end:]
-        number = last[len(before) : len(last) - len(after)]
-        if last.startswith(before) and last.endswith(after) and number.isdecimal():
-            return before, after, int(first[start:end]), int(number), 1
-    return None
+def _ranges(first: str, last: str) -> list[Range]:
+    numbers = re.compile(r"\d+")
+    return [
+        Range(first[: one.start()], first[one.end() :], int(one[0]), int(other[0]))
+        for one, other in zip(numbers.finditer(first), numbers.finditer(last), strict=False)
+        if (first[: one.start()], first[one.end() :]) == (last[: other.start()], last[other.end() :])
+    ]
