@@ -51,12 +51,14 @@ class Wording:
         submission = self.text.partition("\n## Submission\n")[2].partition("\n## ")[0]
         return [_example(kind, content) for kind, content in FENCED.findall(submission)]
 
-    @cached_property
-    def columns_of_values(self) -> list[str]:
-        """`<column>`: the values of that column are names of columns elsewhere."""
-        return [name[1:-1] for name in self._names if ANYTHING.fullmatch(name)]
+    @property
+    def has_a_column_for_each_class(self) -> bool:
+        """A placeholder by itself, like `<species>`, stands for the target columns."""
+        return any(ANYTHING.fullmatch(name) for name in self._names)
 
     def names_column(self, column: str) -> bool:
+        if not column:
+            return "no name" in self.text
         return self._covers(column) or any(column in example.header for example in self.examples)
 
     def names_file(self, path: str) -> bool:
