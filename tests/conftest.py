@@ -49,9 +49,7 @@ class Case:
 
 def golden_cases() -> list[tuple[str, str]]:
     """(competition, case) for every competition there is; one without golden figures fails when it is used."""
-    return [
-        (id, name) for id in Registry().list_competition_ids() for name in (_golden(id) or {DEFAULT_TWIN: None})
-    ]
+    return [(id, name) for id in Registry().list_competition_ids() for name in (_golden(id) or {DEFAULT_TWIN: None})]
 
 
 def _golden(id: str) -> dict[str, Any] | None:

@@ -35,11 +35,12 @@ class Range(NamedTuple):
     last: int
 
     def holds(self, name: str) -> bool:
-        number = name[len(self.before) : len(name) - len(self.after)]
-        return name == f"{self.before}{number}{self.after}" and number.isdecimal() and int(number) in self
-
-    def __contains__(self, number: object) -> bool:
-        return isinstance(number, int) and self.first <= number <= self.last
+        number = name.removeprefix(self.before).removesuffix(self.after)
+        return (
+            name == f"{self.before}{number}{self.after}"
+            and number.isdecimal()
+            and self.first <= int(number) <= self.last
+        )
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,10 @@ class Wording:
 
     @cached_property
     def _patterns(self) -> list[re.Pattern[str]]:
-        parts = [ANYTHING.split(name) for name in self._names if not ANYTHING.fullmatch(name)]
-        patterns = ["[^/]+".join(map(re.escape, fixed)) for fixed in parts]
+        fixed = [ANYTHING.split(name) for name in self._names]
+        # `<patient>_<side>` is how a value is made; as a pattern it would fit nearly every name.
+        fixed = [parts for parts in fixed if re.search(r"[^\W_]", "".join(parts))]
+        patterns = ["[^/]+".join(map(re.escape, parts)) for parts in fixed]
         patterns += [re.sub(r"\d+", r"\\d+", re.escape(name)) for name in AND_SO_ON.findall(self._prose)]
         return [re.compile(pattern) for pattern in patterns]
 

@@ -48,12 +48,12 @@ def test_example_of_a_submission_is_accepted(twin: Case, wording: Wording, tmp_p
 
 
 def _filled_in(sketch: Example, columns: list[str]) -> Example:
-    """A sketch with all its columns, and those of its rows that go on as they begin."""
+    """A sketch with the columns that it leaves out, and those of its rows that go on as they begin."""
     place = next((place for place, name in enumerate(sketch.header) if name in ELLIPSES), len(sketch.header))
-    before, after = sketch.header[:place], sketch.header[place + 1 :]
-    assert before + after == columns[:place] + columns[len(columns) - len(after) :]
-    even = [row for row in sketch.rows if len({*row[1:]} - {*ELLIPSES}) == 1]
-    return Example(True, columns, [[row[0]] + [row[1]] * (len(columns) - 1) for row in even if len(columns) > 2])
+    after = sketch.header[place + 1 :]
+    assert sketch.header[:place] + after == columns[:place] + columns[len(columns) - len(after) :]
+    even = [row for row in sketch.rows if place < len(row) and len({*row[1:]} - {*ELLIPSES}) == 1]
+    return Example(True, columns, [[row[0], *[row[1]] * (len(columns) - 1)] for row in even])
 
 
 def test_files_are_named(twin: Case, wording: Wording) -> None:
