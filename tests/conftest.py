@@ -20,6 +20,7 @@ settings.register_profile("explore", settings.get_profile("suite"), derandomize=
 settings.load_profile("suite")
 
 GOLDEN = Path(__file__).parent / "golden"
+DEFAULT_TWIN = "seed 0, size 1.0"
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,7 @@ class Case:
 
 def golden_cases() -> list[tuple[str, str]]:
     """(competition, case) for every competition there is; one without golden figures fails when it is used."""
-    return [
-        (id, name) for id in Registry().list_competition_ids() for name in (_golden(id) or {"seed 0, size 1.0": None})
-    ]
+    return [(id, name) for id in Registry().list_competition_ids() for name in (_golden(id) or {DEFAULT_TWIN: None})]
 
 
 def _golden(id: str) -> dict[str, Any] | None:
@@ -59,14 +58,16 @@ def _golden(id: str) -> dict[str, Any] | None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`case`: every golden case of every competition. `competition_id`: every competition once."""
-    if "case" in metafunc.fixturenames:
-        metafunc.parametrize(
-            "case",
-            [pytest.param(case, id=", ".join(case), marks=pytest.mark.xdist_group(case[0])) for case in golden_cases()],
-            indirect=True,
-            scope="session",
-        )
+    """`case`: every golden case of every competition. `twin`, `competition_id`: every competition once."""
+    every = golden_cases()
+    for fixture, cases in (("case", every), ("twin", [case for case in every if case[1] == DEFAULT_TWIN])):
+        if fixture in metafunc.fixturenames:
+            metafunc.parametrize(
+                fixture,
+                [pytest.param(case, id=", ".join(case), marks=pytest.mark.xdist_group(case[0])) for case in cases],
+                indirect=True,
+                scope="session",
+            )
     if "competition_id" in metafunc.fixturenames:
         metafunc.parametrize(
             "competition_id",
@@ -82,6 +83,16 @@ def _cases() -> dict[tuple[str, str], Case]:
 
 @pytest.fixture(scope="session")
 def case(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return _prepared(request, _cases, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def twin(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """The golden case of the default twin alone."""
+    return _prepared(request, _cases, tmp_path_factory)
+
+
+def _prepared(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Case:
     id, name = request.param
     if request.param not in _cases:
         golden = _golden(id)
