@@ -31,7 +31,7 @@ from typing import Any
 
 from mlebench.errors import PrerequisiteError
 
-PROFILES = ("v1",)
+PROFILES = ("v1", "v2")
 PUBLIC, PRIVATE, MANIFEST = "public", "private", "manifest.json"
 DESCRIPTION = "description.md"
 SCRATCH = "mlebench-"  # how the names of scratch folders begin
