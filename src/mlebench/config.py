@@ -85,7 +85,6 @@ class CompetitionConfig:
         if self.complexity is not None and self.complexity not in COMPLEXITIES:
             raise keys.error("complexity", f"must be one of {', '.join(COMPLEXITIES)}, not {self.complexity!r}")
 
-
     @property
     def description_file(self) -> Path:
         """A path from a repository's root, as the reference writes it, means the folder's file."""

@@ -47,10 +47,11 @@ class CompetitionPaths:
     data_dir: Path
     id: str
     profile: str = "v1"
+    folder: Path | None = None  # where it lies, if that is not <data-dir>/<id>
 
     @cached_property
     def root(self) -> Path:
-        return self.data_dir / self.id
+        return self.folder or self.data_dir / self.id
 
     @cached_property
     def archive(self) -> Path:

@@ -48,7 +48,8 @@ class Competition:
         known = {field.name for field in fields(cls)}
         try:
             values: dict[str, Any] = {name: value for name, value in data.items() if name in known}
-            return cls(**(values | {"grader": Grader.from_dict(data["grader"])}))
+            values["grader"] = Grader.from_dict(data["grader"])
+            return cls(**values)
         except (KeyError, TypeError) as error:
             raise ValueError(f"a competition lacks a field: {error}") from error
 

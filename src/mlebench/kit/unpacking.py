@@ -15,7 +15,6 @@ from typing import Any, Self
 
 from mlebench.errors import PrerequisiteError
 from mlebench.kit.inspection import Inspection, Member, archive_errors, plain_name
-from mlebench.kit.seven_zip import library
 from mlebench.kit.trees import COPY_BYTES, FINISHED, FolderTree, create
 
 _SEVEN_ZIP = b"7z\xbc\xaf\x27\x1c"
@@ -94,7 +93,8 @@ def _read_to_the_end(opened: tarfile.TarFile) -> None:
 
 @contextmanager
 def _opened_7z(archive: Path, label: str) -> Iterator[Any]:
-    py7zr = library(f"{label} is a 7z archive")
+    import py7zr
+
     try:
         with py7zr.SevenZipFile(archive) as opened:
             yield opened
