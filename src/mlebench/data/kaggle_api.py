@@ -181,7 +181,8 @@ def _fault(error: Any, id: str) -> PrerequisiteError | None:
     if status == 403:
         return RulesNotAcceptedError(
             f"{id}: Kaggle refuses, most likely because you must accept this competition's rules: open "
-            f"{rules_page(id)} with the account of {_login_in_use()}, accept them, and run this again (Kaggle says: {_text(error)})"
+            f"{rules_page(id)} with the account of {_login_in_use()}, accept them, and run this again "
+            f"(Kaggle says: {_text(error)})"
         )
     if status == 404:
         return PrerequisiteError(f"Kaggle knows no competition {id!r} (Kaggle says: {_text(error)})")

@@ -94,13 +94,14 @@ def _read_to_the_end(opened: tarfile.TarFile) -> None:
 @contextmanager
 def _opened_7z(archive: Path, label: str) -> Iterator[Any]:
     import py7zr
+    from py7zr.exceptions import PasswordRequired
 
     try:
         with py7zr.SevenZipFile(archive) as opened:
             yield opened
     except (PrerequisiteError, OSError, MemoryError):
         raise
-    except py7zr.exceptions.PasswordRequired as error:
+    except PasswordRequired as error:
         raise PrerequisiteError(f"{label} is encrypted; get the archive again") from error
     except Exception as error:  # py7zr does not foresee all damage: anything may come
         raise PrerequisiteError(f"{label} cannot be read ({error}); get the archive again") from error
