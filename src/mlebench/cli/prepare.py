@@ -129,8 +129,8 @@ def _conclude(outcomes: list, data_dir: Path) -> None:
     """The last word: a table of how each ended, and the exit code."""
     failed = [outcome for outcome in outcomes if not outcome.ok]
     if len(outcomes) == 1 and failed and failed[0].status != "bug":
-        kind = UnknownCompetitionError if failed[0].reason.startswith("there is no competition") else PrerequisiteError
-        raise kind(failed[0].reason)
+        is_unknown = any(words in failed[0].reason for words in ("there is no competition", "has no profile"))
+        raise (UnknownCompetitionError if is_unknown else PrerequisiteError)(failed[0].reason)
     if len(outcomes) > 1:
         rows = [[outcome.id, outcome.status, _in_one_line(outcome)] for outcome in outcomes]
         print_table(["competition", "status", "reason"], rows)
