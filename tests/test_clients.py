@@ -194,10 +194,10 @@ class TestImports:
     def test_the_default_data_dir_follows_the_settings(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         from mlebench.registry import DEFAULT_DATA_DIR
 
-        assert DEFAULT_DATA_DIR == registry.get_data_dir()
+        assert registry.get_data_dir() == DEFAULT_DATA_DIR
         assert DEFAULT_DATA_DIR.parts[-2:] == ("mle-bench", "data")
         monkeypatch.setenv("MLEBENCH_DATA_DIR", str(tmp_path))
-        assert importlib.import_module("mlebench.registry").DEFAULT_DATA_DIR == tmp_path
+        assert tmp_path == importlib.import_module("mlebench.registry").DEFAULT_DATA_DIR
 
     def test_grade_has_the_question_whether_data_is_prepared(self, titanic: Competition) -> None:
         import mlebench.grade

@@ -370,7 +370,8 @@ class TestLogin:
 
     def test_rules_not_accepted(self, login: Path, kaggle: FakeKaggle, competition: Competition) -> None:
         kaggle.faults["DownloadDataFiles"] = [Fault(403, "You must accept this competition's rules")]
-        with pytest.raises(RulesNotAcceptedError, match=f"must accept this competition.*https://www.kaggle.com/c/{ID}/rules.*You must accept"):
+        page = f"https://www.kaggle.com/c/{ID}/rules"
+        with pytest.raises(RulesNotAcceptedError, match=f"must accept this competition.*{page}.*You must accept"):
             _fetch(competition)
         assert len(kaggle.called("DownloadDataFiles")) == 1
 
