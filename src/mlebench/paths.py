@@ -31,7 +31,7 @@ from typing import Any
 
 from mlebench.errors import PrerequisiteError
 
-PROFILES = ("v1",)
+PROFILES = ("v1", "v2")
 PUBLIC, PRIVATE, MANIFEST = "public", "private", "manifest.json"
 DESCRIPTION = "description.md"
 SCRATCH = "mlebench-"  # how the names of scratch folders begin
@@ -47,10 +47,11 @@ class CompetitionPaths:
     data_dir: Path
     id: str
     profile: str = "v1"
+    folder: Path | None = None  # where it lies, if that is not <data-dir>/<id>
 
     @cached_property
     def root(self) -> Path:
-        return self.data_dir / self.id
+        return self.folder or self.data_dir / self.id
 
     @cached_property
     def archive(self) -> Path:

@@ -103,9 +103,7 @@ def test_a_bug_is_a_traceback_and_in_the_table_one_line(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["-c", TITANIC, "--lite"], "--competition-id and --lite contradict each other"),
-        (["--all", "--split", "lite"], "--all and --split"),
-        (["-c", TITANIC, "--from", ".", "--twin"], "--from and --twin"),
+        (["-c", TITANIC, "--from", ".", "--twin"], "--from and --twin contradict each other"),
         (["-c", TITANIC, "--twin", "--overwrite-checksums"], "--twin and --overwrite-checksums"),
         (["-c", TITANIC, "--check", "--overwrite-leaderboard"], "--check and --overwrite-leaderboard"),
         (["-c", TITANIC, "--size", "2"], "--size is for twins"),

@@ -55,8 +55,27 @@ data_dir_option = click.option(
 )
 
 
-def registry_at(data_dir: Path | None, *, twin: bool = False) -> Registry:
-    return Registry(data_dir or paths.default_data_dir(twin=twin))
+profile_option = click.option(
+    "--profile",
+    type=click.Choice(paths.PROFILES),
+    default=paths.PROFILES[0],
+    show_default=True,
+    help="v1: as the reference. v2: corrected data and graders, where a competition has them.",
+)
+
+
+def registry_at(data_dir: Path | None, profile: str = paths.PROFILES[0], *, twin: bool = False) -> Registry:
+    return Registry(data_dir or paths.default_data_dir(twin=twin), profile)
+
+
+def members_of(split: str, registry: Registry) -> list[str]:
+    """The competitions of a split that there are in the registry's profile; says how many there are not."""
+    members, known = registry.get_split(split), set(registry.list_competition_ids())
+    if missing := [id for id in members if id not in known]:
+        say(
+            f"{len(missing)} of the {len(members)} competitions of split {split} have no profile {registry.profile} yet"
+        )
+    return [id for id in members if id in known]
 
 
 def twin_options(command: Callable[..., Any]) -> Callable[..., Any]:

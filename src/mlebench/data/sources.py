@@ -42,7 +42,7 @@ class LocalSource:
         if found is None:
             raise PrerequisiteError(
                 f"there is no raw data of {competition.id}: put Kaggle's archive at {where.archive}, "
-                f"or try synthetic data with `mlebench prepare -c {competition.id} --twin`"
+                f"or try synthetic data with `{competition.prepare_command} --twin`"
             )
         return found
 
