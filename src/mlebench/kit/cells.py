@@ -214,11 +214,16 @@ def print_values(column: np.ndarray, float_format: str | None = None) -> pa.Arra
     """Values that were computed, as pandas prints them."""
     if column.dtype.kind in "iu":
         return pc.cast(pa.array(column), pa.string())
-    if column.dtype.kind != "f" or (column.itemsize == 8 and not float_format):
-        texts = map(str, column.tolist())
-    else:  # Python's floats show digits that narrow ones do not have
-        texts = column.astype(str) if not float_format else [float_format % value for value in column.tolist()]
-    return pa.array(["" if gap else str(text) for text, gap in zip(texts, pd.isna(column), strict=True)], pa.string())
+    if column.dtype.kind == "b":
+        return pc.if_else(pa.array(column), "True", "False")
+    if column.dtype.kind == "f" and float_format:
+        texts = [float_format % value for value in column.tolist()]
+    elif column.dtype.kind == "f" and column.itemsize != 8:  # Python's floats show digits that these do not have
+        texts = column.astype(str).tolist()
+    else:
+        texts = [value if type(value) is str else str(value) for value in column.tolist()]
+    printed, gaps = pa.array(texts, pa.string()), pd.isna(column)
+    return pc.if_else(pa.array(gaps), "", printed) if gaps.any() else printed
 
 
 def are_numbers(column: np.ndarray) -> pa.Array:

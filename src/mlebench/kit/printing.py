@@ -15,6 +15,9 @@ import pyarrow as pa
 from mlebench.kit.cells import are_numbers, as_strings, pc, print_values, quoted
 
 
+EMPTY = '""'
+
+
 class Style(NamedTuple):
     """How cells become lines."""
 
@@ -26,7 +29,8 @@ class Style(NamedTuple):
 
 def header_line(names: Iterable[str], style: Style) -> bytes:
     """The first line of a file."""
-    return bytes(bytes_of(join_cells([quote_cells(pa.array([name]), style, text=True) for name in names], style)))
+    cells = quote_cells(pa.array(list(names), pa.string()), style, text=True).to_pylist()
+    return f"{style.sep.join(cells) or EMPTY}{style.newline}".encode()
 
 
 def print_cells(values: np.ndarray, style: Style) -> pa.Array:
@@ -54,14 +58,14 @@ def quote_cells(cells: pa.Array, style: Style, *, text: bool) -> pa.Array:
         tears = f'[{re.escape(style.sep + style.newline)}"]'
         return as_strings(quoted(cells, tears, always=style.quote_text))
     cells = as_strings(cells)
-    return pc.if_else(pc.equal(cells, ""), '""', cells) if style.quote_text else cells
+    return pc.if_else(pc.equal(cells, ""), EMPTY, cells) if style.quote_text else cells
 
 
 def join_cells(columns: Sequence[pa.Array], style: Style) -> pa.Array:
     """Lines made of the cells of each column."""
     *others, last = columns
     if not others:  # an empty line would be no row
-        last = pc.if_else(pc.equal(last, ""), '""', last)
+        last = pc.if_else(pc.equal(last, ""), EMPTY, last)
     last = pc.binary_join_element_wise(last, "", style.newline)
     return pc.binary_join_element_wise(*others, last, style.sep) if others else last
 
