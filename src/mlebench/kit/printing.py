@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from mlebench.kit.cells import are_numbers, as_strings, pc, print_values, quoted
 
-
 EMPTY = '""'
 
 
