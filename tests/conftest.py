@@ -65,7 +65,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--one-case",
         action="store_true",
-        help="of each competition the first golden case only, and no test that compares our own results with each other",
+        help="of each competition the first golden case only, and no test that compares our results with each other",
     )
 
 

@@ -116,8 +116,16 @@ ODD = ["a\rb", 'say "x"', "two\nlines", "three\r\nlines", "a\u2028b\x85c", "\x0b
 
 
 # Raw files as csv wrote them on Python 3.11.7; prepared ones as pandas 2.2.2 and scikit-learn 1.5.1 made them there.
-ODD_RAW = {}
-ODD_PREPARED = {}
+ODD_RAW = {
+    "train.csv": "97d6ba7f3c6edee57e4568b01ba11be9",
+    "crlf.csv": "68e464d53c4b4b8aaa56fb2466dbce85",
+}
+ODD_PREPARED = {
+    "public/train.csv": "41e07a1745aaf3a4fa45addb16a3fe19",
+    "public/train.tsv": "3453aebcf0d6b97eee4ff590bb1a31ec",
+    "public/test.csv": "1797ea91f8aa7379b212ab33becf2950",
+    "private/test.csv": "d8afd1b80e046d60b11e8c41217a140d",
+}
 
 
 def odd_twin(raw: TwinFolder) -> None:

@@ -131,7 +131,13 @@ STYLES: list[dict] = [
     {"style": "%.3f"},
     {"nonnumeric": True, "style": "%.3f"},
 ]
-VALUES: list[list] = [[0.25, np.nan], ["x", None, ""], [1, "a", True, None, 2.5, "q,q"], [True, False], [1e-7, 1e20]]
+VALUES: list[list] = [
+    [0.25, np.nan],
+    ["x", None, "", "c\rd"],
+    [1, "a", True, None, 2.5, "q,q"],
+    [True, False],
+    [1e-7, 1e20],
+]
 
 
 @settings(max_examples=4 * settings().max_examples)
