@@ -222,8 +222,8 @@ def print_values(column: np.ndarray, float_format: str | None = None) -> pa.Arra
         texts = column.astype(str).tolist()
     else:
         texts = [value if type(value) is str else str(value) for value in column.tolist()]
-    printed, gaps = pa.array(texts, pa.string()), pd.isna(column)
-    return pc.if_else(pa.array(gaps), "", printed) if gaps.any() else printed
+    made, gaps = pa.array(texts, pa.string()), pd.isna(column)
+    return pc.if_else(pa.array(gaps), "", made) if gaps.any() else made
 
 
 def are_numbers(column: np.ndarray) -> pa.Array:
