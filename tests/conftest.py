@@ -47,9 +47,13 @@ class Case:
         return submissions(sample, gold, facts["id"], facts["targets"], facts.get("truth"))
 
 
-def golden_cases() -> list[tuple[str, str]]:
+def golden_cases(most: int | None = None) -> list[tuple[str, str]]:
     """(competition, case) for every competition there is; one without golden figures fails when it is used."""
-    return [(id, name) for id in Registry().list_competition_ids() for name in (_golden(id) or {DEFAULT_TWIN: None})]
+    return [
+        (id, name)
+        for id in Registry().list_competition_ids()
+        for name in list(_golden(id) or {DEFAULT_TWIN: None})[:most]
+    ]
 
 
 def _golden(id: str) -> dict[str, Any] | None:
@@ -57,14 +61,32 @@ def _golden(id: str) -> dict[str, Any] | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--one-case",
+        action="store_true",
+        help="of each competition the first golden case only, and no test that compares our results with each other",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--one-case"):
+        kept: list[pytest.Item] = []
+        left_out: list[pytest.Item] = []
+        for item in items:
+            (left_out if "competition_id" in getattr(item, "fixturenames", ()) else kept).append(item)
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`case`: every golden case of every competition. `twin`, `competition_id`: every competition once."""
-    every = golden_cases()
-    for fixture, cases in (("case", every), ("twin", [case for case in every if case[1] == DEFAULT_TWIN])):
+    """`case`: golden cases of every competition. `twin`, `competition_id`: every competition once."""
+    cases = golden_cases(1 if metafunc.config.getoption("--one-case") else None)
+    for fixture, some in (("case", cases), ("twin", [case for case in golden_cases() if case[1] == DEFAULT_TWIN])):
         if fixture in metafunc.fixturenames:
             metafunc.parametrize(
                 fixture,
-                [pytest.param(case, id=", ".join(case), marks=pytest.mark.xdist_group(case[0])) for case in cases],
+                [pytest.param(case, id=", ".join(case), marks=pytest.mark.xdist_group(case[0])) for case in some],
                 indirect=True,
                 scope="session",
             )
