@@ -1,7 +1,7 @@
 """A process that grades each submission in a fork of itself.
 
 Whatever a competition's code does (ends its process, crashes, uses up the memory), it does to the fork alone. The
-process that forks has the libraries loaded and no threads; it is neither a fork of ours, which may have threads, nor
+process that forks has the libraries loaded and no threads of its own; it is neither a fork of ours, which may have threads, nor
 one of multiprocessing's, which would run a caller's script once more.
 """
 
@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from contextlib import suppress
 from importlib import import_module
 from logging.handlers import QueueHandler
@@ -88,7 +89,9 @@ def serve(descriptor: int) -> None:
 def _in_a_fork(job: Job, line: Any) -> Any:
     """The outcome, or in words how the fork died; what it logs is passed on."""
     ours, theirs = Pipe(duplex=False)
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: a library has one, which sleeps
+        child = os.fork()
     if child == 0:
         line.close()  # or our end would not be missed
         try:
