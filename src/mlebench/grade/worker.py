@@ -1,8 +1,8 @@
 """A process that grades each submission in a fork of itself.
 
 Whatever a competition's code does (ends its process, crashes, uses up the memory), it does to the fork alone. The
-process that forks has the libraries loaded and no threads of its own; it is neither a fork of ours, which may have threads, nor
-one of multiprocessing's, which would run a caller's script once more.
+process that forks has the libraries loaded and no threads of its own. It is neither a fork of ours, which may have
+threads, nor one of multiprocessing's, which would run a caller's script once more.
 """
 
 import logging
