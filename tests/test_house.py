@@ -14,7 +14,7 @@ import mlebench
 SOURCE = Path(mlebench.__file__).parent
 # Each may import itself and what stands before it.
 ORDER = (
-    ["errors"],
+    ["errors", "faults"],
     ["paths", "untrusted"],
     ["records"],
     ["metrics", "kit"],

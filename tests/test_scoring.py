@@ -224,7 +224,7 @@ def test_a_report_opens_with_the_references_sixteen_keys() -> None:
 def test_a_report_survives_json(report: CompetitionReport) -> None:
     data = report.to_dict()
     for name, value in data.items():
-        assert value is None or type(value) in (bool, float, str), name
+        assert value is None or type(value) in (bool, int, float, str), name
     assert CompetitionReport.from_dict(json.loads(json.dumps(data, allow_nan=False))) == report
 
 

@@ -5,7 +5,9 @@ Exception
 ├── ValueError
 │   └── PrerequisiteError      the person at the keyboard: one line says what to do, no traceback is shown
 │       ├── UnknownCompetitionError
+│       ├── UnknownSplitError
 │       ├── ConfigError            a competition's config.yaml is broken; names file and key
+│       ├── UnreadableSubmissionError  a submission is closed to whoever grades
 │       └── NotPreparedError       data is missing or incomplete; names the command that prepares it
 └── SandboxError               infrastructure: the run may be tried again
 
@@ -25,8 +27,16 @@ class UnknownCompetitionError(PrerequisiteError):
     """No competition has this id."""
 
 
+class UnknownSplitError(PrerequisiteError):
+    """No split has this name."""
+
+
 class ConfigError(PrerequisiteError):
     """A competition folder's config.yaml is broken."""
+
+
+class UnreadableSubmissionError(PrerequisiteError):
+    """A submission cannot be read, for a reason that its author need not know of: permissions, a failing disk."""
 
 
 class NotPreparedError(PrerequisiteError):

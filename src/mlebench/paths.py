@@ -2,7 +2,8 @@
 
 <data-dir>/
 ├── data-dir.json             says that this data directory holds twins (absent: real data)
-├── grades.jsonl              one line for every submission graded with this data
+├── grades.jsonl              a line for every submission graded with this data; when this cannot be written, it is
+│                             beside the report
 └── <id>/
     ├── <id>.zip              the archive as Kaggle ships it
     ├── <id>.zip.json         its md5, while it is prepared from: whoever goes on need not read it again
@@ -10,6 +11,7 @@
     ├── raw/                  the same, as a folder; read-only for us
     ├── raw.staging/          becomes raw/ in one rename, when we unpack or make it to be kept
     ├── twin.json             how raw/ was made, when it is a twin
+    ├── runs-open/            a file for each run of this competition that is going on
     ├── lock                  held while somebody prepares this competition
     ├── prepared.staging/     becomes prepared/ in one rename; attempt.json says from which data it is being made
     ├── prepared.replaced/    was prepared/ until another took its place; on its way out
@@ -86,6 +88,10 @@ class CompetitionPaths:
         return self.root / "lock"
 
     @cached_property
+    def runs_open(self) -> Path:
+        return self.root / "runs-open"
+
+    @cached_property
     def prepared(self) -> Path:
         return self.root / ("prepared" if self.profile == "v1" else f"prepared-{self.profile}")
 
@@ -122,8 +128,13 @@ def data_dir_record(data_dir: Path) -> Path:
     return data_dir / "data-dir.json"
 
 
-def grades_log(data_dir: Path) -> Path:
-    return data_dir / "grades.jsonl"
+def grades_log(folder: Path) -> Path:
+    """In a data directory; in a folder of reports, where the data directory cannot be written to."""
+    return folder / "grades.jsonl"
+
+
+def grading_report(folder: Path, name: str) -> Path:
+    return folder / f"{name}_grading_report.json"
 
 
 def module_dir() -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlebench import paths
 from mlebench.config import CONFIG_NAME, CompetitionConfig, has_profile, read_description
-from mlebench.errors import PrerequisiteError, UnknownCompetitionError
+from mlebench.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
 from mlebench.scoring import Grader, import_fn, lower_is_better, read_leaderboard
 
 SPLIT_ALIASES = {"lite": "low", "all": "split75"}
@@ -184,7 +184,7 @@ class Registry:
         """The ids of a published split, by name."""
         path = self.get_splits_dir() / f"{SPLIT_ALIASES.get(name, name)}.txt"
         if not path.is_file():
-            raise PrerequisiteError(f"there is no split {name!r}; there are {', '.join(self.list_splits())}")
+            raise UnknownSplitError(f"there is no split {name!r}; there are {', '.join(self.list_splits())}")
         return path.read_text(encoding="utf-8").split()
 
     def list_splits(self) -> list[str]:

@@ -61,7 +61,7 @@ class Grader:
             return self.score(submission, answers)
         except InvalidSubmissionError as error:
             logger.warning("Invalid submission: %s", error)
-        except Exception:
+        except (Exception, SystemExit):
             logger.exception("The grader of this competition failed; this is a fault of the grader")
         return None
 
@@ -152,13 +152,25 @@ PUBLISHED_FIELDS = (
 # fmt: on
 
 
+REPORT_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """The run that a submission comes from."""
+
+    run_id: str
+    agent: str | None = None
+    seed: int | None = None
+
+
 @dataclass(frozen=True)
 class CompetitionReport:
     """The graded outcome of one submission.
 
     In JSON the reference's sixteen fields come first, in its order. `status` says how grading ended: `graded`,
     `missing` (no submission), `invalid` (the agent's fault), `grader_error` (ours) or `not_prepared`; `reason` why.
-    Existing clients do not give it; then it follows from the other fields.
+    Existing clients do not give it; then it follows from the other fields. What else is not known is None.
     """
 
     competition_id: str
@@ -181,6 +193,17 @@ class CompetitionReport:
     source: str = "unknown"
     status: str = ""
     reason: str | None = None
+    schema: int = REPORT_SCHEMA
+    mlebench: str | None = None  # the version that graded
+    graded_at: str | None = None  # like created_at, with the zone
+    submission_sha256: str | None = None
+    data: str | None = None  # content identity of the prepared data
+    description: str | None = None  # whose text agents get: ours, or the original
+    competition_version: int | None = None
+    agent: str | None = None
+    seed: int | None = None
+    run_id: str | None = None
+    graded_during_run: bool = False  # a run of this competition was going on
 
     def __post_init__(self) -> None:
         if not self.status:
@@ -198,6 +221,9 @@ class CompetitionReport:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "CompetitionReport":
+        """The report that JSON holds: the reference's, or one of this version or an older one."""
+        if data.get("schema", 0) > REPORT_SCHEMA:
+            raise PrerequisiteError(f"this report was written by mlebench {data.get('mlebench')}: update mlebench")
         known = {field.name for field in fields(cls)}
         kept: dict[str, Any] = {name: value for name, value in data.items() if name in known}
         kept["created_at"] = datetime.fromisoformat(data["created_at"])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
 
 LARGEST_SUBMISSION = 8 << 30  # bytes; the largest genuine submission is well below a tenth of it
 
@@ -74,4 +75,4 @@ def _fault(path: Path, error: OSError) -> Exception:
             return FileMissingError(f"is {kind_of(path.lstat().st_mode)}, not a regular file")
         except OSError:
             return FileMissingError("is not a regular file")
-    return PrerequisiteError(f"cannot read {path}: {(error.strerror or 'unknown fault').lower()}")
+    return PrerequisiteError(f"cannot read {path}: {reason_of(error)}")

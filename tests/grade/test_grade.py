@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench.errors import NotPreparedError, PrerequisiteError
+from mlebench.errors import NotPreparedError
 from mlebench.grade import aggregate_reports, grade_csv, grade_jsonl, validate_format, validate_submission
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import Grader
@@ -124,8 +124,8 @@ def test_every_grade_is_logged(titanic: Competition, tmp_path: Path) -> None:
     grade_csv(tmp_path / "none.csv", titanic)
     entries = [json.loads(line) for line in log.read_text().splitlines()[before:]]
     assert [entry["status"] for entry in entries] == ["graded", "missing"]
-    assert len(entries[0]["submission"]) == 64
-    assert entries[1]["submission"] is None
+    assert len(entries[0]["submission_sha256"]) == 64
+    assert entries[1]["submission_sha256"] is None
 
 
 class TestMany:
@@ -149,7 +149,7 @@ class TestMany:
         (saved,) = (tmp_path / "new" / "out").iterdir()
         assert saved.name.endswith("_grading_report.json")
         assert json.loads(saved.read_text()) == summary
-        counts = {name: value for name, value in summary.items() if name != "competition_reports"}
+        counts = {name: value for name, value in summary.items() if not isinstance(value, list)}
         assert counts == {
             "total_runs": 3,
             "total_runs_with_submissions": 2,
@@ -171,12 +171,6 @@ class TestMany:
         )
         summary = grade_jsonl(entries, tmp_path / "out", Registry(titanic.paths.data_dir))
         assert [report["status"] for report in summary["competition_reports"]] == ["not_prepared", "graded"]
-
-    @pytest.mark.parametrize("line", ["not json", "[1]", '{"competition_id": "x"}', "3"])
-    def test_a_broken_list_is_refused_before_anything_is_graded(self, line: str, tmp_path: Path) -> None:
-        with pytest.raises(PrerequisiteError, match=r"s\.jsonl"):
-            grade_jsonl(self._write(tmp_path / "s.jsonl", line), tmp_path / "out", Registry(tmp_path))
-        assert not (tmp_path / "out").exists()
 
     def test_no_reports_give_zeros(self) -> None:
         assert aggregate_reports([])["total_runs"] == 0

@@ -3,15 +3,18 @@
 The verbs are click commands. Choosing among them is done by hand, because `mlebench --help` should not wait for click.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from mlebench import __version__
+from mlebench.cli.codes import DONE, FAILED, INTERRUPTED, USAGE
+from mlebench.faults import explanation
 
 TYPE_CHECKING = False  # what `typing` has under this name; to import it takes a tenth of the time of --help
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import NoReturn, TextIO
 
 VERBS = {
     "demo": "see the whole path work on synthetic data: make, prepare, run, grade",
@@ -29,22 +32,68 @@ VERBS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> "NoReturn":
-    """Run a verb and end the program with its exit code: 2 for wrong usage, 1 for failure."""
-    verb, *rest = (sys.argv[1:] if arguments is None else list(arguments)) or ["--help"]
+    """Run a verb and end the program with its exit code."""
+    try:
+        try:
+            _run(*((sys.argv[1:] if arguments is None else arguments) or ["--help"]))
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        _end("Interrupted\n", INTERRUPTED)
+    except OSError as error:
+        unread = isinstance(error, BrokenPipeError) and _nobody_reads()
+        _give_up_output()
+        if unread:
+            sys.exit(FAILED)  # whoever did read has seen enough
+        if not (fault := explanation(error)):
+            raise
+        _end(f"Error: {fault}\n", FAILED)
+    sys.exit(DONE)
+
+
+def _run(verb: str, *arguments: str) -> None:
     if verb in ("-h", "--help"):
-        sys.stdout.write(_help())
-        sys.exit(0)
-    if verb == "--version":
-        sys.stdout.write(f"mlebench {__version__}\n")
-        sys.exit(0)
-    if verb not in VERBS:
-        sys.stderr.write(f"Error: there is no command {verb!r}; `mlebench --help` shows them\n")
-        sys.exit(2)
-    if verb == "prepare" and any(word.startswith("--jobs") for word in rest):
-        import_module("mlebench.workers").start_server()  # it gets ready while this process does
-    common = import_module("mlebench.cli.common")
-    common.run_verb(import_module(f"mlebench.cli.{verb.replace('-', '_')}").command, verb, rest)
-    sys.exit(0)
+        _say(_help(), sys.stdout)
+    elif verb == "--version":
+        _say(f"mlebench {__version__}\n", sys.stdout)
+    elif verb not in VERBS:
+        _end(f"Error: there is no command {verb!r}; `mlebench --help` shows them\n", USAGE)
+    else:
+        if verb == "prepare" and any(word.startswith("--jobs") for word in arguments):
+            import_module("mlebench.workers").start_server()  # it gets ready while this process does
+        common = import_module("mlebench.cli.common")
+        module = import_module(f"mlebench.cli.{verb.replace('-', '_')}")
+        common.run_verb(module.command, verb, [*arguments])  # `list` may be a module here
+
+
+def _give_up_output() -> None:
+    """What stdout still holds and cannot get rid of is not tried again when the program ends."""
+    try:
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _nobody_reads() -> bool:
+    """Whether stdout is a pipe whose other end is closed."""
+    import select
+
+    poll = select.poll()
+    poll.register(sys.stdout, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _end(message: str, code: int) -> "NoReturn":
+    _say(message, sys.stderr)
+    sys.exit(code)
+
+
+def _say(text: str, stream: "TextIO | None") -> None:
+    """A stream that was closed when the program began is None."""
+    if stream:
+        stream.write(text)
 
 
 def _help() -> str:

@@ -11,8 +11,10 @@ from typing import Any, TextIO, TypeVar
 import click
 
 from mlebench import paths
-from mlebench.errors import PrerequisiteError, UnknownCompetitionError
+from mlebench.cli.codes import FAILED, USAGE
+from mlebench.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
 from mlebench.registry import Registry
+from mlebench.untrusted import LARGEST_SUBMISSION
 
 Item = TypeVar("Item")
 
@@ -26,10 +28,18 @@ class _ToStderr(logging.StreamHandler[Any]):
 
 
 class _WithoutBraces(logging.Formatter):
-    """Clients find the report on combined output by its braces, so log lines have none."""
+    """Clients find the report on combined output by its braces, so log lines have none.
+
+    Nor have they escape codes, which an agent could send to a terminal in the name of a column.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        return super().format(record).replace("{", "(").replace("}", ")")
+        text = super().format(record).replace("{", "(").replace("}", ")")
+        return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    return character if character.isprintable() or character in "\n\t" else ascii(character)[1:-1]
 
 
 def run_verb(command: click.Command, verb: str, arguments: list[str]) -> None:
@@ -42,15 +52,35 @@ def run_verb(command: click.Command, verb: str, arguments: list[str]) -> None:
         talk.setLevel(logging.INFO)
         talk.propagate = False
     try:
-        command.main(arguments, prog_name=f"mlebench {verb}")
+        with command.make_context(f"mlebench {verb}", arguments) as context:
+            command.invoke(context)
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
     except PrerequisiteError as error:
         click.echo(f"Error: {error}", err=True)
-        sys.exit(2 if isinstance(error, UnknownCompetitionError) else 1)
+        sys.exit(USAGE if isinstance(error, UnknownCompetitionError | UnknownSplitError) else FAILED)
+
+
+def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    command = click.option("--strict", is_flag=True, help="Exit code 1 also for an invalid or missing submission.")(
+        command
+    )
+    return click.option(
+        "--max-bytes",
+        "limit",
+        type=click.IntRange(min=1),
+        default=LARGEST_SUBMISSION,
+        show_default=True,
+        help="Largest submission that is read; a larger one is invalid.",
+    )(command)
 
 
 data_dir_option = click.option(
     "--data-dir",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False, readable=False, path_type=Path),
     help=f"Where the data lies. Default: ${paths.DATA_DIR_VARIABLE}, or a folder in the user's cache.",
 )
 

@@ -4,14 +4,17 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 
+from mlebench import paths
 from mlebench.cli.common import data_dir_option, print_table, registry_at, show_checks
 from mlebench.data.state import holds_twins, preparation_fault
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import explanation
 from mlebench.registry import Registry
 
 
@@ -27,46 +30,94 @@ class Finding(NamedTuple):
 @data_dir_option
 def command(kaggle: bool, data_dir: Path | None) -> None:
     """Look over this machine: Python, disk, data, Kaggle login, sandboxes. Each line says what to do."""
-    registry = registry_at(data_dir)
-    findings = [_python(), *_data(registry), _kaggle(), *_sandboxes()]
+    findings = [
+        *_found("python", _python),
+        *_found("settings", _settings),
+        *_found("data dir", lambda: _folder(registry_at(data_dir).get_data_dir())),
+        *_found("disk", lambda: _disk(registry_at(data_dir).get_data_dir())),
+        *_found("prepared", lambda: _prepared(registry_at(data_dir))),
+        *_found("kaggle login", _kaggle),
+        *_found("sandboxes", _sandboxes),
+    ]
     print_table(["", "what", "found", "what to do"], findings)
     if kaggle:
         from mlebench.data.kaggle import KaggleSource
 
         click.echo()
+        registry = registry_at(data_dir)
         show_checks(registry, registry.list_competition_ids(), KaggleSource())
 
 
-def _python() -> Finding:
-    return Finding("ok", "python", f"{platform.python_version()} at {sys.executable}")
+def _found(what: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    """What a look found, up to the point where it fails: that is a finding too."""
+    found = []
+    try:
+        found.extend(look())
+    except PrerequisiteError as error:
+        found.append(Finding("bad", what, str(error), "put this right"))
+    except OSError as error:
+        found.append(Finding("bad", what, explanation(error) or str(error), "put this right"))
+    except Exception as error:
+        found.append(Finding("bad", what, f"{type(error).__name__}: {error}", "please report this"))
+    return found
 
 
-def _data(registry: Registry) -> Iterator[Finding]:
-    folder = registry.get_data_dir()
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    kind = "twins" if holds_twins(folder) else "real data"
-    if not os.access(existing, os.W_OK):
+def _python() -> Iterator[Finding]:
+    yield Finding("ok", "python", f"{platform.python_version()} at {sys.executable}")
+
+
+def _settings() -> Iterator[Finding]:
+    paths.default_data_dir()
+    paths.competition_path()
+    path = paths.config_file()
+    yield Finding("ok", "settings", str(path) if path.exists() else "none")
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or what there is of the way to it."""
+    return next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+
+
+def _folder(folder: Path) -> Iterator[Finding]:
+    existing = _existing(folder)
+    if not existing.is_dir():
+        yield Finding("bad", "data dir", f"{existing} is not a folder", "name another with --data-dir")
+    elif not os.access(existing, os.W_OK | os.X_OK):
         yield Finding("bad", "data dir", f"{folder} is not writable", "name another with --data-dir")
     else:
+        kind = "twins" if holds_twins(folder) else "real data"
         yield Finding("ok", "data dir", f"{folder} ({kind if folder.exists() else 'not there yet'})")
-    free = shutil.disk_usage(existing).free / 1e9
+
+
+def _disk(folder: Path) -> Iterator[Finding]:
+    free = shutil.disk_usage(_existing(folder)).free / 1e9
     enough = free > 200
     yield Finding(
         "ok" if enough else "look", "disk", f"{free:.0f} GB free", "" if enough else "the lite split wants 200 GB"
     )
-    competitions = [registry.get_competition(id) for id in registry.list_competition_ids()]
-    prepared = sum(preparation_fault(competition) is None for competition in competitions)
+
+
+def _prepared(registry: Registry) -> Iterator[Finding]:
+    ids = registry.list_competition_ids()
+    prepared = 0
+    for id in ids:
+        try:
+            prepared += preparation_fault(registry.get_competition(id)) is None
+        except PrerequisiteError as error:
+            yield Finding("bad", id, str(error), "put this right")
+        except OSError as error:
+            yield Finding("bad", id, explanation(error) or str(error), "put this right")
     advice = "" if prepared else "mlebench prepare -c ID, or try twins: mlebench demo"
-    yield Finding("ok" if prepared else "look", "prepared", f"{prepared} of {len(competitions)} competitions", advice)
+    yield Finding("ok" if prepared else "look", "prepared", f"{prepared} of {len(ids)} competitions", advice)
 
 
-def _kaggle() -> Finding:
+def _kaggle() -> Iterator[Finding]:
     from mlebench.data.kaggle_api import credentials
 
-    found = credentials()
-    if not found:
-        return Finding("look", "kaggle login", "none", "only to download: put an API token in ~/.kaggle/access_token")
-    return Finding("ok", "kaggle login", ", ".join(found))
+    if found := credentials():
+        yield Finding("ok", "kaggle login", ", ".join(found))
+    else:
+        yield Finding("look", "kaggle login", "none", "only to download: put an API token in ~/.kaggle/access_token")
 
 
 def _sandboxes() -> Iterator[Finding]:

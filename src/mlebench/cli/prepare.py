@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from mlebench.cli.codes import FAILED
 from mlebench.cli.common import (
     data_dir_option,
     members_of,
@@ -40,13 +41,13 @@ EXCLUSIVE = (
     "-l",
     "--list",
     "listing",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(exists=True, dir_okay=False, readable=False, path_type=Path),
     help="A text file with an id a line; # begins a comment.",
 )
 @click.option(
     "--from",
     "origin",
-    type=click.Path(exists=True, path_type=Path),
+    type=click.Path(exists=True, readable=False, path_type=Path),
     help="Raw data: an archive, a raw folder, or a folder with <id>.zip or <id>/ for many.",
 )
 @click.option("--twin", is_flag=True, help="Use synthetic data, made on the spot.")
@@ -139,7 +140,7 @@ def _conclude(outcomes: list, data_dir: Path) -> None:
     if len(outcomes) > 1 or not failed:
         click.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} are prepared in {data_dir}", err=True)
     if failed:
-        sys.exit(1)
+        sys.exit(FAILED)
 
 
 def _reason(outcome: Any) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from mlebench.cli.codes import FAILED
 from mlebench.cli.common import Failures, data_dir_option, print_table, profile_option, registry_at, say, track
 from mlebench.data.faults import explained
 from mlebench.data.state import preparation_fault
@@ -38,7 +39,7 @@ def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None
         print_table(["competition", "file", "what is wrong"], rows)
     failures.finish()
     if rows:
-        raise SystemExit(1)
+        raise SystemExit(FAILED)
 
 
 def _prepared(registry: Registry) -> list[str]:

@@ -59,6 +59,17 @@ def read_manifest(competition: Competition) -> dict[str, Any] | None:
     return load_manifest(competition.paths.manifest)
 
 
+def data_identity(competition: Competition) -> str | None:
+    """One hash over all that was prepared; None when nobody recorded it."""
+    return (read_manifest(competition) or {}).get("identity")
+
+
+def description_kind(competition: Competition) -> str | None:
+    """Whose text agents get: `ours` or the `original`; None when nobody recorded it."""
+    kind = (read_manifest(competition) or {}).get("description")
+    return kind if kind in ("ours", "original") else None
+
+
 def source_kind(competition: Competition) -> str:
     """Where prepared data came from: `twin`, `local`, or `unknown` when there is no manifest."""
     manifest = read_manifest(competition)

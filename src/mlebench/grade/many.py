@@ -3,60 +3,138 @@
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from mlebench.errors import NotPreparedError, PrerequisiteError
-from mlebench.grade.one import grade_csv, make_report
-from mlebench.paths import timestamp, write_whole
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+from mlebench.grade.row import Job, Unjudged
+from mlebench.grade.worker import Worker
+from mlebench.paths import grading_report, timestamp
 from mlebench.registry import Registry
 from mlebench.registry import registry as default_registry
 from mlebench.scoring import CompetitionReport
-from mlebench.validate.reading import read_jsonl
+from mlebench.untrusted import LARGEST_SUBMISSION
 
 logger = logging.getLogger(__name__)
 
-Tracker = Callable[[list[dict[str, Any]]], Iterable[dict[str, Any]]]
+
+class Entry(NamedTuple):
+    """A line that names a submission, or `fault`: why it does not."""
+
+    line: int
+    competition_id: str | None
+    path: str
+    fault: str | None = None
+
+
+Tracker = Callable[[list[Entry]], Iterable[Entry]]
 
 
 def grade_jsonl(
-    path_to_submissions: Path, output_dir: Path, registry: Registry = default_registry, track: Tracker = iter
+    path_to_submissions: Path,
+    output_dir: Path,
+    registry: Registry = default_registry,
+    track: Tracker = iter,
+    *,
+    limit: int = LARGEST_SUBMISSION,
 ) -> dict[str, Any]:
-    """Grade the submissions that a JSON-lines file names; write `<timestamp>_grading_report.json` and return it."""
+    """Grade the submissions that a JSON-lines file names; write `<timestamp>_grading_report.json` and return it.
+
+    Lines that name no submission, or no competition that there is, are listed as `unjudged`.
+    """
     entries = read_entries(Path(path_to_submissions))
-    summary = aggregate_reports(list(_reports(track(entries), registry)))
     output_dir = Path(output_dir)
-    output_dir.mkdir(parents=True, exist_ok=True)
-    path = output_dir / f"{timestamp()}_grading_report.json"
-    write_whole(path, json.dumps(summary, indent=2))
-    logger.info("Saved summary report to %s", path)
+    reports: list[CompetitionReport] = []
+    unjudged: list[dict[str, Any]] = []
+    with _new_report(output_dir) as write, Worker() as worker:
+        for entry in track(entries):
+            outcome = _graded(entry, worker, Job(registry, entry.competition_id or "", entry.path, limit, output_dir))
+            if isinstance(outcome, Unjudged):
+                logger.error("%s, line %d: %s", path_to_submissions, entry.line, outcome.reason)
+                unjudged.append(outcome.to_dict(entry.line, entry.competition_id))
+            else:
+                reports.append(outcome)
+        summary = aggregate_reports(reports) | {"unjudged": unjudged}
+        logger.info("Saved summary report to %s", write(json.dumps(summary, indent=2)))
     return summary
 
 
-def read_entries(path: Path) -> list[dict[str, Any]]:
+def _graded(entry: Entry, worker: Worker, job: Job) -> CompetitionReport | Unjudged:
+    return Unjudged("bad_entry", entry.fault) if entry.fault else worker.grade(job)
+
+
+def read_entries(path: Path) -> list[Entry]:
+    """The lines of a JSON-lines file, but for blank ones and those that begin with # or //."""
     try:
-        entries = read_jsonl(path, skip_commented_out_lines=True)
-        missing = [
-            number for number, entry in enumerate(entries, 1) if not {"competition_id", "submission_path"} <= set(entry)
-        ]
+        with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
+            lines = [(number, line.strip()) for number, line in enumerate(file, 1)]
     except OSError as error:
-        raise PrerequisiteError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, TypeError) as error:
-        raise PrerequisiteError(f"{path} is not JSON lines: {error}") from error
-    if missing:
-        raise PrerequisiteError(f"{path}: entry {missing[0]} needs `competition_id` and `submission_path`")
-    return entries
+        raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}") from error
+    except ValueError:
+        raise PrerequisiteError(f"there can be no file {str(path)!r}") from None
+    return [_entry(number, line) for number, line in lines if line and not line.startswith(("#", "//"))]
 
 
-def _reports(entries: Iterable[dict[str, Any]], registry: Registry) -> Iterator[CompetitionReport]:
-    for entry in entries:
-        competition = registry.get_competition(entry["competition_id"])
-        path = Path(str(entry["submission_path"]))
+def _entry(number: int, line: str) -> Entry:
+    try:
+        line.encode()
+        values = json.loads(line)
+    except UnicodeEncodeError:
+        return Entry(number, None, "", "the line is not UTF-8 text")
+    except RecursionError:
+        return Entry(number, None, "", "the line is nested too deeply")
+    except ValueError as error:
+        return Entry(number, None, "", f"the line is not JSON: {getattr(error, 'msg', error)}")
+    if not isinstance(values, dict):
+        return Entry(number, None, "", "the line is not a JSON object")
+    id, path = values.get("competition_id"), values.get("submission_path")
+    name = id if isinstance(id, str) else None
+    if name is None:
+        return Entry(number, name, "", "`competition_id` must be a text")
+    if "submission_path" not in values or not isinstance(path, str | None):
+        return Entry(number, name, "", "`submission_path` must be a text, or null where there is no submission")
+    return Entry(number, name, str(path))
+
+
+@contextmanager
+def _new_report(folder: Path) -> Iterator[Callable[[str], Path]]:
+    """A way to write a report that is this run's alone; that the folder can be written to is found out before."""
+    try:
+        path, part = _reserve(folder)
+    except OSError as error:
+        raise PrerequisiteError(f"cannot write to {folder}: {reason_of(error)}") from error
+
+    def write(text: str) -> Path:
         try:
-            yield grade_csv(path, competition)
-        except NotPreparedError as error:
-            logger.error("%s", error)
-            yield make_report(path, competition, "not_prepared", None, str(error))
+            part.write_text(text, encoding="utf-8")
+            return part.rename(path)
+        except OSError as error:
+            raise PrerequisiteError(f"cannot write to {path}: {reason_of(error)}") from error
+
+    try:
+        yield write
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _reserve(folder: Path) -> tuple[Path, Path]:
+    """The name of a report that nobody has, and the file that keeps others from taking it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    now = timestamp()
+    number = 1
+    while True:
+        path = grading_report(folder, now if number == 1 else f"{now}-{number}")
+        number += 1
+        part = path.with_name(f"{path.name}.part")
+        try:
+            part.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        if not path.exists():
+            return path, part
+        part.unlink()
 
 
 def aggregate_reports(competition_reports: list[CompetitionReport]) -> dict[str, Any]:

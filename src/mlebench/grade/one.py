@@ -1,97 +1,159 @@
 """One submission → its report."""
 
-import hashlib
-import json
 import logging
 import math
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
 
-from mlebench import paths
-from mlebench.data.state import require_prepared, source_kind
-from mlebench.errors import InvalidSubmissionError
+from mlebench import __version__
+from mlebench.data.open_runs import open_runs
+from mlebench.data.state import data_identity, description_kind, require_prepared, source_kind
+from mlebench.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError, UnreadableSubmissionError
+from mlebench.faults import reason_of
+from mlebench.grade.hashing import HashedStream
+from mlebench.grade.log import log_grade
+from mlebench.records import now
 from mlebench.registry import Competition
-from mlebench.scoring import CompetitionReport, Medals, Thresholds, read_leaderboard
-from mlebench.untrusted import FileMissingError, UntrustedFileError
-from mlebench.validate.reading import has_csv_name, load_answers, read_submission
+from mlebench.scoring import CompetitionReport, Medals, RunInfo, Thresholds, read_leaderboard
+from mlebench.untrusted import LARGEST_SUBMISSION, FileMissingError, UntrustedFileError, open_untrusted
+from mlebench.validate.reading import has_csv_name, load_answers, read_table
 
 logger = logging.getLogger(__name__)
 
 
-def grade_csv(path_to_submission: Path, competition: Competition) -> CompetitionReport:
-    """Grade a submission. Only the private folder is needed; a fault of the submission ends as a report."""
-    require_prepared(competition, grading_only=True)
+class Verdict(NamedTuple):
+    """How a submission was judged."""
+
+    status: str
+    score: float | None = None
+    reason: str | None = None
+    sha256: str | None = None
+
+
+def grade_csv(
+    path_to_submission: Path,
+    competition: Competition,
+    run: RunInfo | None = None,
+    *,
+    limit: int = LARGEST_SUBMISSION,
+    log_otherwise: Path | None = None,
+) -> CompetitionReport:
+    """Grade a submission. Only the private folder is needed; a fault of the submission ends as a report.
+
+    A submission of more than `limit` bytes is not read. The grade is logged in the data directory, or else in the
+    folder `log_otherwise`.
+    """
     path = Path(path_to_submission)
-    report = make_report(path, competition, *_outcome(path, competition))
-    _log_grade(path, competition, report)
+    report = ungraded_report(path, competition, run)
+    _require_answers(competition)
+    report = replace(
+        report,
+        source=source_kind(competition),
+        data=data_identity(competition),
+        description=description_kind(competition),
+        graded_during_run=bool(open_runs(competition)),
+    )
+    report = with_verdict(report, _verdict(path, competition, limit))
+    log_grade(report, competition, log_otherwise)
     return report
 
 
-def _outcome(path: Path, competition: Competition) -> tuple[str, float | None, str | None]:
-    """Status, score and reason."""
+def _require_answers(competition: Competition) -> None:
     try:
+        require_prepared(competition, grading_only=True)
+        with competition.answers.open("rb"):
+            pass
+    except OSError as error:
+        where = error.filename or competition.answers
+        raise NotPreparedError(f"{competition.id} cannot be graded: cannot read {where}: {reason_of(error)}") from error
+
+
+def _verdict(path: Path, competition: Competition, limit: int) -> Verdict:
+    try:
+        if str(path) == "None":  # so the reference has it where an agent left nothing
+            raise FileMissingError("was not named")
         if not has_csv_name(path):
             raise FileMissingError("is not named as a CSV file")
-        submission = read_submission(path)
-    except InvalidSubmissionError as error:
-        logger.warning("Invalid submission: %s", error)
-        return "invalid", None, str(error)
+        with open_untrusted(path, limit) as file, HashedStream(file, limit) as stream:
+            return _verdict_on(stream, competition)
     except UntrustedFileError as error:
-        status = "missing" if isinstance(error, FileMissingError) else "invalid"
         logger.warning("Invalid submission file: %s %s", path, error)
-        return status, None, f"the submission {error}"
+        status = "missing" if isinstance(error, FileMissingError) else "invalid"
+        return Verdict(status, reason=f"the submission {error}")
+    except PrerequisiteError as error:
+        raise UnreadableSubmissionError(str(error)) from error
+    except OSError as error:
+        raise UnreadableSubmissionError(f"cannot read {path}: {reason_of(error)}") from error
+
+
+def _verdict_on(stream: HashedStream, competition: Competition) -> Verdict:
+    try:
+        submission = read_table(cast("BinaryIO", stream))
+    except InvalidSubmissionError as error:
+        return _invalid(error, stream.sha256())
+    sha256 = stream.sha256()
     try:
         score = competition.grader.score(submission, load_answers(competition.answers))
     except InvalidSubmissionError as error:
-        logger.warning("Invalid submission: %s", error)
-        return "invalid", None, str(error)
-    except Exception as error:
+        return _invalid(error, sha256)
+    except (Exception, SystemExit) as error:
         logger.exception("The grader of %s failed; please report this", competition.id)
-        return "grader_error", None, f"{type(error).__name__}: {error}"
-    return "graded", score, None if math.isfinite(score) else f"the score is {score}, which is no finite number"
+        return Verdict("grader_error", None, f"{type(error).__name__}: {error}", sha256)
+    fault = None if math.isfinite(score) else f"the score is {score}, which is no finite number"
+    return Verdict("graded", score, fault, sha256)
 
 
-def make_report(
-    path: Path, competition: Competition, status: str, score: float | None, reason: str | None
-) -> CompetitionReport:
+def _invalid(error: InvalidSubmissionError, sha256: str) -> Verdict:
+    logger.warning("Invalid submission: %s", error)
+    return Verdict("invalid", None, str(error), sha256)
+
+
+def ungraded_report(path: Path, competition: Competition, run: RunInfo | None = None) -> CompetitionReport:
+    """What can be said before the submission and the answers are looked at."""
     thresholds = Thresholds.of(read_leaderboard(competition.leaderboard))
-    lower = competition.lower_is_better
-    medals = Medals.of(score, thresholds, lower=lower)
     return CompetitionReport(
         competition_id=competition.id,
-        score=score,
+        score=None,
         gold_threshold=thresholds.gold,
         silver_threshold=thresholds.silver,
         bronze_threshold=thresholds.bronze,
         median_threshold=thresholds.median,
-        any_medal=medals.gold_medal or medals.silver_medal or medals.bronze_medal,
-        gold_medal=medals.gold_medal,
-        silver_medal=medals.silver_medal,
-        bronze_medal=medals.bronze_medal,
-        above_median=medals.above_median,
-        submission_exists=status not in ("missing", "not_prepared"),
-        valid_submission=score is not None,
-        is_lower_better=lower,
+        any_medal=False,
+        gold_medal=False,
+        silver_medal=False,
+        bronze_medal=False,
+        above_median=False,
+        submission_exists=False,
+        valid_submission=False,
+        is_lower_better=competition.lower_is_better,
         created_at=datetime.now(),
         submission_path=str(path),
         profile=competition.profile,
-        source=source_kind(competition),
-        status=status,
-        reason=reason,
+        status="not_prepared",
+        mlebench=__version__,
+        graded_at=now(),
+        competition_version=competition.version,
+        agent=run.agent if run else None,
+        seed=run.seed if run else None,
+        run_id=run.run_id if run else None,
     )
 
 
-def _log_grade(path: Path, competition: Competition, report: CompetitionReport) -> None:
-    """Keep count of every look at the answers; a read-only data directory has no such log."""
-    entry = {
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "competition": competition.id,
-        "submission": hashlib.sha256(path.read_bytes()).hexdigest() if report.submission_exists else None,
-        "status": report.status,
-        "run": None,
-    }
-    try:
-        with paths.grades_log(competition.paths.data_dir).open("a", encoding="utf-8") as log:
-            log.write(json.dumps(entry) + "\n")
-    except OSError as error:
-        logger.debug("this grade was not logged: %s", error)
+def with_verdict(report: CompetitionReport, verdict: Verdict) -> CompetitionReport:
+    thresholds = Thresholds(
+        report.gold_threshold, report.silver_threshold, report.bronze_threshold, report.median_threshold
+    )
+    medals = Medals.of(verdict.score, thresholds, lower=report.is_lower_better)
+    return replace(
+        report,
+        **medals._asdict(),
+        score=verdict.score,
+        any_medal=medals.gold_medal or medals.silver_medal or medals.bronze_medal,
+        submission_exists=verdict.status not in ("missing", "not_prepared"),
+        valid_submission=verdict.score is not None,
+        status=verdict.status,
+        reason=verdict.reason,
+        submission_sha256=verdict.sha256,
+    )

@@ -1,5 +1,6 @@
 """Does the grader accept a submission? Asks with the answers, so it is for the host; agents have `validate`."""
 
+import logging
 from pathlib import Path
 
 from mlebench.data.state import require_prepared
@@ -8,6 +9,8 @@ from mlebench.registry import Competition
 from mlebench.untrusted import UntrustedFileError
 from mlebench.validate.check import VALID, invalid
 from mlebench.validate.reading import has_csv_name, load_answers, read_submission
+
+logger = logging.getLogger(__name__)
 
 
 def validate_submission(submission: Path, competition: Competition) -> tuple[bool, str]:
@@ -24,6 +27,11 @@ def validate_submission(submission: Path, competition: Competition) -> tuple[boo
         return False, invalid(str(error))
     try:
         competition.grader.grade_fn(table, load_answers(competition.answers))
-    except Exception as error:
+    except InvalidSubmissionError as error:
         return False, invalid(f"The grader does not accept it:\n{error}")
+    except (Exception, SystemExit) as error:
+        logger.exception("The grader of %s failed; please report this", competition.id)
+        return False, invalid(
+            f"The grader failed, maybe not by the submission's fault:\n{type(error).__name__}: {error}"
+        )
     return True, VALID

@@ -23,8 +23,11 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     labels = answers[list(LABELS)].to_numpy(dtype=float)
     theirs, ours = _rows_that_count(submission, answers, labels.sum(axis=1))
     # Quirk of v1: the columns of a submission are taken in the order in which they stand, whatever they are called.
-    scores = submission.drop(columns="id").to_numpy()
-    return mean_column_auroc(labels[ours], _numbers(scores[theirs]))
+    # What stands in rows that do not count is not looked at, even if it is text or empty.
+    scores = _numbers(submission.drop(columns="id").to_numpy()[theirs])
+    if scores is None:
+        raise _fault(submission)
+    return mean_column_auroc(labels[ours], scores)
 
 
 def stand_in(public: Path) -> pd.DataFrame:
@@ -48,7 +51,7 @@ def _rows_that_count(
     theirs, ours = (rows[kept[rows]] for rows, kept in ((_order(ids), counts[found]), (_order(expected), counts)))
     repeated = len(np.unique(found)) < len(found)
     if len(theirs) != len(ours) or (repeated and np.isnan(marks).any()):
-        raise InvalidSubmissionError("The `id` column has repeated ids; each id of the test set must occur once.")
+        raise _fault(submission)
     return theirs, ours
 
 
@@ -57,12 +60,19 @@ def _order(ids: np.ndarray) -> np.ndarray:
     return np.arange(len(ids)) if pd.Index(ids).is_monotonic_increasing else sorting_order(ids, "id")
 
 
-def _numbers(scores: np.ndarray) -> np.ndarray:
-    # Quirk of v1: what stands in rows that do not count is not looked at, even if it is text or empty.
+def _numbers(scores: np.ndarray) -> np.ndarray | None:
+    """As floats; None when some are text, empty, infinite or huge."""
     try:
         numbers = scores.astype(float)
     except (OverflowError, TypeError, ValueError):
-        raise InvalidSubmissionError("The label columns must hold numbers; some hold text or huge numbers.") from None
-    if not np.isfinite(numbers).all():
-        raise InvalidSubmissionError("The label columns have empty or infinite values.")
-    return numbers
+        return None
+    return numbers if np.isfinite(numbers).all() else None
+
+
+def _fault(submission: pd.DataFrame) -> InvalidSubmissionError:
+    """What is wrong anywhere in the submission: to say what is wrong in rows that count would tell which these are."""
+    no_numbers = _numbers(submission.drop(columns="id").to_numpy()) is None
+    faults = ["The label columns have text, or empty, infinite or huge values; they must hold numbers."] * no_numbers
+    if submission["id"].duplicated().any() or not faults:
+        faults.append("The `id` column has repeated ids; each id of the test set must occur once.")
+    return InvalidSubmissionError(" ".join(faults))

@@ -1,0 +1,34 @@
+"""Faults of disks and folders are for the person at the keyboard, not a traceback."""
+
+import errno
+import os
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the disk is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ENOTDIR: "a part of the path is not a folder",
+    errno.EISDIR: "it is a folder",
+    errno.EEXIST: "something else is there",
+    errno.ELOOP: "symbolic links lead in a circle",
+    errno.ENAMETOOLONG: "the name is too long for this disk",
+    errno.EIO: "the disk fails (input/output error)",
+}
+OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
+def reason_of(error: OSError) -> str:
+    """Why the system refused, in words."""
+    return _REASONS.get(error.errno or 0) or error.strerror or str(error) or "unknown fault"
+
+
+def explanation(error: OSError) -> str | None:
+    """What a person can mend, in one line; None when nobody but a programmer can do something about it."""
+    if error.errno not in _REASONS:
+        return None
+    if isinstance(error.filename, str | bytes):
+        verb = "write to" if error.errno in OF_WRITING else "use"
+        return f"cannot {verb} {os.fsdecode(error.filename)}: {reason_of(error)}"
+    return f"cannot write: {reason_of(error)}" if error.errno in OF_WRITING else None

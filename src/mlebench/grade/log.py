@@ -1,0 +1,64 @@
+"""The log of grades: every look at the answers leaves a line."""
+
+import json
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlebench.faults import reason_of
+from mlebench.paths import grades_log
+from mlebench.records import Record
+from mlebench.registry import Competition
+from mlebench.scoring import CompetitionReport
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grade(Record):
+    """One line of the log."""
+
+    time: str
+    competition: str
+    profile: str
+    submission_sha256: str | None
+    status: str
+    agent: str | None = None
+    seed: int | None = None
+    run_id: str | None = None
+    graded_during_run: bool = False
+
+
+def log_grade(report: CompetitionReport, competition: Competition, otherwise: Path | None = None) -> None:
+    """Append to the log in the data directory or, where that cannot be written to, to one in another folder."""
+    grade = Grade(
+        time=report.graded_at or report.created_at.isoformat(),
+        competition=report.competition_id,
+        profile=report.profile,
+        submission_sha256=report.submission_sha256,
+        status=report.status,
+        agent=report.agent,
+        seed=report.seed,
+        run_id=report.run_id,
+        graded_during_run=report.graded_during_run,
+    )
+    line = f"{json.dumps(grade.to_dict())}\n".encode()
+    faults = []
+    for folder in (competition.paths.data_dir, *([otherwise] if otherwise else [])):
+        path = grades_log(folder)
+        try:
+            _append(path, line)
+            return
+        except OSError as error:
+            faults.append(f"cannot write to {path}: {reason_of(error)}")
+    logger.warning("This grade was not logged: %s", "; ".join(faults))
+
+
+def _append(path: Path, line: bytes) -> None:
+    """In one write, so that lines of several processes do not mix."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        os.write(descriptor, line)
+    finally:
+        os.close(descriptor)

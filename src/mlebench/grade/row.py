@@ -1,0 +1,69 @@
+"""One row of a batch → its report, or why it has none. Nothing that is wrong with a row is raised."""
+
+import logging
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mlebench.errors import PrerequisiteError, UnreadableSubmissionError
+from mlebench.faults import explanation
+from mlebench.grade.log import log_grade
+from mlebench.grade.one import Verdict, grade_csv, ungraded_report, with_verdict
+from mlebench.registry import Registry
+from mlebench.scoring import CompetitionReport
+
+logger = logging.getLogger(__name__)
+
+
+class Job(NamedTuple):
+    """What a process needs to grade a row."""
+
+    registry: Registry
+    competition_id: str
+    path: str
+    limit: int
+    log_otherwise: Path | None = None
+
+
+class Unjudged(NamedTuple):
+    """A row without a report: `bad_entry`, or `unknown_competition`."""
+
+    status: str
+    reason: str
+
+    def to_dict(self, line: int, competition_id: str | None) -> dict[str, Any]:
+        return {"line": line, "competition_id": competition_id, **self._asdict()}
+
+
+def grade_row(job: Job) -> CompetitionReport | Unjudged:
+    path = Path(job.path)
+    try:
+        competition = job.registry.get_competition(job.competition_id)
+        blank = ungraded_report(path, competition)
+    except (PrerequisiteError, OSError) as error:
+        return _unknown(error)
+    try:
+        return grade_csv(path, competition, limit=job.limit, log_otherwise=job.log_otherwise)
+    except UnreadableSubmissionError as error:
+        return Unjudged("bad_entry", str(error))
+    except PrerequisiteError as error:
+        logger.error("%s", error)
+        return with_verdict(blank, Verdict("not_prepared", reason=str(error)))
+    except Exception as error:
+        logger.exception("Grading %s failed; please report this", path)
+        return with_verdict(blank, Verdict("grader_error", reason=f"{type(error).__name__}: {error}"))
+
+
+def dead_row(job: Job, reason: str) -> CompetitionReport | Unjudged:
+    """A row whose process died. The answers may have been looked at, so this is logged as a grade."""
+    try:
+        competition = job.registry.get_competition(job.competition_id)
+        report = with_verdict(ungraded_report(Path(job.path), competition), Verdict("grader_error", reason=reason))
+    except (PrerequisiteError, OSError) as error:
+        return _unknown(error)
+    log_grade(report, competition, job.log_otherwise)
+    return report
+
+
+def _unknown(error: PrerequisiteError | OSError) -> Unjudged:
+    """There is no such competition, or its folder cannot be read."""
+    return Unjudged("unknown_competition", (isinstance(error, OSError) and explanation(error)) or str(error))
