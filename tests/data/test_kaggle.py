@@ -100,7 +100,7 @@ def _files(competition: Competition) -> list[str]:
 
 def _assert_whole(competition: Competition, kaggle: FakeKaggle) -> None:
     assert competition.paths.archive.read_bytes() == kaggle.archive
-    assert _files(competition) == [f"{ID}.zip"]
+    assert _files(competition) == [f"{ID}.zip", f"{ID}.zip.json"]
 
 
 @pytest.mark.usefixtures("login")
@@ -110,7 +110,7 @@ class TestDownload:
         source = KaggleSource(progress=lambda done, total: seen.append((done, total)))
         assert source.fetch(competition) == competition.paths.archive
         _assert_whole(competition, kaggle)
-        assert source.describe() == {"kind": "kaggle"}
+        assert source.describe(competition.paths.archive)["kind"] == "kaggle"
         assert not source.twin
         size = len(kaggle.archive)
         assert (seen[0], seen[-1]) == ((0, size), (size, size))

@@ -16,6 +16,7 @@ from folders import contents
 import mlebench.kit.files
 import mlebench.kit.outputs
 from mlebench.data import is_dataset_prepared
+from mlebench.data.manifest import read_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import LocalSource, PathSource, TwinSource
 from mlebench.errors import NotPreparedError, PrerequisiteError
@@ -75,11 +76,15 @@ def test_the_manifest_tells_how_data_came_about(competition: Competition) -> Non
     assert manifest["profile"] == "v1"
     assert manifest["source"] == {"kind": "twin", "seed": 3, "size": 0.5}
     assert {"mlebench", "pandas", "numpy", "python"} <= manifest["versions"].keys()
-    for name, facts in manifest["files"].items():
+    assert (manifest["schema"], manifest["description"]) == (2, "ours")
+    listed = read_files(competition.paths.prepared)
+    assert listed is not None
+    assert (manifest["files"], manifest["bytes"]) == (len(listed), sum(facts["size"] for facts in listed.values()))
+    for name, facts in listed.items():
         path = competition.paths.prepared / name
         assert facts["size"] == path.stat().st_size
         assert facts.get("md5") in (None, mlebench.kit.files.md5_of(path))
-    assert {name for name, facts in manifest["files"].items() if "md5" in facts} >= {
+    assert {name for name, facts in listed.items() if "md5" in facts} >= {
         "private/test.csv",
         "public/train.csv",
     }
@@ -243,7 +248,8 @@ def test_whoever_goes_on_does_not_read_the_whole_archive_again(
     seen.clear()
     assert prepare(competition, watch=lambda *event: seen.append(event))
     assert "checking the archive" not in [stage for stage, *_ in seen]
-    assert sorted(path.name for path in competition.paths.root.iterdir()) == ["lock", "prepared", archive.name]
+    found = sorted(path.name for path in competition.paths.root.iterdir())
+    assert found == ["lock", "prepared", archive.name, f"{archive.name}.json"]
 
 
 def test_a_data_dir_that_leads_to_itself_is_said_in_one_line(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from mlebench.data.kaggle import KaggleSource
 from mlebench.data.kaggle_api import RulesNotAcceptedError
 from mlebench.data.pipeline import Options, Watch, prepare
 from mlebench.data.sources import Source
-from mlebench.data.state import read_manifest
+from mlebench.data.state import read_manifest_head
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
 from mlebench.workers import start_server
@@ -146,7 +146,7 @@ def _prepare_one(
             ensure_leaderboard_exists(competition, force=True)
         if prepare(competition, source, options, watch):
             return Outcome(id, "prepared")
-        ours = read_manifest(competition) is not None
+        ours = read_manifest_head(competition) is not None
         return Outcome(id, "already prepared", "" if ours else "by another program; `mlebench verify` looks it over")
     except RulesNotAcceptedError as error:
         return Outcome(id, "rules not accepted", str(error))

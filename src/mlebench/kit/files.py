@@ -4,7 +4,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -233,14 +233,20 @@ def md5_of(path: Path, advance: Callable[[int], None] | None = None) -> str:
 
 
 @contextmanager
-def open_raw(source: Path, scratch: Path | None = None, reading: Progress = no_progress) -> Iterator[Raw]:
+def open_raw(
+    source: Path, scratch: Path | None = None, reading: Progress = no_progress, unpacked: Path | None = None
+) -> Iterator[Raw]:
     """The raw data in a folder or a zip archive; `scratch` is where inner archives may be unpacked.
 
-    `reading` is told how far a large file has been read, each time that one is.
+    Those that are unpacked to a folder of their own stay there, for whoever goes on after an interruption. `reading` is
+    told how far a large file has been read, each time that one is.
     """
     if not source.is_dir() and not source.is_file():
         raise PrerequisiteError(f"there is no raw data at {source}")
-    with TemporaryDirectory(dir=scratch, prefix=SCRATCH) as folder:
+    with ExitStack() as stack:
+        if unpacked:
+            unpacked.mkdir(exist_ok=True)
+        folder = unpacked or stack.enter_context(TemporaryDirectory(dir=scratch, prefix=SCRATCH))
         tree = FolderTree(source) if source.is_dir() else ZipTree(source)
         yield Raw(tree, Path(folder), _scaled_sizes(source), source.absolute().parent, reading)
 

@@ -54,6 +54,16 @@ def member_names(archive: Path, label: str) -> list[str]:
             return names
 
 
+def member_checksums(archive: Path, label: str) -> list[tuple[str, int, int]]:
+    """Name, size and CRC of each file in a 7z archive. Nothing is unpacked."""
+    if not _is_7z(archive):
+        raise PrerequisiteError(f"{label} is not a 7z archive")
+    with archive_errors(label), _opened_7z(archive, label) as opened:
+        return [
+            (plain_name(info.filename), info.uncompressed, info.crc32 or 0) for info in opened.list() if info.is_file
+        ]
+
+
 class _Header(tarfile.TarInfo):
     """What stands before a member. To Python a damaged one, or none, is the end of an archive: here it is damage."""
 
