@@ -37,9 +37,7 @@ def unpacked(archive: Path, folder: Path, label: str) -> FolderTree:
         with archive_errors(label):
             (_unpack_7z if _is_7z(archive) else _unpack_tar)(archive, unfinished, label)
         unfinished.rename(folder)
-    tree = FolderTree(folder)
-    tree.label = label
-    return tree
+    return FolderTree(folder, label)
 
 
 def member_names(archive: Path, label: str) -> list[str]:
