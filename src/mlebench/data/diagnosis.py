@@ -58,9 +58,9 @@ def _message(competition: Competition, error: Exception) -> str:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_in(frame.filename, competition)]
     where = f" at {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
     reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-    notes: list[str] = getattr(error, "__notes__", [])
+    notes = "".join(f"{note}. " for note in getattr(error, "__notes__", []))
     return (
-        f"{competition.id}: its raw data cannot be prepared ({reason}{where}). {' '.join(f'{note}.' for note in notes)} "
+        f"{competition.id}: its raw data cannot be prepared ({reason}{where}). {notes}"
         f"The same code works on synthetic data, so the raw data is damaged, or not this competition's: get it again"
     )
 

@@ -25,11 +25,11 @@ def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
 
 
 @contextmanager
-def data_errors(what: str | None) -> Iterator[None]:
+def data_errors(what: str | None, *of_code: type[Exception]) -> Iterator[None]:
     """Whatever a library makes of a raw file that it cannot read, the file is at fault; None stands for no raw file."""
     try:
         yield
-    except (PrerequisiteError, MemoryError):
+    except (PrerequisiteError, MemoryError, *of_code):
         raise
     except Exception as error:
         if what is None or (isinstance(error, OSError) and error.errno is not None):  # without a number it is damage

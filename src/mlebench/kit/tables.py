@@ -108,7 +108,7 @@ class Table:
             return column.values
         if isinstance(column, Constant):
             return as_values([column.value] * len(self))
-        with data_errors(self.source.label):
+        with data_errors(self.source.label, IndexError):  # rows that are not there are the caller's fault
             return self.source.values(column.name, self.rows)
 
     def __repr__(self) -> str:
