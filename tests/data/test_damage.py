@@ -84,10 +84,7 @@ def _damageable(raw: Path) -> list[tuple[Path, str | None]]:
 def _damage(path: Path, member: str | None, way: str) -> None:
     content = path.read_bytes()
     path.unlink()  # it may be linked
-    if member is not None:
-        content = _with_damaged_member(content, member, way)
-    else:
-        content = WAYS[way](content)
+    content = _with_damaged_member(content, member, way) if member is not None else WAYS[way](content)
     if content is not None:
         path.write_bytes(content)
 
