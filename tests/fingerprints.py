@@ -17,7 +17,7 @@ import py7zr
 
 from mlebench.kit.parquet import content_hash
 
-NOT_DATA = ("public/description.md", "manifest.json")
+NOT_DATA = ("public/description.md", "manifest.json", "manifest.files.jsonl")
 
 
 def raw_index(raw: Path) -> dict[str, str]:

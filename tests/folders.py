@@ -4,9 +4,9 @@ from pathlib import Path
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file's bytes by its name; a manifest tells when it was made, so it is left out."""
+    """Every file's bytes by its name; a manifest tells times, so it is left out."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and path.name != "manifest.json"
+        if path.is_file() and path.name not in ("manifest.json", "manifest.files.jsonl")
     }

@@ -6,19 +6,25 @@
 │                             beside the report
 └── <id>/
     ├── <id>.zip              the archive as Kaggle ships it
-    ├── <id>.zip.json         its md5, while it is prepared from: whoever goes on need not read it again
+    ├── <id>.zip.json         what is known of that archive: whether we downloaded it, when, its md5
+    ├── from.json             the md5 of an archive that lies elsewhere, while it is prepared from
     ├── <id>.zip.part         as much of it as has been downloaded; .part.json says of which archive
     ├── raw/                  the same, as a folder; read-only for us
     ├── raw.staging/          becomes raw/ in one rename, when we unpack or make it to be kept
+    ├── raw.staging.json      from which archive it is being unpacked
     ├── twin.json             how raw/ was made, when it is a twin
     ├── runs-open/            a file for each run of this competition that is going on
     ├── lock                  held while somebody prepares this competition
-    ├── prepared.staging/     becomes prepared/ in one rename; attempt.json says from which data it is being made
+    ├── prepared.staging/     becomes prepared/ in one rename
+    │   ├── attempt.json      from which data it is being made, and by which code
+    │   ├── written.jsonl     a line for each file that was written, with its md5: it is not written again
+    │   └── unpacked/         archives that lie inside the raw data
     ├── prepared.replaced/    was prepared/ until another took its place; on its way out
     └── prepared/             profile v2: prepared-v2/
         ├── public/           what the agent may see
         ├── private/          what only the grader may see
-        └── manifest.json     how it was prepared; absent when the reference prepared it
+        ├── manifest.json     how it was prepared; absent when the reference prepared it
+        └── manifest.files.jsonl  a line for each file: its name, size, checksum or time
 
 Settings come from the environment, then from a YAML file (keys `data_dir`, `competition_path`).
 """
@@ -26,6 +32,7 @@ Settings come from the environment, then from a YAML file (keys `data_dir`, `com
 import os
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,7 +41,8 @@ from typing import Any
 from mlebench.errors import PrerequisiteError
 
 PROFILES = ("v1", "v2")
-PUBLIC, PRIVATE, MANIFEST = "public", "private", "manifest.json"
+PUBLIC, PRIVATE = "public", "private"
+MANIFEST, MANIFEST_FILES = "manifest.json", "manifest.files.jsonl"
 DESCRIPTION = "description.md"
 SCRATCH = "mlebench-"  # how the names of scratch folders begin
 DATA_DIR_VARIABLE = "MLEBENCH_DATA_DIR"
@@ -64,6 +72,10 @@ class CompetitionPaths:
         return self.root / f"{self.id}.zip.json"
 
     @cached_property
+    def archive_elsewhere_record(self) -> Path:
+        return self.root / "from.json"
+
+    @cached_property
     def archive_part(self) -> Path:
         return self.root / f"{self.id}.zip.part"
 
@@ -78,6 +90,10 @@ class CompetitionPaths:
     @cached_property
     def raw_staging(self) -> Path:
         return self.root / "raw.staging"
+
+    @cached_property
+    def raw_staging_record(self) -> Path:
+        return self.root / "raw.staging.json"
 
     @cached_property
     def twin(self) -> Path:
@@ -106,6 +122,14 @@ class CompetitionPaths:
     @cached_property
     def attempt(self) -> Path:
         return self.staging / "attempt.json"
+
+    @cached_property
+    def written(self) -> Path:
+        return self.staging / "written.jsonl"
+
+    @cached_property
+    def unpacked(self) -> Path:
+        return self.staging / "unpacked"
 
     @cached_property
     def public(self) -> Path:
@@ -205,11 +229,12 @@ def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
+def write_whole(path: Path, text: str | Iterable[str]) -> None:
+    """Write a file, of a text or of its pieces, so that it is there whole or not at all."""
     part = path.with_name(f"{path.name}.part-{os.getpid()}")
     try:
-        part.write_text(text, encoding="utf-8")
+        with part.open("w", encoding="utf-8") as stream:
+            stream.writelines([text] if isinstance(text, str) else text)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

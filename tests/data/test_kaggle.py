@@ -100,7 +100,7 @@ def _files(competition: Competition) -> list[str]:
 
 def _assert_whole(competition: Competition, kaggle: FakeKaggle) -> None:
     assert competition.paths.archive.read_bytes() == kaggle.archive
-    assert _files(competition) == [f"{ID}.zip"]
+    assert _files(competition) == [f"{ID}.zip", f"{ID}.zip.json"]
 
 
 @pytest.mark.usefixtures("login")
@@ -110,7 +110,7 @@ class TestDownload:
         source = KaggleSource(progress=lambda done, total: seen.append((done, total)))
         assert source.fetch(competition) == competition.paths.archive
         _assert_whole(competition, kaggle)
-        assert source.describe() == {"kind": "kaggle"}
+        assert source.describe(competition.paths.archive)["kind"] == "kaggle"
         assert not source.twin
         size = len(kaggle.archive)
         assert (seen[0], seen[-1]) == ((0, size), (size, size))
@@ -516,9 +516,7 @@ class TestPreflight:
         assert kaggle.calls == []
 
 
-def test_without_accepted_rules_one_is_skipped_and_the_others_go_on(
-    login: Path, kaggle: FakeKaggle, tmp_path: Path
-) -> None:
+def test_rules_that_are_not_accepted_are_told_apart(login: Path, kaggle: FakeKaggle, tmp_path: Path) -> None:
     raw = TwinSource().fetch(Registry(tmp_path / "twin").get_competition(ID))
     kaggle.archive = Path(shutil.make_archive(str(tmp_path / "raw"), "zip", raw)).read_bytes()
     kaggle.competitions.add(OTHER)
@@ -526,7 +524,10 @@ def test_without_accepted_rules_one_is_skipped_and_the_others_go_on(
     seen: list[tuple[str, int, int | None]] = []
     watch = {ID: lambda *event: seen.append(event)}
     ids, unchecked = [OTHER, UNKNOWN, ID], Options(verify=False)
-    outcomes = list(prepare_many(Registry(tmp_path / "data"), ids, KaggleSource(), unchecked, watch=watch))
+    registry = Registry(tmp_path / "data")  # one by one, and so in this process: others do not know the server
+    outcomes = [
+        outcome for id in ids for outcome in prepare_many(registry, [id], KaggleSource(), unchecked, watch=watch)
+    ]
     assert [outcome.status for outcome in outcomes] == ["rules not accepted", "failed", "prepared"]
     assert f"open https://www.kaggle.com/c/{OTHER}/rules" in outcomes[0].reason
     size = len(kaggle.archive)

@@ -1,8 +1,10 @@
 """Raw → prepared: sources, staging, locks, faults of disks and archives, verification."""
 
 import errno
+import importlib
 import json
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -11,11 +13,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from folders import contents
 
 import mlebench.kit.files
 import mlebench.kit.outputs
 from mlebench.data import is_dataset_prepared
+from mlebench.data.manifest import read_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import LocalSource, PathSource, TwinSource
 from mlebench.errors import NotPreparedError, PrerequisiteError
@@ -75,14 +79,51 @@ def test_the_manifest_tells_how_data_came_about(competition: Competition) -> Non
     assert manifest["profile"] == "v1"
     assert manifest["source"] == {"kind": "twin", "seed": 3, "size": 0.5}
     assert {"mlebench", "pandas", "numpy", "python"} <= manifest["versions"].keys()
-    for name, facts in manifest["files"].items():
+    assert (manifest["schema"], manifest["description"]) == (2, "ours")
+    listed = read_files(competition.paths.prepared)
+    assert listed is not None
+    assert (manifest["files"], manifest["bytes"]) == (len(listed), sum(facts["size"] for facts in listed.values()))
+    for name, facts in listed.items():
         path = competition.paths.prepared / name
         assert facts["size"] == path.stat().st_size
         assert facts.get("md5") in (None, mlebench.kit.files.md5_of(path))
-    assert {name for name, facts in manifest["files"].items() if "md5" in facts} >= {
+    assert {name for name, facts in listed.items() if "md5" in facts} >= {
         "private/test.csv",
         "public/train.csv",
     }
+
+
+@pytest.fixture
+def closed(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A prepared folder that we may not look into; tests may run as a user who may."""
+    prepare(competition, TwinSource())
+    look = os.stat
+
+    def refuse(path: object, *given: object, **more: object) -> os.stat_result:
+        if isinstance(path, str | Path) and Path(path).is_relative_to(competition.paths.prepared):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return look(path, *given, **more)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+    monkeypatch.setattr(os, "stat", refuse)
+    return competition.paths.prepared
+
+
+@pytest.mark.parametrize("verb", ["prepare -c ID --twin", "verify ID", "verify", "show ID", "list"])
+def test_a_closed_folder_is_told_in_one_line(
+    verb: str, closed: Path, competition: Competition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["--data-dir", str(competition.paths.data_dir)]
+    runner = CliRunner()
+    name, *rest = verb.replace("ID", ID).split()
+    module = importlib.import_module(f"mlebench.cli.{name}")
+    done = runner.invoke(module.command, [*rest, *options])
+    assert done.exception is None or isinstance(done.exception, SystemExit | PrerequisiteError), done.exception
+    assert "Traceback" not in done.output
+    if name != "list":
+        assert f"{closed}" in f"{done.output}{done.exception}"
+        assert "permission denied" in f"{done.output}{done.exception}"
+    else:
+        assert done.exit_code == 0
 
 
 def test_data_that_the_reference_prepared_is_accepted_as_it_is(raw: Path, competition: Competition) -> None:
@@ -243,7 +284,8 @@ def test_whoever_goes_on_does_not_read_the_whole_archive_again(
     seen.clear()
     assert prepare(competition, watch=lambda *event: seen.append(event))
     assert "checking the archive" not in [stage for stage, *_ in seen]
-    assert sorted(path.name for path in competition.paths.root.iterdir()) == ["lock", "prepared", archive.name]
+    found = sorted(path.name for path in competition.paths.root.iterdir())
+    assert found == ["lock", "prepared", archive.name, f"{archive.name}.json"]
 
 
 def test_a_data_dir_that_leads_to_itself_is_said_in_one_line(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mlebench.data import verification
+from mlebench.data.manifest import read_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.verification import check_archive, check_sample_score, overwrite, verify
@@ -62,13 +63,12 @@ def _copy(competition: Competition) -> None:
 
 
 def _forbid_writing(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    """A disk that is full, or read-only: a file may be opened, and then nothing more goes in."""
+    """A disk that is full, or read-only: a file may be opened, but it never gets its name."""
 
-    def refuse(path: Path, *_: object, **__: object) -> None:
-        path.open("w").close()
+    def refuse(path: Path, *_: object) -> None:
         raise OSError(code, os.strerror(code), str(path))
 
-    monkeypatch.setattr(Path, "write_text", refuse)
+    monkeypatch.setattr(Path, "replace", refuse)
 
 
 def _change(path: Path, content: bytes) -> None:
@@ -125,8 +125,9 @@ def test_linked_files_go_on_record_when_they_are_first_read(linked: Competition)
     image = min(linked.public_dir.glob("train/*.tif"))
     time = image.stat().st_mtime_ns
     before = linked.paths.manifest.read_text()
+    listed = read_files(linked.paths.prepared)
     assert verify(linked) == []
-    assert linked.paths.manifest.read_text() == before
+    assert read_files(linked.paths.prepared) == listed
     assert verify(linked, deep=True) == []
     content = bytearray(image.read_bytes())
     content[-1] ^= 1
@@ -135,7 +136,7 @@ def test_linked_files_go_on_record_when_they_are_first_read(linked: Competition)
     os.utime(image, ns=(time, time))
     assert verify(linked) == [], "size and time are as they were"
     assert dict(verify(linked, deep=True)) == {f"public/train/{image.name}": "has another md5 than is on record"}
-    assert set(json.loads(before)) == set(json.loads(linked.paths.manifest.read_text()))
+    assert linked.paths.manifest.read_text() == before, "more is known, but the data is the same"
 
 
 def test_files_go_on_record_although_others_differ(linked: Competition) -> None:
@@ -174,9 +175,8 @@ def test_files_whose_time_is_all_that_is_known_are_not_called_changed_when_copie
 def test_a_published_checksum_tells_what_a_time_cannot(linked: Competition) -> None:
     table = linked.public_dir / "placed.csv"
     table.write_bytes(b"id\n1\n")
-    manifest = json.loads(linked.paths.manifest.read_text())
-    manifest["files"]["public/placed.csv"] = {"size": 5, "mtime_ns": 1}
-    linked.paths.manifest.write_text(json.dumps(manifest))
+    with (linked.paths.prepared / "manifest.files.jsonl").open("a") as listed:
+        listed.write('["public/placed.csv", {"size": 5, "mtime_ns": 1}]\n')
     assert "no checksum" in dict(verify(linked))["public/placed.csv"]
     linked.checksums.write_text(json.dumps({"public": {"placed.csv": "0" * 32}}))
     for adopt in (True, False):
@@ -333,13 +333,13 @@ def test_a_sample_submission_that_cannot_be_graded_is_another_data_set(
 def test_an_archive_is_read_once_as_long_as_it_stays_as_it_is(
     competition: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    archive, record = tmp_path / "raw.zip", tmp_path / "record.json"
+    archive, record = tmp_path / "raw.zip", competition.paths.archive_elsewhere_record
     competition.checksums.write_text(json.dumps({"zip": md5(archive.read_bytes()).hexdigest()}))
     read: list[int] = []
     record.write_text("[")
-    check_archive(competition, archive, read.append, record)
+    check_archive(competition, archive, read.append)
     assert sum(read) == archive.stat().st_size
-    check_archive(competition, archive, read.append, record)
+    check_archive(competition, archive, read.append)
     assert sum(read) == archive.stat().st_size
     content = bytearray(archive.read_bytes())
     content[-1] ^= 1
@@ -347,7 +347,7 @@ def test_an_archive_is_read_once_as_long_as_it_stays_as_it_is(
     os.utime(archive, ns=(1, 1))
     for _ in range(2):
         with pytest.raises(PrerequisiteError, match="not the published archive"):
-            check_archive(competition, archive, read.append, record)
+            check_archive(competition, archive, read.append)
     assert sum(read) == 2 * archive.stat().st_size
 
 

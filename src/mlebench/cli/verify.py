@@ -48,12 +48,16 @@ def _prepared(registry: Registry) -> list[str]:
 
     def is_prepared(id: str) -> bool:
         where = CompetitionPaths(data_dir, id, registry.profile)
-        if not where.prepared.is_dir():
-            return False
-        return where.manifest.exists() or preparation_fault(registry.get_competition(id)) is None
+        try:
+            if not where.prepared.is_dir():
+                return False
+            return where.manifest.exists() or preparation_fault(registry.get_competition(id)) is None
+        except PermissionError:  # said when it is looked at
+            return True
 
     with explained(data_dir, data_dir):
-        chosen = [id for id in registry.list_competition_ids() if is_prepared(id)]
+        there = {path.name for path in data_dir.iterdir()} if data_dir.is_dir() else set()
+        chosen = [id for id in registry.list_competition_ids() if id in there and is_prepared(id)]
     if not chosen:
         raise PrerequisiteError(f"nothing is prepared in {data_dir}: prepare something, or name another --data-dir")
     return chosen

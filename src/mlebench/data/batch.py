@@ -18,7 +18,7 @@ from mlebench.data.kaggle import KaggleSource
 from mlebench.data.kaggle_api import RulesNotAcceptedError
 from mlebench.data.pipeline import Options, Watch, prepare
 from mlebench.data.sources import Source
-from mlebench.data.state import read_manifest
+from mlebench.data.state import read_manifest_head
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
 from mlebench.workers import start_server
@@ -50,12 +50,13 @@ def prepare_many(
 ) -> Iterator[Outcome]:
     """Prepare competitions, `jobs` at a time; outcomes come as they end. `watch` has a watcher for each id.
 
-    Where there are fewer competitions than jobs, each gets more threads.
+    Where there are fewer competitions than jobs, each gets more threads. More than one are prepared in processes of
+    their own, also one at a time: code that ends its process, or is killed for want of memory, does not end the others.
     """
     watchers = watch or {}
     arguments = (Registry(registry.get_data_dir(), registry.profile), source, options, overwrite_leaderboard)
     threads = jobs // max(1, min(jobs, len(ids)))
-    if jobs == 1 or len(ids) <= 1:
+    if len(ids) <= 1:
         _use_threads(threads)
         for id in ids:
             yield _prepare_one(id, *arguments, watch=watchers.get(id, lambda *_: None))
@@ -75,6 +76,10 @@ def prepare_many(
             pool.shutdown()  # when all is well; else `our_end` is closed first, and the workers end
         _relay(events, watchers)
 
+    if jobs == 1:
+        for id in ids:
+            yield from run([id], 1)
+        return
     died = []
     for outcome in run(ids, min(jobs, len(ids))):
         if outcome.status == DIED:
@@ -146,7 +151,7 @@ def _prepare_one(
             ensure_leaderboard_exists(competition, force=True)
         if prepare(competition, source, options, watch):
             return Outcome(id, "prepared")
-        ours = read_manifest(competition) is not None
+        ours = read_manifest_head(competition) is not None
         return Outcome(id, "already prepared", "" if ours else "by another program; `mlebench verify` looks it over")
     except RulesNotAcceptedError as error:
         return Outcome(id, "rules not accepted", str(error))

@@ -25,11 +25,13 @@ from mlebench.data.kaggle_api import (
     Sleep,
     ask,
     client,
+    competition_page,
     connect,
     persist,
     rules_page,
 )
-from mlebench.data.sources import LocalSource, lacking_beside
+from mlebench.data.provenance import record_download
+from mlebench.data.sources import LocalSource, describe_raw, lacking_beside
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import CompetitionPaths, write_whole
 from mlebench.registry import Competition
@@ -46,7 +48,6 @@ class KaggleSource:
 
     progress: Progress | None = None
     sleep: Sleep = time.sleep
-    downloaded: bool = False
     download: "Download" = field(default_factory=lambda: download)
     twin = False
 
@@ -58,14 +59,12 @@ class KaggleSource:
             if fault := lacking_beside(competition, where.root, where.raw):  # before all the rest is downloaded
                 raise PrerequisiteError(fault) from none_there
             try:
-                archive = self.download(where, self.progress, self.sleep)
+                return self.download(where, self.progress, self.sleep)
             except NoLoginError as error:
                 raise PrerequisiteError(f"{none_there}\nTo download it instead: {error}") from error
-            self.downloaded = True
-            return archive
 
-    def describe(self) -> dict[str, Any]:
-        return {"kind": "kaggle" if self.downloaded else "local"}
+    def describe(self, raw: Path) -> dict[str, Any]:
+        return describe_raw(raw)
 
 
 class Preflight(NamedTuple):
@@ -133,6 +132,7 @@ def download(where: CompetitionPaths, progress: Progress | None = None, sleep: S
     if not zipfile.is_zipfile(part.path):
         part.discard()
         raise PrerequisiteError(f"{where.id}: what Kaggle sent is not a zip archive; try again later")
+    record_download(where, competition_page(where.id))  # first: an archive of ours never lies there without it
     part.path.replace(where.archive)
     part.record.unlink(missing_ok=True)
     return where.archive

@@ -43,8 +43,12 @@ class NoLoginError(PrerequisiteError):
     """There is nothing to log in with."""
 
 
+def competition_page(id: str) -> str:
+    return f"https://www.kaggle.com/c/{id}"
+
+
 def rules_page(id: str) -> str:
-    return f"https://www.kaggle.com/c/{id}/{'data' if id in RULES_ON_DATA_TAB else 'rules'}"
+    return f"{competition_page(id)}/{'data' if id in RULES_ON_DATA_TAB else 'rules'}"
 
 
 def credentials() -> list[str]:

@@ -1,66 +1,155 @@
-"""What was prepared, from what and by which versions: the record that lies beside prepared data."""
+"""What was prepared, from what and by which versions: the record that lies beside prepared data.
+
+It comes in two files. The head is small: whoever wants to know where data came from reads nothing else. The list has a
+line for each file, of which there may be millions, sorted by name. The list is written first, so that no head is ever
+there without it. The first schema had both in one file; it can still be read.
+"""
 
 import json
 import os
 import platform
 import stat
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from mlebench.paths import MANIFEST, PRIVATE, PUBLIC, write_whole
+from mlebench.data.faults import explained
+from mlebench.data.identity import Files, content_identity
+from mlebench.errors import PrerequisiteError
+from mlebench.paths import MANIFEST, MANIFEST_FILES, PRIVATE, PUBLIC, write_whole
+from mlebench.records import Record, now
 from mlebench.registry import Competition
 
-Files = dict[str, dict[str, Any]]  # name under the prepared folder: size, and md5, crc32 or mtime_ns
+LINES = 10_000  # that are printed or parsed in one go
 
 
-def write_manifest(competition: Competition, folder: Path, source: dict[str, Any], files: Files) -> None:
-    manifest = {
-        "competition": competition.id,
-        "profile": competition.profile,
-        "source": source,
-        "prepared_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": _versions(),
-    }
-    _write(folder / MANIFEST, manifest, files)
+@dataclass(frozen=True, kw_only=True)
+class Manifest(Record):
+    """The head: everything but the list of files."""
+
+    SCHEMA: ClassVar[int] = 2
+
+    competition: str
+    profile: str
+    source: dict[str, Any]  # `kind` is twin, local, kaggle or unknown
+    prepared_at: str
+    versions: dict[str, str]
+    files: int
+    bytes: int
+    description: str = "unknown"  # `ours`, or Kaggle's `original`
+    identity: str | None = None  # what `identity.content_identity` makes of the files; older ones have none
+
+    @classmethod
+    def from_dict(cls, data: Any, where: Path | str = "a manifest") -> Self:
+        match data:
+            case {"source": {"kind": str()}, "files": dict(files)}:
+                versions = data.get("versions", {})
+                counted = {"files": len(files), "bytes": sum(facts["size"] for facts in files.values())}
+                data = data | counted | {"mlebench": versions.get("mlebench", "unknown")}
+            case {"source": {"kind": str()}, "files": int(), "bytes": int(), "versions": dict()}:
+                pass
+            case {"schema": int(schema)} if schema > cls.SCHEMA:
+                pass
+            case _:
+                raise PrerequisiteError(f"{where} is not a manifest")
+        return super().from_dict(data, where)
 
 
-def load_manifest(path: Path) -> dict[str, Any] | None:
+def write_manifest(
+    competition: Competition, folder: Path, source: dict[str, Any], files: Files, description: str = "unknown"
+) -> None:
+    head = Manifest(
+        competition=competition.id,
+        profile=competition.profile,
+        source=source,
+        prepared_at=now(),
+        versions=library_versions(),
+        files=len(files),
+        bytes=sum(facts["size"] for facts in files.values()),
+        description=description,
+        identity=content_identity(folder, files),
+    )
+    _write(folder, head, files)
+
+
+def rewrite_manifest(prepared: Path, head: Manifest, files: Files) -> None:
+    """The same manifest, with more known of its files; one of the first schema becomes one of ours."""
+    _write(prepared, head.changed(identity=head.identity or content_identity(prepared, files)), files)
+
+
+def read_head(path: Path) -> Manifest | None:
     """What was recorded there; None when that is nothing, or nothing that this program writes."""
+    data = _load(path)
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return Manifest.from_dict(data, path)
+    except (PrerequisiteError, TypeError, KeyError):
+        if isinstance(data, dict) and isinstance(data.get("schema"), int) and data["schema"] > Manifest.SCHEMA:
+            raise  # says to update this program
         return None
-    match manifest:
-        case {"source": {"kind": str()}, "files": dict(files)}:
-            well = all(isinstance(facts, dict) and isinstance(facts.get("size"), int) for facts in files.values())
-            return manifest if well else None
-    return None
+
+
+def read_files(prepared: Path) -> Files | None:
+    """The list of files; None when there is none, or it cannot be understood."""
+    path = prepared / MANIFEST_FILES
+    with explained(prepared, prepared):
+        if not path.is_file():
+            manifest = _load(prepared / MANIFEST)
+            files = manifest.get("files") if isinstance(manifest, dict) else None
+        else:
+            try:
+                files = dict(iterate_files(path))
+            except ValueError:
+                return None
+    if not isinstance(files, dict):
+        return None
+    well = all(isinstance(facts, dict) and isinstance(facts.get("size"), int) for facts in files.values())
+    return files if well else None
+
+
+def iterate_files(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and facts of each file, sorted by name, without holding the list in memory."""
+    with path.open(encoding="utf-8") as stream:
+        while lines := list(islice(stream, LINES)):
+            for entry in json.loads(f"[{','.join(lines)}]"):
+                match entry:
+                    case [str(name), dict(facts)]:
+                        yield name, facts
+                    case _:
+                        raise ValueError(f"{path}: {entry!r} is not a file's name and what is known of it")
+
+
+def _load(path: Path) -> Any:
+    """The JSON in a file; None when there is no such file, or no JSON in it."""
+    with explained(path.parent, path.parent):
+        try:
+            return json.loads(path.read_bytes())
+        except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
+            return None
 
 
 @cache
-def _versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
     from importlib.metadata import version
 
     libraries = {name: version(name) for name in ("mlebench", "pandas", "numpy", "pyarrow")}
     return {"python": platform.python_version(), **libraries}
 
 
-def rewrite_manifest(competition: Competition, manifest: dict[str, Any]) -> None:
-    """The same manifest, with more known of its files."""
-    head = {key: value for key, value in manifest.items() if key != "files"}
-    _write(competition.paths.manifest, head, manifest["files"])
+def _write(folder: Path, head: Manifest, files: Files) -> None:
+    write_whole(folder / MANIFEST_FILES, _lines(files))
+    head.write(folder / MANIFEST)
 
 
-def _write(path: Path, head: dict[str, Any], files: Files) -> None:
-    opening = json.dumps(head, indent=1).removesuffix("\n}")
-    # A line for each file, of which there may be millions: printed in two goes and taken apart where no text can be.
-    names = sorted(files)
-    keys = json.dumps(names, separators=(",\n", ": "))[1:-1].split(",\n")
-    facts = json.dumps([files[name] for name in names])[2:-2].split("}, {")
-    lines = ",\n".join(f"  {key}: {{{fact}}}" for key, fact in zip(keys, facts, strict=True))
-    write_whole(path, f'{opening},\n "files": {{\n{lines}\n }}\n}}\n')
+def _lines(files: Files) -> Iterator[str]:
+    """Some are printed in two goes and taken apart where no text can be: half the time that one by one takes."""
+    names = iter(sorted(files))
+    while some := list(islice(names, LINES)):
+        keys = json.dumps(some, separators=(",\n", ": "))[1:-1].split(",\n")
+        facts = json.dumps([files[name] for name in some])[2:-2].split("}, {")
+        yield from (f"[{key}, {{{fact}}}]\n" for key, fact in zip(keys, facts, strict=True))
 
 
 def files_in(prepared: Path) -> Files:

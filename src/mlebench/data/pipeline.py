@@ -16,11 +16,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mlebench import __version__, paths
+from mlebench import paths
+from mlebench.data.diagnosis import blame
 from mlebench.data.faults import explained
-from mlebench.data.manifest import Files, files_in, write_manifest
-from mlebench.data.sources import LocalSource, Source, TwinSource, choose_raw, lacking_beside, remove, unpack
-from mlebench.data.state import claim_data_dir, preparation_fault, read_manifest
+from mlebench.data.identity import Files, add_checksums
+from mlebench.data.manifest import files_in, library_versions, write_manifest
+from mlebench.data.sources import (
+    LocalSource,
+    Source,
+    TwinSource,
+    choose_raw,
+    file_identity,
+    lacking_beside,
+    remove,
+    unpack,
+)
+from mlebench.data.state import claim_data_dir, is_prepared, preparation_fault, read_manifest_head
 from mlebench.data.verification import check_archive, check_prepared, check_sample_score, overwrite
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition, Preparer
@@ -60,7 +71,10 @@ def prepare(
             if _is_ready(competition, source, options):  # whoever had the lock has done it
                 return False
             remove(where.replaced)
-            _prepare(competition, source, options, watch)
+            try:
+                _prepare(competition, source, options, watch)
+            except SystemExit as error:  # one competition's code does not end the work on others
+                raise RuntimeError(f"the code of {competition.id} called sys.exit({error.code!r})") from error
     return True
 
 
@@ -72,17 +86,26 @@ def _prepare(competition: Competition, source: Source, options: Options, watch: 
     if fault := lacking_beside(competition, raw.parent, raw):
         raise PrerequisiteError(fault)
     check = options.verify and not source.twin and not options.overwrite_checksums
-    if check and raw.is_file():
-        _check_archive(competition, raw, watch)
-    files = _stage(competition, source, raw, options, watch)
+    known = check and raw.is_file() and _check_archive(competition, raw, watch)
+    with blame(competition, published=known):
+        files = _stage(competition, source, raw, options, watch)
+    add_checksums(where.staging, files)
     if options.overwrite_checksums:
         overwrite(competition, raw, files)
     if check:
         check_prepared(competition, files)
         check_sample_score(competition)
-    write_manifest(competition, where.staging, source.describe(), files)
+    description = "original" if options.original_description else "ours"
+    write_manifest(competition, where.staging, source.describe(raw), files, description)
+    _publish(where)
+
+
+def _publish(where: paths.CompetitionPaths) -> None:
+    """Staging becomes prepared; what only served to go on is removed."""
+    remove(where.unpacked)
+    for record in (where.written, where.archive_elsewhere_record):
+        record.unlink(missing_ok=True)
     where.attempt.unlink()
-    where.archive_record.unlink(missing_ok=True)
     # Renamed before it is removed: something half removed must not look prepared.
     if where.prepared.exists():
         where.prepared.rename(where.replaced)
@@ -90,7 +113,8 @@ def _prepare(competition: Competition, source: Source, options: Options, watch: 
     _sweep(where.replaced)
 
 
-def _check_archive(competition: Competition, archive: Path, watch: Watch) -> None:
+def _check_archive(competition: Competition, archive: Path, watch: Watch) -> bool:
+    """Whether the archive is known to be the published one; another is refused."""
     done, total = 0, archive.stat().st_size
 
     def advance(size: int) -> None:
@@ -98,23 +122,22 @@ def _check_archive(competition: Competition, archive: Path, watch: Watch) -> Non
         done += size
         watch("checking the archive", done, total)
 
-    check_archive(competition, archive, advance, competition.paths.archive_record)
+    return check_archive(competition, archive, advance)
 
 
 def _is_ready(competition: Competition, source: Source, options: Options) -> bool:
-    with explained(competition.paths.root, competition.paths.root):
-        if options.overwrite_checksums or preparation_fault(competition) is not None:
-            return False
-        manifest = read_manifest(competition)
+    if options.overwrite_checksums or not is_prepared(competition):
+        return False
     if isinstance(source, TwinSource):
-        return manifest is not None and source.matches(manifest["source"])
+        manifest = read_manifest_head(competition)
+        return manifest is not None and source.matches(manifest.source)
     return True
 
 
 def _refuse_foreign_leftovers(competition: Competition) -> None:
     """What somebody else began to prepare is not ours to remove."""
     where = competition.paths
-    if read_manifest(competition) is None and any(not path.is_dir() for path in where.prepared.rglob("*")):
+    if read_manifest_head(competition) is None and any(not path.is_dir() for path in where.prepared.rglob("*")):
         fault = preparation_fault(competition)
         raise PrerequisiteError(
             f"{where.prepared} was not made by this program{f' and is incomplete: {fault}' if fault else '.'} "
@@ -130,13 +153,19 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
         engine = None
     if raw.is_file() and (engine is None or options.keep_raw):
         raw = _unpacked(competition, raw, options, watch)
-    attempt = {"version": __version__, "source": source.describe(), "raw": _identity(raw)}
+    attempt = {
+        "versions": library_versions(),
+        "code": _code_hash(competition),
+        "twin": source.describe(raw) if source.twin else None,  # who fetched real data makes no difference
+        "raw": file_identity(raw),
+    }
     goes_on = _begin_attempt(where, attempt, anew=engine is None)
     if goes_on:
         logger.info("Going on with %s", competition.id)
     folders = where.staging / paths.PUBLIC, where.staging / paths.PRIVATE
     if engine:
-        files = engine.run(raw, *folders, progress=partial(watch, "preparing"), reading=partial(watch, "reading"))
+        watched = {"progress": partial(watch, "preparing"), "reading": partial(watch, "reading")}
+        files = engine.run(raw, *folders, **watched, unpacked=where.unpacked, ledger=where.written)
     else:
         competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
         files = files_in(where.staging)
@@ -161,8 +190,8 @@ def _unpacked(competition: Competition, archive: Path, options: Options, watch: 
         return where.raw
     if options.keep_raw and (where.raw.is_symlink() or where.raw.is_mount()):
         raise PrerequisiteError(f"{where.raw} is a link or a mount, which no unpacked folder can take the place of")
-    unpack(archive, where.raw_staging, competition.beside_archive, partial(watch, "unpacking"))
-    return where.raw_staging.rename(where.raw) if options.keep_raw else where.raw_staging
+    folder = unpack(archive, where, competition.beside_archive, partial(watch, "unpacking"))
+    return folder.rename(where.raw) if options.keep_raw else folder
 
 
 def _sweep(leftover: Path) -> None:
@@ -186,9 +215,13 @@ def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], anew:
     return goes_on
 
 
-def _identity(raw: Path) -> list[Any]:
-    status = raw.stat()
-    return [str(raw), status.st_size, status.st_mtime_ns, status.st_ino]
+def _code_hash(competition: Competition) -> str:
+    """Of the code that makes prepared files: what other code has made is not gone on with."""
+    digest = hashlib.md5(usedforsecurity=False)
+    for folder in (*(paths.module_dir() / name for name in ("kit", "metrics")), competition.folder):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _write_description(competition: Competition, public: Path, options: Options) -> Files:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mlebench.data.faults import explained
+from mlebench.data.provenance import known_of
 from mlebench.data.state import claim_data_dir
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import CompetitionPaths, write_whole
@@ -26,8 +27,8 @@ class Source(Protocol):
         """Make the raw data available; a folder or a zip archive."""
         ...
 
-    def describe(self) -> dict[str, Any]:
-        """What the manifest says about it; `kind` is one word."""
+    def describe(self, raw: Path) -> dict[str, Any]:
+        """What the manifest says about the raw data that was fetched; `kind` is one word."""
         ...
 
 
@@ -46,8 +47,8 @@ class LocalSource:
             )
         return found
 
-    def describe(self) -> dict[str, Any]:
-        return {"kind": "local"}
+    def describe(self, raw: Path) -> dict[str, Any]:
+        return describe_raw(raw)
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,8 @@ class PathSource:
             )
         return found.absolute()
 
-    def describe(self) -> dict[str, Any]:
-        return {"kind": "local"}
+    def describe(self, raw: Path) -> dict[str, Any]:
+        return describe_raw(raw)
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,19 @@ class TwinSource:
         """Whether a record (of a twin, or of a manifest's source) is of this very twin."""
         return record is not None and {"seed": self.seed, "size": self.size}.items() <= record.items()
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self, raw: Path) -> dict[str, Any]:  # noqa: ARG002
         return {"kind": "twin"} | asdict(self)
+
+
+def describe_raw(raw: Path) -> dict[str, Any]:
+    """Where raw data came from, if it is on record; a folder counts as the archive beside it if it holds the same."""
+    where = CompetitionPaths(raw.parent.parent, raw.parent.name)
+    archive = where.archive if raw == where.raw else raw
+    known = known_of(archive, where.archive_record)
+    if known is None or known.kind == "local" or (raw.is_dir() and choose_raw(raw, archive) != raw):
+        return {"kind": "local"}
+    facts = {name: getattr(known, name) for name in ("kind", "url", "fetched_at", "size", "md5")}
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def lacking_beside(competition: Competition, *places: Path) -> str | None:
@@ -163,25 +175,39 @@ def _is_whole(folder: Path, archive: Path) -> bool:
     return all((folder / name).is_file() and (folder / name).stat().st_size == tree.size(name) for name in names)
 
 
-def unpack(archive: Path, folder: Path, beside: Iterable[str], progress: Callable[[int, int], None]) -> None:
-    """The archive, and files that lie beside it, as a folder; what an earlier attempt left there is removed."""
+def unpack(archive: Path, where: CompetitionPaths, beside: Iterable[str], progress: Callable[[int, int], None]) -> Path:
+    """The archive, and files that lie beside it, as a folder; goes on with what was unpacked of the same archive."""
     from mlebench.kit.archives import ZipTree
 
-    tree = ZipTree(archive)
-    remove(folder)
-    folder.mkdir()
+    tree, folder, record = ZipTree(archive), where.raw_staging, where.raw_staging_record
+    identity = json.dumps(file_identity(archive))
+    if not (folder.is_dir() and record.is_file() and record.read_text(encoding="utf-8") == identity):
+        remove(folder)
+        write_whole(record, identity)
+        folder.mkdir()
     sizes = {name: tree.size(name) for name in tree.glob("**")}
     done, total = 0, sum(sizes.values())
     progress(done, total)
     for name, size in sizes.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        tree.extract(name, str(target))
+        if not (target.exists() and tree.is_extracted(name, str(target))):
+            target.unlink(missing_ok=True)
+            tree.extract(name, str(target))
         done += size
         progress(done, total)
-        target.chmod(0o644)  # folders written for the reference may change what they unpacked
+    record.unlink()  # from now on it may be changed
+    for name in sizes:
+        (folder / name).chmod(0o644)  # folders written for the reference may change what they unpacked
     for name in beside:
         shutil.copy2(archive.parent / name, folder / name)
+    return folder
+
+
+def file_identity(path: Path) -> list[Any]:
+    """What tells a file or folder from another, or from what it was before, without reading it."""
+    status = path.stat()
+    return [str(path), status.st_size, status.st_mtime_ns, status.st_ino]
 
 
 def remove(path: Path) -> None:

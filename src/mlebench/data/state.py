@@ -2,10 +2,10 @@
 
 import logging
 from pathlib import Path
-from typing import Any
 
 from mlebench import paths
-from mlebench.data.manifest import load_manifest
+from mlebench.data.faults import explained
+from mlebench.data.manifest import Manifest, read_head
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.registry import Competition
 
@@ -21,10 +21,26 @@ def is_dataset_prepared(competition: Competition, grading_only: bool = False) ->
 
 
 def preparation_fault(competition: Competition, grading_only: bool = False) -> str | None:
-    """What is missing, in one sentence; None when the data is prepared.
+    """What is missing, or cannot be read, in one sentence; None when the data is prepared.
 
     Only files count: data that the reference prepared, or a mounted private folder alone, is as good as ours.
     """
+    root = competition.paths.root
+    try:
+        with explained(root, root):
+            return _missing(competition, grading_only)
+    except PrerequisiteError as error:
+        return f"{error}."
+
+
+def is_prepared(competition: Competition) -> bool:
+    """Whether the data is prepared; a PrerequisiteError when it is closed to us, and so cannot be told."""
+    root = competition.paths.root
+    with explained(root, root):
+        return _missing(competition, grading_only=False) is None
+
+
+def _missing(competition: Competition, grading_only: bool) -> str | None:
     folders = (
         {"Private": competition.private_dir}
         if grading_only
@@ -46,7 +62,9 @@ def preparation_fault(competition: Competition, grading_only: bool = False) -> s
 
 
 def require_prepared(competition: Competition, grading_only: bool = False) -> None:
-    fault = preparation_fault(competition, grading_only)
+    root = competition.paths.root
+    with explained(root, root):
+        fault = _missing(competition, grading_only)
     if fault:
         raise NotPreparedError(
             f"{competition.id} is not prepared in {competition.paths.data_dir}: {fault} "
@@ -54,26 +72,21 @@ def require_prepared(competition: Competition, grading_only: bool = False) -> No
         )
 
 
-def read_manifest(competition: Competition) -> dict[str, Any] | None:
-    """How the data was prepared; None when another program prepared it, or nobody did, or it cannot be read."""
-    return load_manifest(competition.paths.manifest)
+def read_manifest_head(competition: Competition) -> Manifest | None:
+    """How the data was prepared; None when another program prepared it, or nobody did, or it cannot be understood."""
+    return read_head(competition.paths.manifest)
 
 
 def data_identity(competition: Competition) -> str | None:
-    """One hash over all that was prepared; None when nobody recorded it."""
-    return (read_manifest(competition) or {}).get("identity")
+    """One hash over what was prepared, the same on every machine; None when there is no manifest to tell."""
+    head = read_manifest_head(competition)
+    return head.identity if head else None
 
 
 def description_kind(competition: Competition) -> str | None:
     """Whose text agents get: `ours` or the `original`; None when nobody recorded it."""
-    kind = (read_manifest(competition) or {}).get("description")
-    return kind if kind in ("ours", "original") else None
-
-
-def source_kind(competition: Competition) -> str:
-    """Where prepared data came from: `twin`, `local`, or `unknown` when there is no manifest."""
-    manifest = read_manifest(competition)
-    return manifest["source"]["kind"] if manifest else "unknown"
+    head = read_manifest_head(competition)
+    return head.description if head and head.description != "unknown" else None
 
 
 def holds_twins(data_dir: Path) -> bool:

@@ -1,58 +1,37 @@
 """Prepared files and archives against the published checksums."""
 
-import json
 import logging
 import math
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mlebench.data.faults import explained
-from mlebench.data.manifest import Files, files_in, load_manifest, rewrite_manifest, write_manifest
+from mlebench.data.identity import PARQUET, SIDES, Files, is_table
+from mlebench.data.manifest import Manifest, files_in, read_files, read_head, rewrite_manifest, write_manifest
+from mlebench.data.provenance import Advance, archive_md5
 from mlebench.data.state import holds_twins, require_prepared
 from mlebench.errors import InvalidSubmissionError, PrerequisiteError
-from mlebench.paths import MANIFEST, PRIVATE, PUBLIC, write_whole
+from mlebench.paths import MANIFEST, write_whole
 from mlebench.registry import Competition
 
-SIDES = (PUBLIC, PRIVATE)
-PARQUET = ".parquet"
-SUFFIXES = (".csv", ".json", ".jsonl", PARQUET, ".bson")
-Advance = Callable[[int], None]  # called with the number of bytes that were read
 logger = logging.getLogger(__name__)
 
 
-def check_archive(
-    competition: Competition, archive: Path, advance: Advance | None = None, record: Path | None = None
-) -> None:
-    """The archive must be the published one; a `record` keeps its md5, so that going on does not read it again."""
+def check_archive(competition: Competition, archive: Path, advance: Advance | None = None) -> bool:
+    """The archive must be the published one; False when none is published."""
     expected = published(competition).get("zip")
     if expected is None:
-        return
-    actual = _archive_md5(archive, advance, record)
+        return False
+    actual = archive_md5(archive, competition.paths, advance)
     if actual != expected:
         raise PrerequisiteError(
             f"{archive} is not the published archive: its md5 is {actual}, not {expected}. "
             f"Get it again, or accept it with --skip-verification."
         )
-
-
-def _archive_md5(archive: Path, advance: Advance | None, record: Path | None) -> str:
-    status = archive.stat()
-    identity = [str(archive), status.st_size, status.st_mtime_ns, status.st_ino]
-    if record is None:
-        return _md5(archive, advance)
-    try:
-        known = json.loads(record.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        known = None
-    match known:
-        case {"archive": same, "md5": str(md5)} if same == identity:
-            return md5
-    md5 = _md5(archive, advance)
-    write_whole(record, json.dumps({"archive": identity, "md5": md5}) + "\n")
-    return md5
+    return True
 
 
 def check_prepared(competition: Competition, files: Files) -> None:
@@ -121,7 +100,7 @@ def prepared_checksums(prepared: Path, files: Files) -> dict[str, dict[str, str]
     sums: dict[str, dict[str, str]] = {side: {} for side in SIDES}
     for path, facts in files.items():
         side, _, name = path.partition("/")
-        if side in SIDES and "/" not in name and name.endswith(SUFFIXES):
+        if side in SIDES and is_table(path):
             sums[side][name] = facts.get("md5") or _md5(prepared / path)
     return sums
 
@@ -210,24 +189,26 @@ def verify(competition: Competition, *, deep: bool = False, adopt: bool = False)
     """
     where = competition.paths
     with explained(where.root, where.root):
-        manifest = load_manifest(where.manifest)
-        if manifest is None:
+        head = read_head(where.manifest)
+        recorded = read_files(where.prepared) if head else None
+        if head is None:
             require_prepared(competition)
-        twin = holds_twins(where.data_dir) or (manifest is not None and manifest["source"]["kind"] == "twin")
+        twin = holds_twins(where.data_dir) or (head is not None and head.source["kind"] == "twin")
         differences: list[Difference] = []
-        if manifest is None and not adopt:
+        if recorded is None and not adopt:
             state = "cannot be read" if where.manifest.exists() else "is missing: the data was prepared elsewhere"
             differences.append(Difference(MANIFEST, f"{state}; --adopt accepts it"))
         if deep and (fault := _archive_fault(competition, twin)):
             differences.append(Difference(where.archive.name, fault))
-        look = _Look(competition, manifest, twin=twin, deep=deep, adopt=adopt)
+        look = _Look(competition, recorded, twin=twin, deep=deep, adopt=adopt)
         differences += look.differences()
-        if (differences or look.learned) and load_manifest(where.manifest) != manifest:
+        if (differences or look.learned) and read_head(where.manifest) != head:
             raise PrerequisiteError(f"{competition.id} was prepared anew meanwhile: verify it again")
-    adopted = manifest is None and adopt and not differences
-    if adopted or (manifest and look.learned):
+    adopted = recorded is None and adopt and not differences
+    outdated = head is not None and head.identity is None and not differences
+    if adopted or (recorded is not None and (look.learned or outdated)):
         try:
-            _record(competition, manifest, look.recorded | look.learned)
+            _record(competition, head if recorded is not None else None, look.recorded | look.learned)
         except OSError as error:  # the verdict stands
             fault = f"cannot be written ({error.strerror}): nothing was recorded"
             if adopt:
@@ -237,11 +218,12 @@ def verify(competition: Competition, *, deep: bool = False, adopt: bool = False)
     return differences
 
 
-def _record(competition: Competition, manifest: dict[str, Any] | None, files: Files) -> None:
-    if manifest:
-        rewrite_manifest(competition, manifest | {"files": files})
+def _record(competition: Competition, head: Manifest | None, files: Files) -> None:
+    prepared = competition.paths.prepared
+    if head:
+        rewrite_manifest(prepared, head, files)
     else:
-        write_manifest(competition, competition.paths.prepared, {"kind": "unknown"}, files)
+        write_manifest(competition, prepared, {"kind": "unknown"}, files)
 
 
 def _archive_fault(competition: Competition, twin: bool) -> str | None:
@@ -267,14 +249,12 @@ def _archive_fault(competition: Competition, twin: bool) -> str | None:
 class _Look:
     """A look at prepared files, one after the other; each is read once at most."""
 
-    def __init__(
-        self, competition: Competition, manifest: dict[str, Any] | None, *, twin: bool, deep: bool, adopt: bool
-    ):
+    def __init__(self, competition: Competition, recorded: Files | None, *, twin: bool, deep: bool, adopt: bool):
         self._prepared = competition.paths.prepared
         self._found = files_in(self._prepared)
-        self.recorded: Files = manifest["files"] if manifest else self._found
+        self.recorded: Files = self._found if recorded is None else recorded
         self._published = {} if twin else published_files(competition)
-        self._deep = deep and (adopt or manifest is not None)  # else there is nothing to compare with
+        self._deep = deep and (adopt or recorded is not None)  # else there is nothing to compare with
         self._adopt = adopt
         self.learned: Files = {}  # of these files other facts should be on record
         self._digest = lru_cache(maxsize=1)(lambda name: _md5(self._prepared / name))

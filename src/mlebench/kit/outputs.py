@@ -12,31 +12,35 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, TypeVar
 
 import numpy as np
 
 from mlebench.kit.files import Raw, RawFile, encode_json, open_raw
+from mlebench.kit.ledger import Ledger
 from mlebench.kit.packing import Pack, PackFormat, pack_format_of, write_pack
 from mlebench.kit.parallel import threads
 from mlebench.kit.reading import Progress, no_progress
 from mlebench.kit.tables import Quoting, Table, Writable
 from mlebench.kit.texts import Pieces
-from mlebench.kit.trees import COPY_BYTES, FolderTree, create, missing
+from mlebench.kit.trees import COPY_BYTES, FolderTree, check_name, create, is_finished, missing
 from mlebench.kit.writing import Advance, Format, Job, write_all
 from mlebench.paths import SCRATCH
 
+Wanted = TypeVar("Wanted")
 BATCH = 1024  # files that one worker places before it asks for more
 HASHED_ASIDE = 1 << 16  # bytes from which on another thread is worth its while
 TOLD_BYTES = 1 << 20  # between two words about progress
+LAST_READ = "The last raw files that were read: "
 SAMPLED = 32  # files whose sizes stand for those of all, where only progress is told
 
 
 class Output:
     """A folder to fill: tables, JSON, raw files and archives of them, each under its name."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, ledger: Ledger | None = None):
         self.folder = folder
+        self._ledger = ledger
         self.folder.mkdir(parents=True, exist_ok=True)
         self._place = str(folder)
         self.placed: dict[str, RawFile] = {}
@@ -115,7 +119,7 @@ class Output:
         self.packs[name] = Pack(dict(members), format or pack_format_of(name), deflate, quoting)
 
     def mkdir(self, name: str) -> None:
-        _check_name(name)
+        check_name(name)
         (self.folder / name).mkdir(parents=True, exist_ok=True)
 
     def path(self, name: str) -> str:
@@ -135,6 +139,17 @@ class Output:
             stream = _HashingStream(file, pool, advance)
             yield stream
         self.written[name] = stream.hash.hexdigest()
+        if self._ledger:
+            self._ledger.add(f"{self.folder.name}/{name}", stream.tell(), self.written[name])
+
+    def is_written(self, name: str) -> bool:
+        """Whether an interrupted attempt has written this file already; then it stays as it is."""
+        known = self._ledger.known.get(f"{self.folder.name}/{name}") if self._ledger else None
+        path = self.path(name)
+        if known is None or not os.path.lexists(path) or not is_finished(path, known.size):
+            return False
+        self.written[name] = known.md5
+        return True
 
     def facts(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """What is known of each file when all are finished: md5 of those we wrote, facts of those we placed."""
@@ -158,7 +173,7 @@ class Output:
         return _mean_size(list(self.placed.values()))
 
     def _claim(self, name: str) -> None:
-        _check_name(name)
+        check_name(name)
         if name in self.placed or name in self.tables or name in self.contents or name in self.packs:
             raise ValueError(f"{name} is written twice")
 
@@ -173,11 +188,6 @@ def _format_of(name: str) -> Literal["csv", "tsv", "parquet"]:
     if name.endswith(".tsv"):
         return "tsv"
     return "parquet" if name.endswith(".parquet") else "csv"
-
-
-def _check_name(name: str) -> None:
-    if not name or (("." in name or "//" in name or name[0] == "/") and {"", ".", ".."} & {*name.split("/")}):
-        raise ValueError(f"{name!r} is not a name inside the output folder")
 
 
 class _HashingStream:
@@ -218,15 +228,24 @@ def run_prepare(
     private: Path,
     progress: Progress = no_progress,
     reading: Progress = no_progress,
+    unpacked: Path | None = None,
+    ledger: Path | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Call a competition's `prepare` on plain paths; what is known of each file, under `public/` and `private/`.
 
-    `progress` is told of what is written and placed, `reading` of each large file that is looked into before.
+    `progress` is told of what is written and placed, `reading` of each large file that is looked into before. What an
+    earlier attempt left in the folder `unpacked`, or noted in the `ledger`, is not unpacked or written again.
     """
-    outputs = {"public": Output(public), "private": Output(private)}
-    with open_raw(raw, private.parent, reading) as source:
-        prepare(source, *outputs.values())
-        finish(list(outputs.values()), private.parent, progress)
+    noted = Ledger(ledger) if ledger else None
+    outputs = {"public": Output(public, noted), "private": Output(private, noted)}
+    with open_raw(raw, private.parent, reading, unpacked) as source:
+        try:
+            prepare(source, *outputs.values())
+            finish(list(outputs.values()), private.parent, progress)
+        except Exception as error:
+            if source.opened:
+                error.add_note(f"{LAST_READ}{', '.join([*source.opened][-3:])}")
+            raise
         return {f"{side}/{name}": facts for side, output in outputs.items() for name, facts in output.facts()}
 
 
@@ -245,15 +264,19 @@ def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = no_pro
     with TemporaryDirectory(dir=scratch, prefix=SCRATCH) as folder:
         write_all(list(_table_jobs(outputs, Path(folder))), Path(folder), advance)
         for output in outputs:
-            for name, content in output.contents.items():
+            for name, content in _unwritten(output, output.contents):
                 with output.create(name) as stream:
                     for piece in content:
                         stream.write(piece)
-            for name, pack in output.packs.items():
+            for name, pack in _unwritten(output, output.packs):
                 with output.create(name, advance) as stream:
                     write_pack(stream, pack, Path(folder))
             _place(output, advance)
     progress(total, total)
+
+
+def _unwritten(output: Output, wanted: Mapping[str, Wanted]) -> Iterator[tuple[str, Wanted]]:
+    return ((name, content) for name, content in wanted.items() if not output.is_written(name))
 
 
 def _weight(outputs: Sequence[Output]) -> int:
@@ -268,9 +291,9 @@ def _weight(outputs: Sequence[Output]) -> int:
 
 def _table_jobs(outputs: Sequence[Output], scratch: Path) -> Iterator[Job]:
     for output in outputs:
-        for name, (table, format) in output.tables.items():
+        for name, (table, format) in _unwritten(output, output.tables):
             yield Job(table, format, lambda output=output, name=name: output.create(name))
-        for pack in output.packs.values():
+        for _, pack in _unwritten(output, output.packs):
             for member, content in pack.members.items():
                 if isinstance(content, Table):
                     path = pack.spooled[member] = scratch / f"{id(pack)}-{len(pack.spooled)}"

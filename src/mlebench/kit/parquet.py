@@ -29,6 +29,8 @@ _IN_PAGES: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 20}
 class ParquetSource:
     """A parquet file on disk. A column is read when it is asked for, and not kept."""
 
+    label: str | None = None
+
     def __init__(self, path: Path):
         self._path = path
         self._schema = pq.read_schema(path)

@@ -13,7 +13,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pandas as pd
 
+from mlebench.errors import PrerequisiteError
 from mlebench.kit.frames import ColumnSource, Source, as_values, make_frame, values_of
+from mlebench.kit.reading import data_errors
 
 Quoting = Literal["minimal", "nonnumeric"]
 PRINTED_ROWS = 1 << 14  # at a time
@@ -96,7 +98,8 @@ class Table:
         return self._columns
 
     def __len__(self) -> int:
-        return self.source.rows if self.rows is None else len(self.rows)
+        with data_errors(self.source.label):
+            return self.source.rows if self.rows is None else len(self.rows)
 
     def __getitem__(self, name: str) -> np.ndarray:
         """The values of a column: numbers, or objects where it holds text; empty cells are NaN."""
@@ -105,7 +108,8 @@ class Table:
             return column.values
         if isinstance(column, Constant):
             return as_values([column.value] * len(self))
-        return self.source.values(column.name, self.rows)
+        with data_errors(self.source.label, IndexError):  # rows that are not there are the caller's fault
+            return self.source.values(column.name, self.rows)
 
     def __repr__(self) -> str:
         return f"Table({', '.join(self.columns)})"
@@ -212,7 +216,10 @@ class Table:
         try:
             return self._columns[name]
         except KeyError:
-            raise KeyError(f"no column {name!r}; there are {', '.join(self.columns)}") from None
+            fault = f"no column {name!r}; there are {', '.join(self.columns)}"
+            if self.source.label and self.definitions == {name: Stored(name) for name in self.source.columns}:
+                raise PrerequisiteError(f"{self.source.label} has {fault}; get the data again") from None
+            raise KeyError(fault) from None
 
     def _define(self, name: str, value: Any) -> Column:
         if not isinstance(value, list | tuple | np.ndarray | pd.Series):

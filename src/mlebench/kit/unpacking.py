@@ -37,9 +37,7 @@ def unpacked(archive: Path, folder: Path, label: str) -> FolderTree:
         with archive_errors(label):
             (_unpack_7z if _is_7z(archive) else _unpack_tar)(archive, unfinished, label)
         unfinished.rename(folder)
-    tree = FolderTree(folder)
-    tree.label = label
-    return tree
+    return FolderTree(folder, label)
 
 
 def member_names(archive: Path, label: str) -> list[str]:
@@ -52,6 +50,16 @@ def member_names(archive: Path, label: str) -> list[str]:
             names = sorted(plain_name(info.name) for info in opened if info.isreg())
             _read_to_the_end(opened)
             return names
+
+
+def member_checksums(archive: Path, label: str) -> list[tuple[str, int, int]]:
+    """Name, size and CRC of each file in a 7z archive. Nothing is unpacked."""
+    if not _is_7z(archive):
+        raise PrerequisiteError(f"{label} is not a 7z archive")
+    with archive_errors(label), _opened_7z(archive, label) as opened:
+        return [
+            (plain_name(info.filename), info.uncompressed, info.crc32 or 0) for info in opened.list() if info.is_file
+        ]
 
 
 class _Header(tarfile.TarInfo):

@@ -1,0 +1,92 @@
+"""What prepared data is, in one hash: the same wherever, whenever and from whatever source it was prepared.
+
+It is made from the files alone, so data that another program prepared has it too. Every file counts by its name and
+size. Tables and records directly in public/ and private/, which hold the answers and what is published with checksums,
+count by their bytes; parquet by what it holds, since its bytes depend on the library that wrote them; zip and 7z by
+what their members hold, since compressed sizes depend on a library too. The description is left out: it may be mended.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mlebench.errors import PrerequisiteError
+from mlebench.paths import DESCRIPTION, PRIVATE, PUBLIC
+
+Files = dict[str, dict[str, Any]]  # name under the prepared folder: size, and md5, crc32 or mtime_ns
+SIDES = (PUBLIC, PRIVATE)
+PARQUET = ".parquet"
+TABLES = (".csv", ".json", ".jsonl", PARQUET, ".bson")
+ARCHIVES = (".zip", ".7z")
+_LEFT_OUT = f"{PUBLIC}/{DESCRIPTION}"
+
+
+def add_checksums(folder: Path, files: Files) -> None:
+    """Take the md5 of tables of which it is not known: those that were placed as they are, or by another program."""
+    from mlebench.kit.files import md5_of
+
+    for name in filter(is_table, files):
+        if "md5" not in files[name]:
+            files[name] = files[name] | {"md5": md5_of(folder / name)}
+
+
+def is_table(name: str) -> bool:
+    """Whether a file is one of the tables and records that checksums are published for."""
+    return name.endswith(TABLES) and name.count("/") == 1
+
+
+def content_identity(folder: Path, files: Files) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        if name != _LEFT_OUT:
+            digest.update(f"{name}\t{_content(folder, name, files[name])}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _content(folder: Path, name: str, facts: dict[str, Any]) -> str:
+    if is_table(name):
+        return (
+            _parquet_content(folder / name, facts) if name.endswith(PARQUET) else _table_content(folder / name, facts)
+        )
+    if name.endswith(ARCHIVES) and name.count("/") == 1:
+        return _archive_content(folder / name) or str(facts["size"])
+    return str(facts["size"])
+
+
+def _table_content(path: Path, facts: dict[str, Any]) -> str:
+    from mlebench.kit.files import md5_of
+
+    return f"{facts['size']}\tmd5 {facts.get('md5') or md5_of(path)}"
+
+
+def _parquet_content(path: Path, facts: dict[str, Any]) -> str:
+    from mlebench.kit.parquet import content_hash
+
+    try:
+        return f"content {facts.get('content') or content_hash(path)}"
+    except ValueError:  # not parquet, whatever its name says
+        return _table_content(path, facts)
+
+
+def _archive_content(path: Path) -> str | None:
+    digest = hashlib.sha256()
+    try:
+        for name, size, crc32 in sorted(_members(path)):
+            digest.update(f"{name}\t{size}\t{crc32}\n".encode("utf-8", "surrogateescape"))
+    except PrerequisiteError:  # not an archive, whatever its name says
+        return None
+    return f"members {digest.hexdigest()}"
+
+
+def _members(path: Path) -> Iterator[tuple[str, int, int]]:
+    from mlebench.kit.archives import ZipTree, is_zip
+    from mlebench.kit.unpacking import member_checksums
+
+    if not is_zip(path):
+        yield from member_checksums(path, str(path))
+        return
+    tree = ZipTree(path)
+    for name in tree.glob("**"):
+        facts = tree.facts(name)
+        yield name, facts["size"], facts["crc32"]

@@ -1,0 +1,72 @@
+"""What is known of an archive: who fetched it and when, and its md5. The record lies beside the archive and stays.
+
+So it does not matter how many attempts a prepare takes: each finds out where the data came from, and none reads a large
+archive again to learn its md5.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlebench.errors import PrerequisiteError
+from mlebench.paths import CompetitionPaths
+from mlebench.records import Record, now
+
+Advance = Callable[[int], None]  # called with the number of bytes that were read
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchiveRecord(Record):
+    kind: str  # `kaggle`: we downloaded it; `local`: somebody put it there
+    archive: str
+    size: int
+    mtime_ns: int
+    inode: int
+    url: str | None = None
+    fetched_at: str | None = None
+    md5: str | None = None
+
+    @classmethod
+    def of(cls, path: Path, kind: str, **more: Any) -> "ArchiveRecord":
+        status = path.stat()
+        facts = {"size": status.st_size, "mtime_ns": status.st_mtime_ns, "inode": status.st_ino}
+        return cls(kind=kind, archive=path.name, **facts, **more)
+
+    def is_of(self, path: Path) -> bool:
+        """Whether this is the archive, perhaps copied with its time."""
+        status = path.stat()
+        return (self.size, self.mtime_ns) == (status.st_size, status.st_mtime_ns)
+
+    def is_of_this_very(self, path: Path) -> bool:
+        return self.is_of(path) and self.inode == path.stat().st_ino
+
+
+def record_download(where: CompetitionPaths, url: str) -> None:
+    """Note that the archive, which does not have its name yet, was downloaded by us."""
+    facts = ArchiveRecord.of(where.archive_part, "kaggle", url=url, fetched_at=now())
+    facts.changed(archive=where.archive.name).write(where.archive_record)
+
+
+def archive_md5(archive: Path, where: CompetitionPaths, advance: Advance | None = None) -> str:
+    """The md5 of an archive, which is read once: the md5 goes on record."""
+    from mlebench.kit.files import md5_of
+
+    beside = archive.absolute() == where.archive.absolute()
+    path = where.archive_record if beside else where.archive_elsewhere_record
+    known = known_of(archive, path)
+    if known and known.md5 and known.is_of_this_very(archive) and (beside or known.archive == str(archive)):
+        return known.md5
+    md5 = md5_of(archive, advance)
+    fresh = ArchiveRecord.of(archive, "local") if known is None or not beside else known
+    fresh.changed(md5=md5, inode=archive.stat().st_ino, archive=archive.name if beside else str(archive)).write(path)
+    return md5
+
+
+def known_of(archive: Path, record: Path) -> ArchiveRecord | None:
+    """What is on record of an archive; None when that is nothing, or was said of another."""
+    try:
+        known = ArchiveRecord.read(record)
+        return known if known.is_of(archive) else None
+    except (PrerequisiteError, FileNotFoundError):
+        return None
