@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from mlebench.errors import PrerequisiteError
-from mlebench.registry import Competition
+from mlebench.registry import Competition, registry
 
 logger = logging.getLogger(__name__)
 
@@ -137,6 +137,7 @@ def _answer(request: bytes, submission: int, reply: int) -> None:
     competition, limits = pickle.loads(request)  # noqa: S301 from the server, which made it itself
     signal.alarm(math.ceil(limits.seconds))  # ends this process, whatever it is busy with
     _limit_memory(limits.memory)
+    registry.competition_dir(competition.id)  # so that its code can be imported, wherever that lies
     with socket.socket(fileno=reply) as stream:
         stream.sendall(json.dumps(_checked(submission, competition, limits)).encode())
 

@@ -160,15 +160,10 @@ def serve(validator: Validator, sockets: list[socket.socket]) -> None:
         timeout_graceful_shutdown=1,
     )
     validator.checker.start()  # it imports while the server gets ready
-    signal.signal(signal.SIGTERM, _stop)  # uvicorn ends, and then raises the signal that ended it
     try:
         uvicorn.Server(config).run(sockets=sockets)
     finally:
         validator.checker.close()
-
-
-def _stop(*_: object) -> NoReturn:
-    raise SystemExit(0)
 
 
 def _bounded_protocol(limits: Limits) -> type[H11Protocol]:
@@ -190,7 +185,8 @@ def _bounded_protocol(limits: Limits) -> type[H11Protocol]:
 
 @contextmanager
 def listening(host: str, ports: Sequence[int], unix: Path | None) -> Iterator[list[socket.socket]]:
-    """Sockets that are bound; the unix socket's name goes when they are closed."""
+    """Sockets that are bound; the unix socket's name goes when they are closed, also when a signal ends it all."""
+    signal.signal(signal.SIGTERM, _stop)  # uvicorn, too, raises the signal that ended it when it has cleaned up
     sockets: list[socket.socket] = []
     try:
         for port in ports:
@@ -207,6 +203,10 @@ def listening(host: str, ports: Sequence[int], unix: Path | None) -> Iterator[li
             unix.unlink(missing_ok=True)
         for bound in sockets:
             bound.close()
+
+
+def _stop(*_: object) -> NoReturn:
+    raise SystemExit(0)
 
 
 def _bound(family: int, address: Any) -> socket.socket:
