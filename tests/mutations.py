@@ -1,7 +1,7 @@
 """A corpus of mutated submissions: faults of agents, of their tools, and of people who look for holes.
 
-`mutations(...)` gives any number of them for one competition, the same ones each time. First each kind once on the gold
-submission, in the order of `KINDS`; then kinds are drawn at random and put on top of each other.
+`mutations(...)` gives any number of them for one competition, the same ones each time: first each kind once, in an
+order that depends on the seed, then several kinds on top of each other.
 """
 
 import csv
@@ -322,20 +322,19 @@ def mutations(
     truth: list[str] | None = None,
     *,
     count: int,
-    seed: int = 0,
+    seed: str = "",
 ) -> Iterator[tuple[str, bytes]]:
     """(name, content) of so many mutated submissions; the same for the same arguments."""
     table = _table(sample, gold, id, targets, truth)
-    kinds, damage = list(KINDS), list(DAMAGE)
+    names = random.Random(seed).sample([*KINDS, *DAMAGE], len(KINDS) + len(DAMAGE))
     for number in range(count):
         rng = random.Random(f"{seed}/{number}")
-        if number < len(kinds):
-            yield kinds[number], KINDS[kinds[number]](table, rng).printed()
-        elif number < len(kinds) + len(damage):
-            name = damage[number - len(kinds)]
-            yield name, DAMAGE[name](table.printed(), rng)
-        else:
+        if number >= len(names):
             yield _several(table, rng, number)
+        elif (name := names[number]) in KINDS:
+            yield name, KINDS[name](table, rng).printed()
+        else:
+            yield name, DAMAGE[name](table.printed(), rng)
 
 
 def _several(table: Table, rng: random.Random, number: int) -> tuple[str, bytes]:
