@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -99,8 +100,8 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bounded(start: Start, scratch: Path, tmp_path_factory: pytest.TempPathFactory, titanic: Competition) -> Server:
-    """With short limits, and competitions whose graders misbehave."""
+def misbehaving(tmp_path_factory: pytest.TempPathFactory, titanic: Competition) -> tuple[Path, Path]:
+    """Competitions whose graders misbehave: their data, and their folders."""
     source, root = titanic.folder, tmp_path_factory.mktemp("competitions")
     data = tmp_path_factory.mktemp("data")
     for id, grader in GRADERS.items():
@@ -114,6 +115,13 @@ def bounded(start: Start, scratch: Path, tmp_path_factory: pytest.TempPathFactor
         place.mkdir(parents=True)
         (place / "sample_submission.csv").write_bytes(titanic.sample_submission.read_bytes())
     (data / titanic.id).symlink_to(titanic.paths.root)
+    return data, root
+
+
+@pytest.fixture(scope="module")
+def bounded(start: Start, scratch: Path, misbehaving: tuple[Path, Path]) -> Server:
+    """With short limits."""
+    data, root = misbehaving
     return start(data, program=PROGRAM, MLEBENCH_COMPETITION_PATH=str(root), TMPDIR=str(scratch))
 
 
@@ -271,18 +279,29 @@ def test_on_a_unix_socket_for_one_competition_only(
     assert not door.exists()
 
 
-def test_no_process_outlives_the_server(start: Start, titanic: Competition, sample: bytes) -> None:
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_no_process_outlives_the_server(
+    start: Start, misbehaving: tuple[Path, Path], sample: bytes, end: signal.Signals
+) -> None:
+    data, root = misbehaving
+    server = start("--data-dir", data, "--port", 0, MLEBENCH_COMPETITION_PATH=str(root))
+    with ThreadPoolExecutor(1) as client:
+        asked = client.submit(server.post, sample, "hangs")
+        processes = _wait_for(lambda: [child for pid in _children(server.process.pid) for child in _children(pid)])
+        processes += _children(server.process.pid)
+        server.process.send_signal(end)
+        server.process.communicate()
+        asked.exception()
+    _wait_for(lambda: not any(map(_runs, processes)))
+
+
+def test_the_process_that_stands_by_is_replaced_when_it_dies(start: Start, titanic: Competition, sample: bytes) -> None:
     server = start("--data-dir", titanic.paths.data_dir, "--port", 0)
-    server.post(sample, titanic.id)
-    group = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
-    assert group
-    server.process.send_signal(signal.SIGKILL)
-    server.process.communicate()  # stderr ends when nobody holds it any more
-    for _ in range(600):
-        if not any(_runs(pid) for pid in group):
-            return
-        time.sleep(0.1)
-    pytest.fail(f"{group} go on")
+    assert server.post(sample, titanic.id).json()["is_valid"] is True
+    (standing_by,) = _children(server.process.pid)
+    os.kill(standing_by, signal.SIGKILL)
+    _wait_for(lambda: not _runs(standing_by))
+    assert server.post(sample, titanic.id).json()["is_valid"] is True
 
 
 def test_a_port_that_is_taken_is_said_in_one_line(server: Server, titanic: Competition) -> None:
@@ -348,8 +367,20 @@ def _until_closed(client: socket.socket) -> bytes:
     return content
 
 
-def _runs(pid: str) -> bool:
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _runs(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def _wait_for(condition: Callable[[], Any]) -> Any:
+    for _ in range(600):
+        if found := condition():
+            return found
+        time.sleep(0.1)
+    pytest.fail("it did not happen in a minute")

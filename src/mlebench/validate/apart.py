@@ -5,6 +5,7 @@ that one starts in milliseconds. A submission comes as a file descriptor: it has
 """
 
 import asyncio
+import ctypes
 import importlib
 import json
 import logging
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 LONGEST_REQUEST = 1 << 20  # bytes
 LONGEST_MESSAGE = 4_000  # characters
+PR_SET_PDEATHSIG = 1  # of Linux's prctl
 NOT_CHECKED = "The submission could not be checked."
 
 
@@ -76,7 +78,7 @@ class Checker:
         return self._door
 
     def close(self) -> None:
-        """End the process that stands by; checks that run end by themselves, at their limit."""
+        """End the process that stands by, and the checks that run."""
         if self._door and self._process:
             self._door.close()
             self._process.kill()
@@ -88,14 +90,20 @@ class Checker:
         with ours:
             ours.setblocking(False)
             with theirs:
-                request = pickle.dumps((competition, self.limits))
-                socket.send_fds(self.start(), [request], [descriptor, theirs.fileno()])
+                self._ask(pickle.dumps((competition, self.limits)), [descriptor, theirs.fileno()])
             try:
                 async with asyncio.timeout(self.limits.seconds + 30):  # by then a check has ended by its own limit
                     said = await _all_of(ours)
             except TimeoutError:
                 said = b""
         return Answer(*json.loads(said)) if said else fault(500, NOT_CHECKED, _likely_reason(self.limits))
+
+    def _ask(self, request: bytes, descriptors: list[int]) -> None:
+        try:
+            socket.send_fds(self.start(), [request], descriptors)
+        except (BrokenPipeError, ConnectionResetError):  # it died just now
+            self.close()
+            socket.send_fds(self.start(), [request], descriptors)
 
 
 async def _all_of(stream: socket.socket) -> bytes:
@@ -135,6 +143,7 @@ def stand_by() -> None:
 
 def _answer(request: bytes, submission: int, reply: int) -> None:
     competition, limits = pickle.loads(request)  # noqa: S301 from the server, which made it itself
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # when the server ends, so do its checks
     signal.alarm(math.ceil(limits.seconds))  # ends this process, whatever it is busy with
     _limit_memory(limits.memory)
     registry.competition_dir(competition.id)  # so that its code can be imported, wherever that lies

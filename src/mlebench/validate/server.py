@@ -136,14 +136,19 @@ def _response(answer: Answer) -> JSONResponse:
 
 def application(validator: Validator) -> Starlette:
     async def refused(_: Request, error: Exception) -> JSONResponse:
-        status = error.status_code if isinstance(error, HTTPException) else 500
+        status = getattr(error, "status_code", 404)
         return _response(fault(status, "There is no such page.", "There are GET /health and POST /validate."))
+
+    async def failed(_: Request, __: Exception) -> JSONResponse:
+        return _response(
+            fault(500, "The validator failed.", "This is a fault of the benchmark, not of the submission.")
+        )
 
     routes = [
         Route("/health", validator.health, methods=["GET"]),
         Route("/validate", validator.validate, methods=["POST"]),
     ]
-    return Starlette(routes=routes, exception_handlers={HTTPException: refused})
+    return Starlette(routes=routes, exception_handlers={HTTPException: refused, Exception: failed})
 
 
 def serve(validator: Validator, sockets: list[socket.socket]) -> None:
