@@ -83,6 +83,12 @@ def data_identity(competition: Competition) -> str | None:
     return head.identity if head else None
 
 
+def source_kind(competition: Competition) -> str:
+    """Where prepared data came from: `twin`, `local`, `kaggle`, or `unknown` when there is no manifest."""
+    head = read_manifest_head(competition)
+    return head.source["kind"] if head else "unknown"
+
+
 def description_kind(competition: Competition) -> str | None:
     """Whose text agents get: `ours` or the `original`; None when nobody recorded it."""
     head = read_manifest_head(competition)
