@@ -20,6 +20,7 @@ settings.register_profile("explore", settings.get_profile("suite"), derandomize=
 settings.load_profile("suite")
 
 GOLDEN = Path(__file__).parent / "golden"
+DEFAULT_TWIN = "seed 0, size 1.0"
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,12 @@ class Case:
         return submissions(sample, gold, facts["id"], facts["targets"], facts.get("truth"))
 
 
-def golden_cases() -> list[tuple[str, str]]:
+def golden_cases(most: int | None = None) -> list[tuple[str, str]]:
     """(competition, case) for every competition there is; one without golden figures fails when it is used."""
     return [
-        (id, name) for id in Registry().list_competition_ids() for name in (_golden(id) or {"seed 0, size 1.0": None})
+        (id, name)
+        for id in Registry().list_competition_ids()
+        for name in list(_golden(id) or {DEFAULT_TWIN: None})[:most]
     ]
 
 
@@ -58,15 +61,35 @@ def _golden(id: str) -> dict[str, Any] | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--one-case",
+        action="store_true",
+        help="of each competition the first golden case only, and no test that compares our results with each other",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--one-case"):
+        kept: list[pytest.Item] = []
+        left_out: list[pytest.Item] = []
+        for item in items:
+            (left_out if "competition_id" in getattr(item, "fixturenames", ()) else kept).append(item)
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`case`: every golden case of every competition. `competition_id`: every competition once."""
-    if "case" in metafunc.fixturenames:
-        metafunc.parametrize(
-            "case",
-            [pytest.param(case, id=", ".join(case), marks=pytest.mark.xdist_group(case[0])) for case in golden_cases()],
-            indirect=True,
-            scope="session",
-        )
+    """`case`: golden cases of every competition. `twin`, `competition_id`: every competition once."""
+    cases = golden_cases(1 if metafunc.config.getoption("--one-case") else None)
+    for fixture, some in (("case", cases), ("twin", [case for case in golden_cases() if case[1] == DEFAULT_TWIN])):
+        if fixture in metafunc.fixturenames:
+            metafunc.parametrize(
+                fixture,
+                [pytest.param(case, id=", ".join(case), marks=pytest.mark.xdist_group(case[0])) for case in some],
+                indirect=True,
+                scope="session",
+            )
     if "competition_id" in metafunc.fixturenames:
         metafunc.parametrize(
             "competition_id",
@@ -82,25 +105,25 @@ def _cases() -> dict[tuple[str, str], Case]:
 
 @pytest.fixture(scope="session")
 def case(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    return _case(*request.param, _cases, tmp_path_factory)
+    return _prepared(request, _cases, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
-def twin(competition_id: str, _cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Competition:
-    """Every competition once, prepared; do not change its files."""
-    first = next(iter(_golden(competition_id) or {"seed 0, size 1.0": None}))
-    return _case(competition_id, first, _cases, tmp_path_factory).competition
+def twin(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """The golden case of the default twin alone."""
+    return _prepared(request, _cases, tmp_path_factory)
 
 
-def _case(id: str, name: str, cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    if (id, name) not in cases:
+def _prepared(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    id, name = request.param
+    if request.param not in _cases:
         golden = _golden(id)
         assert golden, f"tests/golden/{id}.json is missing: record what the reference does with this twin"
         seed, size = name.removeprefix("seed ").split(", size ")
         competition = Registry(tmp_path_factory.mktemp("twins")).get_competition(id)
         prepare(competition, TwinSource(int(seed), float(size)))
-        cases[id, name] = Case(competition, int(seed), float(size), golden[name])
-    return cases[id, name]
+        _cases[request.param] = Case(competition, int(seed), float(size), golden[name])
+    return _cases[request.param]
 
 
 @pytest.fixture(scope="session")
@@ -116,9 +139,9 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No test reads or writes the settings, cache or credentials of whoever runs it."""
     for variable in (
         "MLEBENCH_DATA_DIR",
-        "MLEBENCH_VENVS_DIR",
         "MLEBENCH_COMPETITION_PATH",
         "MLEBENCH_CONFIG",
+        "MLEBENCH_VENVS_DIR",
         "KAGGLE_API_TOKEN",
         "KAGGLE_USERNAME",
         "KAGGLE_KEY",

@@ -4,15 +4,16 @@ The parsers below do what the clients named beside them do with our output.
 """
 
 import dataclasses
+import hashlib
 import importlib
 import inspect
 import json
 import logging
 import re
+import shutil
 import struct
 import subprocess
 import sys
-import zipfile
 from datetime import datetime
 from pathlib import Path
 
@@ -85,6 +86,32 @@ class TestImports:
             assert (public / name).read_bytes() == (titanic.public_dir / name).read_bytes()
         assert (private / "test.csv").read_bytes() == titanic.answers.read_bytes()
 
+    def test_prepare_fn_can_be_named_and_found(self, titanic: Competition) -> None:
+        from mlebench.utils import get_path_to_callable
+
+        assert titanic.prepare_fn.__name__ == "prepare"
+        assert list(inspect.signature(titanic.prepare_fn).parameters) == ["raw", "public", "private"]
+        assert get_path_to_callable(titanic.prepare_fn).resolve() == titanic.folder / "prepare.py"
+
+    @pytest.mark.parametrize("packed", [False, True], ids=["folder", "archive"])
+    def test_prepare_is_called_directly_with_plain_paths(
+        self, titanic: Competition, tmp_path: Path, packed: bool
+    ) -> None:
+        """Kaggle's folder, or its archive."""
+        from mlebench.utils import compress
+
+        raw = titanic.raw_dir
+        if packed:
+            compress(raw, raw := tmp_path / "raw.zip")
+        module = importlib.import_module("mlebench.competitions.spaceship-titanic.prepare")
+        assert list(inspect.signature(module.prepare).parameters) == ["raw", "public", "private"]
+        assert module.prepare(raw, tmp_path / "public", tmp_path / "private") is None
+        written = {path.name: path.read_bytes() for path in (tmp_path / "public").iterdir()}
+        assert written == {
+            path.name: path.read_bytes() for path in titanic.public_dir.iterdir() if path.name != "description.md"
+        }
+        assert (tmp_path / "private" / "test.csv").read_bytes() == titanic.answers.read_bytes()
+
     def test_data_functions(self, titanic: Competition) -> None:
         from mlebench.data import download_and_prepare_dataset, get_leaderboard, is_dataset_prepared
 
@@ -101,8 +128,6 @@ class TestImports:
         ]
 
     def test_download_and_prepare_uses_what_is_there(self, titanic: Competition, tmp_path: Path) -> None:
-        import shutil
-
         from mlebench.data import download_and_prepare_dataset
 
         competition = Registry(tmp_path).get_competition(titanic.id)
@@ -110,6 +135,84 @@ class TestImports:
         assert download_and_prepare_dataset(competition, keep_raw=True, skip_verification=True) is None
         assert competition.answers.read_bytes() == titanic.answers.read_bytes()
         assert competition.raw_dir.is_dir()
+
+    def test_download_and_prepare_leaves_a_prepared_twin_as_it_is(self, titanic: Competition) -> None:
+        from mlebench.data import download_and_prepare_dataset
+
+        before = titanic.answers.stat()
+        assert download_and_prepare_dataset(titanic) is None
+        assert titanic.answers.stat() == before
+
+    def test_a_script_may_put_its_own_download_in_place_of_ours(
+        self, titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import mlebench.data
+        from mlebench.utils import compress
+
+        asked = []
+
+        def download(competition_id: str, download_dir: Path, quiet: bool = False, force: bool = False) -> Path:
+            asked.append((competition_id, download_dir, force))
+            compress(titanic.raw_dir, download_dir / f"{competition_id}.zip")
+            return download_dir / f"{competition_id}.zip"
+
+        monkeypatch.setattr(mlebench.data, "download_dataset", download)
+        competition = Registry(tmp_path).get_competition(titanic.id)
+        mlebench.data.download_and_prepare_dataset(competition, skip_verification=True)
+        assert asked == [(titanic.id, tmp_path / titanic.id, False)]
+        assert competition.answers.read_bytes() == titanic.answers.read_bytes()
+
+    def test_downloads_keep_an_archive_that_is_there_and_need_a_login_for_others(self, tmp_path: Path) -> None:
+        from mlebench.data import download_dataset
+
+        (tmp_path / "spaceship-titanic.zip").write_bytes(b"kept")
+        found = download_dataset(competition_id="spaceship-titanic", download_dir=tmp_path)
+        assert found.read_bytes() == b"kept"
+        with pytest.raises(ValueError, match="no login to Kaggle"):
+            download_dataset("spaceship-titanic", tmp_path, quiet=True, force=True)
+
+    def test_prepared_folders_and_checksums(self, titanic: Competition, tmp_path: Path) -> None:
+        from mlebench.data import create_prepared_dir, extract, generate_checksums, get_checksum, is_empty
+
+        competition = Registry(tmp_path).get_competition(titanic.id)
+        for _ in range(2):  # it may be there
+            create_prepared_dir(competition)
+        assert is_empty(competition.public_dir)
+        assert is_empty(competition.private_dir)
+        for name, text in {"a.csv": "a", "b.jsonl": "b", "c.txt": "c", "d.csv": "d"}.items():
+            (tmp_path / name).write_text(text)
+        (tmp_path / "folder.csv").mkdir()
+        md5 = {letter: hashlib.md5(letter.encode()).hexdigest() for letter in "abcd"}
+        assert get_checksum(tmp_path / "a.csv") == md5["a"]
+        assert generate_checksums(tmp_path) == {"a.csv": md5["a"], "b.jsonl": md5["b"], "d.csv": md5["d"]}
+        assert generate_checksums(tmp_path, exts=["csv", "txt"], exclude=[tmp_path / "d.csv"]) == {
+            "a.csv": md5["a"],
+            "c.txt": md5["c"],
+        }
+        assert callable(extract)
+
+    def test_the_default_data_dir_follows_the_settings(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        from mlebench.registry import DEFAULT_DATA_DIR
+
+        assert registry.get_data_dir() == DEFAULT_DATA_DIR
+        assert DEFAULT_DATA_DIR.parts[-2:] == ("mle-bench", "data")
+        monkeypatch.setenv("MLEBENCH_DATA_DIR", str(tmp_path))
+        assert tmp_path == importlib.import_module("mlebench.registry").DEFAULT_DATA_DIR
+
+    def test_grade_has_the_question_whether_data_is_prepared(self, titanic: Competition) -> None:
+        import mlebench.grade
+
+        assert mlebench.grade.is_dataset_prepared(titanic, grading_only=True)
+
+    def test_answers_may_be_others(self, titanic: Competition, tmp_path: Path) -> None:
+        """LoopLab grades with answers of its own."""
+        from mlebench.grade import grade_csv
+
+        answers = pd.read_csv(titanic.answers)
+        answers.head(10).to_csv(tmp_path / "ten.csv", index=False)
+        competition = dataclasses.replace(titanic, answers=tmp_path / "ten.csv")
+        assert grade_csv(tmp_path / "ten.csv", competition).score == 1.0
+        assert grade_csv(titanic.answers, competition).score is None
 
     def test_grade_functions(self, titanic: Competition) -> None:
         from mlebench.grade import aggregate_reports, grade_csv, validate_submission
@@ -144,6 +247,40 @@ class TestImports:
         assert CompetitionReport.from_dict(json.loads(json.dumps(data))) == report
         assert CompetitionReport.from_dict({name: data[name] for name in REPORT_KEYS}) == report
         assert "CompetitionReport(" in str(report)
+
+    @pytest.mark.parametrize(
+        ("exists", "valid", "status"), [(True, True, "graded"), (True, False, "invalid"), (False, False, "missing")]
+    )
+    def test_the_status_of_a_report_follows_from_its_fields(self, exists: bool, valid: bool, status: str) -> None:
+        from mlebench.grade_helpers import CompetitionReport
+
+        values = dict.fromkeys(REPORT_KEYS) | {
+            "submission_exists": exists,
+            "valid_submission": valid,
+            "created_at": "2024-01-02T00:00:00",
+        }
+        assert CompetitionReport.from_dict(values).status == status
+        assert CompetitionReport.from_dict(values | {"status": "grader_error"}).status == "grader_error"
+
+    def test_a_config_that_a_client_reads_itself_has_what_the_references_has(self, competition_id: str) -> None:
+        """mlea, hexo and scripts; paths count from the folder that holds the package, or from the data directory."""
+        from mlebench.grade_helpers import Grader
+        from mlebench.utils import get_path_to_callable, get_repo_dir, import_fn, load_yaml
+
+        ours = registry.get_competition(competition_id)
+        config = load_yaml(registry.get_competitions_dir() / competition_id / "config.yaml")
+        grader = Grader.from_dict(config["grader"])
+        assert grader.name == ours.grader.name
+        assert get_path_to_callable(grader.grade_fn).resolve() == ours.folder / "grade.py"
+        assert get_path_to_callable(import_fn(config["preparer"])).resolve() == ours.folder / "prepare.py"
+        assert (get_repo_dir() / config["description"]).read_text(encoding="utf-8") == ours.description
+        data = config["dataset"]
+        assert registry.get_data_dir() / data["answers"] == ours.answers
+        assert registry.get_data_dir() / data.get("gold_submission", data["answers"]) == ours.gold_submission
+        assert registry.get_data_dir() / data["sample_submission"] == ours.sample_submission
+        places = {name: getattr(ours, name) for name in COMPETITION_FIELDS if name not in config}
+        built = Competition.from_dict({**config, **places, "description": ours.description})
+        assert (built.id, built.name, built.competition_type) == (ours.id, ours.name, ours.competition_type)
 
     def test_grader(self, titanic: Competition) -> None:
         from mlebench.grade_helpers import Grader, InvalidSubmissionError
@@ -189,21 +326,52 @@ class TestImports:
         assert utils.create_run_dir("comp", "agent", "group").parent == tmp_path / "runs" / "group"
         assert utils.create_run_dir().is_dir()
 
-    def test_extract_and_compress(self, tmp_path: Path) -> None:
+    def test_more_utils(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        from mlebench import utils
+
+        (tmp_path / "a.jsonl").write_text('{"a": 1}\n')
+        assert utils.load_answers(path_to_answers=tmp_path / "a.jsonl") == [{"a": 1}]
+        assert utils.read_jsonl(file_path=tmp_path / "a.jsonl", skip_commented_out_lines=True) == [{"a": 1}]
+        assert utils.import_fn(fn_import_string="json:loads") is json.loads
+        diff = utils.get_diff({"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 2}, fromfile="actual", tofile="expected")
+        assert diff.splitlines()[:2] == ["--- actual", "+++ expected"]
+        assert {"-  b: 1", "+  b: 3", " c: 2"} <= set(diff.splitlines())
+        assert utils.get_diff({"a": 1}, {"a": 1}) == ""
+        for value, answer in {"true": True, "false": False}.items():
+            monkeypatch.setenv("GITHUB_ACTIONS", value)
+            assert utils.in_ci() is answer
+        assert re.fullmatch(r"comp_[0-9a-f-]{36}", utils.generate_run_id("comp", "agent", "group"))
+        assert re.fullmatch(r"\d{4}-\S+_comp_agent_[0-9a-f]{8}", utils.generate_run_id("comp", "agent"))
+        names = {"a.zip": True, "a.7z": True, "a.tar.gz": True, "a.csv": False}
+        assert {name: utils.is_compressed(Path(name)) for name in names} == names
+        monkeypatch.chdir(Path(json.__file__).parent)
+        assert utils.get_path_to_callable(json.loads) == Path("__init__.py")
+
+    @pytest.mark.parametrize("kind", ["zip", "7z"])
+    def test_extract_and_compress(self, kind: str, tmp_path: Path) -> None:
         from mlebench.utils import compress, extract
 
+        one, inner, outer = tmp_path / f"one.{kind}", tmp_path / "inner", tmp_path / "outer.zip"
         (tmp_path / "src" / "sub").mkdir(parents=True)
         (tmp_path / "src" / "sub" / "a.txt").write_text("a")
-        compress(tmp_path / "src", tmp_path / "one.zip")
-        with zipfile.ZipFile(tmp_path / "outer.zip", "w") as archive:
-            archive.write(tmp_path / "one.zip", "one.zip")
-        extract(tmp_path / "outer.zip", tmp_path / "flat")
-        assert [path.name for path in (tmp_path / "flat").iterdir()] == ["one.zip"]
-        extract(tmp_path / "outer.zip", tmp_path / "deep", recursive=True)
+        compress(tmp_path / "src", one)
+        inner.mkdir()
+        shutil.copy(one, inner)
+        compress(inner, outer)
+        extract(outer, tmp_path / "flat")
+        assert [path.name for path in (tmp_path / "flat").iterdir()] == [one.name]
+        extract(outer, tmp_path / "deep", recursive=True)
         assert (tmp_path / "deep" / "sub" / "a.txt").read_text() == "a"
+        skipped = {tmp_path / "known" / one.name}
+        extract(outer, tmp_path / "known", recursive=True, already_extracted=skipped)
+        assert not (tmp_path / "known" / "sub").exists()
+        assert outer in skipped
         with pytest.raises(FileExistsError):
-            compress(tmp_path / "src", tmp_path / "one.zip")
-        compress(tmp_path / "src", tmp_path / "one.zip", exist_ok=True)
+            compress(tmp_path / "src", one)
+        compress(tmp_path / "src", one, exist_ok=True)
+        for wrong in (lambda: compress(tmp_path / "none", tmp_path / "x.zip"), lambda: extract(Path("x.rar"), inner)):
+            with pytest.raises(ValueError, match=r"not a folder|only zip and 7z"):
+                wrong()
 
     def test_authentication_without_credentials_is_a_permission_error(self) -> None:
         from mlebench.utils import authenticate_kaggle_api
@@ -343,3 +511,27 @@ def test_prepare_takes_the_references_flags(tmp_path: Path) -> None:
         assert "no raw data of spaceship-titanic" in done.stderr
     for flag in ("--lite", "-a", "--all", "--list", "--overwrite-leaderboard"):
         assert flag in _cli("prepare", "--help").stdout
+
+
+def test_a_list_and_the_lite_split_are_prepared_together(tmp_path: Path) -> None:
+    lite = registry.get_lite_competition_ids()
+    (tmp_path / "ids.txt").write_text(f"spaceship-titanic\n{lite[0]}\n")
+    done = _cli("prepare", "--list", tmp_path / "ids.txt", "--lite", "--twin", "--check", "--data-dir", tmp_path / "d")
+    assert done.returncode == 0, done.stderr
+    _, *rows = done.stdout.splitlines()
+    assert sorted(row.split()[0] for row in rows) == sorted([*lite, "spaceship-titanic"])
+
+
+def test_descriptions_go_to_stdout_as_they_are(titanic: Competition) -> None:
+    whole, body = (_cli("show", titanic.id, "--description", kind).stdout for kind in ("ours", "obfuscated"))
+    assert whole == titanic.description
+    assert body == titanic.obfuscated_description
+    assert "Titanic" not in body
+
+
+def test_a_plain_installation_prepares_and_downloads_all_and_older_install_lines_work() -> None:
+    import tomllib
+
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {"kaggle", "py7zr", "six"} <= {line.partition(">")[0] for line in project["dependencies"]}
+    assert {name: project["optional-dependencies"][name] for name in ("kaggle", "7z")} == {"kaggle": [], "7z": []}

@@ -1,6 +1,8 @@
 """A competition's config.yaml, read into a frozen dataclass; errors name the file and the key.
 
-Keys are a superset of the reference's. What follows from the folder's name or place need not be written down.
+Keys are a superset of the reference's. What follows from the folder's name or place need not be written down. Beside
+the facts of profile v1, a key named after another profile holds what differs there; without that key, the competition
+has no such profile.
 """
 
 from collections.abc import Collection
@@ -8,9 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlebench.errors import ConfigError
+from mlebench.errors import ConfigError, UnknownCompetitionError
+from mlebench.paths import DESCRIPTION
 
 CONFIG_NAME = "config.yaml"
+FIRST_PROFILE = "v1"
 COMPLEXITIES = ("low", "medium", "high", "dev")
 
 
@@ -26,6 +30,8 @@ class CompetitionConfig:
     gold_submission: str
     public_sample: str
     folder: Path
+    profile: str = FIRST_PROFILE
+    version: int = 1
     competition_type: str = "simple"
     awards_medals: bool | None = None
     prizes: tuple[dict[str, Any], ...] = ()
@@ -41,8 +47,8 @@ class CompetitionConfig:
     description: str | None = None
 
     @classmethod
-    def load(cls, folder: Path) -> "CompetitionConfig":
-        keys = Keys(folder / CONFIG_NAME, read_yaml(folder / CONFIG_NAME))
+    def load(cls, folder: Path, profile: str = FIRST_PROFILE) -> "CompetitionConfig":
+        keys = Keys(folder / CONFIG_NAME, _of_profile(folder, profile))
         if keys.get("id", str) != folder.name:
             raise keys.error("id", f"must be the folder's name, {folder.name}")
         grader, dataset = keys.section("grader"), keys.section("dataset")
@@ -57,6 +63,8 @@ class CompetitionConfig:
             gold_submission=dataset.data_path("gold_submission", folder.name, default=answers),
             public_sample=dataset.data_path("public_sample", folder.name, default=sample),
             folder=folder,
+            profile=profile,
+            version=keys.get("version", int, default=1),
             competition_type=keys.get("competition_type", str, default="simple"),
             awards_medals=keys.get("awards_medals", bool, default=None),
             prizes=tuple(keys.get("prizes", list, default=None) or ()),
@@ -78,10 +86,40 @@ class CompetitionConfig:
         if self.complexity is not None and self.complexity not in COMPLEXITIES:
             raise keys.error("complexity", f"must be one of {', '.join(COMPLEXITIES)}, not {self.complexity!r}")
 
+    @property
+    def description_file(self) -> Path:
+        """A path from a repository's root, as the reference writes it, means the folder's file."""
+        return self.folder / Path(self.description or DESCRIPTION).name
+
+    @property
+    def has_own_code(self) -> bool:
+        """Whether this profile's code differs from that of v1: then it is in a module named after the profile."""
+        return self.profile != FIRST_PROFILE and (self.folder / f"{self.profile}.py").is_file()
+
+
+def has_profile(folder: Path, profile: str) -> bool:
+    return profile == FIRST_PROFILE or profile in read_yaml(folder / CONFIG_NAME)
+
+
+def _of_profile(folder: Path, profile: str) -> dict[str, Any]:
+    """The facts of a profile: those of v1, but for what the profile's own key says."""
+    values = read_yaml(folder / CONFIG_NAME)
+    if profile == FIRST_PROFILE:
+        return values
+    if profile not in values:
+        raise UnknownCompetitionError(f"{folder.name} has no profile {profile} yet; it has {FIRST_PROFILE}")
+    own = Keys(folder / CONFIG_NAME, values).get(profile, dict, default={})
+    # The score of the sample submission was measured on the data of v1.
+    merged = {key: value for key, value in values.items() if key != "sample_score"} | own
+    for section in ("dataset", "grader"):
+        if isinstance(values.get(section), dict) and isinstance(own.get(section), dict):
+            merged[section] = values[section] | own[section]
+    return merged
+
 
 def read_description(config: CompetitionConfig) -> str:
-    """The text of the task. A path from a repository's root, as the reference writes it, means the folder's file."""
-    path = config.folder / Path(config.description or "description.md").name
+    """The text of the task."""
+    path = config.description_file
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

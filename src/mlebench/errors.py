@@ -6,7 +6,7 @@ Exception
 │   └── PrerequisiteError      the person at the keyboard: one line says what to do, no traceback is shown
 │       ├── UnknownCompetitionError
 │       ├── UnknownSplitError
-│       ├── ConfigError            the config.yaml of a competition or an agent is broken; names file and key
+│       ├── ConfigError            a competition's config.yaml is broken; names file and key
 │       ├── UnreadableSubmissionError  a submission is closed to whoever grades
 │       └── NotPreparedError       data is missing or incomplete; names the command that prepares it
 └── SandboxError               infrastructure: the run may be tried again

@@ -26,23 +26,6 @@
         ├── manifest.json     how it was prepared; absent when the reference prepared it
         └── manifest.files.jsonl  a line for each file: its name, size, checksum or time
 
-<runs-dir>/<timestamp>_run-group_<agent>/
-├── group.json                what was asked for; written before the first run starts
-├── metadata.json             the group as the reference describes it
-├── <timestamp>_grading_report.json
-├── superseded/               grading reports that a newer one has replaced
-├── .work/<token>/            the writable folders of a sandbox while it lives, under a name that tells nothing
-└── <competition>_<run-id>/
-    ├── run.json              state, timings, limits, outcome; replaced atomically at each step
-    ├── leases/<n>.json       who works on it, with a heartbeat; the highest number holds; none: nobody
-    ├── result/               appears in one rename when a run has ended: of two results, one counts
-    ├── submission/, logs/, code/, run.log    what the agent left
-    ├── snapshots/            earlier states of the submission
-    ├── attempts/<n>/         what earlier attempts left
-    └── findings/             what was found out about the run later
-
-<venvs-dir>/<agent>-<hash>/   what an agent needs, installed once; ready.json, written last, says that all is there
-
 Settings come from the environment, then from a YAML file (keys `data_dir`, `competition_path`).
 """
 
@@ -57,7 +40,7 @@ from typing import Any
 
 from mlebench.errors import PrerequisiteError
 
-PROFILES = ("v1",)
+PROFILES = ("v1", "v2")
 PUBLIC, PRIVATE = "public", "private"
 MANIFEST, MANIFEST_FILES = "manifest.json", "manifest.files.jsonl"
 DESCRIPTION = "description.md"
@@ -77,10 +60,11 @@ class CompetitionPaths:
     data_dir: Path
     id: str
     profile: str = "v1"
+    folder: Path | None = None  # where it lies, if that is not <data-dir>/<id>
 
     @cached_property
     def root(self) -> Path:
-        return self.data_dir / self.id
+        return self.folder or self.data_dir / self.id
 
     @cached_property
     def archive(self) -> Path:

@@ -1,12 +1,12 @@
 """What exists: competitions, their facts, and where their data lies. Reading them imports no competition code."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from mlebench import paths
-from mlebench.config import CONFIG_NAME, CompetitionConfig, read_description
+from mlebench.config import CONFIG_NAME, CompetitionConfig, has_profile, read_description
 from mlebench.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
 from mlebench.scoring import Grader, import_fn, lower_is_better, read_leaderboard
 
@@ -32,6 +32,7 @@ class Competition:
     answers: Path
     gold_submission: Path
     profile: str = "v1"
+    version: int = 1
     category: str | None = None
     complexity: str | None = None
     higher_is_better: bool | None = None  # None: nothing is declared, the leaderboard shows it
@@ -43,9 +44,12 @@ class Competition:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Competition":
+        """From the fields by name, and whatever else a config.yaml holds."""
+        known = {field.name for field in fields(cls)}
         try:
-            fields: dict[str, Any] = data | {"grader": Grader.from_dict(data["grader"])}
-            return cls(**fields)
+            values: dict[str, Any] = {name: value for name, value in data.items() if name in known}
+            values["grader"] = Grader.from_dict(data["grader"])
+            return cls(**values)
         except (KeyError, TypeError) as error:
             raise ValueError(f"a competition lacks a field: {error}") from error
 
@@ -57,6 +61,12 @@ class Competition:
     @property
     def paths(self) -> paths.CompetitionPaths:
         return paths.CompetitionPaths(self.raw_dir.parent.parent, self.id, self.profile)
+
+    @property
+    def prepare_command(self) -> str:
+        """What to type to have its data."""
+        profile = "" if self.profile == "v1" else f" --profile {self.profile}"
+        return f"mlebench prepare -c {self.id}{profile}"
 
     @property
     def lower_is_better(self) -> bool:
@@ -73,16 +83,21 @@ class Competition:
 class Preparer:
     """`prepare(raw, public, private)` of a competition, for callers that have plain paths.
 
-    A folder that names a `preparer` in its config was written for the reference and gets the paths themselves.
+    A function that a config names as `preparer` and that is not written for the engine gets the paths themselves.
     """
 
     def __init__(self, config: CompetitionConfig):
-        self._name = config.preparer or f"{code_name(config.id)}.prepare:prepare"
-        self.takes_paths = config.preparer is not None
+        self._name = _code(config, "prepare", config.preparer)
+        self._is_named = config.preparer is not None
+        self.__module__, _, self.__name__ = self._name.partition(":")  # as a function has them
 
     @property
     def function(self) -> Callable[..., Any]:
         return import_fn(self._name)
+
+    @property
+    def takes_paths(self) -> bool:
+        return self._is_named and not hasattr(self.function, "for_engine")
 
     def __call__(self, raw: Path, public: Path, private: Path) -> None:
         if self.takes_paths:
@@ -102,6 +117,13 @@ def code_name(id: str) -> str:
     return f"mlebench.competitions.{id}"
 
 
+def _code(config: CompetitionConfig, function: str, named: str | None) -> str:
+    """Where a function of a competition is, as `module:function`; a profile's own module has all of them."""
+    if config.has_own_code:
+        return f"{code_name(config.id)}.{config.profile}:{function}"
+    return named or f"{code_name(config.id)}.{function}:{function}"
+
+
 class Registry:
     """The competitions of the package and of the search path, over one data directory."""
 
@@ -112,13 +134,13 @@ class Registry:
         self.profile = profile
 
     def get_competition(self, competition_id: str) -> Competition:
-        config = CompetitionConfig.load(self.competition_dir(competition_id))
+        config = CompetitionConfig.load(self.competition_dir(competition_id), self.profile)
         where = paths.CompetitionPaths(self.get_data_dir(), config.id, self.profile)
         return Competition(
             id=config.id,
             name=config.name,
             description=read_description(config),
-            grader=Grader(config.metric, config.grade_fn or f"{code_name(config.id)}.grade:grade"),
+            grader=Grader(config.metric, _code(config, "grade", config.grade_fn)),
             answers=where.prepared / config.answers,
             gold_submission=where.prepared / config.gold_submission,
             sample_submission=where.prepared / config.sample_submission,
@@ -127,9 +149,10 @@ class Registry:
             raw_dir=where.raw,
             private_dir=where.private,
             public_dir=where.public,
-            checksums=config.folder / "checksums.yaml",
+            checksums=config.folder / ("checksums.yaml" if self.profile == "v1" else f"checksums-{self.profile}.yaml"),
             leaderboard=config.folder / "leaderboard.csv",
             profile=self.profile,
+            version=config.version,
             category=config.category,
             complexity=config.complexity,
             higher_is_better=config.higher_is_better,
@@ -153,8 +176,9 @@ class Registry:
         raise UnknownCompetitionError(f"there is no competition {competition_id!r}; {hint}")
 
     def list_competition_ids(self) -> list[str]:
-        """All ids, sorted."""
-        return sorted({entry.parent.name for root in self._roots() for entry in root.glob(f"*/{CONFIG_NAME}")})
+        """All ids that there are in this profile, sorted."""
+        folders = {entry.parent.name: entry.parent for root in self._roots() for entry in root.glob(f"*/{CONFIG_NAME}")}
+        return sorted(id for id, folder in folders.items() if has_profile(folder, self.profile))
 
     def get_split(self, name: str) -> list[str]:
         """The ids of a published split, by name."""
@@ -193,6 +217,13 @@ def _make_importable(root: Path) -> None:
 
     if str(root) not in mlebench.competitions.__path__:
         mlebench.competitions.__path__.append(str(root))
+
+
+def __getattr__(name: str) -> Any:
+    """`DEFAULT_DATA_DIR`, for existing clients: looked up when it is asked for, since it may be set until then."""
+    if name == "DEFAULT_DATA_DIR":
+        return paths.default_data_dir()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 registry = Registry()

@@ -20,9 +20,9 @@ logger = logging.getLogger(__name__)
 GradeFn = Callable[["pd.DataFrame", Any], float]
 
 
-def import_fn(name: str) -> Callable[..., Any]:
+def import_fn(fn_import_string: str) -> Callable[..., Any]:
     """The function that `package.module:function` names."""
-    module, _, function = name.partition(":")
+    module, _, function = fn_import_string.partition(":")
     return getattr(importlib.import_module(module), function)
 
 
@@ -170,7 +170,7 @@ class CompetitionReport:
 
     In JSON the reference's sixteen fields come first, in its order. `status` says how grading ended: `graded`,
     `missing` (no submission), `invalid` (the agent's fault), `grader_error` (ours) or `not_prepared`; `reason` why.
-    What else is not known, or was not recorded by an older version, is None.
+    Existing clients do not give it; then it follows from the other fields. What else is not known is None.
     """
 
     competition_id: str
@@ -191,7 +191,7 @@ class CompetitionReport:
     gold_threshold: float
     profile: str = "v1"
     source: str = "unknown"
-    status: str = "graded"
+    status: str = ""
     reason: str | None = None
     schema: int = REPORT_SCHEMA
     mlebench: str | None = None  # the version that graded
@@ -204,6 +204,11 @@ class CompetitionReport:
     seed: int | None = None
     run_id: str | None = None
     graded_during_run: bool = False  # a run of this competition was going on
+
+    def __post_init__(self) -> None:
+        if not self.status:
+            status = "graded" if self.valid_submission else "invalid" if self.submission_exists else "missing"
+            object.__setattr__(self, "status", status)
 
     def to_dict(self) -> dict[str, Any]:
         """Flat and ready for JSON: a score that is no finite number becomes null; `reason` then says so."""

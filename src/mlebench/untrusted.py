@@ -1,4 +1,4 @@
-"""What an agent leaves behind is hostile input: no link is followed, and only regular files of bounded size are read.
+"""What an agent leaves behind is hostile: links are not followed, and only regular files of bounded size are read.
 
 A submission that is a link to the answers, a pipe that never ends or a device is told apart from one that is not there.
 """

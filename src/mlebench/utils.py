@@ -1,11 +1,15 @@
 """Names that existing clients and competitions written for the reference import from here; nothing of ours does."""
 
+import difflib
+import importlib
 import logging
+import os
 import uuid
-import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlebench.data.folders import compress, extract, is_compressed, is_empty
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import module_dir as get_module_dir
 from mlebench.paths import timestamp as get_timestamp
@@ -20,12 +24,17 @@ __all__ = [
     "compress",
     "create_run_dir",
     "extract",
+    "generate_run_id",
+    "get_diff",
     "get_logger",
     "get_module_dir",
+    "get_path_to_callable",
     "get_repo_dir",
     "get_runs_dir",
     "get_timestamp",
     "import_fn",
+    "in_ci",
+    "is_compressed",
     "is_empty",
     "load_answers",
     "load_yaml",
@@ -76,39 +85,42 @@ def get_runs_dir() -> Path:
     return get_repo_dir() / "runs"
 
 
+def generate_run_id(competition_id: str, agent_id: str, run_group: str | None = None) -> str:
+    """A new name for a run; a group's name has the time and the agent already."""
+    unique = str(uuid.uuid4())
+    return f"{competition_id}_{unique}" if run_group else f"{get_timestamp()}_{competition_id}_{agent_id}_{unique[:8]}"
+
+
 def create_run_dir(
     competition_id: str | None = None, agent_id: str | None = None, run_group: str | None = None
 ) -> Path:
     """A new folder for one run."""
     name = str(uuid.uuid4())
     if competition_id and agent_id:
-        name = f"{competition_id}_{name}" if run_group else f"{get_timestamp()}_{competition_id}_{agent_id}_{name[:8]}"
+        name = generate_run_id(competition_id, agent_id, run_group)
     path = get_runs_dir() / (run_group or "") / name
     path.mkdir(parents=True)
     return path
 
 
-def is_empty(dir: Path) -> bool:
-    return not any(Path(dir).iterdir())
+def get_path_to_callable(callable: Callable[..., Any]) -> Path:
+    """The file that a function comes from, as seen from the working folder."""
+    file = getattr(importlib.import_module(callable.__module__), "__file__", None)
+    if file is None:
+        raise ValueError(f"{callable.__module__} does not come from a file")
+    return Path(os.path.relpath(file))
 
 
-def extract(compressed: Path, dst: Path, recursive: bool = False) -> None:
-    """Unpack a zip archive into a folder and, when `recursive`, the zip archives found there."""
-    _require_zip(compressed)
-    before = set(dst.glob("*")) if dst.exists() else set()
-    with zipfile.ZipFile(compressed) as archive:
-        archive.extractall(dst)
-    if recursive:
-        for inner in sorted(set(dst.glob("*.zip")) - before - {compressed}):
-            extract(inner, dst, recursive=True)
+def get_diff(d: dict[str, Any], other_d: dict[str, Any], fromfile: str = "d", tofile: str = "other_d") -> str:
+    """How two nested mappings differ, as a unified diff of their YAML."""
+    import yaml
+
+    texts = [yaml.dump(values, sort_keys=True).splitlines() for values in (d, other_d)]
+    return "\n".join(difflib.unified_diff(*texts, fromfile=fromfile, tofile=tofile, lineterm=""))
 
 
-def compress(src: Path, compressed: Path, exist_ok: bool = False) -> None:
-    """Pack the files below a folder into a zip archive."""
-    _require_zip(compressed)
-    with zipfile.ZipFile(compressed, "w" if exist_ok else "x", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(path for path in src.rglob("*") if path.is_file()):
-            archive.write(path, path.relative_to(src))
+def in_ci() -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def authenticate_kaggle_api() -> Any:
@@ -119,8 +131,3 @@ def authenticate_kaggle_api() -> Any:
         return connect(tries=2)
     except PrerequisiteError as error:
         raise PermissionError(f"cannot log in to Kaggle: {error}") from error
-
-
-def _require_zip(path: Path) -> None:
-    if path.suffix != ".zip":
-        raise PrerequisiteError(f"{path.name}: only zip archives are supported here")

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import py7zr
 import pytest
+from conftest import Case
 
 from mlebench.agents import Agent, load_agent
 from mlebench.agents.dummy import seven_zip
@@ -59,12 +60,12 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Agent:
 
 
 def test_dummy_and_a_new_agent_submit_the_sample_of_every_competition(
-    twin: Competition, fresh: Agent, tmp_path: Path
+    twin: Case, fresh: Agent, tmp_path: Path
 ) -> None:
     """Also where it lies in an archive, or has another name."""
-    expected = public_sample_bytes(twin)
+    expected = public_sample_bytes(twin.competition)
     for agent in (load_agent("dummy"), fresh):
-        submission, _ = run(agent, twin.public_dir, tmp_path / agent.name)
+        submission, _ = run(agent, twin.competition.public_dir, tmp_path / agent.name)
         assert submission.read_bytes() == expected
 
 

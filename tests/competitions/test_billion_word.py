@@ -1,11 +1,19 @@
 """The split of the billion words, which draws for many sentences at once, against one that draws for each in turn."""
 
+import io
+import zipfile
+from collections.abc import Iterable
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from mlebench.kit import texts
+from mlebench.kit.outputs import run_prepare
+from mlebench.kit.twins import zip_bytes
 
 pytestmark = pytest.mark.bytes
 
@@ -22,16 +30,44 @@ def test_sentences_and_words_are_those_drawn_one_by_one(seed: int, per_block: in
     text = "\n".join(lines).encode() + b"\n" * ends
     kept = text.splitlines(keepends=True)
     blocks = [b"".join(kept[start : start + per_block]) for start in range(0, len(kept), per_block)]
+    whole, shown, rest = drawn_one_by_one(line.decode() for line in kept)
+    found = prepare._hold_out(blocks)
+    assert (found.whole, found.shown) == (whole, shown)
+    assert b"".join(prepare._without(blocks, found.cuts)) == rest.encode()
+
+
+def drawn_one_by_one(lines: Iterable[str]) -> tuple[list[str], list[str], str]:
 
     draws, whole, shown, rest = np.random.RandomState(0), [], [], []
-    for line in kept:
-        words = line.decode().split()
+    for line in lines:
+        words = line.split()
         if draws.uniform() <= 0.01 and len(words) > 2:
             lost = draws.randint(1, len(words) - 1)
-            whole.append(" ".join(words))
+            whole.append(line.strip())
             shown.append(" ".join(word for place, word in enumerate(words) if place != lost))
         else:
             rest.append(line)
-    found = prepare._hold_out(blocks)
-    assert (found.whole, found.shown) == (whole, shown)
-    assert b"".join(prepare._without(blocks, found.cuts)) == b"".join(rest)
+    return whole, shown, "".join(rest)
+
+
+@pytest.mark.parametrize("block_bytes", [1000, texts.LINES_BYTES])
+def test_carriage_returns_end_sentences_as_in_a_text_file(
+    block_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.RandomState(1)
+    spaces = rng.choice([" ", "  ", "\t", "\u2028", "\x85", "\x0b", "\x1c"], 60_000, p=[0.94, *[0.01] * 6])
+    ends = rng.choice(["", "\n", "\r", "\r\n", "\r\r\n", "\n\r"], 60_000, p=[0.85, 0.05, *[0.025] * 4])
+    words = [f"w{number}" for number in rng.randint(0, 99, 60_000)]
+    text = "".join(map("".join, zip(words, spaces, ends, strict=True))).encode()
+    whole, shown, rest = drawn_one_by_one(io.TextIOWrapper(io.BytesIO(text), "utf-8"))
+    assert len(whole) > 50
+
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/train_v2.txt.zip").write_bytes(zip_bytes({"train_v2.txt": text}))
+    monkeypatch.setattr(texts, "LINES_BYTES", block_bytes)
+    run_prepare(prepare.prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private")
+    with zipfile.ZipFile(tmp_path / "public/train_v2.txt.zip") as archive:
+        assert archive.read("train_v2.txt") == rest.encode()
+    for name, sentences in (("test.csv", whole), ("sample_submission.csv", shown)):
+        lines = ['"id","sentence"', *(f'{number},"{sentence}"' for number, sentence in enumerate(sentences))]
+        assert (tmp_path / "private" / name).read_bytes() == "".join(f"{line}\n" for line in lines).encode()

@@ -1,6 +1,7 @@
 """What every competition folder must satisfy. Adding a folder adds its tests; golden figures are the reference's."""
 
 import csv
+import importlib
 import io
 import json
 import math
@@ -194,13 +195,19 @@ def _public_tables(public: Path) -> list[tuple[str, pd.DataFrame]]:
 
 
 def test_prepare_is_deterministic_and_leaves_raw_untouched(competition_id: str, tmp_path: Path) -> None:
+    """Once with the pipeline, once called directly with plain paths, as existing clients do."""
     before, after = [], []
     for folder in ("a", "b"):
         competition = Registry(tmp_path / folder).get_competition(competition_id)
         source = TwinSource(seed=5)
         source.fetch(competition)
         before.append(_snapshot(competition.raw_dir))
-        prepare(competition, source)
+        if folder == "a":
+            prepare(competition, source)
+        else:
+            module = importlib.import_module(f"mlebench.competitions.{competition_id}.prepare")
+            module.prepare(competition.raw_dir, competition.public_dir, competition.private_dir)
+            (competition.public_dir / "description.md").write_text(competition.description, encoding="utf-8")
         after.append(_snapshot(competition.raw_dir))
         assert before[-1] == after[-1]
     assert contents(tmp_path / "a" / competition_id / "raw") == contents(tmp_path / "b" / competition_id / "raw")

@@ -1,6 +1,6 @@
 """A prepare from Kaggle that is killed at every stage: the work of all attempts together is that of one.
 
-Each attempt is a process of its own that kills itself with SIGKILL at a given point, and notes each piece of work first.
+Each attempt is a process of its own that kills itself with SIGKILL at a given point, and notes each piece of work.
 """
 
 import json
@@ -93,9 +93,10 @@ def counted(self, name, *more):
     reach("written", 3)
 Output.create = counted
 
-import dataclasses
+from dataclasses import replace
+from pathlib import Path
 competition = Registry(data_dir).get_competition(id)
-competition = dataclasses.replace(competition, sample_score=None, checksums=__import__("pathlib").Path(options.pop("sums")))
+competition = replace(competition, sample_score=None, checksums=Path(options.pop("sums")))
 pipeline.prepare(competition, kaggle.KaggleSource(progress=progress), pipeline.Options(**options))
 reach("prepared")
 """

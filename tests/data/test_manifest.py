@@ -1,4 +1,4 @@
-"""The record beside prepared data: a small head, a list that can be streamed, and one hash that says what the data is."""
+"""The record beside prepared data: a small head, a list that can be streamed, and one hash over what it is."""
 
 import json
 import os

@@ -1,8 +1,10 @@
 """Raw → prepared: sources, staging, locks, faults of disks and archives, verification."""
 
 import errno
+import importlib
 import json
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from folders import contents
 
 import mlebench.kit.files
@@ -88,6 +91,39 @@ def test_the_manifest_tells_how_data_came_about(competition: Competition) -> Non
         "private/test.csv",
         "public/train.csv",
     }
+
+
+@pytest.fixture
+def closed(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A prepared folder that we may not look into; tests may run as a user who may."""
+    prepare(competition, TwinSource())
+    look = os.stat
+
+    def refuse(path: object, *given: object, **more: object) -> os.stat_result:
+        if isinstance(path, str | Path) and Path(path).is_relative_to(competition.paths.prepared):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return look(path, *given, **more)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+    monkeypatch.setattr(os, "stat", refuse)
+    return competition.paths.prepared
+
+
+@pytest.mark.parametrize("verb", ["prepare -c ID --twin", "verify ID", "verify", "show ID", "list"])
+def test_a_closed_folder_is_told_in_one_line(
+    verb: str, closed: Path, competition: Competition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["--data-dir", str(competition.paths.data_dir)]
+    runner = CliRunner()
+    name, *rest = verb.replace("ID", ID).split()
+    module = importlib.import_module(f"mlebench.cli.{name}")
+    done = runner.invoke(module.command, [*rest, *options])
+    assert done.exception is None or isinstance(done.exception, SystemExit | PrerequisiteError), done.exception
+    assert "Traceback" not in done.output
+    if name != "list":
+        assert f"{closed}" in f"{done.output}{done.exception}"
+        assert "permission denied" in f"{done.output}{done.exception}"
+    else:
+        assert done.exit_code == 0
 
 
 def test_data_that_the_reference_prepared_is_accepted_as_it_is(raw: Path, competition: Competition) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -269,8 +270,36 @@ class Deadly(TwinSource):
         return super().fetch(competition)
 
 
-def test_a_process_that_is_killed_does_not_take_the_others_along(tmp_path: Path) -> None:
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_process_that_is_killed_does_not_take_the_others_along(jobs: int, tmp_path: Path) -> None:
     ids = [TITANIC, NOMAD, "random-acts-of-pizza"]
-    found = {o.id: o.status for o in prepare_many(Registry(tmp_path), ids, Deadly(), UNCHECKED, jobs=2)}
+    found = {o.id: o.status for o in prepare_many(Registry(tmp_path), ids, Deadly(), UNCHECKED, jobs=jobs)}
     assert found == {TITANIC: "killed", NOMAD: "prepared", "random-acts-of-pizza": "prepared"}
     assert list(prepare_many(Registry(tmp_path), [], Deadly(), UNCHECKED, jobs=2)) == []
+
+
+@dataclass(frozen=True)
+class Quitting(TwinSource):
+    """Twins whose code ends the program."""
+
+    def fetch(self, competition: Competition) -> Path:
+        if competition.id == TITANIC:
+            sys.exit("enough")
+        if competition.id == NOMAD:
+            os._exit(0)
+        return super().fetch(competition)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_code_that_ends_the_program_does_not_end_the_batch(jobs: int, tmp_path: Path) -> None:
+    ids = [TITANIC, NOMAD, "random-acts-of-pizza"]
+    found = {o.id: o for o in prepare_many(Registry(tmp_path), ids, Quitting(), UNCHECKED, jobs=jobs)}
+    assert {id: outcome.status for id, outcome in found.items()} == {
+        TITANIC: "bug",
+        NOMAD: "killed",
+        "random-acts-of-pizza": "prepared",
+    }
+    assert "Traceback" in found[TITANIC].reason
+    assert f"the code of {TITANIC} called sys.exit('enough')" in found[TITANIC].reason
+    (alone,) = prepare_many(Registry(tmp_path), [TITANIC], Quitting(), UNCHECKED)
+    assert alone.status == "bug"

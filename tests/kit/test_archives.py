@@ -88,13 +88,13 @@ def _assert_refused(archive: Path, member: str, reason: str) -> None:
 def _assert_unreadable(archive: Path, place: Path, name: str = "a.txt", reason: str = "cannot be read") -> None:
     """One member is damaged: the others are not, and of that one nothing is left behind."""
     tree, before = ZipTree(archive), sorted(archive.parent.rglob("*"))
-    with pytest.raises(PrerequisiteError, match=re.escape(f"member {name} {reason}")):
+    with pytest.raises(PrerequisiteError, match=re.escape(f"{archive}: {name} {reason}")):
         tree.extract(name, str(place / "bad.txt"))
     left = place / "bad.txt"
     assert not left.exists() or stat.S_IMODE(left.stat().st_mode) == 0o600, "what is unfinished does not look finished"
     left.unlink(missing_ok=True)
     assert sorted(archive.parent.rglob("*")) == before
-    with pytest.raises(PrerequisiteError, match=re.escape(f"member {name} {reason}")), tree.open(name) as stream:
+    with pytest.raises(PrerequisiteError, match=re.escape(f"{archive}: {name} {reason}")), tree.open(name) as stream:
         stream.read()
 
 
@@ -534,7 +534,7 @@ def test_a_damaged_member_stops_what_is_prepared_from_it(tmp_path: Path, place: 
             output.place_each((file, file.name) for file in raw.files("*"))
             finish([output], place)
 
-    with pytest.raises(PrerequisiteError, match=r"member b\.txt cannot be read"):
+    with pytest.raises(PrerequisiteError, match=r"raw\.zip: b\.txt cannot be read"):
         prepare()
     archive.write_bytes(sound)
     prepare()

@@ -214,3 +214,15 @@ def test_added_texts_and_names_are_printed_as_pandas_prints_them(tmp_path: Path,
     content = _file([{"a": "x"}])
     expected = _by_pandas(content, None, lambda frame: frame.assign(**{"b": text, text: 1}))
     assert _written([_records(content).assign({"b": text, text: 1})], tmp_path) == [expected]
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n\r\n"])
+@pytest.mark.parametrize("chunk_lines", [1, 2, 3])
+def test_chunks_count_lines_as_a_text_file_does(tmp_path: Path, end: str, chunk_lines: int) -> None:
+    """Where pandas types chunks, it matters which lines come together: `1` and `2` alone are numbers."""
+    texts = ["1", "2", "x", "3", "4", "5", "y"]
+    content = "".join(json.dumps({"id": id, "text": text}) + end for id, text in enumerate(texts)).encode()
+    (tmp_path / "file").write_bytes(content)
+    with pd.read_json(tmp_path / "file", orient="records", lines=True, chunksize=chunk_lines) as chunks:
+        expected = "".join(chunk.to_json(orient="records", lines=True) for chunk in chunks if len(chunk))
+    assert _written([_records(content, chunk_lines)], tmp_path) == [expected.encode()]

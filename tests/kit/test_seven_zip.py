@@ -11,8 +11,7 @@ from fingerprints import members_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench.errors import PrerequisiteError
-from mlebench.kit import Output, Table, open_raw, public_sample_bytes, split_rows
+from mlebench.kit import Output, open_raw, public_sample_bytes, split_rows
 from mlebench.kit.outputs import finish
 from mlebench.kit.twins import seven_zip_bytes
 
@@ -88,11 +87,3 @@ def test_a_sample_submission_may_lie_in_a_7z_archive(tmp_path: Path) -> None:
     path.write_bytes(seven_zip_bytes({"deep/sample.csv": b"id,x\n1,2\n"}))
     competition = SimpleNamespace(id="c", sample_submission=tmp_path / "no.csv", public_sample=path)
     assert public_sample_bytes(competition) == b"id,x\n1,2\n"
-
-
-def test_without_the_library_the_reader_is_told_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "py7zr", None)
-    public = Output(tmp_path / "public")
-    public.pack("out.7z", {"t.csv": Table.from_columns({"a": [1]})})
-    with pytest.raises(PrerequisiteError, match=r"pip install mlebench\[7z\]"):
-        finish([public], tmp_path)

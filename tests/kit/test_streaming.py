@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from pandas_csv import pandas_prints
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
@@ -116,8 +117,7 @@ def _streamed(table: Table, scratch: Path, *, nonnumeric: bool = False, style: s
 
 def _by_pandas(table: Table, *, nonnumeric: bool = False, style: str | None = None) -> bytes:
     quoting = csv.QUOTE_NONNUMERIC if nonnumeric else csv.QUOTE_MINIMAL
-    frame = table.to_pandas()
-    return frame.to_csv(index=False, lineterminator="\n", quoting=quoting, float_format=style).encode()
+    return pandas_prints(table.to_pandas(), quoting=quoting, float_format=style)
 
 
 def _plain(content: bytes, **options) -> Table:
@@ -125,8 +125,19 @@ def _plain(content: bytes, **options) -> Table:
     return Table.from_pandas(read_frame(io.BytesIO(content), **options))
 
 
-STYLES: list[dict] = [{"nonnumeric": True}, {"style": "%.10g"}, {"style": "%.3f"}]
-VALUES: list[list] = [[0.25, np.nan], ["x", None, ""], [1, "a", True, None, 2.5, "q,q"], [True, False], [1e-7, 1e20]]
+STYLES: list[dict] = [
+    {"nonnumeric": True},
+    {"style": "%.10g"},
+    {"style": "%.3f"},
+    {"nonnumeric": True, "style": "%.3f"},
+]
+VALUES: list[list] = [
+    [0.25, np.nan],
+    ["x", None, "", "c\rd"],
+    [1, "a", True, None, 2.5, "q,q"],
+    [True, False],
+    [1e-7, 1e20],
+]
 
 
 @settings(max_examples=4 * settings().max_examples)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pandas_csv import pandas_prints
 
 from mlebench.kit import Table, is_in, join_text, one_hot, read_frame, renumber, unique, values_of
 from mlebench.kit.frames import CsvSource
@@ -68,10 +69,6 @@ def printed(table: Table, **style: Any) -> bytes:
 def pandas_reads(content: bytes, **options: Any) -> pd.DataFrame:
     exact = {} if pd.__version__ >= "3.1" else {"float_precision": "round_trip"}
     return pd.read_csv(io.BytesIO(content), **exact, **options)
-
-
-def pandas_prints(frame: pd.DataFrame, **style: Any) -> bytes:
-    return frame.to_csv(index=False, **style).encode("utf-8")
 
 
 @settings(max_examples=2 * settings().max_examples)
@@ -142,7 +139,7 @@ def test_values_in_memory_print_as_pandas_prints_them(
     frame = pd.DataFrame({f"c{place}": pd.Series(values, dtype=values.dtype) for place, values in enumerate(columns)})
     quote = quote and not any(values.dtype == np.float32 for values in columns)  # versions of pandas differ there
     quoting = csv.QUOTE_NONNUMERIC if quote else csv.QUOTE_MINIMAL
-    expected = pandas_prints(frame, float_format=style, quoting=quoting, lineterminator="\n")
+    expected = pandas_prints(frame, float_format=style, quoting=quoting)
     table = Table.from_columns({name: frame[name].to_numpy() for name in frame})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mlebench.kit.tables.PRINTED_ROWS", 3)

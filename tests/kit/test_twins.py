@@ -72,6 +72,7 @@ def test_archives_are_reproducible_and_keep_the_order_given(members: dict[str, b
 def test_tar_archives_are_reproducible_and_keep_the_order_given(members: dict[str, bytes]) -> None:
     content = tar_gz_bytes(members)
     assert content == tar_gz_bytes(members)
+    assert content[:10].hex() == "1f8b08000000000004ff", "Python's gzip functions do not all write the same header"
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
         found = [(info.name, archive.extractfile(info).read()) for info in archive]  # pyright: ignore[reportOptionalMemberAccess]
     assert found == list(members.items())

@@ -355,8 +355,3 @@ def test_what_is_no_archive_is_told_as_such(tmp_path: Path) -> None:
 
 def test_an_encrypted_archive_is_told_as_such(tmp_path: Path) -> None:
     _refused(tmp_path, "raw.7z", seven_zip_bytes({"a": b"x"}, password="secret"), r"raw\.7z is encrypted")
-
-
-def test_without_the_library_the_reader_is_told_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "py7zr", None)
-    _refused(tmp_path, "raw.7z", seven_zip_bytes({"a": b"x"}), r"pip install mlebench\[7z\]")

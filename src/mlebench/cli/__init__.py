@@ -10,7 +10,7 @@ from importlib import import_module
 
 from mlebench import __version__
 from mlebench.cli.codes import DONE, FAILED, INTERRUPTED, USAGE
-from mlebench.faults import explanation, reason_of
+from mlebench.faults import explanation
 
 TYPE_CHECKING = False  # what `typing` has under this name; to import it takes a tenth of the time of --help
 if TYPE_CHECKING:
@@ -46,13 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> "NoReturn":
                 sys.stdout.flush()
     except KeyboardInterrupt:
         _end("Interrupted\n", INTERRUPTED)
-    except BrokenPipeError:
-        if not _output_is_cut_off():
-            raise
-        _end("", FAILED)  # whoever read it has seen enough
     except OSError as error:
-        if _output_is_cut_off():
-            _end(f"Error: cannot write the output: {reason_of(error)}\n", FAILED)
+        unread = isinstance(error, BrokenPipeError) and _nobody_reads()
+        _give_up_output()
+        if unread:
+            sys.exit(FAILED)  # whoever did read has seen enough
         if not (fault := explanation(error)):
             raise
         _end(f"Error: {fault}\n", FAILED)
@@ -76,14 +74,22 @@ def _run(verb: str, *arguments: str) -> None:
         common.run_verb(module.command, verb, [*arguments])  # `list` may be a module here
 
 
-def _output_is_cut_off() -> bool:
-    """Whether stdout is at fault; if so, what it still holds is not tried again when the program ends."""
+def _give_up_output() -> None:
+    """What stdout still holds and cannot get rid of is not tried again when the program ends."""
     try:
-        sys.stdout.flush()
+        if sys.stdout:
+            sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return True
-    return False
+
+
+def _nobody_reads() -> bool:
+    """Whether stdout is a pipe whose other end is closed."""
+    import select
+
+    poll = select.poll()
+    poll.register(sys.stdout, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def _end(message: str, code: int) -> "NoReturn":

@@ -28,10 +28,18 @@ class _ToStderr(logging.StreamHandler[Any]):
 
 
 class _WithoutBraces(logging.Formatter):
-    """Clients find the report on combined output by its braces, so log lines have none."""
+    """Clients find the report on combined output by its braces, so log lines have none.
+
+    Nor have they escape codes, which an agent could send to a terminal in the name of a column.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        return super().format(record).replace("{", "(").replace("}", ")")
+        text = super().format(record).replace("{", "(").replace("}", ")")
+        return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    return character if character.isprintable() or character in "\n\t" else ascii(character)[1:-1]
 
 
 def run_verb(command: click.Command, verb: str, arguments: list[str]) -> None:
@@ -61,23 +69,43 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
         command
     )
     return click.option(
-        "--max-size",
+        "--max-bytes",
+        "limit",
         type=click.IntRange(min=1),
-        default=LARGEST_SUBMISSION >> 20,
+        default=LARGEST_SUBMISSION,
         show_default=True,
-        help="Largest submission that is read, in MiB; a larger one is invalid.",
+        help="Largest submission that is read; a larger one is invalid.",
     )(command)
 
 
 data_dir_option = click.option(
     "--data-dir",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False, readable=False, path_type=Path),
     help=f"Where the data lies. Default: ${paths.DATA_DIR_VARIABLE}, or a folder in the user's cache.",
 )
 
 
-def registry_at(data_dir: Path | None, *, twin: bool = False) -> Registry:
-    return Registry(data_dir or paths.default_data_dir(twin=twin))
+profile_option = click.option(
+    "--profile",
+    type=click.Choice(paths.PROFILES),
+    default=paths.PROFILES[0],
+    show_default=True,
+    help="v1: as the reference. v2: corrected data and graders, where a competition has them.",
+)
+
+
+def registry_at(data_dir: Path | None, profile: str = paths.PROFILES[0], *, twin: bool = False) -> Registry:
+    return Registry(data_dir or paths.default_data_dir(twin=twin), profile)
+
+
+def members_of(split: str, registry: Registry) -> list[str]:
+    """The competitions of a split that there are in the registry's profile; says how many there are not."""
+    members, known = registry.get_split(split), set(registry.list_competition_ids())
+    if missing := [id for id in members if id not in known]:
+        say(
+            f"{len(missing)} of the {len(members)} competitions of split {split} have no profile {registry.profile} yet"
+        )
+    return [id for id in members if id in known]
 
 
 def twin_options(command: Callable[..., Any]) -> Callable[..., Any]:

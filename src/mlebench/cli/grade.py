@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from mlebench.cli.codes import FAILED
-from mlebench.cli.common import data_dir_option, judging_options, print_json, registry_at, track
+from mlebench.cli.common import data_dir_option, judging_options, print_json, profile_option, registry_at, track
 
 NOT_JUDGED = ("not_prepared", "grader_error")
 AGENTS_FAULT = ("invalid", "missing")
@@ -15,13 +15,16 @@ AGENTS_FAULT = ("invalid", "missing")
 @click.option(
     "--submission",
     required=True,
-    type=click.Path(path_type=Path),
+    type=click.Path(readable=False, path_type=Path),
     help="JSON lines with competition_id and submission_path.",
 )
-@click.option("--output-dir", required=True, type=click.Path(path_type=Path), help="Where the summary goes.")
+@click.option(
+    "--output-dir", required=True, type=click.Path(readable=False, path_type=Path), help="Where the summary goes."
+)
 @judging_options
 @data_dir_option
-def command(submission: Path, output_dir: Path, max_size: int, strict: bool, data_dir: Path | None) -> None:
+@profile_option
+def command(submission: Path, output_dir: Path, limit: int, strict: bool, data_dir: Path | None, profile: str) -> None:
     """Grade many submissions; the summary is written to a file and its counts are JSON on stdout.
 
     Each line of the file ends with a status. The exit code is 1 when a line could not be judged for another reason than
@@ -32,9 +35,9 @@ def command(submission: Path, output_dir: Path, max_size: int, strict: bool, dat
     summary = grade_jsonl(
         submission,
         output_dir,
-        registry_at(data_dir),
+        registry_at(data_dir, profile),
         track=lambda entries: track(entries, lambda entry: entry.competition_id or f"line {entry.line}"),
-        limit=max_size << 20,
+        limit=limit,
     )
     print_json({name: value for name, value in summary.items() if not isinstance(value, list)})
     failures = NOT_JUDGED + AGENTS_FAULT * strict

@@ -5,15 +5,18 @@ from pathlib import Path
 import click
 
 from mlebench.cli.codes import FAILED
-from mlebench.cli.common import busy, data_dir_option, judging_options, print_json, registry_at
+from mlebench.cli.common import busy, data_dir_option, judging_options, print_json, profile_option, registry_at
 
 
 @click.command("grade-sample")
-@click.argument("submission", type=click.Path(path_type=Path))
+@click.argument("submission", type=click.Path(readable=False, path_type=Path))
 @click.argument("competition_id")
 @judging_options
 @data_dir_option
-def command(submission: Path, competition_id: str, max_size: int, strict: bool, data_dir: Path | None) -> None:
+@profile_option
+def command(
+    submission: Path, competition_id: str, limit: int, strict: bool, data_dir: Path | None, profile: str
+) -> None:
     """Grade one submission; the report is one JSON object on stdout.
 
     A missing or invalid submission is a result, not a failure: the exit code is 0 and the report says why.
@@ -21,8 +24,8 @@ def command(submission: Path, competition_id: str, max_size: int, strict: bool, 
     from mlebench.grade import grade_csv
 
     with busy(f"grading {submission.name}"):
-        competition = registry_at(data_dir).get_competition(competition_id)
-        report = grade_csv(submission, competition, limit=max_size << 20)
+        competition = registry_at(data_dir, profile).get_competition(competition_id)
+        report = grade_csv(submission, competition, limit=limit)
     print_json(report.to_dict())
     if report.status == "grader_error" or (strict and report.status != "graded"):
         raise SystemExit(FAILED)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from mlebench.cli.common import data_dir_option, print_json, print_table, registry_at
+from mlebench.cli.common import data_dir_option, members_of, print_json, print_table, profile_option, registry_at, say
 from mlebench.data.state import preparation_fault
 from mlebench.registry import Competition
 
@@ -14,20 +14,18 @@ from mlebench.registry import Competition
 @click.option("--split", help="Only the competitions of a split, by name.")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @data_dir_option
-def command(split: str | None, as_json: bool, data_dir: Path | None) -> None:
+@profile_option
+def command(split: str | None, as_json: bool, data_dir: Path | None, profile: str) -> None:
     """Show the competitions there are, and whether their data is prepared."""
-    registry = registry_at(data_dir)
-    ids = registry.list_competition_ids()
-    if split:
-        members = registry.get_split(split)
-        ids = [id for id in ids if id in members]
-        if len(ids) < len(members):
-            click.echo(f"{len(members) - len(ids)} of the {len(members)} in split {split} are not here yet", err=True)
+    registry = registry_at(data_dir, profile)
+    ids = sorted(members_of(split, registry)) if split else registry.list_competition_ids()
     rows = [_facts(registry.get_competition(id)) for id in ids]
     if as_json:
         print_json(rows)
     elif rows:
         print_table([name.replace("_", " ") for name in rows[0]], [list(row.values()) for row in rows])
+    elif not split:
+        say(f"no competition has profile {profile} yet")
 
 
 def _facts(competition: Competition) -> dict[str, Any]:

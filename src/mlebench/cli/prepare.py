@@ -9,14 +9,22 @@ import click
 from click.core import ParameterSource
 
 from mlebench.cli.codes import FAILED
-from mlebench.cli.common import data_dir_option, print_table, registry_at, say, show_checks, twin_options
+from mlebench.cli.common import (
+    data_dir_option,
+    members_of,
+    print_table,
+    profile_option,
+    registry_at,
+    say,
+    show_checks,
+    twin_options,
+)
 from mlebench.cli.progress import watching
 from mlebench.errors import PrerequisiteError, UnknownCompetitionError
 from mlebench.registry import Registry
 
 # Of each group no more than one can be given.
 EXCLUSIVE = (
-    ("ids", "everything", "lite", "split", "listing"),
     ("origin", "twin"),
     ("twin", "overwrite_checksums"),
     ("check", "overwrite_checksums"),
@@ -28,23 +36,24 @@ EXCLUSIVE = (
 @click.option("-c", "--competition-id", "ids", multiple=True, help="A competition to prepare; may be repeated.")
 @click.option("-a", "--all", "everything", is_flag=True, help="All competitions there are.")
 @click.option("--lite", is_flag=True, help="The low-complexity split.")
-@click.option("--split", help="A split, by name.")
+@click.option("--split", "splits", multiple=True, help="A split, by name; may be repeated.")
 @click.option(
     "-l",
     "--list",
     "listing",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(exists=True, dir_okay=False, readable=False, path_type=Path),
     help="A text file with an id a line; # begins a comment.",
 )
 @click.option(
     "--from",
     "origin",
-    type=click.Path(exists=True, path_type=Path),
+    type=click.Path(exists=True, readable=False, path_type=Path),
     help="Raw data: an archive, a raw folder, or a folder with <id>.zip or <id>/ for many.",
 )
 @click.option("--twin", is_flag=True, help="Use synthetic data, made on the spot.")
 @twin_options
 @data_dir_option
+@profile_option
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -68,13 +77,14 @@ def command(
     ids: tuple[str, ...],
     everything: bool,
     lite: bool,
-    split: str | None,
+    splits: tuple[str, ...],
     listing: Path | None,
     origin: Path | None,
     twin: bool,
     seed: int,
     size: float,
     data_dir: Path | None,
+    profile: str,
     jobs: int,
     check: bool,
     description: str,
@@ -85,6 +95,7 @@ def command(
 ) -> None:
     """Turn raw data into what agents (public) and graders (private) need.
 
+    Competitions are named by -c, --lite, --split, --list and --all, or by several of these together.
     Raw data is looked for in <data-dir>/<id>/ (raw/ or <id>.zip) and else downloaded from Kaggle; with --from it is
     read from another place, with --twin it is made up. An interrupted prepare goes on where it stopped.
     """
@@ -94,12 +105,10 @@ def command(
     from mlebench.data.sources import PathSource, TwinSource
 
     _refuse_contradictions(click.get_current_context())
-    registry = registry_at(data_dir, twin=twin)
-    chosen = _chosen(registry, ids, everything, "lite" if lite else split, listing)
+    registry = registry_at(data_dir, profile, twin=twin)
+    chosen = _chosen(registry, ids, everything, ("lite",) * lite + splits, listing)
     if origin and origin.is_file() and len(chosen) > 1:
-        raise click.UsageError(
-            f"--from {origin} is the archive of one competition, and {len(chosen)} are to be prepared"
-        )
+        raise click.UsageError(f"--from {origin} is the archive of one competition, and {len(chosen)} are named")
     source = TwinSource(seed, size) if twin else PathSource(origin) if origin else KaggleSource()
     if check:
         show_checks(registry, chosen, source)
@@ -121,8 +130,8 @@ def _conclude(outcomes: list, data_dir: Path) -> None:
     """The last word: a table of how each ended, and the exit code."""
     failed = [outcome for outcome in outcomes if not outcome.ok]
     if len(outcomes) == 1 and failed and failed[0].status != "bug":
-        kind = UnknownCompetitionError if failed[0].reason.startswith("there is no competition") else PrerequisiteError
-        raise kind(failed[0].reason)
+        is_unknown = any(words in failed[0].reason for words in ("there is no competition", "has no profile"))
+        raise (UnknownCompetitionError if is_unknown else PrerequisiteError)(failed[0].reason)
     if len(outcomes) > 1:
         rows = [[outcome.id, outcome.status, _in_one_line(outcome)] for outcome in outcomes]
         print_table(["competition", "status", "reason"], rows)
@@ -157,21 +166,18 @@ def _refuse_contradictions(context: click.Context) -> None:
 
 
 def _chosen(
-    registry: Registry, ids: Sequence[str], everything: bool, split: str | None, listing: Path | None
+    registry: Registry, ids: Sequence[str], everything: bool, splits: Sequence[str], listing: Path | None
 ) -> list[str]:
-    """The ids to prepare, each once."""
-    if ids:
-        chosen = ids
-    elif everything:
-        chosen = registry.list_competition_ids()
-    elif split:
-        chosen = _here(registry, registry.get_split(split), split)
-    elif listing:
-        chosen = _listed(listing)
-    else:
+    """The ids to prepare, each once: all that the options name."""
+    if not (ids or everything or splits or listing):
         raise click.UsageError("say what to prepare: -c ID, --lite, --split NAME, --all or --list FILE")
+    chosen = [*ids, *(id for split in splits for id in members_of(split, registry))]
+    chosen += _listed(listing) if listing else []
+    chosen += registry.list_competition_ids() if everything else []
     if not chosen:
-        raise click.UsageError(f"there is nothing to prepare: {listing or split or '--all'} names no competition")
+        raise click.UsageError(
+            f"there is nothing to prepare: {listing or ' '.join(splits) or '--all'} names no competition"
+        )
     return list(dict.fromkeys(chosen))
 
 
@@ -181,10 +187,3 @@ def _listed(listing: Path) -> list[str]:
     except UnicodeDecodeError:
         raise click.UsageError(f"{listing} is not a text in UTF-8: it should hold an id a line") from None
     return [id for line in lines for id in line.partition("#")[0].split()]
-
-
-def _here(registry: Registry, members: list[str], split: str) -> list[str]:
-    known = set(registry.list_competition_ids())
-    if missing := [id for id in members if id not in known]:
-        click.echo(f"{len(missing)} of the {len(members)} in split {split} are not here yet", err=True)
-    return [id for id in members if id in known]

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from mlebench.cli.common import cell, data_dir_option, print_json, registry_at
+from mlebench.cli.common import cell, data_dir_option, print_json, profile_option, registry_at
+from mlebench.config import CompetitionConfig
 from mlebench.data.state import preparation_fault, source_kind
 from mlebench.registry import Competition
 from mlebench.scoring import Thresholds, read_leaderboard
@@ -15,10 +16,21 @@ from mlebench.scoring import Thresholds, read_leaderboard
 @click.command()
 @click.argument("competition_id")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@click.option(
+    "--description",
+    type=click.Choice(["ours", "obfuscated"]),
+    help="Print the description instead; the obfuscated one does not name the original competition.",
+)
 @data_dir_option
-def command(competition_id: str, as_json: bool, data_dir: Path | None) -> None:
+@profile_option
+def command(competition_id: str, as_json: bool, description: str | None, data_dir: Path | None, profile: str) -> None:
     """Show what is known about one competition: facts, medal thresholds, data, known issues."""
-    facts = _facts(registry_at(data_dir).get_competition(competition_id))
+    competition = registry_at(data_dir, profile).get_competition(competition_id)
+    if description:
+        text = competition.description if description == "ours" else competition.obfuscated_description
+        click.echo(text, nl=False)
+        return
+    facts = _facts(competition)
     if as_json:
         print_json(facts)
         return
@@ -43,9 +55,10 @@ def _facts(competition: Competition) -> dict[str, Any]:
         **Thresholds.of(board)._asdict(),
         "sample_score": _or_null(competition.sample_score),
         "profile": competition.profile,
+        "version": competition.version,
         "prepared": fault is None,
         "data": f"{source_kind(competition)} data in {competition.paths.prepared}" if fault is None else fault,
-        "description": str(competition.folder / "description.md"),
+        "description": str(CompetitionConfig.load(competition.folder, competition.profile).description_file),
         "known_issues": list(competition.known_issues),
     }
 

@@ -1,25 +1,121 @@
 """mlebench validate"""
 
+import logging
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlebench.cli.common import busy, data_dir_option, print_json, registry_at
+from mlebench.cli.common import busy, data_dir_option, print_json, profile_option, registry_at
+from mlebench.untrusted import LARGEST_SUBMISSION
+
+if TYPE_CHECKING:
+    from mlebench.registry import Competition, Registry
+
+logger = logging.getLogger(__name__)
+
+SERVER_PORT = 5000
 
 
 @click.command()
-@click.argument("submission", type=click.Path(path_type=Path))
-@click.argument("competition_id")
+@click.argument("submission", type=click.Path(path_type=Path), required=False)
+@click.argument("competition_id", required=False)
 @data_dir_option
-def command(submission: Path, competition_id: str, data_dir: Path | None) -> None:
+@profile_option
+@click.option(
+    "--public",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The competition's public folder, wherever it lies; nothing else is read.",
+)
+@click.option("--max-bytes", type=click.IntRange(min=1), help="Largest submission that is read.")
+@click.option("--serve", is_flag=True, help="Answer over HTTP instead: GET /health, POST /validate.")
+@click.option(
+    "--competition",
+    envvar="COMPETITION_ID",
+    help="With --serve: the competition, for requests that name none. Default: $COMPETITION_ID.",
+)
+@click.option(
+    "--port",
+    "ports",
+    type=click.IntRange(0, 65535),
+    multiple=True,
+    help="With --serve; may be repeated. Default: 5000.",
+)
+@click.option("--host", help="With --serve: the address to listen on. Default: 127.0.0.1, this machine only.")
+@click.option("--unix", type=click.Path(path_type=Path), help="With --serve: a unix socket to listen on.")
+def command(
+    submission: Path | None,
+    competition_id: str | None,
+    data_dir: Path | None,
+    profile: str,
+    public: Path | None,
+    max_bytes: int | None,
+    serve: bool,
+    **server: Any,
+) -> None:
     """Check a submission's format with public files only; no answer is read and no score shown.
 
-    The exit code is 1 when the format is wrong.
+    The exit code is 1 when the format is wrong, and when the check itself failed: the output then has `error`.
     """
-    from mlebench.validate import validate_format
+    if public and data_dir:
+        raise click.UsageError("give --public or --data-dir, not both")
+    registry = registry_at(data_dir, profile)
+    find = _finder(registry, public)
+    if serve:
+        if submission or competition_id:
+            raise click.UsageError("--serve takes submissions over HTTP; name the competition with --competition")
+        _serve(registry.list_competition_ids(), find, public is not None, max_bytes, **server)
+        return
+    if server["ports"] or server["host"] or server["unix"]:
+        raise click.UsageError("--port, --host and --unix go with --serve")
+    if not submission or not competition_id:
+        raise click.UsageError("name a submission and a competition")
+    _check(submission, find(competition_id), max_bytes or LARGEST_SUBMISSION)
 
-    with busy(f"checking {submission.name}"):
-        valid, message = validate_format(submission, registry_at(data_dir).get_competition(competition_id))
+
+def _finder(registry: "Registry", public: Path | None) -> "Callable[[str], Competition]":
+    def find(id: str) -> "Competition":
+        from mlebench.validate import over_public
+
+        competition = registry.get_competition(id)
+        return over_public(competition, public) if public else competition
+
+    return find
+
+
+def _check(submission: Path, competition: "Competition", limit: int) -> None:
+    from mlebench.validate import CheckFailedError, validate_format
+
+    try:
+        with busy(f"checking {submission.name}"):
+            valid, message = validate_format(submission, competition, limit)
+    except CheckFailedError as error:
+        logger.exception("%s", error)
+        print_json({"error": "The validator failed.", "details": str(error)})
+        raise SystemExit(1) from None
     print_json({"is_valid": valid, "result": message})
     if not valid:
         raise SystemExit(1)
+
+
+def _serve(
+    known: list[str],
+    find: "Callable[[str], Competition]",
+    one_only: bool,
+    max_bytes: int | None,
+    competition: str | None,
+    ports: tuple[int, ...],
+    host: str | None,
+    unix: Path | None,
+) -> None:
+    from mlebench.validate.server import LOOPBACK, Limits, Validator, listening, serve
+
+    if one_only and not competition:
+        raise click.UsageError("--public holds one competition's files: name it with --competition")
+    if competition:
+        find(competition)  # says so when there is none
+    limits = Limits(body=max_bytes) if max_bytes else Limits()
+    validator = Validator(known, find, default=competition, only=one_only, limits=limits)
+    with listening(host or LOOPBACK, ports or (() if unix else (SERVER_PORT,)), unix) as sockets:
+        serve(validator, sockets)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from mlebench.cli.codes import FAILED
-from mlebench.cli.common import Failures, data_dir_option, print_table, registry_at, say, track
+from mlebench.cli.common import Failures, data_dir_option, print_table, profile_option, registry_at, say, track
 from mlebench.data.faults import explained
 from mlebench.data.state import preparation_fault
 from mlebench.errors import PrerequisiteError
@@ -18,14 +18,15 @@ from mlebench.registry import Registry
 @click.option("--deep", is_flag=True, help="Read every file, and the archive; md5 that were not known go on record.")
 @click.option("--adopt", is_flag=True, help="Accept data of another program, and files whose checksum nobody knows.")
 @data_dir_option
-def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None) -> None:
+@profile_option
+def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None, profile: str) -> None:
     """Compare prepared data with what was recorded when it was made, and with the published checksums.
 
     Without ids, all that is prepared. The exit code is 1 when something differs.
     """
     from mlebench.data.verification import verify
 
-    registry = registry_at(data_dir)
+    registry = registry_at(data_dir, profile)
     chosen = list(dict.fromkeys(ids)) or _prepared(registry)
     rows: list[tuple[str, str, str]] = []
     failures = Failures()
@@ -46,7 +47,7 @@ def _prepared(registry: Registry) -> list[str]:
     data_dir = registry.get_data_dir()
 
     def is_prepared(id: str) -> bool:
-        where = CompetitionPaths(data_dir, id)
+        where = CompetitionPaths(data_dir, id, registry.profile)
         try:
             if not where.prepared.is_dir():
                 return False

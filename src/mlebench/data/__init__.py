@@ -1,9 +1,12 @@
 """Raw data → prepared data. These names are for existing clients; the work is in `pipeline`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlebench.data.state import is_dataset_prepared
+from mlebench.data.folders import extract, is_empty
+from mlebench.data.state import is_dataset_prepared, preparation_fault
+from mlebench.paths import CompetitionPaths
 from mlebench.registry import Competition
 from mlebench.scoring import read_leaderboard
 
@@ -11,10 +14,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "create_prepared_dir",
     "download_and_prepare_dataset",
+    "download_dataset",
     "ensure_leaderboard_exists",
+    "extract",
+    "generate_checksums",
+    "get_checksum",
     "get_leaderboard",
     "is_dataset_prepared",
+    "is_empty",
 ]
 
 
@@ -29,10 +38,50 @@ def download_and_prepare_dataset(
     from mlebench.data.pipeline import Options, prepare
 
     ensure_leaderboard_exists(competition, force=overwrite_leaderboard)
+    if not overwrite_checksums and preparation_fault(competition) is None:  # also a twin, where no real data may go
+        return
     # `keep_raw` has always been the default here; it keeps raw files, but none are unpacked only to be kept.
     keep_raw = keep_raw and getattr(competition.prepare_fn, "takes_paths", True)
     options = Options(keep_raw, verify=not skip_verification, overwrite_checksums=overwrite_checksums)
-    prepare(competition, KaggleSource(), options)
+    # Found by its name here when it is called: there are scripts that put their own in its place.
+    source = KaggleSource(download=lambda where, *_: download_dataset(competition_id=where.id, download_dir=where.root))
+    prepare(competition, source, options)
+
+
+def download_dataset(competition_id: str, download_dir: Path, quiet: bool = False, force: bool = False) -> Path:
+    """Kaggle's archive of a competition, as `<id>.zip` in a folder; one that is there is kept unless `force`."""
+    from mlebench.data.kaggle import download
+
+    del quiet  # nothing is printed either way
+
+    folder = Path(download_dir)
+    where = CompetitionPaths(folder.parent, competition_id, folder=folder)
+    if where.archive.is_file() and not force:
+        return where.archive
+    return download(where)
+
+
+def create_prepared_dir(competition: Competition) -> None:
+    for folder in (competition.public_dir, competition.private_dir):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def generate_checksums(
+    target_dir: Path, exts: Sequence[str] | None = None, exclude: Sequence[Path] | None = None
+) -> dict[str, str]:
+    """md5 of the files directly in a folder that have one of these endings; tables and records if none are given."""
+    from mlebench.data.identity import TABLES
+
+    endings = TABLES if exts is None else tuple(f".{ending}" for ending in exts)
+    files = (path for path in sorted(target_dir.iterdir()) if path.name.endswith(endings) and path.is_file())
+    return {path.name: get_checksum(path) for path in files if path not in (exclude or ())}
+
+
+def get_checksum(fpath: Path) -> str:
+    """The md5 of a file."""
+    from mlebench.kit.files import md5_of
+
+    return md5_of(Path(fpath))
 
 
 def ensure_leaderboard_exists(competition: Competition, force: bool = False) -> Path:

@@ -9,7 +9,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from multiprocessing import get_context
-from pathlib import Path
 from queue import Empty
 from threading import Thread
 from typing import Any, NamedTuple
@@ -51,12 +50,13 @@ def prepare_many(
 ) -> Iterator[Outcome]:
     """Prepare competitions, `jobs` at a time; outcomes come as they end. `watch` has a watcher for each id.
 
-    Where there are fewer competitions than jobs, each gets more threads.
+    Where there are fewer competitions than jobs, each gets more threads. More than one are prepared in processes of
+    their own, also one at a time: code that ends its process, or is killed for want of memory, does not end the others.
     """
     watchers = watch or {}
-    arguments = (registry.get_data_dir(), source, options, overwrite_leaderboard)
+    arguments = (Registry(registry.get_data_dir(), registry.profile), source, options, overwrite_leaderboard)
     threads = jobs // max(1, min(jobs, len(ids)))
-    if jobs == 1 or len(ids) <= 1:
+    if len(ids) <= 1:
         _use_threads(threads)
         for id in ids:
             yield _prepare_one(id, *arguments, watch=watchers.get(id, lambda *_: None))
@@ -76,6 +76,10 @@ def prepare_many(
             pool.shutdown()  # when all is well; else `our_end` is closed first, and the workers end
         _relay(events, watchers)
 
+    if jobs == 1:
+        for id in ids:
+            yield from run([id], 1)
+        return
     died = []
     for outcome in run(ids, min(jobs, len(ids))):
         if outcome.status == DIED:
@@ -129,20 +133,20 @@ def _use_threads(count: int) -> None:
 
 
 def _prepare_elsewhere(
-    id: str, data_dir: Path, source: Source, options: Options, overwrite_leaderboard: bool
+    id: str, registry: Registry, source: Source, options: Options, overwrite_leaderboard: bool
 ) -> Outcome:
     """In a process of its own; what it has to say goes through a queue, if somebody listens."""
     watch = lambda *event: _events.put((id, *event)) if _events else None  # noqa: E731
-    return _prepare_one(id, data_dir, source, options, overwrite_leaderboard, watch)
+    return _prepare_one(id, registry, source, options, overwrite_leaderboard, watch)
 
 
 def _prepare_one(
-    id: str, data_dir: Path, source: Source, options: Options, overwrite_leaderboard: bool, watch: Watch
+    id: str, registry: Registry, source: Source, options: Options, overwrite_leaderboard: bool, watch: Watch
 ) -> Outcome:
     if isinstance(source, KaggleSource):
         source = replace(source, progress=lambda done, total: watch("downloading", done, total))
     try:
-        competition = Registry(data_dir).get_competition(id)
+        competition = registry.get_competition(id)
         if overwrite_leaderboard:
             ensure_leaderboard_exists(competition, force=True)
         if prepare(competition, source, options, watch):

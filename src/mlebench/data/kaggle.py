@@ -14,7 +14,7 @@ import shutil
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +37,7 @@ from mlebench.paths import CompetitionPaths, write_whole
 from mlebench.registry import Competition
 
 Progress = Callable[[int, int | None], None]  # bytes that are here, bytes in all where Kaggle says so
+Download = Callable[[CompetitionPaths, Progress | None, Sleep], Path]
 CHUNK = 1 << 18
 PAGE_SIZE = 200
 
@@ -47,6 +48,7 @@ class KaggleSource:
 
     progress: Progress | None = None
     sleep: Sleep = time.sleep
+    download: "Download" = field(default_factory=lambda: download)
     twin = False
 
     def fetch(self, competition: Competition) -> Path:
@@ -57,7 +59,7 @@ class KaggleSource:
             if fault := lacking_beside(competition, where.root, where.raw):  # before all the rest is downloaded
                 raise PrerequisiteError(fault) from none_there
             try:
-                return download(competition, self.progress, self.sleep)
+                return self.download(where, self.progress, self.sleep)
             except NoLoginError as error:
                 raise PrerequisiteError(f"{none_there}\nTo download it instead: {error}") from error
 
@@ -106,16 +108,15 @@ def present(competition: Competition) -> str | None:
     return "archive" if where.archive.is_file() else None
 
 
-def download(competition: Competition, progress: Progress | None = None, sleep: Sleep = time.sleep) -> Path:
+def download(where: CompetitionPaths, progress: Progress | None = None, sleep: Sleep = time.sleep) -> Path:
     """Download a competition's archive, from where an earlier attempt stopped; the caller holds the lock."""
-    where = competition.paths
     where.root.mkdir(parents=True, exist_ok=True)
     part = _Part(where)
     best = part.size()
 
     def attempt(api: Any) -> None:
         try:
-            _continue(api, competition.id, part, progress)
+            _continue(api, where.id, part, progress)
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise _disk_full(part) from error
@@ -127,11 +128,11 @@ def download(competition: Competition, progress: Progress | None = None, sleep: 
         before, best = best, max(best, part.size())
         return best > before
 
-    persist(competition.id, attempt, advanced=advanced, sleep=sleep)
+    persist(where.id, attempt, advanced=advanced, sleep=sleep)
     if not zipfile.is_zipfile(part.path):
         part.discard()
-        raise PrerequisiteError(f"{competition.id}: what Kaggle sent is not a zip archive; try again later")
-    record_download(where, competition_page(competition.id))  # first: an archive of ours never lies there without it
+        raise PrerequisiteError(f"{where.id}: what Kaggle sent is not a zip archive; try again later")
+    record_download(where, competition_page(where.id))  # first: an archive of ours never lies there without it
     part.path.replace(where.archive)
     part.record.unlink(missing_ok=True)
     return where.archive

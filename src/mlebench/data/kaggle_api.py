@@ -5,7 +5,6 @@ The client is imported when the first question is asked, never before.
 
 import contextlib
 import email.utils
-import importlib.util
 import io
 import logging
 import os
@@ -30,7 +29,6 @@ Sleep = Callable[[float], None]
 TRIES = 6  # in a row that bring nothing new
 LONGEST_WAIT = 3600.0
 TIMEOUT = (30, 120)  # seconds to connect; seconds without a byte
-INSTALL = "pip install 'mlebench[kaggle]'"
 # Here the rules page has no button any more, but the Data tab still asks.
 RULES_ON_DATA_TAB = {"detecting-insults-in-social-commentary", "the-icml-2013-whale-challenge-right-whale-redux"}
 
@@ -42,7 +40,7 @@ class RulesNotAcceptedError(PrerequisiteError):
 
 
 class NoLoginError(PrerequisiteError):
-    """There is no client, or nothing to log in with."""
+    """There is nothing to log in with."""
 
 
 def competition_page(id: str) -> str:
@@ -95,7 +93,9 @@ def _login() -> Any:
             api = KaggleApi()
             api.authenticate()
         except ImportError as error:
-            raise PrerequisiteError(f"the `kaggle` package does not work ({error}): {INSTALL}") from error
+            raise PrerequisiteError(
+                f"the `kaggle` package does not work ({error}): run `pip install kaggle six`"
+            ) from error
         except SystemExit:
             raise _bad_login() from None
     for line in said.getvalue().splitlines():
@@ -153,8 +153,6 @@ def persist(
     tries: int = TRIES,
 ) -> Answer:
     """Log in and try until it works, or until trying again is of no use."""
-    if importlib.util.find_spec("kaggle") is None:
-        raise NoLoginError(f"downloads from Kaggle need its client: {INSTALL}")
     from requests import RequestException
 
     failures = 0
@@ -186,8 +184,9 @@ def _fault(error: Any, id: str) -> PrerequisiteError | None:
         return _bad_login()
     if status == 403:
         return RulesNotAcceptedError(
-            f"{id}: Kaggle refuses, most likely because the rules are not accepted: open {rules_page(id)} "
-            f"with the account of {_login_in_use()}, accept them, and run this again (Kaggle says: {_text(error)})"
+            f"{id}: Kaggle refuses, most likely because you must accept this competition's rules: open "
+            f"{rules_page(id)} with the account of {_login_in_use()}, accept them, and run this again "
+            f"(Kaggle says: {_text(error)})"
         )
     if status == 404:
         return PrerequisiteError(f"Kaggle knows no competition {id!r} (Kaggle says: {_text(error)})")

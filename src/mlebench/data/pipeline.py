@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench import paths
+from mlebench.data.diagnosis import blame
 from mlebench.data.faults import explained
 from mlebench.data.identity import Files, add_checksums
 from mlebench.data.manifest import files_in, library_versions, write_manifest
@@ -70,7 +71,10 @@ def prepare(
             if _is_ready(competition, source, options):  # whoever had the lock has done it
                 return False
             remove(where.replaced)
-            _prepare(competition, source, options, watch)
+            try:
+                _prepare(competition, source, options, watch)
+            except SystemExit as error:  # one competition's code does not end the work on others
+                raise RuntimeError(f"the code of {competition.id} called sys.exit({error.code!r})") from error
     return True
 
 
@@ -82,9 +86,9 @@ def _prepare(competition: Competition, source: Source, options: Options, watch: 
     if fault := lacking_beside(competition, raw.parent, raw):
         raise PrerequisiteError(fault)
     check = options.verify and not source.twin and not options.overwrite_checksums
-    if check and raw.is_file():
-        _check_archive(competition, raw, watch)
-    files = _stage(competition, source, raw, options, watch)
+    known = check and raw.is_file() and _check_archive(competition, raw, watch)
+    with blame(competition, published=known):
+        files = _stage(competition, source, raw, options, watch)
     add_checksums(where.staging, files)
     if options.overwrite_checksums:
         overwrite(competition, raw, files)
@@ -109,7 +113,8 @@ def _publish(where: paths.CompetitionPaths) -> None:
     _sweep(where.replaced)
 
 
-def _check_archive(competition: Competition, archive: Path, watch: Watch) -> None:
+def _check_archive(competition: Competition, archive: Path, watch: Watch) -> bool:
+    """Whether the archive is known to be the published one; another is refused."""
     done, total = 0, archive.stat().st_size
 
     def advance(size: int) -> None:
@@ -117,7 +122,7 @@ def _check_archive(competition: Competition, archive: Path, watch: Watch) -> Non
         done += size
         watch("checking the archive", done, total)
 
-    check_archive(competition, archive, advance)
+    return check_archive(competition, archive, advance)
 
 
 def _is_ready(competition: Competition, source: Source, options: Options) -> bool:

@@ -43,7 +43,7 @@ class LocalSource:
         if found is None:
             raise PrerequisiteError(
                 f"there is no raw data of {competition.id}: put Kaggle's archive at {where.archive}, "
-                f"or try synthetic data with `mlebench prepare -c {competition.id} --twin`"
+                f"or try synthetic data with `{competition.prepare_command} --twin`"
             )
         return found
 
@@ -119,7 +119,7 @@ class TwinSource:
 
 
 def describe_raw(raw: Path) -> dict[str, Any]:
-    """Where raw data came from, as far as is on record. A folder counts as the archive beside it, if it holds the same."""
+    """Where raw data came from, if it is on record; a folder counts as the archive beside it if it holds the same."""
     where = CompetitionPaths(raw.parent.parent, raw.parent.name)
     archive = where.archive if raw == where.raw else raw
     known = known_of(archive, where.archive_record)

@@ -68,7 +68,7 @@ def require_prepared(competition: Competition, grading_only: bool = False) -> No
     if fault:
         raise NotPreparedError(
             f"{competition.id} is not prepared in {competition.paths.data_dir}: {fault} "
-            f"Run `mlebench prepare -c {competition.id}` first."
+            f"Run `{competition.prepare_command}` first."
         )
 
 

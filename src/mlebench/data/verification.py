@@ -20,17 +20,18 @@ from mlebench.registry import Competition
 logger = logging.getLogger(__name__)
 
 
-def check_archive(competition: Competition, archive: Path, advance: Advance | None = None) -> None:
-    """The archive must be the published one."""
+def check_archive(competition: Competition, archive: Path, advance: Advance | None = None) -> bool:
+    """The archive must be the published one; False when none is published."""
     expected = published(competition).get("zip")
     if expected is None:
-        return
+        return False
     actual = archive_md5(archive, competition.paths, advance)
     if actual != expected:
         raise PrerequisiteError(
             f"{archive} is not the published archive: its md5 is {actual}, not {expected}. "
             f"Get it again, or accept it with --skip-verification."
         )
+    return True
 
 
 def check_prepared(competition: Competition, files: Files) -> None:

@@ -1,8 +1,17 @@
 """Submission → report. The only place where private data meets a submission."""
 
+from mlebench.data.state import is_dataset_prepared
 from mlebench.grade.many import aggregate_reports, grade_jsonl
 from mlebench.grade.one import grade_csv
 from mlebench.grade.validation import validate_submission
 from mlebench.validate import stand_in, validate_format
 
-__all__ = ["aggregate_reports", "grade_csv", "grade_jsonl", "stand_in", "validate_format", "validate_submission"]
+__all__ = [
+    "aggregate_reports",
+    "grade_csv",
+    "grade_jsonl",
+    "is_dataset_prepared",
+    "stand_in",
+    "validate_format",
+    "validate_submission",
+]

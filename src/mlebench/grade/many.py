@@ -83,8 +83,10 @@ def _entry(number: int, line: str) -> Entry:
         values = json.loads(line)
     except UnicodeEncodeError:
         return Entry(number, None, "", "the line is not UTF-8 text")
-    except (ValueError, RecursionError) as error:
-        return Entry(number, None, "", f"the line is not JSON: {error}")
+    except RecursionError:
+        return Entry(number, None, "", "the line is nested too deeply")
+    except ValueError as error:
+        return Entry(number, None, "", f"the line is not JSON: {getattr(error, 'msg', error)}")
     if not isinstance(values, dict):
         return Entry(number, None, "", "the line is not a JSON object")
     id, path = values.get("competition_id"), values.get("submission_path")

@@ -1,8 +1,8 @@
 """A process that grades each submission in a fork of itself.
 
 Whatever a competition's code does (ends its process, crashes, uses up the memory), it does to the fork alone. The
-process that forks has the libraries loaded and no threads; it is neither a fork of ours, which may have threads, nor
-one of multiprocessing's, which would run a caller's script once more.
+process that forks has the libraries loaded and no threads of its own. It is neither a fork of ours, which may have
+threads, nor one of multiprocessing's, which would run a caller's script once more.
 """
 
 import logging
@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from contextlib import suppress
 from importlib import import_module
 from logging.handlers import QueueHandler
@@ -60,7 +61,7 @@ class Worker:
         with theirs:
             number = theirs.fileno()
             command = [sys.executable, "-c", _START, str(number), *sys.path]
-            # In a session of its own, Ctrl-C does not reach it. It ends when the line is closed.
+            # In a session of its own, Ctrl-C does not reach it. It ends when we do: then the line is closed.
             self._process = subprocess.Popen(  # noqa: S603
                 command, pass_fds=[number], stdin=subprocess.DEVNULL, start_new_session=True
             )
@@ -68,6 +69,8 @@ class Worker:
     def _end(self) -> None:
         if self._process:
             self._line.close()
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)  # forks too
             self._process.wait()
             self._process = None
 
@@ -86,8 +89,11 @@ def serve(descriptor: int) -> None:
 def _in_a_fork(job: Job, line: Any) -> Any:
     """The outcome, or in words how the fork died; what it logs is passed on."""
     ours, theirs = Pipe(duplex=False)
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: a library has one, which sleeps
+        child = os.fork()
     if child == 0:
+        line.close()  # or our end would not be missed
         try:
             theirs.send(_with_log(job, theirs))
         finally:

@@ -24,7 +24,7 @@ from mlebench.kit.frames import read_frame, values_of
 from mlebench.kit.headers import npy_shape, png_size
 from mlebench.kit.outputs import Output
 from mlebench.kit.rle import Runs, decode_runs, encode_runs, parse_masks, parse_runs
-from mlebench.kit.samples import public_sample, public_sample_bytes
+from mlebench.kit.samples import public_sample, public_sample_bytes, with_both_classes
 from mlebench.kit.splits import split_groups, split_per_class, split_rows
 from mlebench.kit.tables import Table, is_in, join_text, one_hot, renumber, unique
 from mlebench.kit.texts import Pieces
@@ -74,5 +74,6 @@ __all__ = [
     "split_tokens",
     "unique",
     "values_of",
+    "with_both_classes",
     "words_as_numbers",
 ]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 
 from mlebench.kit.inspection import Inspection, Member, archive_errors, plain_name
-from mlebench.kit.trees import COPY_BYTES, create, create_whole, is_finished, missing, pattern_of
+from mlebench.kit.trees import COPY_BYTES, create, create_whole, inside, is_finished, missing, pattern_of
 
 # Members up to this size are read and unpacked in one go; larger ones go through in pieces.
 WHOLE_BYTES = 16 << 20
@@ -49,8 +49,10 @@ class _Entry(NamedTuple):
 class ZipTree:
     """The files of a zip archive, by name. Files may be taken out by several threads at once."""
 
-    def __init__(self, archive: Path):
-        self.label = str(archive)
+    def __init__(self, archive: Path, label: str | None = None):
+        """`label` is how an archive inside another is known, which lies in a scratch folder."""
+        self.label = label or str(archive)
+        self._before = inside(self.label)
         with archive_errors(self.label):
             self._zip = zipfile.ZipFile(archive)
         self._file = cast(BinaryIO, self._zip.fp).fileno()  # read with pread, which does not move where zipfile is
@@ -116,10 +118,10 @@ class ZipTree:
 
     def open(self, name: str) -> BinaryIO:
         entry = self._member(name)
-        with archive_errors(self._what(name)):
+        with archive_errors(self.what(name)):
             self._read_header(name, entry)
             stream = self._zip.open(entry.as_zipfile_knows_it(self._packed_names.get(name, name)))
-        return cast(BinaryIO, io.BufferedReader(_Member(stream, entry.size, self._what(name)), COPY_BYTES))
+        return cast(BinaryIO, io.BufferedReader(_Member(stream, entry.size, self.what(name)), COPY_BYTES))
 
     def path(self, name: str) -> Path | None:  # noqa: ARG002
         return None
@@ -148,7 +150,7 @@ class ZipTree:
                 while piece := source.read(COPY_BYTES):
                     target.write(piece)
             return
-        with archive_errors(self._what(name)):
+        with archive_errors(self.what(name)):
             content = self._read_whole(name, entry)
         create_whole(destination, content)
 
@@ -187,8 +189,8 @@ class ZipTree:
             raise zipfile.BadZipFile("another member begins where it should")
         return start, _LOCAL_HEADER.size + name_length + extra_length
 
-    def _what(self, name: str) -> str:
-        return f"{self.label}, member {name}"
+    def what(self, name: str) -> str:
+        return f"{self._before}{name}"
 
 
 class _Member(io.RawIOBase):

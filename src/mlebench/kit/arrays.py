@@ -2,29 +2,16 @@
 
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
 
-from mlebench.errors import PrerequisiteError
 from mlebench.kit.texts import Pieces
 
 LARGE_BYTES = 32 << 20  # files from this size on stay on disk
 BLOCK_BYTES = 16 << 20  # that are gathered at a time
-
-
-@contextmanager
-def array_errors(label: str) -> Iterator[None]:
-    """Damage is for the person at the keyboard, not a traceback."""
-    try:
-        yield
-    except PrerequisiteError:
-        raise
-    except (EOFError, ValueError) as error:
-        raise PrerequisiteError(f"{label} cannot be read ({error}); get the data again, whole") from error
 
 
 def read_array(stream: BinaryIO) -> np.ndarray:

@@ -13,7 +13,7 @@ from pyarrow import csv
 
 from mlebench.kit.cells import shortest_lengths, text_lengths
 from mlebench.kit.parallel import threads
-from mlebench.kit.sinks import bytes_of, offsets_of
+from mlebench.kit.printing import bytes_of, offsets_of
 
 BLOCK_BYTES = 2 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -169,13 +169,18 @@ def words(cells: pa.Array) -> Mask:
     return _mask(pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS - {""}))))
 
 
+def is_float(kind: Kind) -> bool:
+    """Whether a column holds floats: those, and whole numbers with gaps."""
+    return bool(kind) and kind != Kind.INT and kind in NUMBER | Kind.MISSING
+
+
 def printed(cells: pa.Array, kind: Kind, float_format: str | None = None) -> pa.Array:
     """A column's cells as pandas prints them, before any quoting."""
     if isinstance(cells, pa.DictionaryArray):
         return pa.DictionaryArray.from_arrays(cells.indices, printed(cells.dictionary, kind, float_format))
     if kind == Kind.INT:
         return _printed(cells, pc.match_substring_regex(cells, INT), _print_int)
-    if kind and kind in NUMBER | Kind.MISSING:
+    if is_float(kind):
         if float_format:
             print_one = lambda cell: "" if cell in NA_TOKENS else float_format % float(cell)  # noqa: E731
             return _printed(cells, pc.equal(cells, ""), print_one)
@@ -209,23 +214,29 @@ def print_values(column: np.ndarray, float_format: str | None = None) -> pa.Arra
     """Values that were computed, as pandas prints them."""
     if column.dtype.kind in "iu":
         return pc.cast(pa.array(column), pa.string())
-    if column.dtype.kind != "f":
-        texts = map(str, column.tolist())
+    if column.dtype.kind == "b":
+        return pc.if_else(pa.array(column), "True", "False")
+    if column.dtype.kind == "f" and float_format:
+        texts = [float_format % value for value in column.tolist()]
+    elif column.dtype.kind == "f" and column.itemsize != 8:  # Python's floats show digits that these do not have
+        texts = column.astype(str).tolist()
     else:
-        texts = column.astype(str) if not float_format else [float_format % value for value in column.tolist()]
-    return pa.array(["" if gap else str(text) for text, gap in zip(texts, pd.isna(column), strict=True)], pa.string())
+        texts = [value if type(value) is str else str(value) for value in column.tolist()]
+    made, gaps = pa.array(texts, pa.string()), pd.isna(column)
+    return pc.if_else(pa.array(gaps), "", made) if gaps.any() else made
 
 
 def are_numbers(column: np.ndarray) -> pa.Array:
     """Which values of a column of objects are not text."""
-    return pa.array([isinstance(value, Number) and value == value for value in column.tolist()], pa.bool_())
+    numbers = (Number, np.bool_)
+    return pa.array([isinstance(value, numbers) and bool(value == value) for value in column.tolist()], pa.bool_())
 
 
-def quoted(cells: pa.Array, *, always: bool) -> pa.Array:
-    """Cells in quotes: all of them, or those that a comma, a quote or a line end would tear apart."""
+def quoted(cells: pa.Array, tears: str, *, always: bool) -> pa.Array:
+    """Cells in quotes: all of them, or those in which a pattern finds what would tear them apart."""
     if isinstance(cells, pa.DictionaryArray):
-        return pa.DictionaryArray.from_arrays(cells.indices, quoted(cells.dictionary, always=always))
-    needs = None if always else pc.match_substring_regex(cells, '[,"\n]')
+        return pa.DictionaryArray.from_arrays(cells.indices, quoted(cells.dictionary, tears, always=always))
+    needs = None if always else pc.match_substring_regex(cells, tears)
     if needs is not None and not pc.any(needs).as_py():
         return cells
     wrapped = pc.binary_join_element_wise("", pc.replace_substring(cells, '"', '""'), "", '"')

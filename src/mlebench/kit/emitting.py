@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from mlebench.kit.blocks import Block, blocks, in_order
-from mlebench.kit.cells import Kind, are_numbers, as_strings, pc, print_values, printed, quoted
+from mlebench.kit.cells import Kind, is_float, pc, printed
+from mlebench.kit.printing import Style, header_line, join_cells, print_cells, quote_cells
 from mlebench.kit.sinks import Choice, Part, sink_for
 from mlebench.kit.streaming import Survey
-from mlebench.kit.tables import Column, Computed, Constant, Stored, Table, Writable, header_line
+from mlebench.kit.tables import Column, Computed, Constant, Stored, Table, Writable
 
 
 class Emission(NamedTuple):
@@ -59,13 +60,13 @@ class _Printer:
     def __init__(self, emission: Emission, made: Survey, sep: str):
         table = emission.table
         self.stream = emission.stream
-        self.stream.write(header_line(table, "nonnumeric" if emission.always_quote_text else "minimal"))
+        self._style = Style(emission.always_quote_text, emission.float_format)
+        self.stream.write(header_line(table.columns, self._style))
         self.choice = Choice(table.rows, made.starts)
         self._made = made
-        self._quote, self._float_format = emission.always_quote_text, emission.float_format
         self._columns = table.definitions
         as_stored = list(self._columns.values()) == [Stored(name) for name in made.columns]
-        self._as_they_stand = sep == "," and not self._quote and not self._float_format
+        self._as_they_stand = sep == "," and self._style == Style()
         self._whole_lines = as_stored and self._as_they_stand
 
     def print(self, block: Block) -> Part:
@@ -99,29 +100,16 @@ class _Printer:
             else self._print(column, cells, taken, places)
             for column in self._columns.values()
         ]
-        if len(columns) == 1:  # an empty line would be no row
-            columns = [pc.if_else(pc.equal(columns[0], ""), '""', columns[0])]
-        last = pc.binary_join_element_wise(columns[-1], "", "\n")
-        return pc.binary_join_element_wise(*columns[:-1], last, ",") if len(columns) > 1 else last
+        return join_cells(columns, self._style)
 
     def _print(self, column: Column, cells: list[pa.Array], taken: pa.Array | None, places: np.ndarray) -> pa.Array:
         if isinstance(column, Stored):
             place = self._made.columns.index(column.name)
             stored = cells[place] if taken is None else cells[place].take(taken)
             kind = self._made.kinds[place]
-            return self._quoted(printed(stored, kind, self._float_format), text=Kind.TEXT in kind)
+            float_format = self._style.float_format
+            text = Kind.TEXT in kind or (bool(float_format) and is_float(kind))
+            return quote_cells(printed(stored, kind, float_format), self._style, text=text)
         values = np.array([column.value]) if isinstance(column, Constant) else column.values[places]
-        if self._quote and values.dtype.kind == "f":
-            values = values.astype(np.float64)  # pandas then prints narrow floats as Python's
-        bare = print_values(values, self._float_format)
-        text = self._quoted(bare, text=values.dtype.kind in "OU")
-        if self._quote and values.dtype.kind == "O":
-            text = pc.if_else(are_numbers(values), bare, text)
-        return text if isinstance(column, Computed) else pa.repeat(text[0], len(places))
-
-    def _quoted(self, cells: pa.Array, *, text: bool) -> pa.Array:
-        if text:
-            return as_strings(quoted(cells, always=self._quote))
-        cells = as_strings(cells)
-        # A missing number is printed as text: the empty one.
-        return pc.if_else(pc.equal(cells, ""), '""', cells) if self._quote else cells
+        made = print_cells(values, self._style)
+        return made if isinstance(column, Computed) else pa.repeat(made[0], len(places))

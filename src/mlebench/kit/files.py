@@ -4,7 +4,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -15,9 +15,9 @@ import numpy as np
 
 from mlebench.errors import PrerequisiteError
 from mlebench.kit.archives import ZipTree, is_zip
-from mlebench.kit.frames import CsvSource
+from mlebench.kit.frames import CsvSource, Source
 from mlebench.kit.jsontext import indented_json
-from mlebench.kit.reading import Progress, no_progress, watched
+from mlebench.kit.reading import Progress, data_errors, no_progress, watched
 from mlebench.kit.tables import Table
 from mlebench.kit.texts import line_blocks
 from mlebench.kit.trees import COPY_BYTES, FolderTree, Tree, create
@@ -60,8 +60,12 @@ class RawFile:
         """The pixels of an image file, from 0 (black) to 255 (height, width)."""
         from PIL import Image
 
-        with self.open() as stream, Image.open(stream) as image:
+        with self.errors(), self.open() as stream, Image.open(stream) as image:
             return np.asarray(image.convert("L"))
+
+    def errors(self) -> AbstractContextManager[None]:
+        """Around code that takes the file's bytes apart: what goes wrong there is the file's fault."""
+        return data_errors(self.tree.what(self.name))
 
 
 class Raw:
@@ -74,7 +78,9 @@ class Raw:
         scaled: Mapping[int, int] | None = None,
         beside: Path | None = None,
         reading: Progress = no_progress,
+        opened: dict[str, None] | None = None,
     ):
+        self.opened = {} if opened is None else opened  # files that were read so far, the last one at the end
         self._tree = tree
         self._scratch = scratch
         self._scaled = scaled
@@ -98,10 +104,24 @@ class Raw:
         return self._with(FolderTree(self._beside))
 
     def open(self, name: str) -> BinaryIO:
+        self._note(name)
         return self._tree.open(name)
 
+    def _note(self, name: str) -> None:
+        self.opened.pop(what := self._tree.what(name), None)
+        self.opened[what] = None
+
+    def _errors(self, name: str) -> AbstractContextManager[None]:
+        self._note(name)
+        return data_errors(self._tree.what(name))
+
+    def _table(self, name: str, source: Source) -> Table:
+        source.label = self._tree.what(name)
+        with self._errors(name):
+            return Table.from_source(source)
+
     def _with(self, tree: Tree) -> "Raw":
-        return Raw(tree, self._scratch, self._scaled, reading=self._reading)
+        return Raw(tree, self._scratch, self._scaled, reading=self._reading, opened=self.opened)
 
     def _watched(self, name: str) -> BinaryIO:
         """A file to look into: that may take its time."""
@@ -119,9 +139,10 @@ class Raw:
         if name.endswith(".parquet"):
             from mlebench.kit.parquet import ParquetSource
 
-            return Table.from_source(ParquetSource(self._on_disk(name)))
+            with self._errors(name):
+                return self._table(name, ParquetSource(self._on_disk(name)))
         opened, size = partial(self.open, name), self._tree.size(name)
-        return Table.from_source(CsvSource(opened, sep, dtype, encoding, size, partial(self._watched, name)))
+        return self._table(name, CsvSource(opened, sep, dtype, encoding, size, partial(self._watched, name)))
 
     def records(self, name: str, *, chunk_lines: int | None = None) -> Table:
         """The records of a file of JSON lines, or of BSON documents by its name; a field is a column.
@@ -138,36 +159,39 @@ class Raw:
 
             source = JsonLinesSource(opened, size, chunk_lines)
         source.open_unwatched = partial(self.open, name)
-        return Table.from_source(source)
+        return self._table(name, source)
 
     def tfrecord_values(self, name: str, feature: str) -> list[str]:
         """The text in a feature of each example of a TFRecord file."""
         from mlebench.kit.tfrecords import tfrecord_values
 
-        with self._watched(name) as stream:
+        with self._errors(name), self._watched(name) as stream:
             return [value.decode("utf-8") for value in tfrecord_values(stream, feature)]
 
     def array(self, name: str) -> np.ndarray:
         """The array in a npy file. A large one stays on disk, and only what is asked for is read."""
-        from mlebench.kit.arrays import LARGE_BYTES, array_errors, map_array, read_array
+        from mlebench.kit.arrays import LARGE_BYTES, map_array, read_array
 
-        with array_errors(f"{self._tree.label}/{name}"):
+        with self._errors(name):
             if self._tree.size(name) >= LARGE_BYTES:
                 return map_array(self._on_disk(name))
             with self.open(name) as stream:
                 return read_array(stream)
 
     def json(self, name: str, *, encoding: str = "utf-8") -> Any:
-        return json.loads(self.file(name).read().decode(encoding))
+        with self._errors(name):
+            return json.loads(self.file(name).read().decode(encoding))
 
     def json_items(self, name: str) -> Iterator[Any]:
         """The items of a JSON file that is one list, one after another: the file may be larger than memory."""
         from mlebench.kit.jsonlists import json_items
 
-        return json_items(self._watched(name))
+        with self._errors(name):
+            yield from json_items(self._watched(name))
 
     def lines(self, name: str, *, encoding: str = "utf-8") -> list[str]:
-        return self.file(name).read().decode(encoding).splitlines()
+        with self._errors(name):
+            return self.file(name).read().decode(encoding).splitlines()
 
     def line_blocks(self, name: str) -> Iterator[bytes]:
         """A text that is too large for memory, some lines at a time; every line ends with \\n, as in Python's texts."""
@@ -176,25 +200,26 @@ class Raw:
 
     def archive(self, name: str) -> "Raw":
         """The files inside an archive: zip, 7z, or tar, compressed or not."""
-        path = self._on_disk(name)
+        path, label = self._on_disk(name), self._tree.what(name)
         if is_zip(path) or name.endswith(".zip"):
-            return self._with(ZipTree(path))
+            return self._with(ZipTree(path, label))
         from mlebench.kit.unpacking import unpacked
 
         folder = self._scratch / f"{self._spooled(name).name}-unpacked"
-        return self._with(unpacked(path, folder, f"{self._tree.label}/{name}"))
+        return self._with(unpacked(path, folder, label))
 
     def member_names(self, name: str) -> list[str]:
         """The names of the files inside an archive, sorted. Nothing is unpacked, however large it is."""
-        path = self._on_disk(name)
+        path, label = self._on_disk(name), self._tree.what(name)
         if is_zip(path):
-            return ZipTree(path).glob("**")
+            return ZipTree(path, label).glob("**")
         from mlebench.kit.unpacking import member_names
 
-        return member_names(path, f"{self._tree.label}/{name}")
+        return member_names(path, label)
 
     def _on_disk(self, name: str) -> Path:
         """Where a file lies by itself; one inside an archive is first taken out, once."""
+        self._note(name)
         path = self._tree.path(name)
         if path is None:
             path = self._spooled(name)
@@ -207,7 +232,7 @@ class Raw:
         return path
 
     def _spooled(self, name: str) -> Path:
-        return self._scratch / hashlib.md5(f"{self._tree.label}/{name}".encode()).hexdigest()
+        return self._scratch / hashlib.md5(self._tree.what(name).encode()).hexdigest()
 
     def scaled(self, size: int) -> int:
         """A size that only fits the real data: itself there, and on a twin what the twin says stands for it."""

@@ -51,6 +51,8 @@ FEW_ROWS = 1 / 32
 class CsvSource:
     """A CSV file and the options it is read with; nothing is read before a value is asked for."""
 
+    label: str | None = None
+
     def __init__(
         self,
         open: Callable[[], BinaryIO],
@@ -145,6 +147,7 @@ class CsvSource:
 class ColumnSource:
     """Columns that are in memory already."""
 
+    label: str | None = None
     size = 0
 
     def __init__(self, columns: dict[str, np.ndarray]):
@@ -168,6 +171,7 @@ class ColumnSource:
 class Source(Protocol):
     """Where rows come from."""
 
+    label: str | None  # the raw file, for who tells what is wrong with it
     size: int  # bytes that are read from disk, for who tells of progress
 
     @property

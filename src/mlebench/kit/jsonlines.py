@@ -8,7 +8,7 @@ parser, which is quicker. The rest goes through pandas.
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any, BinaryIO
@@ -89,9 +89,16 @@ class JsonLinesSource(RecordSource):
 
     def _chunks(self) -> Iterator[list[bytes]]:
         with self.open() as stream:
-            while lines := list(islice(stream, self._chunk_lines)):
+            source = stream if self._chunk_lines is None else _universal_lines(stream)
+            while lines := list(islice(source, self._chunk_lines)):
                 if records := [line for line in lines if not line.isspace()]:
                     yield records
+
+
+def _universal_lines(stream: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines as pandas counts them when it reads some at a time: a carriage return alone ends one too."""
+    for line in stream:
+        yield from line.splitlines(keepends=True) if b"\r" in line else [line]
 
 
 class _Lines:

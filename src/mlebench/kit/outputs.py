@@ -23,7 +23,7 @@ from mlebench.kit.parallel import threads
 from mlebench.kit.reading import Progress, no_progress
 from mlebench.kit.tables import Quoting, Table, Writable
 from mlebench.kit.texts import Pieces
-from mlebench.kit.trees import COPY_BYTES, FolderTree, create, is_finished, missing
+from mlebench.kit.trees import COPY_BYTES, FolderTree, check_name, create, is_finished, missing
 from mlebench.kit.writing import Advance, Format, Job, write_all
 from mlebench.paths import SCRATCH
 
@@ -31,6 +31,7 @@ Wanted = TypeVar("Wanted")
 BATCH = 1024  # files that one worker places before it asks for more
 HASHED_ASIDE = 1 << 16  # bytes from which on another thread is worth its while
 TOLD_BYTES = 1 << 20  # between two words about progress
+LAST_READ = "The last raw files that were read: "
 SAMPLED = 32  # files whose sizes stand for those of all, where only progress is told
 
 
@@ -118,7 +119,7 @@ class Output:
         self.packs[name] = Pack(dict(members), format or pack_format_of(name), deflate, quoting)
 
     def mkdir(self, name: str) -> None:
-        _check_name(name)
+        check_name(name)
         (self.folder / name).mkdir(parents=True, exist_ok=True)
 
     def path(self, name: str) -> str:
@@ -172,7 +173,7 @@ class Output:
         return _mean_size(list(self.placed.values()))
 
     def _claim(self, name: str) -> None:
-        _check_name(name)
+        check_name(name)
         if name in self.placed or name in self.tables or name in self.contents or name in self.packs:
             raise ValueError(f"{name} is written twice")
 
@@ -187,11 +188,6 @@ def _format_of(name: str) -> Literal["csv", "tsv", "parquet"]:
     if name.endswith(".tsv"):
         return "tsv"
     return "parquet" if name.endswith(".parquet") else "csv"
-
-
-def _check_name(name: str) -> None:
-    if not name or (("." in name or "//" in name or name[0] == "/") and {"", ".", ".."} & {*name.split("/")}):
-        raise ValueError(f"{name!r} is not a name inside the output folder")
 
 
 class _HashingStream:
@@ -243,8 +239,13 @@ def run_prepare(
     noted = Ledger(ledger) if ledger else None
     outputs = {"public": Output(public, noted), "private": Output(private, noted)}
     with open_raw(raw, private.parent, reading, unpacked) as source:
-        prepare(source, *outputs.values())
-        finish(list(outputs.values()), private.parent, progress)
+        try:
+            prepare(source, *outputs.values())
+            finish(list(outputs.values()), private.parent, progress)
+        except Exception as error:
+            if source.opened:
+                error.add_note(f"{LAST_READ}{', '.join([*source.opened][-3:])}")
+            raise
         return {f"{side}/{name}": facts for side, output in outputs.items() for name, facts in output.facts()}
 
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from mlebench.kit.cells import pc
 from mlebench.kit.frames import values_of
-from mlebench.kit.sinks import bytes_of
+from mlebench.kit.printing import bytes_of
 from mlebench.kit.tables import Column, Computed, Stored, Table, Writable
 
 GROUP_ROWS = 1 << 20  # rows that are read and written at a time
@@ -28,6 +28,8 @@ _IN_PAGES: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 20}
 
 class ParquetSource:
     """A parquet file on disk. A column is read when it is asked for, and not kept."""
+
+    label: str | None = None
 
     def __init__(self, path: Path):
         self._path = path

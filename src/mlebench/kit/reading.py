@@ -1,9 +1,11 @@
-"""Large files, read while somebody watches."""
+"""Raw files as they are read: faults are the data's, and somebody may watch large ones."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
+from mlebench.errors import PrerequisiteError
 from mlebench.kit.trees import COPY_BYTES
 
 WATCHED_BYTES = 16 << 20  # a smaller file is read before anybody has looked
@@ -20,6 +22,20 @@ def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
         return stream
     progress(0, size)
     return cast(BinaryIO, io.BufferedReader(_Watched(stream, size, progress), COPY_BYTES))
+
+
+@contextmanager
+def data_errors(what: str | None, *of_code: type[Exception]) -> Iterator[None]:
+    """Whatever a library makes of a raw file that it cannot read, the file is at fault; None stands for no raw file."""
+    try:
+        yield
+    except (PrerequisiteError, MemoryError, *of_code):
+        raise
+    except Exception as error:
+        if what is None or (isinstance(error, OSError) and error.errno is not None):  # without a number it is damage
+            raise
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise PrerequisiteError(f"{what} cannot be read ({reason}); get the data again, whole") from error
 
 
 class _Watched(io.RawIOBase):

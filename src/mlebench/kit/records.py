@@ -48,6 +48,8 @@ class RecordBlock(Protocol):
 class RecordSource:
     """A file of records. A format says how the file falls into blocks; they must be the same each time."""
 
+    label: str | None = None
+
     def __init__(self, open_file: Callable[[], BinaryIO], size: int):
         self.open = self.open_unwatched = open_file
         self.size = size

@@ -2,13 +2,14 @@
 
 import io
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
 import pandas as pd
 
 from mlebench.errors import NotPreparedError
 from mlebench.kit.files import open_raw
-from mlebench.kit.frames import read_frame
+from mlebench.kit.frames import read_frame, values_of
 
 
 class HasPublicSample(Protocol):
@@ -20,12 +21,15 @@ class HasPublicSample(Protocol):
     def public_sample(self) -> Path | None: ...
 
 
+class HasSubmissionFacts(HasPublicSample, Protocol):
+    @property
+    def submission(self) -> dict[str, Any]: ...
+
+
 def public_sample_bytes(competition: HasPublicSample) -> bytes:
     path = competition.public_sample or competition.sample_submission
     if not path.is_file():
-        raise NotPreparedError(
-            f"{competition.id} has no sample submission at {path}: run `mlebench prepare -c {competition.id}`"
-        )
+        raise NotPreparedError(f"{competition.id} has no sample submission at {path}: prepare the competition first")
     if path.suffix not in (".zip", ".7z"):
         return path.read_bytes()
     with open_raw(path.parent) as folder:
@@ -36,3 +40,23 @@ def public_sample_bytes(competition: HasPublicSample) -> bytes:
 
 def public_sample(competition: HasPublicSample) -> pd.DataFrame:
     return read_frame(io.BytesIO(public_sample_bytes(competition)))
+
+
+def sample_stand_in(competition: HasSubmissionFacts) -> pd.DataFrame:
+    """The sample submission in place of the answers."""
+    sample = public_sample(competition)
+    return with_both_classes(sample, competition.submission.get("targets") or sample.columns[1:])
+
+
+def with_both_classes(table: pd.DataFrame, targets: Any) -> pd.DataFrame:
+    """Where a target is the same number in every row, zeros and ones instead: many metrics want both classes.
+
+    Several such targets take turns, so that each row has a one in one of them, as the truth about classes has.
+    """
+    alike = [name for name in targets if _is_one_number(values_of(table[name]))]
+    turns = np.arange(len(table)) % max(2, len(alike))
+    return table.assign(**{name: (turns == place).astype(table[name].dtype) for place, name in enumerate(alike)})
+
+
+def _is_one_number(values: np.ndarray) -> bool:
+    return values.dtype.kind in "biuf" and len(values) > 0 and bool((values == values[0]).all())

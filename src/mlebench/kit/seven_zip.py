@@ -4,22 +4,12 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from mlebench.errors import PrerequisiteError
 from mlebench.kit.trees import COPY_BYTES
 
 _TIME = 315_532_800  # the first of January 1980, as in our zips
 _FILE_MODE, _FOLDER_MODE = 0o644, 0o755
-
-
-def library(purpose: str) -> Any:
-    """py7zr, which few competitions need; without it the reader is told how to get it."""
-    try:
-        import py7zr
-    except ImportError:
-        raise PrerequisiteError(f"{purpose}: run `pip install mlebench[7z]` and try again") from None
-    return py7zr
 
 
 def write_seven_zip(
@@ -29,7 +19,8 @@ def write_seven_zip(
 
     py7zr takes times and modes from files on disk, so each member lies in the scratch folder while it is packed.
     """
-    py7zr = library("this takes a 7z archive to be written")
+    import py7zr
+
     # Deflate: what py7zr chooses by itself takes fifty times as long to save another fifth.
     method = py7zr.FILTER_DEFLATE if deflate else py7zr.FILTER_COPY
     with py7zr.SevenZipFile(archive, "w", filters=[{"id": method}]) as opened:

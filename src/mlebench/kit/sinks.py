@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from mlebench.kit.printing import bytes_of, offsets_of
 from mlebench.kit.tables import Writable
 
 BUCKET_BYTES = 16 << 20
@@ -130,18 +131,6 @@ def binary_array(offsets: np.ndarray, content: bytes) -> pa.Array:
     """Pieces of content, from each offset to the next, without a copy."""
     buffers = [None, pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(content)]
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
-
-
-def bytes_of(lines: pa.Array) -> memoryview:
-    """The text of all lines, one after the other."""
-    offsets = offsets_of(lines)
-    return memoryview(lines.buffers()[2])[offsets[0] : offsets[-1]] if len(lines) else memoryview(b"")
-
-
-def offsets_of(lines: pa.Array) -> np.ndarray:
-    large = pa.types.is_large_binary(lines.type) or pa.types.is_large_string(lines.type)
-    offsets = np.frombuffer(lines.buffers()[1], dtype=np.int64 if large else np.int32)
-    return offsets[lines.offset : lines.offset + len(lines) + 1]
 
 
 def _places(rows: np.ndarray | None, count: int) -> np.ndarray:

@@ -5,8 +5,6 @@ constant or computed) and reads nothing before it must. The engine may therefore
 data frame, without a change in any competition.
 """
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -15,10 +13,11 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pandas as pd
 
+from mlebench.errors import PrerequisiteError
 from mlebench.kit.frames import ColumnSource, Source, as_values, make_frame, values_of
+from mlebench.kit.reading import data_errors
 
 Quoting = Literal["minimal", "nonnumeric"]
-_QUOTING: dict[Quoting, Literal[0, 2]] = {"minimal": csv.QUOTE_MINIMAL, "nonnumeric": csv.QUOTE_NONNUMERIC}
 PRINTED_ROWS = 1 << 14  # at a time
 
 
@@ -99,7 +98,8 @@ class Table:
         return self._columns
 
     def __len__(self) -> int:
-        return self.source.rows if self.rows is None else len(self.rows)
+        with data_errors(self.source.label):
+            return self.source.rows if self.rows is None else len(self.rows)
 
     def __getitem__(self, name: str) -> np.ndarray:
         """The values of a column: numbers, or objects where it holds text; empty cells are NaN."""
@@ -108,7 +108,8 @@ class Table:
             return column.values
         if isinstance(column, Constant):
             return as_values([column.value] * len(self))
-        return self.source.values(column.name, self.rows)
+        with data_errors(self.source.label, IndexError):  # rows that are not there are the caller's fault
+            return self.source.values(column.name, self.rows)
 
     def __repr__(self) -> str:
         return f"Table({', '.join(self.columns)})"
@@ -190,15 +191,14 @@ class Table:
         self, stream: Writable, *, sep: str = ",", quoting: Quoting = "minimal", float_format: str | None = None
     ) -> None:
         """The bytes that pandas' `to_csv` gives, some rows at a time."""
-        stream.write(header_line(self, quoting, sep))
+        from mlebench.kit.printing import Style, bytes_of, header_line, join_cells, print_cells
+
+        style = Style(quoting == "nonnumeric", float_format, sep)
+        stream.write(header_line(self.columns, style))
         columns = [self[name] for name in self.columns]
         for start in range(0, len(self), PRINTED_ROWS):
             rows = slice(start, start + PRINTED_ROWS)
-            text = io.StringIO()
-            cells = [_cells(values[rows], quoting, float_format) for values in columns]
-            writer = csv.writer(text, delimiter=sep, lineterminator="\n", quoting=_QUOTING[quoting])
-            writer.writerows(zip(*cells, strict=True))
-            stream.write(text.getvalue().encode("utf-8"))
+            stream.write(bytes_of(join_cells([print_cells(values[rows], style) for values in columns], style)))
 
     @property
     def takes_rows_once(self) -> bool:
@@ -216,7 +216,10 @@ class Table:
         try:
             return self._columns[name]
         except KeyError:
-            raise KeyError(f"no column {name!r}; there are {', '.join(self.columns)}") from None
+            fault = f"no column {name!r}; there are {', '.join(self.columns)}"
+            if self.source.label and self.definitions == {name: Stored(name) for name in self.source.columns}:
+                raise PrerequisiteError(f"{self.source.label} has {fault}; get the data again") from None
+            raise KeyError(fault) from None
 
     def _define(self, name: str, value: Any) -> Column:
         if not isinstance(value, list | tuple | np.ndarray | pd.Series):
@@ -229,27 +232,6 @@ class Table:
 
 def _sorted(keys: pd.DataFrame) -> np.ndarray:
     return keys.sort_values(list(keys.columns), kind="stable").index.to_numpy()
-
-
-def _cells(values: np.ndarray, quoting: Quoting, float_format: str | None) -> list[Any]:
-    """What is to be printed: numbers as pandas spells them, nothing where there is a gap."""
-    if values.dtype.kind in "biu":
-        return values.tolist()
-    cells = values.astype(object)
-    if values.dtype.kind == "f":
-        if float_format:
-            cells[:] = [float_format % value for value in values.tolist()]
-        elif values.itemsize != 8 and quoting == "minimal":  # Python's floats show digits that these do not have
-            cells = values.astype(str).astype(object)
-    cells[pd.isna(values)] = ""
-    return cells.tolist()
-
-
-def header_line(table: Table, quoting: Quoting, sep: str = ",") -> bytes:
-    """The first line of a table's file."""
-    text = io.StringIO()
-    csv.writer(text, delimiter=sep, lineterminator="\n", quoting=_QUOTING[quoting]).writerow(table.columns)
-    return text.getvalue().encode("utf-8")
 
 
 def is_in(values: np.ndarray, wanted: Sequence[Any] | np.ndarray) -> np.ndarray:

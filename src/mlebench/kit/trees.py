@@ -26,6 +26,10 @@ class Tree(Protocol):
 
     label: str
 
+    def what(self, name: str) -> str:
+        """A file as the person at the keyboard knows it: where it lies on disk, also inside which archives."""
+        ...
+
     def glob(self, pattern: str) -> list[str]:
         """Names that match, sorted; `*` stays within a folder, `**` does not."""
         ...
@@ -56,9 +60,14 @@ class Tree(Protocol):
 class FolderTree:
     """The files below a folder."""
 
-    def __init__(self, folder: Path):
-        self.label = str(folder)
+    def __init__(self, folder: Path, archive: str | None = None):
+        """`archive` is the label of one that was unpacked there."""
+        self.label = archive or str(folder)
+        self._before = inside(archive) if archive else f"{folder}/"
         self._folder = folder.absolute()
+
+    def what(self, name: str) -> str:
+        return f"{self._before}{name}"
 
     @cached_property
     def _descriptor(self) -> int:
@@ -147,6 +156,11 @@ class FolderTree:
             os.utime(target.fileno(), ns=(0, os.fstat(source.fileno()).st_mtime_ns))
 
 
+def inside(archive: str) -> str:
+    """What comes before the names of an archive's files: `raw/a.zip: `, and of one inside it `raw/a.zip: b.7z/`."""
+    return f"{archive}/" if ": " in archive else f"{archive}: "
+
+
 @contextmanager
 def create(destination: str, buffering: int = 0) -> Iterator[BinaryIO]:
     """A new file, unfinished until all is written."""
@@ -174,6 +188,12 @@ def _open_unfinished(path: str, flags: int) -> int:
 def is_finished(path: str, size: int) -> bool:
     status = os.lstat(path)
     return status.st_mode & 0o777 == FINISHED and status.st_size == size
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that leads out of its folder."""
+    if not name or (("." in name or "//" in name or name[0] == "/") and {"", ".", ".."} & {*name.split("/")}):
+        raise ValueError(f"{name!r} is not a name inside its folder")
 
 
 def missing(tree: Tree, name: str) -> PrerequisiteError:

@@ -15,7 +15,6 @@ from typing import Any, Self
 
 from mlebench.errors import PrerequisiteError
 from mlebench.kit.inspection import Inspection, Member, archive_errors, plain_name
-from mlebench.kit.seven_zip import library
 from mlebench.kit.trees import COPY_BYTES, FINISHED, FolderTree, create
 
 _SEVEN_ZIP = b"7z\xbc\xaf\x27\x1c"
@@ -38,9 +37,7 @@ def unpacked(archive: Path, folder: Path, label: str) -> FolderTree:
         with archive_errors(label):
             (_unpack_7z if _is_7z(archive) else _unpack_tar)(archive, unfinished, label)
         unfinished.rename(folder)
-    tree = FolderTree(folder)
-    tree.label = label
-    return tree
+    return FolderTree(folder, label)
 
 
 def member_names(archive: Path, label: str) -> list[str]:
@@ -104,13 +101,15 @@ def _read_to_the_end(opened: tarfile.TarFile) -> None:
 
 @contextmanager
 def _opened_7z(archive: Path, label: str) -> Iterator[Any]:
-    py7zr = library(f"{label} is a 7z archive")
+    import py7zr
+    from py7zr.exceptions import PasswordRequired
+
     try:
         with py7zr.SevenZipFile(archive) as opened:
             yield opened
     except (PrerequisiteError, OSError, MemoryError):
         raise
-    except py7zr.exceptions.PasswordRequired as error:
+    except PasswordRequired as error:
         raise PrerequisiteError(f"{label} is encrypted; get the archive again") from error
     except Exception as error:  # py7zr does not foresee all damage: anything may come
         raise PrerequisiteError(f"{label} cannot be read ({error}); get the archive again") from error

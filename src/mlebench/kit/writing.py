@@ -59,8 +59,7 @@ def _can_be_streamed(job: Job) -> bool:
     """Whether rows can go from their file to this one as they come by."""
     source = job.table.source
     if isinstance(source, CsvSource):
-        plain = job.format.name == "csv" and (job.format.quoting == "minimal" or job.format.float_format is None)
-        return plain and bool(source.survey) and job.table.takes_rows_once
+        return job.format.name == "csv" and bool(source.survey) and job.table.takes_rows_once
     return isinstance(source, RecordSource) and job.format.name == "records" and job.table.takes_rows_once
 
 

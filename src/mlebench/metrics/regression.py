@@ -13,8 +13,9 @@ def mean_absolute_error(y_true: np.ndarray, y_pred: np.ndarray) -> float:
 
 
 def rmse(y_true: np.ndarray, y_pred: np.ndarray) -> float:
-    """Root mean squared error."""
-    return np.sqrt(np.mean(np.square(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float))))
+    """Root mean squared error; infinite where a square is beyond the largest float."""
+    with np.errstate(over="ignore"):
+        return np.sqrt(np.mean(np.square(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float))))
 
 
 def rmsle(y_true: np.ndarray, y_pred: np.ndarray) -> float:

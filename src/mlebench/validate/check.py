@@ -1,31 +1,62 @@
 """Is a submission's format right? Told from public files alone: it is graded against a stand-in for the answers."""
 
 import importlib
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from mlebench.errors import InvalidSubmissionError
+from mlebench.errors import InvalidSubmissionError, PrerequisiteError
 from mlebench.registry import Competition
-from mlebench.untrusted import LARGEST_SUBMISSION, UntrustedFileError
-from mlebench.validate.reading import has_csv_name, read_submission
+from mlebench.untrusted import LARGEST_SUBMISSION, UntrustedFileError, open_untrusted
+from mlebench.validate.reading import has_csv_name, read_table
 
 VALID = "Submission is valid."
 
 
+class CheckFailedError(Exception):
+    """The check came to no verdict: a fault of the benchmark, not of the submission."""
+
+    def __init__(self, competition_id: str, fault: BaseException):
+        super().__init__(
+            f"The format check of {competition_id} failed ({type(fault).__name__}). "
+            "This is a fault of the benchmark, not of the submission; please report it."
+        )
+
+
 def validate_format(submission: Path, competition: Competition, limit: int = LARGEST_SUBMISSION) -> tuple[bool, str]:
-    """Whether a submission has the right format; no answer is read."""
+    """Whether a submission has the right format; no answer is read.
+
+    "Valid" is said after a read that worked and a grader that ran. When a grader fails for any other reason than the
+    submission's format, that is a CheckFailedError.
+    """
     submission = Path(submission)
+    if not has_csv_name(submission):
+        return False, invalid("Submission file must be a CSV file.")
     try:
-        if not has_csv_name(submission):
-            raise InvalidSubmissionError("Submission file must be a CSV file.")
-        competition.grader.grade_fn(read_submission(submission, limit), stand_in(competition))
+        stream = open_untrusted(submission, limit)
+    except UntrustedFileError as error:
+        return False, invalid(f"The submission {error}.")
+    with stream:
+        return check_format(stream, competition)
+
+
+def check_format(stream: BinaryIO, competition: Competition) -> tuple[bool, str]:
+    """The same for a submission that has been opened already, whatever its name."""
+    try:
+        table = read_table(stream)
+        _grade(competition, table)
     except InvalidSubmissionError as error:
         return False, invalid(str(error))
-    except UntrustedFileError as error:
-        return False, invalid(f"Submission file {submission} {error}.")
-    except Exception:  # noqa: S110 a metric may not be defined for a stand-in's arbitrary targets; the format is right
-        pass
     return True, VALID
+
+
+def _grade(competition: Competition, table: Any) -> None:
+    try:
+        competition.grader.score(table, stand_in(competition))
+    except (InvalidSubmissionError, PrerequisiteError):
+        raise
+    except Exception as error:
+        raise CheckFailedError(competition.id, error) from error
 
 
 def stand_in(competition: Competition) -> Any:
@@ -36,9 +67,15 @@ def stand_in(competition: Competition) -> Any:
     module = importlib.import_module(competition.grader.module)
     if hasattr(module, "stand_in"):
         return module.stand_in(competition.public_dir)
-    from mlebench.kit.samples import public_sample
+    from mlebench.kit.samples import sample_stand_in
 
-    return public_sample(competition)
+    return sample_stand_in(competition)
+
+
+def over_public(competition: Competition, folder: Path) -> Competition:
+    """A competition whose public files lie in this folder, as a sandbox has them."""
+    sample = competition.public_sample or competition.sample_submission
+    return replace(competition, public_dir=folder, public_sample=folder / sample.relative_to(competition.public_dir))
 
 
 def invalid(reason: str) -> str:

@@ -10,10 +10,12 @@ from mlebench.kit import (
     require_rows,
     sorting_order,
     values_of,
+    with_both_classes,
 )
 from mlebench.metrics import mean_column_auroc
 
 LABELS = ("toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate")
+NOBODY_KNOWS = "nobody knows which rows count"
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
@@ -21,7 +23,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_only_columns(submission, "id", LABELS, id_first=False)
     require_rows(submission, len(answers))
     labels = answers[list(LABELS)].to_numpy(dtype=float)
-    theirs, ours = _rows_that_count(submission, answers, labels.sum(axis=1))
+    theirs, ours = _rows_that_count(submission, answers, ~(labels.sum(axis=1) < 0))
     # Quirk of v1: the columns of a submission are taken in the order in which they stand, whatever they are called.
     # What stands in rows that do not count is not looked at, even if it is text or empty.
     scores = _numbers(submission.drop(columns="id").to_numpy()[theirs])
@@ -31,12 +33,13 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
 
 
 def stand_in(public: Path) -> pd.DataFrame:
-    """The comments to label, with empty labels: it is not known which of them count."""
-    return read_frame(public / "sample_submission.csv").assign(**dict.fromkeys(LABELS, np.nan))
+    """The comments to label, each with one of the labels, and a column that says that nobody knows which count."""
+    sample = read_frame(public / "sample_submission.csv")
+    return with_both_classes(sample, LABELS).assign(**{NOBODY_KNOWS: True})
 
 
 def _rows_that_count(
-    submission: pd.DataFrame, answers: pd.DataFrame, marks: np.ndarray
+    submission: pd.DataFrame, answers: pd.DataFrame, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers in the submission and in the answers, each in the order of its own ids.
 
@@ -47,10 +50,9 @@ def _rows_that_count(
     found = pd.Index(expected).get_indexer(pd.Index(ids))
     if (found < 0).any():
         raise InvalidSubmissionError("The `id` column has empty ids, or ids that are not in the test set.")
-    counts = ~(marks < 0)
     theirs, ours = (rows[kept[rows]] for rows, kept in ((_order(ids), counts[found]), (_order(expected), counts)))
     repeated = len(np.unique(found)) < len(found)
-    if len(theirs) != len(ours) or (repeated and np.isnan(marks).any()):
+    if len(theirs) != len(ours) or (repeated and NOBODY_KNOWS in answers):
         raise _fault(submission)
     return theirs, ours
 

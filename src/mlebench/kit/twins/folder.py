@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mlebench.kit.trees import check_name
 from mlebench.kit.twins.formats import csv_bytes, zip_bytes
 
 
@@ -27,6 +28,7 @@ class TwinFolder:
         self.scaled[real] = here
 
     def write(self, name: str, content: bytes) -> None:
+        check_name(name)
         path = self._folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

@@ -1,6 +1,5 @@
 """Tables, records and archives for twins, as bytes; and what their cells are made of."""
 
-import csv
 import gzip
 import io
 import json
@@ -14,16 +13,23 @@ from typing import Any
 import numpy as np
 
 from mlebench.kit.files import ZIP_TIME
+from mlebench.kit.printing import Style, bytes_of, header_line, join_cells, print_as_they_are
+
+PRINTED_ROWS = 1 << 14  # at a time
 
 
 def csv_bytes(columns: Mapping[str, Any], *, sep: str = ",", newline: str = "\n", quote_text: bool = False) -> bytes:
     """Columns as CSV. Strings stand as they are, so a cell may be `007`, `1e-05` or `NA`; None is empty."""
-    text = io.StringIO()
-    quoting = csv.QUOTE_NONNUMERIC if quote_text else csv.QUOTE_MINIMAL
-    writer = csv.writer(text, delimiter=sep, lineterminator=newline, quoting=quoting)
-    writer.writerow(columns)
-    writer.writerows(zip(*(_plain(values) for values in columns.values()), strict=True))
-    return text.getvalue().encode("utf-8")
+    style = Style(quote_text, sep=sep, newline=newline)
+    plain = [_plain(values) for values in columns.values()]
+    rows = len(plain[0])
+    if any(len(values) != rows for values in plain):
+        raise ValueError("one column is shorter than another")
+    pieces = [header_line(columns, style)]
+    for start in range(0, rows, PRINTED_ROWS):
+        cells = [print_as_they_are(values[start : start + PRINTED_ROWS], style) for values in plain]
+        pieces.append(bytes(bytes_of(join_cells(cells, style))))
+    return b"".join(pieces)
 
 
 def zip_bytes(members: Mapping[str, bytes]) -> bytes:
@@ -44,7 +50,11 @@ def tar_gz_bytes(members: Mapping[str, bytes]) -> bytes:
             info = tarfile.TarInfo(name)
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
-    return gzip.compress(stream.getvalue(), compresslevel=1, mtime=0)
+    compressed = io.BytesIO()
+    # Not `gzip.compress`: the header that it writes is not the same on every Python.
+    with gzip.GzipFile("", "wb", compresslevel=1, fileobj=compressed, mtime=0) as target:
+        target.write(stream.getvalue())
+    return compressed.getvalue()
 
 
 def seven_zip_bytes(members: Mapping[str, bytes]) -> bytes:

@@ -1,0 +1,236 @@
+"""The format check over HTTP, for agents that ask during a run: `GET /health` and `POST /validate`.
+
+Uploads are untrusted. Their size, their number and their time are bounded; they go to files without names, and their
+own names are ignored. A competition's id is looked up among those that exist and is never used as a path.
+"""
+
+import asyncio
+import logging
+import signal
+import socket
+import stat
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Competition
+from mlebench.validate.apart import Answer, Checker, CheckLimits, fault
+
+logger = logging.getLogger(__name__)
+
+EXPERIMENT = "exp-id"  # the header, or the query, that names a competition
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What all clients together may use."""
+
+    body: int = 1 << 30  # bytes of a request
+    seconds: float = 300  # to upload it
+    header_seconds: float = 20  # from the connection to the end of the header
+    connections: int = 64
+    checks: int = 2  # at a time; others wait
+    check: CheckLimits = field(default_factory=CheckLimits)
+
+
+class Validator:
+    """Answers for one competition, or for whichever of the known ones a request names."""
+
+    def __init__(
+        self,
+        known: Sequence[str],
+        find: Callable[[str], Competition],
+        *,
+        default: str | None = None,
+        only: bool = False,
+        limits: Limits = Limits(),  # noqa: B008 it is frozen
+    ):
+        self._known, self._find, self._default, self._only = frozenset(known), find, default, only
+        self.limits = limits
+        self.checker = Checker(limits.check)
+        self._turns = asyncio.Semaphore(limits.checks)
+
+    async def health(self, _: Request) -> JSONResponse:
+        return _response(Answer(200, {"status": "running"}))
+
+    async def validate(self, request: Request) -> JSONResponse:
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                upload = await self._received(request)
+        except TimeoutError:
+            return _response(fault(408, "The upload took too long.", f"It may take {self.limits.seconds:g} seconds."))
+        except _RefusedError as error:
+            return _response(error.answer)
+        with upload:
+            try:
+                competition = self._find(self._chosen(request))
+            except _RefusedError as error:
+                return _response(error.answer)
+            async with self._turns:
+                return _response(await self.checker.check(upload.fileno(), competition))
+
+    def _chosen(self, request: Request) -> str:
+        named = request.headers.get(EXPERIMENT) or request.query_params.get(EXPERIMENT)
+        if self._only and self._default and (named not in self._known or named == self._default):
+            return self._default  # an agent may know its competition by another name
+        id = named or self._default
+        if self._only:
+            raise _RefusedError(400, "Wrong competition.", "This validator checks another competition only.")
+        if id is None:
+            raise _RefusedError(400, "No competition.", f"Name the competition in the header `{EXPERIMENT}`.")
+        if id not in self._known:
+            raise _RefusedError(400, "Unknown competition.", f"There is no competition {id[:100]!r}.")
+        return id
+
+    async def _received(self, request: Request) -> Any:
+        """The file of a form, in a temporary file that has no name."""
+        parser = MultiPartParser(request.headers, self._bounded(request), max_files=1, max_fields=16)
+        try:
+            form = await parser.parse()
+        except (MultiPartException, KeyError) as error:
+            raise _RefusedError(400, "Not a form.", f"Send the submission as multipart field `file`: {error}") from None
+        except ClientDisconnect:
+            raise _RefusedError(400, "The upload was cut off.", "The connection ended before the file did.") from None
+        except OSError as error:  # no room for it
+            logger.error("an upload could not be stored: %s", error)
+            raise _RefusedError(507, "The upload could not be stored.", str(error.strerror)) from None
+        upload = form.get("file")
+        if upload is None or isinstance(upload, str):
+            await form.close()
+            raise _RefusedError(400, "No file.", "Send the submission as multipart field `file`, with a file name.")
+        upload.file.rollover()  # type: ignore[attr-defined] # a small one is in memory so far
+        return upload.file
+
+    async def _bounded(self, request: Request) -> AsyncGenerator[bytes, None]:
+        left = self.limits.body
+        async for part in request.stream():
+            left -= len(part)
+            if left < 0:
+                raise _RefusedError(413, "The file is too large.", f"At most {self.limits.body} bytes are read.")
+            yield part
+
+
+class _RefusedError(Exception):
+    def __init__(self, status: int, error: str, details: str):
+        super().__init__(error)
+        self.answer = fault(status, error, details)
+
+
+def _response(answer: Answer) -> JSONResponse:
+    # One request for each connection: a client that keeps it open and says nothing costs nothing.
+    return JSONResponse(answer.body, answer.status, headers={"Connection": "close"})
+
+
+def application(validator: Validator) -> Starlette:
+    async def refused(_: Request, error: Exception) -> JSONResponse:
+        status = getattr(error, "status_code", 404)
+        return _response(fault(status, "There is no such page.", "There are GET /health and POST /validate."))
+
+    async def failed(_: Request, __: Exception) -> JSONResponse:
+        return _response(
+            fault(500, "The validator failed.", "This is a fault of the benchmark, not of the submission.")
+        )
+
+    routes = [
+        Route("/health", validator.health, methods=["GET"]),
+        Route("/validate", validator.validate, methods=["POST"]),
+    ]
+    return Starlette(routes=routes, exception_handlers={HTTPException: refused, Exception: failed})
+
+
+def serve(validator: Validator, sockets: list[socket.socket]) -> None:
+    """Answer until a signal ends it."""
+    config = uvicorn.Config(
+        application(validator),
+        loop="asyncio",
+        http=_bounded_protocol(validator.limits),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+    )
+    validator.checker.start()  # it imports while the server gets ready
+    try:
+        uvicorn.Server(config).run(sockets=sockets)
+    finally:
+        validator.checker.close()
+
+
+def _bounded_protocol(limits: Limits) -> type[H11Protocol]:
+    class Bounded(H11Protocol):
+        """Cuts connections that are too many, and those that open and then say nothing, or say it too slowly."""
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            if len(self.connections) > limits.connections:
+                transport.abort()
+            self.loop.call_later(limits.header_seconds, self._cut_unless_asked)
+
+        def _cut_unless_asked(self) -> None:
+            if self.cycle is None:
+                self.transport.abort()
+
+    return Bounded
+
+
+@contextmanager
+def listening(host: str, ports: Sequence[int], unix: Path | None) -> Iterator[list[socket.socket]]:
+    """Sockets that are bound; the unix socket's name goes when they are closed, also when a signal ends it all."""
+    signal.signal(signal.SIGTERM, _stop)  # uvicorn, too, raises the signal that ended it when it has cleaned up
+    sockets: list[socket.socket] = []
+    try:
+        for port in ports:
+            sockets.append(_bound(socket.AF_INET6 if ":" in host else socket.AF_INET, (host, port)))
+            logger.info("listening on http://%s:%d", *sockets[-1].getsockname()[:2])
+        if unix:
+            _remove_stale(unix)
+            sockets.append(_bound(socket.AF_UNIX, str(unix)))
+            unix.chmod(0o666)  # an agent has another user id; who may use it is up to the folder that it lies in
+            logger.info("listening on %s", unix)
+        yield sockets
+    finally:
+        if unix and sockets and sockets[-1].family == socket.AF_UNIX:
+            unix.unlink(missing_ok=True)
+        for bound in sockets:
+            bound.close()
+
+
+def _stop(*_: object) -> NoReturn:
+    raise SystemExit(0)
+
+
+def _bound(family: int, address: Any) -> socket.socket:
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind(address)
+    except (OSError, OverflowError) as error:
+        bound.close()
+        reason = getattr(error, "strerror", None) or error
+        raise PrerequisiteError(f"cannot listen on {address}: {reason}; choose another with --port or --unix") from None
+    return bound
+
+
+def _remove_stale(path: Path) -> None:
+    """A socket that a killed server left behind; whatever else is there stays, and binding fails."""
+    with suppress(FileNotFoundError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        if stat.S_ISSOCK(path.lstat().st_mode):
+            try:
+                probe.connect(str(path))
+            except ConnectionRefusedError:
+                path.unlink()

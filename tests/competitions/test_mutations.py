@@ -1,0 +1,59 @@
+"""A corpus of mutated submissions for every competition: graders and the format check take whatever comes."""
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mutations import mutations
+
+from mlebench.data.pipeline import prepare
+from mlebench.data.sources import TwinSource
+from mlebench.errors import InvalidSubmissionError
+from mlebench.kit import public_sample_bytes
+from mlebench.registry import Competition, Registry
+from mlebench.validate import over_public
+from mlebench.validate.check import check_format
+from mlebench.validate.reading import load_answers, read_table
+
+# How many for each competition; each of the kinds there are comes once before any comes twice.
+COUNT = int(os.environ.get("MLEBENCH_MUTATIONS", "20"))
+
+# Where the format check accepts what the grader refuses, and why it cannot know better. Decision 6 names them too.
+MORE_LENIENT: dict[str, str] = {}
+
+
+def test_mutated_submissions_get_a_verdict_and_the_format_check_accepts_only_what_the_grader_accepts(
+    competition_id: str, tmp_path: Path
+) -> None:
+    competition = Registry(tmp_path / "data").get_competition(competition_id)
+    prepare(competition, TwinSource())
+    facts, answers = competition.submission, load_answers(competition.answers)
+    corpus = mutations(
+        public_sample_bytes(competition),
+        competition.gold_submission.read_bytes(),
+        facts["id"],
+        facts["targets"],
+        facts.get("truth"),
+        count=COUNT,
+        seed=competition_id,
+    )
+    # The format check has the public folder; where the answers would be, there is nothing.
+    public = over_public(Registry(tmp_path / "nowhere").get_competition(competition_id), competition.public_dir)
+    for name, content in corpus:
+        with np.errstate(over="ignore"):  # a score may be infinite
+            accepted, reason = _graded(competition, content, answers)
+            valid, message = check_format(io.BytesIO(content), public)
+        assert accepted or not valid or competition_id in MORE_LENIENT, f"{name}: {reason}"
+        assert not [text for text in (reason, message) if str(tmp_path) in text], name
+        assert message.startswith("Submission is valid." if valid else "Submission invalid! "), name
+
+
+def _graded(competition: Competition, content: bytes, answers: Any) -> tuple[bool, str]:
+    """Whether the grader accepts it, and why not. Any other exception is a fault of ours, and fails the test."""
+    try:
+        competition.grader.score(read_table(io.BytesIO(content)), answers)
+    except InvalidSubmissionError as error:
+        return False, str(error)
+    return True, ""

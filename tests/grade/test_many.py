@@ -1,0 +1,180 @@
+"""A batch: every line ends with a status, and none costs the others their reports."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from competition_folders import add_competition
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlebench.errors import PrerequisiteError
+from mlebench.grade import grade_jsonl
+from mlebench.grade.many import read_entries
+from mlebench.registry import Competition, Registry
+
+EVIL = """
+import os, signal, sys, time
+
+def grade(submission, answers):
+    print("noise")
+    match submission.columns[0]:
+        case "exit": sys.exit(0)
+        case "_exit": os._exit(0)
+        case "kill": os.kill(os.getpid(), signal.SIGKILL)
+        case "crash": os.kill(os.getpid(), signal.SIGSEGV)
+        case "kill the worker":
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(3600)
+        case "interrupt": raise KeyboardInterrupt
+        case "recurse": return grade(submission, answers)
+    return 0.75
+"""
+
+
+def _lines(path: Path, *lines: Any) -> Path:
+    path.write_bytes(b"\n".join(line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines))
+    return path
+
+
+def _entry(competition: str, path: Path | str) -> dict[str, str]:
+    return {"competition_id": competition, "submission_path": str(path)}
+
+
+def test_lines_that_name_nothing_are_listed_with_their_true_numbers(titanic: Competition, tmp_path: Path) -> None:
+    good = _entry(titanic.id, titanic.sample_submission)
+    odd_ids = [None, 3, [1], {"a": 1}, True]
+    odd_paths = [3, [1], {"a": 1}, False]
+    lines = [
+        b"# a comment",
+        b"",
+        *(good | {"competition_id": id} for id in odd_ids),
+        *(good | {"submission_path": path} for path in odd_paths),
+        b"// another",
+        b"[" * 200_000,
+        b"not json",
+        b"\xff\xfe",
+        b"[1]",
+        b"3",
+        {"competition_id": titanic.id},
+        good | {"competition_id": "no-such-one"},
+        good | {"competition_id": "a" * 10_000},
+        good | {"competition_id": "../spaceship-titanic"},
+        good | {"competition_id": "a\0b"},
+        good,
+    ]
+    summary = grade_jsonl(_lines(tmp_path / "s.jsonl", *lines), tmp_path / "out", Registry(titanic.paths.data_dir))
+    assert [(row["line"], row["status"]) for row in summary["unjudged"]] == [
+        *((line, "bad_entry") for line in (3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18)),
+        *((line, "unknown_competition") for line in (19, 20, 21, 22)),
+    ]
+    assert all(row["reason"] for row in summary["unjudged"])
+    assert [row["competition_id"] for row in summary["unjudged"]][:6] == [None] * 5 + [titanic.id]
+    assert [report["status"] for report in summary["competition_reports"]] == ["graded"]
+    assert summary["total_runs"] == 1
+
+
+@given(st.lists(st.one_of(st.binary(max_size=40), st.text(max_size=40).map(str.encode)), max_size=6))
+def test_any_bytes_are_entries_or_faults(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]) -> None:
+    path = tmp_path_factory.mktemp("any") / "s.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    for entry in read_entries(path):
+        assert entry.fault or entry.competition_id is not None
+        assert entry.line >= 1
+
+
+def test_a_competitions_code_cannot_end_a_batch(
+    titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    add_competition(tmp_path / "own", "evil", EVIL, titanic, data)
+    add_competition(tmp_path / "own", "no-grade", "", titanic, data)
+    add_competition(tmp_path / "own", "one-argument", "def grade(submission): return 1.0", titanic, data)
+    monkeypatch.setenv("MLEBENCH_COMPETITION_PATH", str(tmp_path / "own"))
+    words = ["exit", "_exit", "kill", "crash", "kill the worker", "interrupt", "recurse", "nothing"]
+    for word in words:
+        (tmp_path / f"{word}.csv").write_text(f"{word}\n1\n")
+    rows = [_entry("evil", tmp_path / f"{word}.csv") for word in words]
+    rows += [_entry(id, tmp_path / "nothing.csv") for id in ("no-grade", "one-argument")]
+    summary = grade_jsonl(_lines(tmp_path / "s.jsonl", *rows), tmp_path / "out", Registry(data))
+    reports = summary["competition_reports"]
+    assert [report["status"] for report in reports] == ["grader_error"] * 7 + ["graded"] + ["grader_error"] * 2
+    for report, word in zip(reports, ["SystemExit", "exit code 0", "SIGKILL", "SIGSEGV", "killed"], strict=False):
+        assert word in report["reason"]
+    assert "noise" not in capfd.readouterr().out
+    logged = [json.loads(line) for line in (data / "grades.jsonl").read_text().splitlines()]
+    assert [line["status"] for line in logged] == [report["status"] for report in reports]
+
+
+def test_what_is_wrong_with_one_rows_file_is_that_rows_alone(titanic: Competition, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "link.csv").symlink_to(titanic.answers)
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    (tmp_path / "zero.csv").symlink_to("/dev/zero")
+    (tmp_path / "large.csv").write_bytes(b"a\n" * (1 << 20))
+    names = ["pipe.csv", "folder.csv", "link.csv", "loop.csv", "zero.csv", "n" * 300 + ".csv", "a\0.csv", "\ud800.csv"]
+    rows = [_entry(titanic.id, str(tmp_path / name)) for name in [*names, "large.csv"]]
+    rows.append({"competition_id": titanic.id, "submission_path": None})
+    file = _lines(tmp_path / "s.jsonl", *rows)
+    summary = grade_jsonl(file, tmp_path / "out", Registry(titanic.paths.data_dir), limit=1 << 20)
+    reports = summary["competition_reports"]
+    assert [report["status"] for report in reports] == ["missing"] * 8 + ["invalid", "missing"]
+    for report, word in zip(
+        reports,
+        ["pipe", "folder", "link", "link", "link", "too long", "no file", "no file", "1048576", "not named"],
+        strict=True,
+    ):
+        assert word in report["reason"]
+        assert report["submission_sha256"] is None
+    assert summary["unjudged"] == []
+
+
+def test_a_bad_output_folder_is_noticed_before_anything_is_graded(titanic: Competition, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    log = titanic.paths.data_dir / "grades.jsonl"
+    before = log.read_bytes() if log.exists() else b""
+    file = _lines(tmp_path / "s.jsonl", _entry(titanic.id, titanic.sample_submission))
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(PrerequisiteError, match="cannot write"):
+            grade_jsonl(file, folder, Registry(titanic.paths.data_dir))
+    assert (log.read_bytes() if log.exists() else b"") == before
+
+
+def test_runs_of_the_same_second_leave_a_report_each(
+    titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mlebench.grade.many.timestamp", lambda: "2026-01-02T03-04-05-GMT")
+    file = _lines(tmp_path / "s.jsonl", b"{}")
+
+    def meanwhile(entries: list) -> list:
+        if len(list(out.glob("*.part"))) < 3:
+            grade_jsonl(file, out, Registry(titanic.paths.data_dir), track=meanwhile)
+        return entries
+
+    out = tmp_path / "out"
+    grade_jsonl(file, out, Registry(titanic.paths.data_dir), track=meanwhile)
+    grade_jsonl(file, out, Registry(titanic.paths.data_dir))
+    names = sorted(path.name for path in out.iterdir())
+    assert len(names) == 4
+    assert all(name.startswith("2026-01-02T03-04-05-GMT") for name in names)
+    assert all(name.endswith("_grading_report.json") for name in names)
+    assert "2026-01-02T03-04-05-GMT_grading_report.json" in names
+
+
+def test_a_script_without_a_main_guard_can_grade_a_batch(titanic: Competition, tmp_path: Path) -> None:
+    file = _lines(tmp_path / "s.jsonl", _entry(titanic.id, titanic.gold_submission))
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nfrom pathlib import Path\nfrom mlebench.grade import grade_jsonl\n"
+        "from mlebench.registry import registry\n"
+        "summary = grade_jsonl(Path(sys.argv[1]), Path(sys.argv[2]), registry.set_data_dir(sys.argv[3]))\n"
+        "print(summary['total_gold_medals'])\n"
+    )
+    command = [sys.executable, script, file, tmp_path / "out", titanic.paths.data_dir]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"

@@ -1,0 +1,111 @@
+"""What a description names: files, columns and the example of a submission.
+
+The conventions are those of docs/add-a-competition.md.
+"""
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAME = re.compile(r"`([^`\n]+)`")
+RANGE = re.compile(r"`([^`\n]+)`(?:,? …,?| to)\s`([^`\n]+)`")
+AND_SO_ON = re.compile(r"`([^`\n]+)`,? …(?! ?`)")
+ANYTHING = re.compile(r"<[^<>/]+>|\*")
+
+
+class Example(NamedTuple):
+    """A block that shows a submission; a sketch does not show all of it."""
+
+    is_sketch: bool
+    header: list[str]
+    rows: list[list[str]]
+
+
+class Range(NamedTuple):
+    """Names that differ in one number."""
+
+    before: str
+    after: str
+    first: int
+    last: int
+
+    def holds(self, name: str) -> bool:
+        number = name.removeprefix(self.before).removesuffix(self.after)
+        return (
+            name == f"{self.before}{number}{self.after}"
+            and number.isdecimal()
+            and self.first <= int(number) <= self.last
+        )
+
+
+@dataclass(frozen=True)
+class Wording:
+    text: str
+
+    @cached_property
+    def examples(self) -> list[Example]:
+        submission = self.text.partition("\n## Submission\n")[2].partition("\n## ")[0]
+        return [_example(kind, content) for kind, content in FENCED.findall(submission)]
+
+    @property
+    def has_a_column_for_each_class(self) -> bool:
+        """A placeholder by itself, like `<species>`, stands for the target columns."""
+        return any(ANYTHING.fullmatch(name) for name in self._names)
+
+    def names_column(self, column: str) -> bool:
+        if not column:
+            return "no name" in self.text
+        return self._covers(column) or any(column in example.header for example in self.examples)
+
+    def names_file(self, path: str) -> bool:
+        """Some end of the path is named, and so is the folder that is left over."""
+        parts = PurePosixPath(path).parts
+        return any(
+            self._covers("/".join(parts[start:])) and (not start or self.names_file("/".join(parts[:start])))
+            for start in range(len(parts))
+        )
+
+    def _covers(self, name: str) -> bool:
+        return any(pattern.fullmatch(name) for pattern in self._patterns) or any(
+            numbers.holds(name) for numbers in self._ranges
+        )
+
+    @cached_property
+    def _prose(self) -> str:
+        return FENCED.sub("", self.text)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [name.removesuffix("/") for name in NAME.findall(self._prose)]
+
+    @cached_property
+    def _patterns(self) -> list[re.Pattern[str]]:
+        fixed = [ANYTHING.split(name) for name in self._names]
+        # `<patient>_<side>` is how a value is made; as a pattern it would fit nearly every name.
+        fixed = [parts for parts in fixed if re.search(r"[^\W_]", "".join(parts))]
+        patterns = ["[^/]+".join(map(re.escape, parts)) for parts in fixed]
+        patterns += [re.sub(r"\d+", r"\\d+", re.escape(name)) for name in AND_SO_ON.findall(self._prose)]
+        return [re.compile(pattern) for pattern in patterns]
+
+    @cached_property
+    def _ranges(self) -> list[Range]:
+        return [between for first, last in RANGE.findall(self._prose) for between in _ranges(first, last)]
+
+
+def _example(kind: str, content: str) -> Example:
+    header, *rows = csv.reader(io.StringIO(content))
+    return Example(kind != "csv", header, rows)
+
+
+def _ranges(first: str, last: str) -> list[Range]:
+    numbers = re.compile(r"\d+")
+    return [
+        Range(first[: one.start()], first[one.end() :], int(one[0]), int(other[0]))
+        for one, other in zip(numbers.finditer(first), numbers.finditer(last), strict=False)
+        if (first[: one.start()], first[one.end() :]) == (last[: other.start()], last[other.end() :])
+    ]
