@@ -17,13 +17,15 @@ ORDER = (
     ["errors", "faults"],
     ["paths", "untrusted"],
     ["records"],
+    ["sandbox"],
     ["metrics", "kit"],
     ["scoring", "workers"],
     ["config"],
     ["registry"],
+    ["agents"],
     ["data", "validate"],
     ["grade"],
-    ["agents"],
+    ["run"],
     ["cli"],
 )
 # Names for existing clients: they may import anything, and nothing of ours imports them.
