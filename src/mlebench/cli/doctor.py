@@ -38,6 +38,7 @@ def command(kaggle: bool, data_dir: Path | None) -> None:
         *_found("prepared", lambda: _prepared(registry_at(data_dir))),
         *_found("kaggle login", _kaggle),
         *_found("sandboxes", _sandboxes),
+        *_found("GPUs", _gpus),
     ]
     print_table(["", "what", "found", "what to do"], findings)
     if kaggle:
@@ -121,9 +122,16 @@ def _kaggle() -> Iterator[Finding]:
 
 
 def _sandboxes() -> Iterator[Finding]:
-    """Programs that can hold an agent; running agents is not part of this version, so none is needed yet."""
-    for name, purpose in {"docker": "containers", "podman": "containers", "bwrap": "bubblewrap"}.items():
-        path = shutil.which(name)
-        yield Finding(
-            "ok" if path else "look", name, path or "not found", "" if path else f"only to run agents in {purpose}"
-        )
+    from mlebench.sandbox import sandbox_named
+
+    for name in ("docker", "bubblewrap"):
+        fault = sandbox_named(name).fault()
+        yield Finding("look" if fault else "ok", name, "does not work here" if fault else "works", fault or "")
+
+
+def _gpus() -> Iterator[Finding]:
+    from mlebench.run.machine import gpus
+
+    found = gpus()
+    names = ", ".join(f"{gpu['index']}: {gpu['name']}" for gpu in found)
+    yield Finding("ok", "GPUs", names or "none")
