@@ -105,6 +105,10 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
         raise click.UsageError("--retry goes with --resume")
     group, chosen = _plan(workers, gpus, options)
     say(f"Run group {group.paths.root}")
+    if group.record.sandbox == "process":
+        say("Warning: a plain process isolates nothing. The agent can read the answers; these runs count as unsealed.")
+    if group.record.network == "full":
+        say("Warning: the network is open. The agent can reach the competition's solutions; these runs are unsealed.")
     _execute(group, workers, chosen, ())
 
 

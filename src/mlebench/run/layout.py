@@ -38,6 +38,7 @@ def make_task(
     work = group.paths.work(token)
     _make_folders(work)
     public = _public(group, work, competition)
+    _require_readable(public)
     place = Place.of(group.record.sandbox, work, public)
     _write_texts(work / "home", group, place)
     agent.copy_to(work / "home" / "agent")
@@ -82,6 +83,12 @@ def _public(group: Group, work: Path, competition: Competition) -> Path:
     (target / paths.DESCRIPTION).unlink(missing_ok=True)
     (target / paths.DESCRIPTION).write_text(competition.obfuscated_description, encoding="utf-8")
     return target
+
+
+def _require_readable(public: Path) -> None:
+    """Root's sandboxes run as another user, who must be able to read the data."""
+    if os.geteuid() == 0 and public.stat().st_mode & 0o005 != 0o005:
+        raise PrerequisiteError(f"{public} is closed to other users, as which agents run: `chmod -R o+rX {public}`")
 
 
 def neutral_id(group: Group, competition: str) -> str:

@@ -17,6 +17,7 @@ from mlebench.registry import Registry
 from mlebench.run import machine
 from mlebench.run.records import Group, GroupRecord, RunRecord
 from mlebench.sandbox import Sandbox
+from mlebench.sandbox.base import Limits, Task
 
 ACCEPT_PRIVILEGED = "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS"
 
@@ -138,9 +139,16 @@ def _refuse(request: Request) -> None:
         raise PrerequisiteError(f"{request.workers} workers cannot share {len(request.gpus)} GPUs: use fewer workers")
     if request.knowledge is not None and not request.knowledge.is_dir():
         raise PrerequisiteError(f"--knowledge: {request.knowledge} is not a folder")
-    if not agent.host_only and (fault := request.sandbox.fault()):
+    if not agent.host_only and (fault := request.sandbox.fault(_sketch(request))):
         raise PrerequisiteError(f"the sandbox {request.sandbox.name} cannot be used: {fault}")
     _refuse_unprepared(request.registry, request.competitions)
+
+
+def _sketch(request: Request) -> Task:
+    """As much of the runs' tasks as a sandbox needs to say whether it can do them."""
+    limits = Limits(seconds=0)
+    network, privileged = request.network, request.agent.privileged
+    return Task("", (), Path(), limits, network=network, image=request.image, privileged=privileged)
 
 
 def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:

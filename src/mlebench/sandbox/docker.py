@@ -28,6 +28,8 @@ class Docker:
                 f"there is no image {image}: build it in a checkout of mlebench with "
                 f"`docker build --platform=linux/amd64 -t {IMAGE} -f environment/Dockerfile .`; or name one: --image"
             )
+        if task and (odd := [name for name, value in task.env.items() if "\n" in value]):
+            return f"docker takes no variable of several lines: {odd[0]}"
         return None
 
     def launch(self, task: Task) -> Launch:
