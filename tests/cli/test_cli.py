@@ -136,7 +136,7 @@ def test_dev_download_leaderboard_finds_the_packaged_one() -> None:
 def test_doctor_has_a_line_for_each_concern(tmp_path: Path) -> None:
     done = run("doctor", "--data-dir", tmp_path)
     assert done.returncode == 0, done.stderr
-    for what in ("python", "data dir", "disk", "prepared", "kaggle login", "docker", "podman", "bwrap"):
+    for what in ("python", "data dir", "disk", "prepared", "kaggle login", "docker", "bubblewrap", "GPUs"):
         (line,) = re.findall(rf"^(?:ok|look|bad) +{what}  .*$", done.stdout, re.MULTILINE)
         assert line.startswith("ok") or len(re.split(r"  +", line)) == 4, f"{line!r} does not say what to do"
 
@@ -149,12 +149,13 @@ def test_a_sample_without_a_score_is_null_in_json() -> None:
     assert json.loads(printed, parse_constant=refuse)["sample_score"] is None
 
 
-def test_demo_shows_one_table_of_twin_scores_and_works_twice(tmp_path: Path) -> None:
-    first = run("demo", "--data-dir", tmp_path)
+def test_demo_runs_an_agent_on_twelve_twins_and_works_twice(tmp_path: Path) -> None:
+    first = run("demo", "--data-dir", tmp_path / "twins")
     assert first.returncode == 0, first.stderr
     header, *rows = first.stdout.splitlines()
-    assert header.split()[:3] == ["competition", "metric", "score"]
-    assert len(rows) == 8
-    assert all(row.endswith("twin") for row in rows)
+    assert header.split()[:3] == ["competition", "ended", "score"]
+    assert len(rows) == 12
+    assert all(row.split()[1] == "finished" for row in rows)
     assert {row.split()[0] for row in rows} <= set(Registry().list_competition_ids())
-    assert run("demo", "--data-dir", tmp_path).stdout == first.stdout
+    assert run("demo", "--data-dir", tmp_path / "twins").stdout == first.stdout
+    assert len(list((tmp_path / "twins-runs").iterdir())) == 2
