@@ -15,7 +15,7 @@ SOURCE = Path(mlebench.__file__).parent
 # Each may import itself and what stands before it.
 ORDER = (
     ["errors", "faults"],
-    ["paths", "untrusted"],
+    ["paths", "processes", "untrusted"],
     ["records"],
     ["sandbox"],
     ["metrics", "kit"],

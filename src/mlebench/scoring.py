@@ -52,8 +52,12 @@ class Grader:
 
     def score(self, submission: "pd.DataFrame", answers: Any) -> float:
         """The score, to five decimals; InvalidSubmissionError when the submission has none."""
-        # Python and numpy round ties differently; `round` goes by the kind of float that the metric returns.
-        return float(round(self.grade_fn(submission, answers), 5))
+        import numpy as np
+
+        score = self.grade_fn(submission, answers)
+        with np.errstate(over="ignore"):  # the largest of numpy's floats become infinite
+            # Python and numpy round ties differently; `round` goes by the kind of float that the metric returns.
+            return float(round(score, 5))
 
     def __call__(self, submission: "pd.DataFrame", answers: Any) -> float | None:
         """The score, or None whatever the reason: existing clients rely on that. New code uses `score`."""

@@ -14,7 +14,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.paths import module_dir as get_module_dir
 from mlebench.paths import timestamp as get_timestamp
 from mlebench.scoring import import_fn
-from mlebench.validate.reading import load_answers, read_jsonl
+from mlebench.grade.answers import load_answers, read_jsonl
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,6 +19,9 @@ from mlebench.cli import VERBS
 from mlebench.registry import Competition
 
 OUTPUTS = [
+    ["agents"],
+    ["run", "--help"],
+    ["runs"],
     ["--help"],
     ["--version"],
     ["list"],
@@ -228,8 +231,9 @@ class TestClosedToUs:
         closed = tmp_path / "closed.csv"
         shutil.copy(filled["sample"], closed)
         closed.chmod(0)
-        done = self._run("grade-sample", closed, "spaceship-titanic", "--data-dir", data)
-        assert (done.returncode, done.stderr) == (1, f"Error: cannot read {closed}: permission denied\n")
+        for verb in ("grade-sample", "validate"):
+            done = self._run(verb, closed, "spaceship-titanic", "--data-dir", data)
+            assert (done.returncode, done.stderr) == (1, f"Error: cannot read {closed}: permission denied\n")
         entry = {"competition_id": "spaceship-titanic", "submission_path": str(closed)}
         Path(filled["jsonl"]).write_text(json.dumps(entry))
         done = self._run("grade", "--submission", filled["jsonl"], "--output-dir", filled["out"], "--data-dir", data)
@@ -237,6 +241,18 @@ class TestClosedToUs:
         (report,) = Path(filled["out"]).iterdir()
         (row,) = json.loads(report.read_text())["unjudged"]
         assert (row["status"], row["reason"]) == ("bad_entry", f"cannot read {closed}: permission denied")
+
+    @pytest.mark.parametrize("closed", ["", "sample_submission.csv"])
+    def test_a_public_folder(self, closed: str, data: Path, titanic: Competition) -> None:
+        public = data / titanic.id / "prepared/public"
+        mode = (public / closed).stat().st_mode
+        (public / closed).chmod(0)
+        try:
+            done = self._run("validate", "--public", public, titanic.sample_submission, titanic.id)
+        finally:
+            (public / closed).chmod(mode)
+        assert (done.returncode, _is_one_line(done.stderr)) == (1, True), done.stderr
+        assert "permission denied" in done.stderr
 
     @pytest.mark.parametrize("closed", ["", "spaceship-titanic", "spaceship-titanic/prepared/private"])
     def test_the_data(self, closed: str, data: Path, filled: dict[str, str], titanic: Competition) -> None:

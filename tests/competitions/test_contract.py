@@ -22,7 +22,8 @@ from mlebench.errors import InvalidSubmissionError
 from mlebench.grade import grade_csv, stand_in, validate_format
 from mlebench.registry import Registry
 from mlebench.scoring import lower_is_better, read_leaderboard
-from mlebench.validate.reading import load_answers, read_submission
+from mlebench.grade.answers import load_answers
+from mlebench.validate.reading import read_submission
 
 pytestmark = pytest.mark.bytes
 

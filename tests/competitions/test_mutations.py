@@ -15,7 +15,8 @@ from mlebench.kit import public_sample_bytes
 from mlebench.registry import Competition, Registry
 from mlebench.validate import over_public
 from mlebench.validate.check import check_format
-from mlebench.validate.reading import load_answers, read_table
+from mlebench.grade.answers import load_answers
+from mlebench.validate.reading import read_table
 
 # How many for each competition; each of the kinds there are comes once before any comes twice.
 COUNT = int(os.environ.get("MLEBENCH_MUTATIONS", "20"))

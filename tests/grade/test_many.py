@@ -12,6 +12,7 @@ from competition_folders import add_competition
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlebench.data.open_runs import mark_open
 from mlebench.errors import PrerequisiteError
 from mlebench.grade import grade_jsonl
 from mlebench.grade.many import read_entries
@@ -100,8 +101,11 @@ def test_a_competitions_code_cannot_end_a_batch(
         (tmp_path / f"{word}.csv").write_text(f"{word}\n1\n")
     rows = [_entry("evil", tmp_path / f"{word}.csv") for word in words]
     rows += [_entry(id, tmp_path / "nothing.csv") for id in ("no-grade", "one-argument")]
-    summary = grade_jsonl(_lines(tmp_path / "s.jsonl", *rows), tmp_path / "out", Registry(data))
+    registry = Registry(data)
+    mark_open(registry.get_competition("evil"), tmp_path, "run")
+    summary = grade_jsonl(_lines(tmp_path / "s.jsonl", *rows), tmp_path / "out", registry)
     reports = summary["competition_reports"]
+    assert [report["graded_during_run"] for report in reports] == [True] * 8 + [False] * 2
     assert [report["status"] for report in reports] == ["grader_error"] * 7 + ["graded"] + ["grader_error"] * 2
     for report, word in zip(reports, ["SystemExit", "exit code 0", "SIGKILL", "SIGSEGV", "killed"], strict=False):
         assert word in report["reason"]

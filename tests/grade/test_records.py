@@ -31,6 +31,7 @@ def test_a_report_says_what_was_graded_by_which_version_and_for_which_run(titani
     assert (data["schema"], data["mlebench"], data["profile"]) == (1, mlebench.__version__, "v1")
     assert data["graded_at"].endswith("+00:00")
     assert data["graded_during_run"] is False
+    assert data["competition_version"] == titanic.version == 1
     assert CompetitionReport.from_dict(data) == report
     logged = json.loads((titanic.paths.data_dir / "grades.jsonl").read_text().splitlines()[-1])
     for name in ("submission_sha256", "status", "run_id", "agent", "seed", "profile", "schema", "mlebench"):
@@ -74,6 +75,8 @@ def test_a_grade_made_while_a_run_is_open_is_stamped(titanic: Competition, tmp_p
     try:
         assert open_runs(titanic) == ["run-1"]
         assert grade_csv(titanic.sample_submission, titanic).graded_during_run
+        of_another_run = grade_csv(titanic.sample_submission, titanic, RunInfo("r2"))  # its agent has ended
+        assert not of_another_run.graded_during_run
     finally:
         unmark_open(titanic, "run-1")
     assert open_runs(titanic) == []
@@ -98,11 +101,12 @@ def test_runs_that_were_killed_are_closed_and_those_of_other_machines_believed_f
     left = mark.read_text()
     assert open_runs(titanic) == []
     assert not mark.exists()
-    mine = json.loads(left) | {"pid": os.getpid()}  # the number of the process went to another
+    mine = json.loads(left)
+    mine["process"] |= {"pid": os.getpid()}  # the number of the process went to another
     mark.write_text(json.dumps(mine))
     assert open_runs(titanic) == []
-    others = (json.dumps(mine | {"place": place}) for place in ("elsewhere", None))
-    for content in (*others, "{", "[]", '{"a": 1}'):
+    elsewhere = json.dumps(mine | {"process": mine["process"] | {"host": "elsewhere"}})
+    for content in (elsewhere, json.dumps(mine | {"process": None}), "{", "[]", '{"a": 1}'):
         mark.write_text(content)
         assert open_runs(titanic) == ["killed"]
         os.utime(mark, (time.time() - BELIEVED_FOR - 60,) * 2)

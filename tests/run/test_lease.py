@@ -10,8 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from mlebench.processes import Process
 from mlebench.run import lease as leases
-from mlebench.run.lease import EXPIRY, GIVE_UP, Holder, Lease, LeaseLostError, acquire
+from mlebench.run.lease import EXPIRY, GIVE_UP, Lease, LeaseLostError, acquire
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ class Clock:
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every holder looks as if it were on another host."""
-    monkeypatch.setattr(Holder, "is_here", property(lambda self: False))
+    monkeypatch.setattr(Process, "is_here", property(lambda self: False))
 
 
 def test_on_another_host_a_counter_that_moves_is_a_sign_of_life(

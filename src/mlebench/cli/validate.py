@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mlebench.cli.codes import FAILED
 from mlebench.cli.common import busy, data_dir_option, print_json, profile_option, registry_at
 from mlebench.untrusted import LARGEST_SUBMISSION
 
@@ -19,13 +20,13 @@ SERVER_PORT = 5000
 
 
 @click.command()
-@click.argument("submission", type=click.Path(path_type=Path), required=False)
+@click.argument("submission", type=click.Path(readable=False, path_type=Path), required=False)
 @click.argument("competition_id", required=False)
 @data_dir_option
 @profile_option
 @click.option(
     "--public",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=click.Path(exists=True, file_okay=False, readable=False, path_type=Path),
     help="The competition's public folder, wherever it lies; nothing else is read.",
 )
 @click.option("--max-bytes", type=click.IntRange(min=1), help="Largest submission that is read.")
@@ -93,10 +94,10 @@ def _check(submission: Path, competition: "Competition", limit: int) -> None:
     except CheckFailedError as error:
         logger.exception("%s", error)
         print_json({"error": "The validator failed.", "details": str(error)})
-        raise SystemExit(1) from None
+        raise SystemExit(FAILED) from None
     print_json({"is_valid": valid, "result": message})
     if not valid:
-        raise SystemExit(1)
+        raise SystemExit(FAILED)
 
 
 def _serve(

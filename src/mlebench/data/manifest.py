@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from mlebench import __version__
 from mlebench.data.faults import explained
 from mlebench.data.identity import Files, content_identity
 from mlebench.errors import PrerequisiteError
@@ -39,6 +40,7 @@ class Manifest(Record):
     versions: dict[str, str]
     files: int
     bytes: int
+    competition_version: int | None = None  # older ones have none
     description: str = "unknown"  # `ours`, or Kaggle's `original`
     identity: str | None = None  # what `identity.content_identity` makes of the files; older ones have none
 
@@ -64,6 +66,7 @@ def write_manifest(
     head = Manifest(
         competition=competition.id,
         profile=competition.profile,
+        competition_version=competition.version,
         source=source,
         prepared_at=now(),
         versions=library_versions(),
@@ -134,8 +137,8 @@ def _load(path: Path) -> Any:
 def library_versions() -> dict[str, str]:
     from importlib.metadata import version
 
-    libraries = {name: version(name) for name in ("mlebench", "pandas", "numpy", "pyarrow")}
-    return {"python": platform.python_version(), **libraries}
+    libraries = {name: version(name) for name in ("pandas", "numpy", "pyarrow")}
+    return {"python": platform.python_version(), "mlebench": __version__, **libraries}
 
 
 def _write(folder: Path, head: Manifest, files: Files) -> None:

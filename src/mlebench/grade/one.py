@@ -12,13 +12,14 @@ from mlebench.data.open_runs import open_runs
 from mlebench.data.state import data_identity, description_kind, require_prepared, source_kind
 from mlebench.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError, UnreadableSubmissionError
 from mlebench.faults import reason_of
+from mlebench.grade.answers import load_answers
 from mlebench.grade.hashing import HashedStream
 from mlebench.grade.log import log_grade
 from mlebench.records import now
 from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport, Medals, RunInfo, Thresholds, read_leaderboard
 from mlebench.untrusted import LARGEST_SUBMISSION, FileMissingError, UntrustedFileError, open_untrusted
-from mlebench.validate.reading import has_csv_name, load_answers, read_table
+from mlebench.validate.reading import has_csv_name, read_table
 
 logger = logging.getLogger(__name__)
 
@@ -48,14 +49,7 @@ def grade_csv(
     path = Path(path_to_submission)
     report = ungraded_report(path, competition, run)
     _require_answers(competition)
-    report = replace(
-        report,
-        source=source_kind(competition),
-        data=data_identity(competition),
-        description=description_kind(competition),
-        graded_during_run=bool(open_runs(competition)),
-    )
-    report = with_verdict(report, _verdict(path, competition, limit))
+    report = with_verdict(with_data(report, competition), _verdict(path, competition, limit))
     log_grade(report, competition, log_otherwise)
     return report
 
@@ -138,6 +132,17 @@ def ungraded_report(path: Path, competition: Competition, run: RunInfo | None = 
         agent=run.agent if run else None,
         seed=run.seed if run else None,
         run_id=run.run_id if run else None,
+    )
+
+
+def with_data(report: CompetitionReport, competition: Competition) -> CompetitionReport:
+    """What is known of the data, and whether agents may be at work on it: a run's own grade tells them nothing."""
+    return replace(
+        report,
+        source=source_kind(competition),
+        data=data_identity(competition),
+        description=description_kind(competition),
+        graded_during_run=report.run_id is None and bool(open_runs(competition)),
     )
 
 

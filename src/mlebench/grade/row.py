@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from mlebench.errors import PrerequisiteError, UnreadableSubmissionError
 from mlebench.faults import explanation
 from mlebench.grade.log import log_grade
-from mlebench.grade.one import Verdict, grade_csv, ungraded_report, with_verdict
+from mlebench.grade.one import Verdict, grade_csv, ungraded_report, with_data, with_verdict
 from mlebench.registry import Registry
 from mlebench.scoring import CompetitionReport
 
@@ -57,9 +57,10 @@ def dead_row(job: Job, reason: str) -> CompetitionReport | Unjudged:
     """A row whose process died. The answers may have been looked at, so this is logged as a grade."""
     try:
         competition = job.registry.get_competition(job.competition_id)
-        report = with_verdict(ungraded_report(Path(job.path), competition), Verdict("grader_error", reason=reason))
+        report = with_data(ungraded_report(Path(job.path), competition), competition)
     except (PrerequisiteError, OSError) as error:
         return _unknown(error)
+    report = with_verdict(report, Verdict("grader_error", reason=reason))
     log_grade(report, competition, job.log_otherwise)
     return report
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from mlebench.data.state import require_prepared
 from mlebench.errors import InvalidSubmissionError
+from mlebench.grade.answers import load_answers
 from mlebench.registry import Competition
 from mlebench.untrusted import UntrustedFileError
 from mlebench.validate.check import VALID, invalid
-from mlebench.validate.reading import has_csv_name, load_answers, read_submission
+from mlebench.validate.reading import has_csv_name, read_submission
 
 logger = logging.getLogger(__name__)
 

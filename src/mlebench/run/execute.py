@@ -21,6 +21,7 @@ from mlebench.data.open_runs import mark_open, unmark_open
 from mlebench.data.state import data_identity, read_manifest_head, require_prepared, source_kind
 from mlebench.errors import PrerequisiteError, SandboxError
 from mlebench.paths import SUBMISSION
+from mlebench.processes import Process, process_start
 from mlebench.records import now
 from mlebench.registry import Competition, Registry
 from mlebench.run import lease as leases
@@ -28,7 +29,7 @@ from mlebench.run import machine
 from mlebench.run.door import ValidatorDoor
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import VALIDATOR, make_task, neutral_id, with_door
-from mlebench.run.lease import Holder, Lease, LeaseLostError, process_start
+from mlebench.run.lease import Lease, LeaseLostError
 from mlebench.run.publish import gather, is_published, publish, settle, tidy
 from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
 from mlebench.run.snapshots import Snapshots
@@ -122,7 +123,7 @@ class _Execution:
         """So that whoever comes after us, if we are killed, can wait until the sandbox is no more."""
         attempts = [*self.run.record.attempts]
         attempts[-1] = attempts[-1] | {
-            "keeper": asdict(replace(Holder.current(), pid=pid, started=process_start(pid) or 0))
+            "keeper": asdict(replace(Process.current(), pid=pid, started=process_start(pid) or 0))
         }
         self.run = self.run.write(attempts=attempts)
 
@@ -133,7 +134,7 @@ class _Execution:
             return
         token = attempts[-1]["token"]
         if "keeper" in attempts[-1]:
-            _await_end(Holder(**attempts[-1]["keeper"]))
+            _await_end(Process(**attempts[-1]["keeper"]))
         if self.group.record.sandbox != "host":
             sandbox_named(self.group.record.sandbox).remove_leftovers(token)
         self._keep_attempt(token, CANCELLED, "the runner was killed")
@@ -335,7 +336,7 @@ def _data_is_unchanged(competition: Competition) -> bool | None:
     return None if read_manifest_head(competition) is None else not verify(competition)
 
 
-def _await_end(keeper: Holder) -> None:
+def _await_end(keeper: Process) -> None:
     """A keeper ends its sandbox as soon as its runner has ended; on another host it had its time."""
     deadline = time.monotonic() + 30
     while keeper.is_here and keeper.is_alive:

@@ -12,15 +12,14 @@ import contextlib
 import json
 import os
 import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mlebench.paths import write_whole
+from mlebench.processes import Process
 
 EXPIRY = 60.0
 GIVE_UP = 40.0
@@ -29,60 +28,6 @@ RENEWAL = 5.0
 
 class LeaseLostError(Exception):
     """Another process may be working on this run by now; nothing may be published."""
-
-
-@dataclass(frozen=True)
-class Holder:
-    """Where a lease is held: enough to tell, on the same host, whether it still is."""
-
-    host: str
-    pid: int
-    started: int
-
-    @classmethod
-    def current(cls) -> "Holder":
-        return cls(host_identity(), os.getpid(), process_start(os.getpid()) or 0)
-
-    @property
-    def is_here(self) -> bool:
-        return self.host == host_identity()
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process lives; only to be asked of a holder on this host."""
-        return process_start(self.pid) == self.started
-
-
-def host_identity() -> str:
-    """This host, since it was started, as this container sees it: process ids mean the same to all who share it."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        space = str(Path("/proc/self/ns/pid").readlink())
-    except OSError:
-        boot, space = "", ""
-    return f"{socket.gethostname()}/{boot}/{space}"
-
-
-def process_start(pid: int) -> int | None:
-    """When a process was started, in the kernel's ticks; None when there is none, or only its remains."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except FileNotFoundError:
-        return 0 if not Path("/proc/self/stat").exists() and _is_alive(pid) else None
-    except OSError:
-        return None
-    state, *rest = text.rpartition(")")[2].split()
-    return None if state == "Z" else int(rest[18])
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 class Lease:
@@ -95,7 +40,7 @@ class Lease:
         self._counter = 0
         self._renewed = clock()
         self.token = secrets.token_hex(8)
-        self._holder = Holder.current()
+        self._holder = Process.current()
 
     @property
     def _path(self) -> Path:
@@ -183,7 +128,7 @@ def acquire(folder: Path, *, wait: bool = True, clock: Callable[[], float] = tim
     return lease
 
 
-def holder(folder: Path) -> Holder | None:
+def holder(folder: Path) -> Process | None:
     """Who holds a lease, dead or alive; None when nobody does."""
     number = _highest(folder)
     content = None if number is None else _read(folder / f"{number}.json")
@@ -214,10 +159,10 @@ def _stands_still(path: Path, counter: Any, begun: float, clock: Callable[[], fl
     return True
 
 
-def _holder_in(content: dict[str, Any]) -> Holder | None:
+def _holder_in(content: dict[str, Any]) -> Process | None:
     match content:
         case {"host": str(host), "pid": int(pid), "started": int(started)}:
-            return Holder(host, pid, started)
+            return Process(host, pid, started)
     return None
 
 

@@ -1,0 +1,61 @@
+"""Which process wrote a record, and does it still live? Process ids are used again, so its start counts too."""
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process: enough to tell, on the same host, whether it still lives."""
+
+    host: str
+    pid: int
+    started: int
+
+    @classmethod
+    def current(cls) -> "Process":
+        return cls(host_identity(), os.getpid(), process_start(os.getpid()) or 0)
+
+    @property
+    def is_here(self) -> bool:
+        return self.host == host_identity()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it lives; only to be asked of a process on this host."""
+        return process_start(self.pid) == self.started
+
+
+def host_identity() -> str:
+    """This host, since it was started, as this container sees it: process ids mean the same to all who share it."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        space = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        boot, space = "", ""
+    return f"{socket.gethostname()}/{boot}/{space}"
+
+
+def process_start(pid: int) -> int | None:
+    """When a process was started, in the kernel's ticks; None when there is none, or only its remains."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except FileNotFoundError:
+        return 0 if not Path("/proc/self/stat").exists() and _is_alive(pid) else None
+    except OSError:
+        return None
+    # The second field is a name in brackets, which may hold blanks and brackets.
+    state, *rest = text.rpartition(")")[2].split()
+    return None if state == "Z" else int(rest[18])
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
