@@ -26,7 +26,28 @@ def read_frame(source: Any, **options: Any) -> pd.DataFrame:
 
 
 def _read_csv(source: Any, **options: Any) -> pd.DataFrame:
-    return pd.read_csv(source, **{**_EXACT_FLOATS, **options})
+    frame = pd.read_csv(source, **{**_EXACT_FLOATS, **options})
+    doubtful = [name for name in frame if _may_be_too_large(frame[name])]
+    if not doubtful:
+        return frame
+    if hasattr(source, "seek"):
+        source.seek(0)
+    texts = pd.read_csv(source, **{**options, "dtype": {**(options.get("dtype") or {}), **dict.fromkeys(doubtful, str)}})
+    return frame.assign(**{name: texts[name] for name in doubtful if _too_large(frame[name], texts[name]).any()})
+
+
+def _may_be_too_large(column: pd.Series) -> bool:
+    """Whether numbers that fit no type were read; pandas 2.2 leaves such a column as text, 3 makes something of it."""
+    if column.dtype.kind == "f":
+        return bool((column.to_numpy() == np.inf).any())
+    return column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "integer"
+
+
+def _too_large(column: pd.Series, text: pd.Series) -> pd.Series:
+    """Which cells are numbers too large. Infinity is one unless it was called so; below zero pandas 2.2 has it too."""
+    if column.dtype == object:
+        return column.notna()
+    return (column == np.inf) & ~text.str.strip().str.lower().str.contains("inf", na=False)
 
 
 def text_as_objects(frame: pd.DataFrame) -> pd.DataFrame:

@@ -25,14 +25,17 @@ def parse_runs(text: str, pixels: int, *, strict: bool = True) -> Runs:
     number of tokens, one gives an empty mask and three share the only length.
     """
     try:
-        tokens = np.array(list(map(int, text.split())), dtype=np.int64)
+        numbers = list(map(int, text.split()))
+        if not strict and len(numbers) == 1 and numbers[0] > 0:  # however large
+            return Runs(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        tokens = np.array(numbers, dtype=np.int64)
     except (ValueError, OverflowError):
         raise ValueError("a run-length encoding holds something that is not a whole number") from None
     starts, lengths = tokens[0::2], tokens[1::2]
     if len(starts) != len(lengths):
-        if strict or len(tokens) > 3:
+        if strict or len(tokens) != 3:
             raise ValueError("a run-length encoding has a start without a length")
-        starts, lengths = (starts[:0], lengths) if len(tokens) == 1 else (starts, np.repeat(lengths, 2))
+        lengths = np.repeat(lengths, 2)
     if (tokens <= 0).any():
         raise ValueError("starts and lengths of a run-length encoding must be positive")
     if (np.diff(starts) < 0).any():

@@ -28,6 +28,8 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
 
     from mlebench.kit.frames import read_frame
 
+    if _has_nul(stream):  # what such a cell says depends on the version of pandas
+        raise InvalidSubmissionError("Submission is not a text file: it has NUL bytes.")
     try:
         return read_frame(stream)
     except pd.errors.EmptyDataError:
@@ -36,6 +38,12 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
         raise InvalidSubmissionError("Submission is not UTF-8 text.") from None
     except (pd.errors.ParserError, ValueError, OverflowError) as error:
         raise InvalidSubmissionError(f"Submission is not a CSV file: {error}") from error
+
+
+def _has_nul(stream: BinaryIO) -> bool:
+    found = any(b"\0" in block for block in iter(lambda: stream.read(1 << 20), b""))
+    stream.seek(0)
+    return found
 
 
 def load_answers(path_to_answers: Path) -> Any:
