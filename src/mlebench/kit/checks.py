@@ -14,7 +14,7 @@ from mlebench.errors import InvalidSubmissionError
 from mlebench.kit.frames import values_of
 
 Values = Literal[
-    "labels", "integers", "truncated", "numbers", "numerals", "any numbers", "any numerals", "probabilities", "text",
+    "labels", "integers", "truncated", "numbers", "numerals", "any numbers", "probabilities", "text",
     "words", "any",
 ]  # fmt: skip
 
@@ -50,20 +50,19 @@ def column_values(
             raise InvalidSubmissionError(
                 f"Column `{name}` must hold whole numbers; it holds fractions or huge numbers."
             )
-    elif values in ("numbers", "numerals", "probabilities"):  # numerals: also text that says a number
-        column = _numbers(name, column, spelled=values == "numerals")
-        if values == "probabilities" and ((column < 0) | (column > 1)).any():
-            raise InvalidSubmissionError(f"Column `{name}` must hold probabilities between 0 and 1.")
     elif values == "truncated":  # numbers without their fractions: 3.9 is 3
         column = _truncated(name, column)
-    elif values in ("any numbers", "any numerals"):  # empty and infinite ones too
-        column = _numbers(name, column, finite=False, spelled=values == "any numerals")
     elif values == "text":
         column = as_text(column)
     elif values == "words":
         column = as_words(column)
         if not all(isinstance(value, str) for value in column):
             raise InvalidSubmissionError(f"Column `{name}` must hold text; it holds numbers or mixed values.")
+    elif values != "any":
+        # Numerals are also text that says a number; `any` ones may be empty or infinite.
+        column = _numbers(name, column, finite=not values.startswith("any"), spelled=values.endswith("numerals"))
+        if values == "probabilities" and ((column < 0) | (column > 1)).any():
+            raise InvalidSubmissionError(f"Column `{name}` must hold probabilities between 0 and 1.")
     return column
 
 
