@@ -177,7 +177,9 @@ class Registry:
 
     def list_competition_ids(self) -> list[str]:
         """All ids that there are in this profile, sorted."""
-        folders = {entry.parent.name: entry.parent for root in self._roots() for entry in root.glob(f"*/{paths.CONFIG}")}
+        folders = {
+            entry.parent.name: entry.parent for root in self._roots() for entry in root.glob(f"*/{paths.CONFIG}")
+        }
         return sorted(id for id, folder in folders.items() if has_profile(folder, self.profile))
 
     def get_split(self, name: str) -> list[str]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from mlebench.errors import InvalidSubmissionError
 
-
 FAR = 2**61  # beyond every image; two such numbers have a sum that 64 bits hold
 
 

@@ -1,5 +1,6 @@
 """Reading what is graded: submissions and answers, in the dialect of the tables they were made from."""
 
+import io
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +11,8 @@ from mlebench.untrusted import LARGEST_SUBMISSION, open_untrusted
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_BLOCK = 1 << 20  # bytes
 
 
 def has_csv_name(path: Path) -> bool:
@@ -28,10 +31,8 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
 
     from mlebench.kit.frames import read_frame
 
-    if _has_nul(stream):  # what such a cell says depends on the version of pandas
-        raise InvalidSubmissionError("Submission is not a text file: it has NUL bytes.")
     try:
-        return read_frame(stream)
+        return read_frame(_without_nul(stream))
     except pd.errors.EmptyDataError:
         raise InvalidSubmissionError("Submission is empty.") from None
     except UnicodeDecodeError:
@@ -40,10 +41,15 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
         raise InvalidSubmissionError(f"Submission is not a CSV file: {error}") from error
 
 
-def _has_nul(stream: BinaryIO) -> bool:
-    found = any(b"\0" in block for block in iter(lambda: stream.read(1 << 20), b""))
-    stream.seek(0)
-    return found
+def _without_nul(stream: BinaryIO) -> BinaryIO:
+    """All that a stream gives, in memory, so that it is read once. What a cell with NUL says depends on pandas."""
+    content = io.BytesIO()
+    while block := stream.read(_BLOCK):
+        if b"\0" in block:
+            raise InvalidSubmissionError("Submission is not a text file: it has NUL bytes.")
+        content.write(block)
+    content.seek(0)
+    return content
 
 
 def load_answers(path_to_answers: Path) -> Any:
