@@ -107,4 +107,4 @@ def test_nul_bytes_are_no_text_whatever_pandas_makes_of_them(titanic: Competitio
     path = tmp_path / "submission.csv"
     path.write_bytes(public_sample_bytes(titanic).replace(b"False", b"False\0", 1))
     report = grade_csv(path, titanic)
-    assert (report.status, report.reason) == ("invalid", "Submission is not a text file: it has NUL bytes.")
+    assert (report.status, report.reason) == ("invalid", "Submission is not plain UTF-8 text: it has NUL bytes.")

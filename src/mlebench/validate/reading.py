@@ -46,7 +46,7 @@ def _without_nul(stream: BinaryIO) -> BinaryIO:
     content = io.BytesIO()
     while block := stream.read(_BLOCK):
         if b"\0" in block:
-            raise InvalidSubmissionError("Submission is not a text file: it has NUL bytes.")
+            raise InvalidSubmissionError("Submission is not plain UTF-8 text: it has NUL bytes.")
         content.write(block)
     content.seek(0)
     return content
