@@ -30,8 +30,8 @@ QUESTIONS, PRODUCTS = "tensorflow2-question-answering", "cdiscount-image-classif
 # 5 and 2 million rows, 100,000 files, 3 million rows; 360,000 and 240,000 records
 SIZES = {TAXI: 4170.0, TABULAR: 4000.0, IMAGES: 1000.0, TEXT: 870.0, QUESTIONS: 300.0, PRODUCTS: 1000.0}
 IMAGE_BYTES = 27_936
-# What the reference cannot prepare from a small twin: sizes of the real data are built in; or it needs TensorFlow or
-# the network.
+# What the reference cannot prepare at this size: it has sizes of the real data built in, or needs TensorFlow or the
+# network.
 LEFT_OUT = {
     *("AI4Code", "alaska2-image-steganalysis", "billion-word-imputation", "mlsp-2013-birds", TAXI),
     *("tabular-playground-series-may-2022", "vinbigdata-chest-xray-abnormalities-detection"),

@@ -1,4 +1,5 @@
 import json
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ from submissions import submissions
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
+from mlebench.grade import grade_csv
 from mlebench.registry import Competition, Registry
 
 # A busy machine is no failure, and a change gets one verdict everywhere: the suite tries the same examples each time.
@@ -45,6 +47,14 @@ class Case:
         gold = self.competition.gold_submission.read_bytes()
         sample = public_sample_bytes(self.competition)
         return submissions(sample, gold, facts["id"], facts["targets"], facts.get("truth"))
+
+
+def score_or_verdict(path: Path, competition: Competition) -> float | str | None:
+    """What a submission gets, as golden figures have it."""
+    report = grade_csv(path, competition)
+    if report.status != "graded":
+        return report.status
+    return "nan" if report.score is not None and math.isnan(report.score) else report.score
 
 
 def golden_cases(most: int | None = None) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import mlebench
+from mlebench.paths import DESCRIPTION, MANIFEST, PRIVATE, PUBLIC
 
 SOURCE = Path(mlebench.__file__).parent
 # Each may import itself and what stands before it.
@@ -80,6 +82,17 @@ def test_competitions_stay_with_tables() -> None:
         name.split(".")[1] for name, _, text in _modules() if name.startswith("competitions.") and "to_pandas(" in text
     }
     assert users == TO_PANDAS_USERS
+
+
+def test_file_names_are_spelled_in_paths_only() -> None:
+    texts = {
+        name: {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        for name, tree, _ in _modules()
+        if not name.startswith(("competitions.", "agents.template"))  # which know nothing of this package
+    }
+    names = {text for text in texts.pop("paths") if re.fullmatch(r"[a-z-]+(\.[a-z]+)+", text)} | {PUBLIC, PRIVATE}
+    assert {MANIFEST, DESCRIPTION, "twin.json", "grades.jsonl"} <= names
+    assert {name: found & names for name, found in texts.items() if found & names} == {}
 
 
 def test_library_code_raises_and_never_asserts() -> None:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.errors import ConfigError, UnknownCompetitionError
-from mlebench.paths import DESCRIPTION
+from mlebench.paths import CONFIG, DESCRIPTION, PRIVATE, PUBLIC
 
-CONFIG_NAME = "config.yaml"
 FIRST_PROFILE = "v1"
 COMPLEXITIES = ("low", "medium", "high", "dev")
 
@@ -48,7 +47,7 @@ class CompetitionConfig:
 
     @classmethod
     def load(cls, folder: Path, profile: str = FIRST_PROFILE) -> "CompetitionConfig":
-        keys = Keys(folder / CONFIG_NAME, _of_profile(folder, profile))
+        keys = Keys(folder / CONFIG, _of_profile(folder, profile))
         if keys.get("id", str) != folder.name:
             raise keys.error("id", f"must be the folder's name, {folder.name}")
         grader, dataset = keys.section("grader"), keys.section("dataset")
@@ -98,17 +97,17 @@ class CompetitionConfig:
 
 
 def has_profile(folder: Path, profile: str) -> bool:
-    return profile == FIRST_PROFILE or profile in read_yaml(folder / CONFIG_NAME)
+    return profile == FIRST_PROFILE or profile in read_yaml(folder / CONFIG)
 
 
 def _of_profile(folder: Path, profile: str) -> dict[str, Any]:
     """The facts of a profile: those of v1, but for what the profile's own key says."""
-    values = read_yaml(folder / CONFIG_NAME)
+    values = read_yaml(folder / CONFIG)
     if profile == FIRST_PROFILE:
         return values
     if profile not in values:
         raise UnknownCompetitionError(f"{folder.name} has no profile {profile} yet; it has {FIRST_PROFILE}")
-    own = Keys(folder / CONFIG_NAME, values).get(profile, dict, default={})
+    own = Keys(folder / CONFIG, values).get(profile, dict, default={})
     # The score of the sample submission was measured on the data of v1.
     merged = {key: value for key, value in values.items() if key != "sample_score"} | own
     for section in ("dataset", "grader"):
@@ -123,7 +122,7 @@ def read_description(config: CompetitionConfig) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ConfigError(f"{config.folder / CONFIG_NAME}: `description`: there is no file {path}") from None
+        raise ConfigError(f"{config.folder / CONFIG}: `description`: there is no file {path}") from None
     if not text.strip():
         raise ConfigError(f"{path} is empty")
     return text
@@ -164,7 +163,7 @@ class Keys:
     def data_path(self, key: str, id: str, default: Any = _REQUIRED) -> str:
         """A file of the prepared data; `<id>/prepared/private/test.csv` means `private/test.csv`."""
         path = self.get(key, str, default).removeprefix(f"{id}/prepared/")
-        if not path.startswith(("public/", "private/")):
+        if not path.startswith((f"{PUBLIC}/", f"{PRIVATE}/")):
             raise self.error(key, f"must lie under public/ or private/, not {path!r}")
         return path
 

@@ -43,7 +43,8 @@ from mlebench.errors import PrerequisiteError
 PROFILES = ("v1", "v2")
 PUBLIC, PRIVATE = "public", "private"
 MANIFEST, MANIFEST_FILES = "manifest.json", "manifest.files.jsonl"
-DESCRIPTION = "description.md"
+CONFIG, DESCRIPTION = "config.yaml", "description.md"  # of a competition folder, like the three that follow
+LEADERBOARD, CHECKSUMS, TWIN = "leaderboard.csv", "checksums.yaml", "twin.py"
 SUBMISSION, LOGS, CODE, RUN_LOG = "submission", "logs", "code", "run.log"
 GRADING_REPORT = "grading_report.json"  # preceded by a timestamp
 SCRATCH = "mlebench-"  # how the names of scratch folders begin
@@ -265,7 +266,7 @@ def cache_dir() -> Path:
 def config_file() -> Path:
     if named := os.environ.get(CONFIG_VARIABLE):
         return Path(named)
-    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "mle-bench" / "config.yaml"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "mle-bench" / CONFIG
 
 
 def default_data_dir(*, twin: bool = False) -> Path:

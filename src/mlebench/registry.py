@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench import paths
-from mlebench.config import CONFIG_NAME, CompetitionConfig, has_profile, read_description
+from mlebench.config import CompetitionConfig, has_profile, read_description
 from mlebench.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
 from mlebench.scoring import Grader, import_fn, lower_is_better, read_leaderboard
 
@@ -149,8 +149,8 @@ class Registry:
             raw_dir=where.raw,
             private_dir=where.private,
             public_dir=where.public,
-            checksums=config.folder / ("checksums.yaml" if self.profile == "v1" else f"checksums-{self.profile}.yaml"),
-            leaderboard=config.folder / "leaderboard.csv",
+            checksums=config.folder / (paths.CHECKSUMS if self.profile == "v1" else f"checksums-{self.profile}.yaml"),
+            leaderboard=config.folder / paths.LEADERBOARD,
             profile=self.profile,
             version=config.version,
             category=config.category,
@@ -166,7 +166,7 @@ class Registry:
     def competition_dir(self, competition_id: str) -> Path:
         """The folder of a competition, in the package or on the search path."""
         for root in self._roots():
-            if Path(competition_id).name == competition_id and (root / competition_id / CONFIG_NAME).is_file():
+            if Path(competition_id).name == competition_id and (root / competition_id / paths.CONFIG).is_file():
                 _make_importable(root)
                 return root / competition_id
         import difflib
@@ -177,7 +177,9 @@ class Registry:
 
     def list_competition_ids(self) -> list[str]:
         """All ids that there are in this profile, sorted."""
-        folders = {entry.parent.name: entry.parent for root in self._roots() for entry in root.glob(f"*/{CONFIG_NAME}")}
+        folders = {
+            entry.parent.name: entry.parent for root in self._roots() for entry in root.glob(f"*/{paths.CONFIG}")
+        }
         return sorted(id for id, folder in folders.items() if has_profile(folder, self.profile))
 
     def get_split(self, name: str) -> list[str]:

@@ -4,7 +4,6 @@ import csv
 import importlib
 import io
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import bson
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Case
+from conftest import Case, score_or_verdict
 from fingerprints import members_of
 from folders import contents
 
@@ -82,12 +81,7 @@ def test_prepared_files_are_the_references(case: Case) -> None:
 
 def test_scores_and_verdicts_are_the_references(case: Case, written: dict[str, Path]) -> None:
     assert written.keys() == case.golden["scores"].keys()
-    ours = {}
-    for name, path in written.items():
-        report = grade_csv(path, case.competition)
-        score = "nan" if report.score is not None and math.isnan(report.score) else report.score
-        ours[name] = score if report.status == "graded" else f"{report.status}"
-    assert ours == case.golden["scores"]
+    assert {name: score_or_verdict(path, case.competition) for name, path in written.items()} == case.golden["scores"]
 
 
 def test_format_check_without_answers_accepts_only_what_the_grader_accepts(

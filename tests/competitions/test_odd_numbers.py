@@ -1,33 +1,110 @@
-"""Numbers too large to reckon with are a fault of the submission, and both checks say so; the reference crashed."""
+"""Numbers in odd spellings, and numbers that no type holds.
 
+Scores and verdicts are what the reference gave with pandas 2.2.2. Where its grader crashed, the submission is invalid.
+"""
+
+import csv
+import io
 from pathlib import Path
 
 import pytest
+from conftest import score_or_verdict
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.grade import grade_csv, validate_format
-from mlebench.kit import public_sample
-from mlebench.registry import Registry
+from mlebench.kit import public_sample_bytes
+from mlebench.registry import Competition, Registry
 
-HUGE = "9" * 400  # no float holds it; pandas makes it one of Python's whole numbers
+pytestmark = pytest.mark.bytes
+
+NO_FLOAT = "9" * 400  # no float holds it
+NO_INTEGER = "1" + "0" * 30  # nor do 64 bits hold this, but a float does
+LARGEST, SMALLEST = "9223372036854775807", "-9223372036854775808"
+FULLWIDTH_5, NBSP_5 = "\uff15", "\u00a05"
+
+# What the sample submission of the twin gets when this cell stands in its first row, or in every row.
+IN_FIRST_ROW = {
+    "alaska2-image-steganalysis": dict.fromkeys(("1_000", FULLWIDTH_5, NBSP_5, NO_INTEGER), 0.64901)
+    | {"five": "invalid"},
+    "aptos2019-blindness-detection": {LARGEST: 0.10638, SMALLEST: -0.02439},
+    "champs-scalar-coupling": {"1_000": 1.55687, FULLWIDTH_5: 1.14159, NBSP_5: 1.14159, NO_INTEGER: 10.43146},
+    "denoising-dirty-documents": {"1_000": 22.80205, FULLWIDTH_5: 0.3866, NBSP_5: 0.3866, "five": "invalid"},
+    "facebook-recruiting-iii-keyword-extraction": {NO_INTEGER: 0.32542, "1e400": 0.32542},
+    "hubmap-kidney-segmentation": {NO_INTEGER: 0.0, "1e400": "invalid"},
+    "learning-agency-lab-automated-essay-scoring-2": {LARGEST: -0.18685, SMALLEST: -0.01436},
+    "new-york-city-taxi-fare-prediction": {"1_000": 91.05732, FULLWIDTH_5: 7.03698, "five": "invalid"},
+    "nfl-player-contact-detection": {LARGEST: -0.02218, SMALLEST: -0.02218},
+    "nomad2018-predict-transparent-conductors": {"1_000": 1.23367, FULLWIDTH_5: 0.49663, NO_INTEGER: 10.20651},
+    "plant-pathology-2020-fgvc7": {"1_000": 0.51389, NBSP_5: 0.51389, "five": "invalid"},
+    "playground-series-s3e18": {"1_000": 0.48529, NO_INTEGER: 0.48529, "five": "invalid"},
+    "predict-volcanic-eruptions-ingv-oe": {"1_000": 18169343.0, FULLWIDTH_5: 18169508.0, "five": "invalid"},
+    "text-normalization-challenge-english-language": {NO_INTEGER: 0.8481, "1e400": 0.8481},
+}
+IN_ALL_ROWS = {
+    "aerial-cactus-identification": {NO_INTEGER: "invalid", "1e400": "invalid"},
+    "cassava-leaf-disease-classification": {NO_INTEGER: 0.0, "1e400": 0.0},
+    "chaii-hindi-and-tamil-question-answering": {NO_INTEGER: 0.0, "1e400": 0.0},
+    "facebook-recruiting-iii-keyword-extraction": {NO_INTEGER: 0.0, "1e400": 0.0},
+    "google-research-identify-contrails-reduce-global-warming": {NO_INTEGER: 0.0, "1e400": "invalid"},
+}
+# Numbers too large to reckon with: the reference crashed.
+TOO_LARGE = {
+    "jigsaw-toxic-comment-classification-challenge": NO_FLOAT,
+    "jigsaw-unintended-bias-in-toxicity-classification": NO_FLOAT,
+    "stanford-covid-vaccine": NO_FLOAT,
+    "ventilator-pressure-prediction": NO_FLOAT,
+    "predict-volcanic-eruptions-ingv-oe": "1e308",  # the sum is infinite
+}
+
+
+def _twin(name: str, folder: Path) -> Competition:
+    competition = Registry(folder).get_competition(name)
+    prepare(competition, TwinSource())
+    return competition
+
+
+def _submission(competition: Competition, folder: Path, targets: list[str], cell: str, rows: int | None) -> Path:
+    """The sample submission with this cell in some columns, in its first rows or in all."""
+    reader = csv.DictReader(io.StringIO(public_sample_bytes(competition).decode("utf-8"), newline=""))
+    lines = list(reader)
+    for line in lines[:rows]:
+        line.update(dict.fromkeys(targets, cell))
+    path = folder / "submission.csv"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, reader.fieldnames or [])
+        writer.writeheader()
+        writer.writerows(lines)
+    return path
 
 
 @pytest.mark.parametrize(
-    ("name", "cell"),
-    [
-        ("jigsaw-toxic-comment-classification-challenge", HUGE),
-        ("jigsaw-unintended-bias-in-toxicity-classification", HUGE),
-        ("stanford-covid-vaccine", HUGE),
-        ("ventilator-pressure-prediction", HUGE),
-        ("predict-volcanic-eruptions-ingv-oe", "1e308"),  # the sum is infinite
-    ],
+    ("name", "rows", "verdicts"),
+    [(name, 1, verdicts) for name, verdicts in IN_FIRST_ROW.items()]
+    + [(name, None, verdicts) for name, verdicts in IN_ALL_ROWS.items()],
 )
+def test_odd_numbers_get_the_references_score_or_verdict(
+    name: str, rows: int | None, verdicts: dict[str, float | str], tmp_path: Path
+) -> None:
+    competition = _twin(name, tmp_path)
+    targets = competition.submission["targets"][:1]
+    found = {
+        cell: score_or_verdict(_submission(competition, tmp_path, targets, cell, rows), competition)
+        for cell in verdicts
+    }
+    assert found == verdicts
+
+
+@pytest.mark.parametrize(("name", "cell"), TOO_LARGE.items())
 def test_huge_numbers_are_the_submissions_fault(name: str, cell: str, tmp_path: Path) -> None:
-    competition = Registry(tmp_path).get_competition(name)
-    prepare(competition, TwinSource())
-    path = tmp_path / "submission.csv"
-    huge = dict.fromkeys(competition.submission["targets"], cell)
-    public_sample(competition).assign(**huge).to_csv(path, index=False)
+    competition = _twin(name, tmp_path)
+    path = _submission(competition, tmp_path, competition.submission["targets"], cell, None)
     assert grade_csv(path, competition).status == "invalid"
     assert not validate_format(path, competition)[0]
+
+
+def test_nul_bytes_are_no_text_whatever_pandas_makes_of_them(titanic: Competition, tmp_path: Path) -> None:
+    path = tmp_path / "submission.csv"
+    path.write_bytes(public_sample_bytes(titanic).replace(b"False", b"False\0", 1))
+    report = grade_csv(path, titanic)
+    assert (report.status, report.reason) == ("invalid", "Submission is not plain UTF-8 text: it has NUL bytes.")

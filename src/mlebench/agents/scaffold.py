@@ -6,7 +6,6 @@ from pathlib import Path
 
 from mlebench import paths
 from mlebench.agents.spec import built_in
-from mlebench.config import CONFIG_NAME
 from mlebench.errors import PrerequisiteError
 
 _FILES = ("template/start.sh", "template/agent.py", "dummy/sample.py", "dummy/seven_zip.py")
@@ -35,7 +34,7 @@ def new_agent(name: str, parent: Path) -> Path:
         raise PrerequisiteError(f"{folder} is there already: choose another name, or remove it") from None
     except OSError as error:
         raise PrerequisiteError(f"cannot make {folder}: {(error.strerror or '').lower()}") from None
-    (folder / CONFIG_NAME).write_text(_CONFIG.format(name=name), encoding="utf-8")
+    (folder / paths.CONFIG).write_text(_CONFIG.format(name=name), encoding="utf-8")
     for file in _FILES:
         shutil.copyfile(paths.agents_dir() / file, folder / Path(file).name)
     (folder / "start.sh").chmod(0o755)

@@ -14,7 +14,7 @@ from typing import Any
 
 from mlebench import paths
 from mlebench.agents.folders import copy_files, identity
-from mlebench.config import CONFIG_NAME, Keys, read_yaml
+from mlebench.config import Keys, read_yaml
 from mlebench.errors import ConfigError, PrerequisiteError
 from mlebench.registry import Competition
 
@@ -91,7 +91,7 @@ class Agent:
 
 def built_in() -> list[str]:
     """The names of the agents that ship with the package."""
-    return sorted(config.parent.name for config in paths.agents_dir().glob(f"*/{CONFIG_NAME}"))
+    return sorted(config.parent.name for config in paths.agents_dir().glob(f"*/{paths.CONFIG}"))
 
 
 def load_agent(text: str, command: str | None = None) -> Agent:
@@ -105,7 +105,7 @@ def load_agent(text: str, command: str | None = None) -> Agent:
     if (is_built_in and place == COMMAND) != (command is not None):
         raise PrerequisiteError(f"the agent `{COMMAND}` and --agent-command go together: give both or neither")
     files = identity(folder)
-    config = folder / CONFIG_NAME
+    config = folder / paths.CONFIG
     entries = read_yaml(config)
     id = id or _only_id(config, entries)
     if not isinstance(entry := entries.get(id), dict):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlebench.cli.common import is_terminal, print_table, say
+from mlebench.paths import RUN_LOG
 from mlebench.run.group import elapsed
 from mlebench.run.records import ENDED, RUNNING, Group, Run
 
@@ -120,7 +121,7 @@ def duration_text(seconds: float) -> str:
 def last_line(group: Group, run: Run) -> str:
     """The end of what the agent has printed so far."""
     attempts = run.record.attempts
-    log = group.paths.work(attempts[-1]["token"]) / "run.log" if attempts else Path()
+    log = group.paths.work(attempts[-1]["token"]) / RUN_LOG if attempts else Path()
     try:
         with log.open("rb") as file:
             file.seek(0, 2)

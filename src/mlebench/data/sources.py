@@ -14,7 +14,7 @@ from mlebench.data.faults import explained
 from mlebench.data.provenance import known_of
 from mlebench.data.state import claim_data_dir
 from mlebench.errors import PrerequisiteError
-from mlebench.paths import CompetitionPaths, write_whole
+from mlebench.paths import TWIN, CompetitionPaths, write_whole
 from mlebench.registry import Competition, code_name
 from mlebench.scoring import import_fn
 
@@ -142,8 +142,8 @@ def make_twin(competition: Competition, folder: Path, *, seed: int, size: float)
     from mlebench.kit.twins import TwinFolder
 
     name = f"{code_name(competition.id)}.twin:twin"
-    if not (competition.folder / "twin.py").is_file():
-        raise PrerequisiteError(f"{competition.id} has no twin; add twin.py to {competition.folder}")
+    if not (competition.folder / TWIN).is_file():
+        raise PrerequisiteError(f"{competition.id} has no twin; add {TWIN} to {competition.folder}")
     folder.mkdir(parents=True)
     raw = TwinFolder(folder, seed=seed, size=size)
     import_fn(name)(raw)

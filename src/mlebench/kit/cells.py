@@ -17,12 +17,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 
+from mlebench.kit.frames import NA_TOKENS
+
 pc: Any = pyarrow.compute  # its functions are made at run time, which no type checker sees
 
-NA_TOKENS = frozenset(
-    ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"]
-    + ["<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
-)
 BOOLEANS = {"true": "True", "false": "False"}  # in any mixture of large and small letters
 
 # Whole numbers and floats that pandas prints back as they stand. A decimal of at most 15 digits is what Python prints

@@ -13,7 +13,10 @@ import pandas as pd
 from mlebench.errors import InvalidSubmissionError
 from mlebench.kit.frames import values_of
 
-Values = Literal["labels", "integers", "truncated", "numbers", "any numbers", "probabilities", "text", "words", "any"]
+Values = Literal[
+    "labels", "integers", "truncated", "numbers", "numerals", "any numbers", "probabilities", "text",
+    "words", "any",
+]  # fmt: skip
 
 
 def require_columns(submission: pd.DataFrame, names: Sequence[str]) -> None:
@@ -42,24 +45,24 @@ def column_values(
     column = values_of(submission[name])
     if values == "labels":
         _check_labels(name, column, answers)
-    elif values in ("integers", "numbers", "probabilities"):
-        column = _numbers(name, column)
-        if values == "integers" and not _are_whole(column):
+    elif values == "integers":
+        if column.dtype.kind not in "iu" and not _are_whole(column := _numbers(name, column)):
             raise InvalidSubmissionError(
                 f"Column `{name}` must hold whole numbers; it holds fractions or huge numbers."
             )
-        if values == "probabilities" and ((column < 0) | (column > 1)).any():
-            raise InvalidSubmissionError(f"Column `{name}` must hold probabilities between 0 and 1.")
     elif values == "truncated":  # numbers without their fractions: 3.9 is 3
         column = _truncated(name, column)
-    elif values == "any numbers":  # empty and infinite ones too
-        column = _numbers(name, column, finite=False)
     elif values == "text":
         column = as_text(column)
     elif values == "words":
         column = as_words(column)
         if not all(isinstance(value, str) for value in column):
             raise InvalidSubmissionError(f"Column `{name}` must hold text; it holds numbers or mixed values.")
+    elif values != "any":
+        # Numerals are also text that says a number; `any` ones may be empty or infinite.
+        column = _numbers(name, column, finite=not values.startswith("any"), spelled=values.endswith("numerals"))
+        if values == "probabilities" and ((column < 0) | (column > 1)).any():
+            raise InvalidSubmissionError(f"Column `{name}` must hold probabilities between 0 and 1.")
     return column
 
 
@@ -174,10 +177,16 @@ def as_words(values: np.ndarray) -> np.ndarray:
     return np.where(pd.isna(values), "", values.astype(object))
 
 
-def _numbers(name: str, column: np.ndarray, *, finite: bool = True) -> np.ndarray:
-    if column.dtype.kind not in "biuf":
-        raise InvalidSubmissionError(f"Column `{name}` must hold numbers; it also holds text or mixed values.")
-    column = column.astype(float)
+def _numbers(name: str, column: np.ndarray, *, finite: bool = True, spelled: bool = False) -> np.ndarray:
+    """A column as floats. With `spelled` cells that pandas leaves as text count too, if Python reads them (`1_000`)."""
+    try:
+        if column.dtype.kind not in ("biufO" if spelled else "biuf"):
+            raise ValueError
+        column = column.astype(float)
+    except (TypeError, ValueError):
+        raise InvalidSubmissionError(
+            f"Column `{name}` must hold numbers; it also holds text or mixed values."
+        ) from None
     if finite and not np.isfinite(column).all():
         raise InvalidSubmissionError(f"Column `{name}` has empty or infinite values.")
     return column

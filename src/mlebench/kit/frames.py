@@ -5,6 +5,7 @@ The bytes of the published benchmark are what pandas 2.2 reads and prints. That 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
@@ -19,14 +20,58 @@ _EXACT_FLOATS: dict[str, Any] = (
     {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
 )
 
+# Cells that pandas takes for missing values.
+NA_TOKENS = frozenset(
+    ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"]
+    + ["<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
+)
+
 
 def read_frame(source: Any, **options: Any) -> pd.DataFrame:
     """Read a CSV as the reference does: exact floats, pandas' NA tokens, inferred types, text as Python objects."""
-    return text_as_objects(_read_csv(source, **options))
+    return text_as_objects(_read_csv(lambda: _from_its_start(source), **options))
 
 
-def _read_csv(source: Any, **options: Any) -> pd.DataFrame:
-    return pd.read_csv(source, **{**_EXACT_FLOATS, **options})
+def _from_its_start(source: Any) -> AbstractContextManager[Any]:
+    if hasattr(source, "seek"):
+        source.seek(0)
+    return nullcontext(source)
+
+
+def _read_csv(open: Callable[[], AbstractContextManager[Any]], **options: Any) -> pd.DataFrame:
+    with open() as stream:
+        frame = pd.read_csv(stream, **{**_EXACT_FLOATS, **options})
+    doubtful = [name for name in frame if _may_be_too_large(frame[name])]
+    if not doubtful:
+        return frame
+    as_text = {**(options.pop("dtype", None) or {}), **dict.fromkeys(doubtful, str)}
+    with open() as stream:
+        texts = pd.read_csv(stream, dtype=as_text, **options)
+    return frame.assign(**{name: texts[name] for name in doubtful if _too_large(frame[name], texts[name])})
+
+
+def _may_be_too_large(column: pd.Series) -> bool:
+    """Whether a column may hold numbers that fit no type. pandas 2.2 reads it as text; 3 makes numbers of some, and in
+    the text of others leaves words for missing values."""
+    if column.dtype.kind == "f":
+        return bool((column.to_numpy() == np.inf).any())
+    if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "integer":
+        return True
+    return column.dtype.kind == "O" and bool(column.isin(list(NA_TOKENS)).any())
+
+
+def _too_large(column: pd.Series, text: pd.Series) -> bool:
+    """Whether it does. Infinity is such a number unless it was called so; below zero pandas 2.2 has it, too."""
+    if column.dtype.kind == "f":
+        return any("inf" not in cell.lower() for cell in text.to_numpy()[column.to_numpy() == np.inf])
+    return any(map(_exceeds_64_bits, text))
+
+
+def _exceeds_64_bits(cell: Any) -> bool:
+    try:
+        return not -(2**63) <= int(cell) < 2**64
+    except ValueError:  # text, or a gap
+        return False
 
 
 def text_as_objects(frame: pd.DataFrame) -> pd.DataFrame:
@@ -140,8 +185,8 @@ class CsvSource:
         return made
 
     def _read(self, **more: Any) -> pd.DataFrame:
-        with self.open() if more else self._open_watched() as stream:
-            return _read_csv(stream, sep=self.sep, dtype=self._dtype or None, encoding=self._encoding, **more)
+        opened = self.open if more else self._open_watched
+        return _read_csv(opened, sep=self.sep, dtype=self._dtype or None, encoding=self._encoding, **more)
 
 
 class ColumnSource:

@@ -25,7 +25,7 @@ from mlebench.kit.tables import Quoting, Table, Writable
 from mlebench.kit.texts import Pieces
 from mlebench.kit.trees import COPY_BYTES, FolderTree, check_name, create, is_finished, missing
 from mlebench.kit.writing import Advance, Format, Job, write_all
-from mlebench.paths import SCRATCH
+from mlebench.paths import PRIVATE, PUBLIC, SCRATCH
 
 Wanted = TypeVar("Wanted")
 BATCH = 1024  # files that one worker places before it asks for more
@@ -237,7 +237,7 @@ def run_prepare(
     earlier attempt left in the folder `unpacked`, or noted in the `ledger`, is not unpacked or written again.
     """
     noted = Ledger(ledger) if ledger else None
-    outputs = {"public": Output(public, noted), "private": Output(private, noted)}
+    outputs = {PUBLIC: Output(public, noted), PRIVATE: Output(private, noted)}
     with open_raw(raw, private.parent, reading, unpacked) as source:
         try:
             prepare(source, *outputs.values())

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlebench.errors import SandboxError
+from mlebench.paths import RUN_LOG
 from mlebench.sandbox.base import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, Launch, Task
 
 SILENCE = 30.0  # seconds: less than it takes a lease to expire, so that a runner that hangs does not keep its sandbox
-LOG = "run.log"
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _spec(task: Task, launch: Launch) -> dict[str, Any]:
         "name": task.name,
         "argv": list(launch.argv),
         "env": launch.env,
-        "log": str(task.work / LOG),
+        "log": str(task.work / RUN_LOG),
         "seconds": limits.seconds,
         "log_limit": limits.log,
         "silence": SILENCE,

@@ -1,5 +1,6 @@
 """Reading submissions, in the dialect of the tables they were made from."""
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -8,6 +9,8 @@ from mlebench.untrusted import LARGEST_SUBMISSION, open_untrusted
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_BLOCK = 1 << 20  # bytes
 
 
 def has_csv_name(path: Path) -> bool:
@@ -27,10 +30,21 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
     from mlebench.kit.frames import read_frame
 
     try:
-        return read_frame(stream)
+        return read_frame(_without_nul(stream))
     except pd.errors.EmptyDataError:
         raise InvalidSubmissionError("Submission is empty.") from None
     except UnicodeDecodeError:
         raise InvalidSubmissionError("Submission is not UTF-8 text.") from None
     except (pd.errors.ParserError, ValueError, OverflowError) as error:
         raise InvalidSubmissionError(f"Submission is not a CSV file: {error}") from error
+
+
+def _without_nul(stream: BinaryIO) -> BinaryIO:
+    """All that a stream gives, in memory, so that it is read once. What a cell with NUL says depends on pandas."""
+    content = io.BytesIO()
+    while block := stream.read(_BLOCK):
+        if b"\0" in block:
+            raise InvalidSubmissionError("Submission is not plain UTF-8 text: it has NUL bytes.")
+        content.write(block)
+    content.seek(0)
+    return content

@@ -13,7 +13,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     # Quirk of v1: rows are not counted, so a coupling may be given several times, and each of its rows counts.
     rows = rows_of_ids(submission, answers, id="id")
     y_true, types = (values_of(answers[name])[rows] for name in (TARGET, "type"))
-    return mean_log_error_of_groups(y_true, column_values(submission, TARGET, "numbers"), types)
+    return mean_log_error_of_groups(y_true, column_values(submission, TARGET, "numerals"), types)
 
 
 def stand_in(public: Path) -> pd.DataFrame:

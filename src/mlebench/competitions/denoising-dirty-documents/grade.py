@@ -5,5 +5,5 @@ from mlebench.metrics import rmse
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-    y_pred, y_true = align(submission, answers, id="id", target="value", values="numbers")
+    y_pred, y_true = align(submission, answers, id="id", target="value", values="numerals")
     return rmse(y_true, y_pred)

@@ -15,7 +15,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
 
 
 def _energies(submission: pd.DataFrame, name: str) -> np.ndarray:
-    energies = column_values(submission, name, "numbers")
+    energies = column_values(submission, name, "numerals")
     if (energies < 0).any():
         raise InvalidSubmissionError(f"Column `{name}` has negative values; the logarithmic error has no value there.")
     return energies

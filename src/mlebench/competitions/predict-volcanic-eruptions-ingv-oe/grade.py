@@ -12,7 +12,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     # Quirk of v1: rows are not counted, so a segment may be given several times, and each of its rows counts.
     rows = rows_of_ids(submission, answers, id="segment_id")
     y_true = values_of(answers["time_to_eruption"])[rows]
-    y_pred = column_values(submission, "time_to_eruption", "numbers")
+    y_pred = column_values(submission, "time_to_eruption", "numerals")
     with np.errstate(over="ignore"):
         error = mean_absolute_error(y_true, y_pred)
     if not math.isfinite(error):
