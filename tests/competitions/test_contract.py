@@ -19,9 +19,9 @@ from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.errors import InvalidSubmissionError
 from mlebench.grade import grade_csv, stand_in, validate_format
+from mlebench.grade.answers import load_answers
 from mlebench.registry import Registry
 from mlebench.scoring import lower_is_better, read_leaderboard
-from mlebench.grade.answers import load_answers
 from mlebench.validate.reading import read_submission
 
 pytestmark = pytest.mark.bytes

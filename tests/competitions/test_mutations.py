@@ -11,11 +11,11 @@ from mutations import mutations
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.errors import InvalidSubmissionError
+from mlebench.grade.answers import load_answers
 from mlebench.kit import public_sample_bytes
 from mlebench.registry import Competition, Registry
 from mlebench.validate import over_public
 from mlebench.validate.check import check_format
-from mlebench.grade.answers import load_answers
 from mlebench.validate.reading import read_table
 
 # How many for each competition; each of the kinds there are comes once before any comes twice.
