@@ -30,7 +30,8 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ALL_PAGES = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
 FENCE = re.compile(
-    r"^(?:<!-- (?:file: (?P<file>\S+)|(?P<sandbox>needs a sandbox)) -->\n+)?(?P<fence>```+)(?P<kind>\w*)\n(?P<text>.*?)^(?P=fence)$",
+    r"^(?:<!-- (?:file: (?P<file>\S+)|(?P<sandbox>needs a sandbox)) -->\n+)?"
+    r"(?P<fence>```+)(?P<kind>\w*)\n(?P<text>.*?)^(?P=fence)$",
     re.MULTILINE | re.DOTALL,
 )
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s#]*)(?:#(?P<heading>[^)\s]*))?\)")
