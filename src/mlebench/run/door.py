@@ -66,8 +66,9 @@ class ValidatorDoor:
         remove_tree(self.folder)
 
     def beat(self) -> None:
-        if self._session:
-            self._session.beat()
+        session = self._session  # another thread may put a new one in its place
+        if session:
+            session.beat()
 
     def _accept(self) -> None:
         while True:

@@ -146,9 +146,12 @@ def _copy(source: int, target: int, size: int) -> None:
 
 
 def snapshot(path: Path, target: Path, limit: int) -> bool:
-    """Keep a file as it is now; False when it is none to keep, or changed while it was copied."""
+    """Keep a file as it is now; False when it is none to keep, or changed while it was copied.
+
+    Whoever writes it may have put a link in its place, or in its folder's.
+    """
     with contextlib.suppress(OSError):
-        source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+        source = _open_inside(path)
         try:
             before = os.fstat(source)
             if not stat.S_ISREG(before.st_mode) or before.st_size > limit:
@@ -165,6 +168,14 @@ def snapshot(path: Path, target: Path, limit: int) -> bool:
         finally:
             os.close(source)
     return False
+
+
+def _open_inside(path: Path) -> int:
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        return os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def remove_tree(folder: Path) -> None:

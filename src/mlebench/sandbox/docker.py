@@ -54,6 +54,7 @@ class Docker:
             oom=("docker", "inspect", "--format", "{{.State.OOMKilled}}", name),
             clean=() if task.retain else (("docker", "rm", "--force", "--volumes", name),),
             infra_codes=(ENGINE_FAILED,),
+            own_code=("docker", "inspect", "--format", f"{{{{eq .State.ExitCode {ENGINE_FAILED}}}}}", name),
             writable=(str(task.home), str(task.work / "tmp")),
             cgroup=False,
         )
