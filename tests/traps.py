@@ -99,9 +99,7 @@ class Trap:
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, preexec_fn=self._hold_key)
         assert code is None or done.returncode == code, done.stdout + done.stderr
         (folder,) = set(self.runs.iterdir()) - before
-        group = Group.read(folder)
-        (one,) = group.runs()
-        return Caught(group, one, done.stdout + done.stderr)
+        return Caught(Group.read(folder), done.stdout + done.stderr)
 
     def _hold_key(self) -> None:
         """In the runner: a key in its session's keyring, which processes that it starts would have too."""
@@ -123,11 +121,15 @@ class Trap:
 
 @dataclass(frozen=True)
 class Caught:
-    """A run of the hostile agent."""
+    """Runs of the hostile agent."""
 
     group: Group
-    run: Run
     output: str
+
+    @property
+    def run(self) -> Run:
+        (one,) = self.group.runs()
+        return one
 
     @property
     def findings(self) -> dict[str, Any]:

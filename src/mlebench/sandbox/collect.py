@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlebench.sandbox.usage import DEEPEST, open_up
+from mlebench.sandbox.usage import DEEPEST, FOLDER, open_folder
 
 CHUNK = 1 << 20
 
@@ -47,7 +47,7 @@ def collect(source: Path, target: Path, room: Room | None = None, seen: Collecte
     room, seen = room or Room(), seen or Collected()
     target.mkdir(parents=True, exist_ok=True)
     try:
-        folder = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        folder = os.open(source, FOLDER)
     except OSError as error:
         seen.leave_out(source.name, _reason(error))
         return seen
@@ -81,12 +81,7 @@ def _collect(folder: int, target: Path, prefix: str, depth: int, room: Room, see
 
 
 def _collect_folder(folder: int, name: str, target: Path, shown: str, depth: int, room: Room, seen: Collected) -> None:
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-    try:
-        inner = os.open(name, flags, dir_fd=folder)
-    except PermissionError:  # closed by the agent; ours to open if the file is ours
-        open_up(f"/proc/self/fd/{folder}/{name}")
-        inner = os.open(name, flags, dir_fd=folder)
+    inner = open_folder(folder, name)
     try:
         target.mkdir(exist_ok=True)
         _collect(inner, target, f"{shown}/", depth + 1, room, seen)

@@ -6,7 +6,6 @@ wanted.json, written beside this file by the test, holds what it looks for in di
 import contextlib
 import ctypes
 import errno
-import faulthandler
 import json
 import os
 import socket
@@ -263,16 +262,22 @@ def plant() -> None:
         program.chmod(0o6777)
         with contextlib.suppress(OSError):
             os.link(program, folder / "hard")
-        with (folder / "sparse").open("wb") as file, contextlib.suppress(OSError):
-            file.truncate(50 << 30)
+        holes(folder / "sparse")
         closed = folder / "closed"
         closed.mkdir()
         (closed / "inside").write_text("kept")
         (closed / "inside").chmod(0)
         closed.chmod(0)
-        deep(folder, 1000)
     print("\x1b]0;owned\x07\x1b[2J\x1b[31mnot red\x9b31m", flush=True)
-    hand_in(WANTED["hand in"])
+    hand_in(WANTED["kinds"][int(os.environ["SEED"])])
+
+
+def holes(path: Path) -> None:
+    """A file that looks as large as it may be."""
+    with path.open("wb") as file:
+        for size in (50 << 30, 20 << 30, 9 << 30):
+            with contextlib.suppress(OSError):
+                return file.truncate(size) and None
 
 
 def deep(folder: Path, levels: int) -> None:
@@ -298,19 +303,24 @@ def hand_in(kind: str) -> None:
         path.symlink_to(Path(os.environ["DATA_DIR"], "sample_submission.csv"))
     elif kind == "pipe":
         os.mkfifo(path)
+    elif kind == "exit code":  # Docker's own, when it fails
+        path.write_bytes(sample)
+        sys.exit(125)
     elif kind == "socket":
         socket.socket(socket.AF_UNIX).bind(str(path))
     elif kind == "folder":
         path.mkdir()
     elif kind == "sparse":
-        with path.open("wb") as file:
-            file.truncate(50 << 30)
+        holes(path)
     elif kind == "folder is a link":
         SUBMISSION.rmdir()
         SUBMISSION.symlink_to(bytes.fromhex(WANTED["other run"]).decode())
     elif kind == "folder is a file":
         SUBMISSION.rmdir()
         SUBMISSION.write_bytes(sample)
+    elif kind == "deep":
+        path.write_bytes(sample)
+        deep(LOGS, 5000)
     elif kind == "closed":
         path.write_bytes(sample)
         path.chmod(0)
@@ -394,7 +404,6 @@ def raw(host: str, port: int, data: bytes) -> str:
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(40)
     sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     print("looking around", subprocess.run(["id"], capture_output=True, check=False).stdout, flush=True)
     {"search": search, "plant": plant, "knock": knock}[sys.argv[sys.argv.index("--do") + 1]]()
