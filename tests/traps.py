@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from sandboxes import leftovers
+
 import mlebench
 from mlebench.registry import Competition, Registry
 from mlebench.run.records import Group, Run
@@ -139,9 +141,10 @@ class Caught:
     def facts(self) -> dict[str, Any]:
         return self.run.record.conditions
 
-    def everything(self) -> Iterator[Path]:
-        for where, folders, names in os.walk(self.group.paths.root):
-            yield from (Path(where, name) for name in [*folders, *names])
+    def leftovers(self) -> list[str]:
+        """What sandboxes of these runs, and of their validators, have left behind; others may be at work here."""
+        tokens = {attempt["token"] for run in self.group.runs() for attempt in run.record.attempts}
+        return [name for name in leftovers() if any(token in name for token in tokens)]
 
 
 def _state(path: Path) -> tuple[Any, ...]:

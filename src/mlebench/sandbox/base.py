@@ -4,6 +4,7 @@ A backend only says *how* a task is started and stopped (`Launch`). Starting it,
 process of it is the keeper's work (`keeper.py`), whatever the backend.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -71,6 +72,17 @@ class Task:
     @property
     def home(self) -> Path:
         return self.work / "home"
+
+
+def masks(hidden: Iterable[Path], shown: Iterable[tuple[Path, str]]) -> dict[str, bool]:
+    """Where, inside, something would be seen that must not be, below what is shown, by whatever name; True for folders."""
+    places: dict[str, bool] = {}
+    trees = [(source.resolve(), Path(target)) for source, target in shown]
+    for path in dict.fromkeys(path.resolve() for path in hidden):
+        if path.exists():
+            below = [target / path.relative_to(tree) for tree, target in trees if path.is_relative_to(tree)]
+            places |= dict.fromkeys(map(str, below), path.is_dir())
+    return places
 
 
 @dataclass(frozen=True)
