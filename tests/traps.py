@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +17,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from sandboxes import leftovers
+import pytest
+from sandboxes import leftovers, make_task, run_task
 
 import mlebench
 from mlebench.registry import Competition, Registry
@@ -93,7 +95,13 @@ class Trap:
         return f"{folder}#{do}"
 
     def run(self, do: str, *options: str, sandbox: str, code: int | None = 0, **wanted: Any) -> "Caught":
-        command = [sys.executable, "-P", "-m", "mlebench", "run", "--agent", self.agent(do, **wanted)]
+        return self._run("--agent", self.agent(do, **wanted), *options, sandbox=sandbox, code=code)
+
+    def run_command(self, program: str, sandbox: str, code: int | None = 0) -> "Caught":
+        return self._run("--agent-command", program, sandbox=sandbox, code=code)
+
+    def _run(self, *options: str, sandbox: str, code: int | None) -> "Caught":
+        command = [sys.executable, "-P", "-m", "mlebench", "run"]
         command += ["-c", self.competition.id, "--sandbox", sandbox, "--runs-dir", str(self.runs), "--time-limit", "60"]
         command += ["--data-dir", str(self.competition.paths.data_dir), *options]
         env = {**os.environ, "SOME_API_KEY": self.canaries["environment"]}
@@ -178,6 +186,27 @@ def listening(trap: Trap) -> Iterator[dict[str, Any]]:
             with suppress(TimeoutError):
                 server.accept()
                 raise AssertionError(f"the agent reached {server}")
+
+
+def run_as(user: int | None, folder: Path, program: str, network: str = "none") -> tuple[str, str]:
+    """How a program ends in bubblewrap that another user has started, and what it prints."""
+    for where in (PACKAGE, *PACKAGE.parents, Path(sys.base_prefix), *Path(sys.base_prefix).parents):
+        if user is not None and not where.stat().st_mode & 0o001:
+            pytest.skip(f"another user cannot read {where}")
+    with tempfile.TemporaryDirectory(prefix="sealed-") as place:
+        if user is not None:
+            os.chown(place, user, user)
+        text = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from traps import *\n"
+        text += f"task = make_task(Path({place!r}), {program!r}, network={network!r})\n"
+        text += "outcome, log = run_task('bubblewrap', task)\nprint(json.dumps([outcome.ended, f'{log}{outcome.detail or str()}']))"
+        become = {} if user is None else {"user": user, "group": user, "extra_groups": []}
+        env = {**os.environ, "HOME": place, "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", text], env=env, cwd=place, capture_output=True, text=True, check=False, timeout=60, **become
+        )
+        assert done.returncode == 0, done.stderr
+        ended, log = json.loads(done.stdout)
+        return ended, log
 
 
 def wait(condition: Any, seconds: float = 20) -> None:

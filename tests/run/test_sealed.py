@@ -1,15 +1,22 @@
 """A hostile agent learns nothing, harms nothing outside its folders, and is graded as what it handed in."""
 
+import json
 import os
+import re
+import shutil
+import socket
 import stat
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
-from sandboxes import ISOLATING, make_task, require, run_task
-from traps import Trap, listening
+from sandboxes import ISOLATING, make_task, processes, require, run_task
+from traps import Trap, addresses, listening, run_as, wait
 
 from mlebench.registry import Competition
+from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Bind
+from mlebench.sandbox.session import Session
 
 REFUSED = {"EPERM", "EACCES", "EROFS", "ENOSYS", "EXDEV", "ESRCH", "EINVAL", "ENOSPC", "ENXIO"}
 HARMLESS = {"null", "zero", "full", "random", "urandom", "tty", "console", "ptmx", "pts"}
@@ -140,3 +147,122 @@ def _assert_collected_is_ours(root: Path) -> None:
             if path.is_file() and status.st_size < 1 << 20:
                 secrets += b"canary-" in path.read_bytes()
     assert secrets == 0
+
+
+@pytest.mark.parametrize("sandbox", ISOLATING)
+def test_an_obfuscated_run_cannot_tell_its_competition(trap: Trap, sandbox: str) -> None:
+    require(sandbox)
+    trap.canaries["slug"] = trap.competition.id
+    caught = trap.run("search", "--obfuscate", sandbox=sandbox)
+    assert caught.run.record.ended == "finished", caught.run.paths.log.read_text()
+    # A file of the data may say where it is from; what the benchmark adds does not.
+    assert [item for item in caught.findings["found"] if not item["where"].startswith("/home/data/")] == []
+    assert caught.findings["description"] == trap.competition.obfuscated_description
+    assert caught.run.record.report is not None
+    assert caught.run.record.report["status"] == "graded"
+
+
+@pytest.mark.parametrize("sandbox", ISOLATING)
+def test_the_validator_is_no_oracle_and_survives(trap: Trap, sandbox: str) -> None:
+    require(sandbox)
+    sample = trap.competition.sample_submission.read_bytes()
+    bodies = {
+        "empty": b"",
+        "sample": sample,
+        "other values": sample.replace(b"False", b"True"),
+        "other column": sample.replace(b"Transported", b"Target"),
+        "half": sample[: len(sample) // 2],
+        "noise": bytes(range(256)) * 100,
+        "archive": b"PK\x03\x04" + bytes(100),
+        "path": str(trap.answers).encode(),
+    }
+    names = ["submission.csv", "../../../etc/passwd", str(trap.answers), "a" * 5000, "x.zip", "x;y", "\u202e"]
+    wanted = {"bodies": {name: body.hex() for name, body in bodies.items()}, "file names": names}
+    before = trap.state()
+    first = trap.run("knock", sandbox=sandbox, **wanted)
+    assert first.run.record.ended == "finished", first.run.paths.log.read_text()
+    findings = first.findings
+    assert findings["again"].startswith("200"), findings
+    assert len(set(findings["verdicts"].values())) == 1, findings["verdicts"]  # a name changes nothing
+    assert trap.canaries["answers"] not in json.dumps(findings)
+    assert "root:x:0" not in json.dumps(findings)
+    assert first.run.record.seconds is not None
+    assert first.leftovers() == []
+    assert trap.state() == before
+    # With the answers the other way round, it says the same.
+    text = trap.answers.read_text()
+    trap.answers.write_text(text.replace("True", "?").replace("False", "True").replace("?", "False"))
+    assert trap.answers.read_text() != text
+    second = trap.run("knock", sandbox=sandbox, code=None, **wanted)
+    assert second.findings["bodies"] == findings["bodies"]
+    assert second.findings["verdicts"] == findings["verdicts"]
+
+
+def test_a_plain_process_is_unsealed_and_data_is_checked_afterwards(trap: Trap) -> None:
+    command = "echo more >> $DATA_DIR/description.md; cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"
+    caught = trap.run_command("true", sandbox="process")
+    assert (caught.facts["sealed"], caught.facts["data_unchanged"]) == (False, True)
+    caught = trap.run_command(command, sandbox="process", code=None)
+    assert (caught.facts["sealed"], caught.facts["data_unchanged"]) == (False, False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user to become")
+@pytest.mark.parametrize("sandbox", ISOLATING)
+def test_started_by_root_an_agent_is_nobody_on_the_host(tmp_path: Path, sandbox: str) -> None:
+    require(sandbox)
+    mark = f"3{uuid4().int % 10**8}"
+    task = make_task(tmp_path, f"touch /home/started; sleep {mark} & sleep {mark}")
+    session = Session(task, sandbox_named(sandbox).launch(task))
+    try:
+        wait(lambda: len(processes(f"sleep\0{mark}\0")) == 2)
+        for pid in processes(f"sleep\0{mark}\0"):
+            status = Path(f"/proc/{pid}/status").read_text()
+            ids = re.findall(r"^[UG]id:\t(\d+)\t(\d+)\t(\d+)\t(\d+)$", status, re.MULTILINE)
+            assert all(int(id) >= 1_600_000_000 for row in ids for id in row), status
+            assert len(ids) == 2
+        assert (task.home / "started").stat().st_uid >= 1_600_000_000
+    finally:
+        session.stop()
+        wait(lambda: session.poll() is not None)
+    assert processes(f"sleep\0{mark}\0") == []
+
+
+@pytest.mark.parametrize("user", [None, 65534])
+def test_an_open_network_does_not_lead_to_the_hosts_loopback(tmp_path: Path, user: int | None) -> None:
+    require("bubblewrap")
+    if shutil.which("pasta") is None:
+        pytest.skip("pasta is not installed")
+    if not addresses():
+        pytest.skip("this machine has no network to share")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        tries = [f"127.0.0.1/{port}", f"$(ip route show default | cut -d ' ' -f 3)/{port}"]
+        lines = [f"timeout 3 bash -c 'echo > /dev/tcp/{where}' && echo reached" for where in tries]
+        program = "; ".join([*lines, "[ $(grep -c : /proc/net/dev) -gt 1 ] && echo connected", "true"])
+        outcome, log = run_as(user, tmp_path, program, network="full")
+        assert (outcome, "connected" in log, "reached" in log) == ("finished", True, False), log
+        server.settimeout(0.01)
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+
+def test_an_ordinary_user_has_the_same_seal(tmp_path: Path, trap: Trap) -> None:
+    require("bubblewrap")
+    paths = " ".join(trap.wanted["paths"])
+    program = f"cat {paths}; grep CapEff /proc/self/status; unshare -U true; echo > /usr/x; ls /proc | grep -c '^[0-9]'; true"
+    outcome, log = run_as(65534 if os.geteuid() == 0 else None, tmp_path, program)
+    assert outcome == "finished", log
+    assert not [name for name, text in trap.canaries.items() if text in log]
+    assert "CapEff:\t0000000000000000" in log
+    assert log.count("No such file") == 4
+    assert "Read-only file system" in log
+
+
+def test_log_lines_on_a_terminal_lose_their_escape_codes() -> None:
+    from mlebench.cli.live import plain
+
+    hostile = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b31m\x1bc\r\x08 [bold]text[/bold]\x1b[6n\x1bP1$r\x1b\\"
+    shown = plain(hostile)
+    assert shown.isprintable()
+    assert "red" in shown
+    assert "[bold]text[/bold]" in shown

@@ -31,6 +31,7 @@ FAILED = b"failed: "
 DRAIN = 5.0  # seconds that output may take to end once every process is dead
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
 PR_SET_CHILD_SUBREAPER = 36
+IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE)
 KEYCTL, KEYCTL_JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1  # the number of the system call
 
 
@@ -294,6 +295,8 @@ def _become(spec: Spec, cgroup: Cgroup | None, output: int, status: int) -> None
     """In the child: take on limits, user and descriptors, and become the program."""
     try:
         os.setsid()
+        for number in IGNORED:  # by us; what we start has its own opinion
+            signal.signal(number, signal.SIG_DFL)
         _leave_keyring()
         if cgroup:
             cgroup.join()
@@ -379,7 +382,7 @@ def _first_line(descriptor: int) -> bytes:
 
 
 def main() -> None:
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
+    for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)  # the runner decides, through standard input
     spec = Spec(**json.loads(_first_line(0)))
     ending = Keeper(spec).run()

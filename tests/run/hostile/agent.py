@@ -236,6 +236,7 @@ def search() -> None:
     for look in (found.trees, found.processes, found.kernel):
         look()
     report = {"found": found.found, "names": found.names, "files": found.files, "powers": powers()}
+    report["description"] = Path(os.environ["DATA_DIR"], "description.md").read_text()
     report |= {"places": places(), "network": network(), "env": dict(os.environ)}
     (LOGS / "findings.json").write_text(json.dumps(report))
     SUBMISSION.joinpath("submission.csv").write_bytes(Path(os.environ["DATA_DIR"], "sample_submission.csv").read_bytes())
