@@ -18,7 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from sandboxes import leftovers, make_task, run_task
+from sandboxes import leftovers
 
 import mlebench
 from mlebench.registry import Competition, Registry
@@ -70,7 +70,10 @@ class Trap:
         trap.wanted = {
             "begun": begun,
             "sizes": sorted({path.stat().st_size for path in secret if path.is_file()} - public - {0}),
-            "paths": [str(path) for path in (trap.answers, grader, data / "notes.txt", trap.other_run / "run.log")],
+            "paths": [
+                str(path).encode().hex()
+                for path in (trap.answers, grader, data / "notes.txt", trap.other_run / "run.log")
+            ],
             "system": [f"{sys.base_prefix}/"],
             "private": str(trap.answers).encode().hex(),
             "other run": str(trap.other_run / "submission").encode().hex(),
@@ -174,7 +177,7 @@ def listening(trap: Trap) -> Iterator[dict[str, Any]]:
     """Servers of the host, which nobody may reach: on its loopback, on every address, and on a socket without a file."""
     with (
         socket.create_server(("127.0.0.1", 0)) as private,
-        socket.create_server(("0.0.0.0", 0)) as public,  # noqa: S104
+        socket.create_server(("0.0.0.0", 0)) as public,
         socket.socket(socket.AF_UNIX) as abstract,
     ):
         abstract.bind("\0" + trap.canaries["abstract"])
@@ -200,9 +203,17 @@ def run_as(user: int | None, folder: Path, program: str, network: str = "none") 
         text += f"task = make_task(Path({place!r}), {program!r}, network={network!r})\n"
         text += "outcome, log = run_task('bubblewrap', task)\nprint(json.dumps([outcome.ended, f'{log}{outcome.detail or str()}']))"
         become = {} if user is None else {"user": user, "group": user, "extra_groups": []}
-        env = {**os.environ, "HOME": place, "PYTHONDONTWRITEBYTECODE": "1"}
+        own = {"HOME": place, "XDG_CACHE_HOME": place, "XDG_CONFIG_HOME": place, "PYTHONDONTWRITEBYTECODE": "1"}
+        env = {**os.environ, **own}
         done = subprocess.run(
-            [sys.executable, "-c", text], env=env, cwd=place, capture_output=True, text=True, check=False, timeout=60, **become
+            [sys.executable, "-c", text],
+            env=env,
+            cwd=place,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            **become,
         )
         assert done.returncode == 0, done.stderr
         ended, log = json.loads(done.stdout)

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import socket
 import stat
 from pathlib import Path
@@ -66,11 +65,19 @@ def test_what_is_hidden_stays_hidden_below_what_is_shown(tmp_path: Path, sandbox
     """As with a Python installation that holds the benchmark, its data and runs, and that an agent's venv was made from."""
     require(sandbox)
     prefix = tmp_path / "prefix"
-    for name in ("lib/package/grade.py", "share/data/id/prepared/private/test.csv", "lib/agents/venv/tool.py", "bin/mlebench"):
+    for name in (
+        "lib/package/grade.py",
+        "share/data/id/prepared/private/test.csv",
+        "lib/agents/venv/tool.py",
+        "bin/mlebench",
+    ):
         (prefix / name).parent.mkdir(parents=True, exist_ok=True)
         (prefix / name).write_text(f"content of {name}")
     (tmp_path / "alias").symlink_to(prefix / "share" / "data")
-    shown = (Bind(prefix, str(prefix)), Bind(prefix / "lib" / "agents" / "venv", str(prefix / "lib" / "agents" / "venv")))
+    shown = (
+        Bind(prefix, str(prefix)),
+        Bind(prefix / "lib" / "agents" / "venv", str(prefix / "lib" / "agents" / "venv")),
+    )
     hidden = (prefix / "lib" / "package", tmp_path / "alias", prefix / "lib" / "agents", prefix / "bin" / "mlebench")
     task = make_task(tmp_path, f"cd {prefix}; grep -r content .; touch lib/package/x; true", binds=shown, hidden=hidden)
     outcome, log = run_task(sandbox, task)
@@ -129,7 +136,7 @@ def test_what_is_planted_is_not_followed_and_grading_sees_what_was_handed_in(tra
         assert len(record.attempts) == 1, kind
         assert record.report is not None
         assert (record.submission, record.report["status"]) == (submission, status or record.report["status"]), kind
-        assert PLANTED <= {item["name"] for item in record.conditions["collected"]["left_out"]}, kind
+        assert {item["name"] for item in record.conditions["collected"]["left_out"]} >= PLANTED, kind
         assert (run.paths.logs / "closed" / "inside").read_text() == "kept"
     _assert_collected_is_ours(caught.group.paths.root)
     assert trap.state() == before
@@ -176,7 +183,7 @@ def test_the_validator_is_no_oracle_and_survives(trap: Trap, sandbox: str) -> No
         "archive": b"PK\x03\x04" + bytes(100),
         "path": str(trap.answers).encode(),
     }
-    names = ["submission.csv", "../../../etc/passwd", str(trap.answers), "a" * 5000, "x.zip", "x;y", "\u202e"]
+    names = ["submission.csv", "../../../etc/passwd", str(trap.answers), "a" * 200, "x.zip", "x;y", "\u202e"]
     wanted = {"bodies": {name: body.hex() for name, body in bodies.items()}, "file names": names}
     before = trap.state()
     first = trap.run("knock", sandbox=sandbox, **wanted)
@@ -230,8 +237,8 @@ def test_started_by_root_an_agent_is_nobody_on_the_host(tmp_path: Path, sandbox:
 @pytest.mark.parametrize("user", [None, 65534])
 def test_an_open_network_does_not_lead_to_the_hosts_loopback(tmp_path: Path, user: int | None) -> None:
     require("bubblewrap")
-    if shutil.which("pasta") is None:
-        pytest.skip("pasta is not installed")
+    if fault := sandbox_named("bubblewrap").fault(make_task(tmp_path, "true", network="full")):
+        pytest.skip(f"--network full: {fault}")
     if not addresses():
         pytest.skip("this machine has no network to share")
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -248,8 +255,10 @@ def test_an_open_network_does_not_lead_to_the_hosts_loopback(tmp_path: Path, use
 
 def test_an_ordinary_user_has_the_same_seal(tmp_path: Path, trap: Trap) -> None:
     require("bubblewrap")
-    paths = " ".join(trap.wanted["paths"])
-    program = f"cat {paths}; grep CapEff /proc/self/status; unshare -U true; echo > /usr/x; ls /proc | grep -c '^[0-9]'; true"
+    paths = " ".join(bytes.fromhex(path).decode() for path in trap.wanted["paths"])
+    program = (
+        f"cat {paths}; grep CapEff /proc/self/status; unshare -U true; echo > /usr/x; ls /proc | grep -c '^[0-9]'; true"
+    )
     outcome, log = run_as(65534 if os.geteuid() == 0 else None, tmp_path, program)
     assert outcome == "finished", log
     assert not [name for name, text in trap.canaries.items() if text in log]

@@ -33,7 +33,12 @@ class ValidatorDoor:
     """Usable as a context: the door is open within it, and nothing of it is left afterwards."""
 
     def __init__(
-        self, token: str, competition: Competition, public: Path, obfuscated_id: str | None, hidden: tuple[Path, ...] = ()
+        self,
+        token: str,
+        competition: Competition,
+        public: Path,
+        obfuscated_id: str | None,
+        hidden: tuple[Path, ...] = (),
     ):
         self._token = token
         self._competition = competition

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from mlebench import paths
 from mlebench.sandbox.base import DOORS, HOME, REACH, RELAY, Launch, Task, masks
 
+TUN = "/dev/net/tun"
 STATUS, ARGUMENTS = 100, 101  # descriptors; arguments the command line would show host paths in /proc
 FIRST_UID = 1_600_000_000  # root becomes this user plus its process id
 INNER_UID = 1000
@@ -50,9 +51,7 @@ class Bubblewrap:
             return None
         if task.privileged:
             return "bubblewrap has no privileged mode; use --sandbox docker"
-        if task.network == "full" and shutil.which("pasta") is None:
-            return "bubblewrap needs `pasta` for --network full (Debian's package passt); use it, or another sandbox"
-        return None
+        return _network_fault() if task.network == "full" else None
 
     def launch(self, task: Task) -> Launch:
         root = os.geteuid() == 0
@@ -226,6 +225,18 @@ def give(folder: Path, uid: int) -> None:
             os.chown(where, uid, uid)
             for name in names:
                 os.chown(Path(where, name), uid, uid, follow_symlinks=False)
+
+
+def _network_fault() -> str | None:
+    if shutil.which("pasta") is None:
+        return "bubblewrap needs `pasta` for --network full (Debian's package passt); use it, or another sandbox"
+    try:
+        for_all = os.stat(TUN).st_mode & 0o006 == 0o006
+    except OSError:
+        for_all = False
+    if for_all or (os.geteuid() != 0 and os.access(TUN, os.R_OK | os.W_OK)):  # root becomes another user
+        return None
+    return f"--network full needs {TUN}, open to ordinary users: as root, `chmod 666 {TUN}`, as most systems have it"
 
 
 @cache

@@ -25,8 +25,9 @@ LOGS = Path(os.environ["LOGS_DIR"])
 SUBMISSION = Path(os.environ["SUBMISSION_DIR"])
 WANTED = json.loads(Path(__file__).with_name("wanted.json").read_text())
 CANARIES = {name: bytes.fromhex(text) for name, text in WANTED["canaries"].items()}
+PATHS = [bytes.fromhex(text).decode() for text in WANTED["paths"]]
 SIZES = set(WANTED["sizes"])  # of the files that must not be seen
-OWN = (str(HOME), "/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue")  # noqa: S108 what may be written to
+OWN = (str(HOME), "/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue")
 NEW = WANTED["begun"]
 SYSCALLS = {"x86_64": {"keyctl": 250, "syslog": 103}, "aarch64": {"keyctl": 219, "syslog": 116}}[os.uname().machine]
 
@@ -99,7 +100,7 @@ class Search:
                             self.read(link)
             for inside in ("root", "cwd"):  # another process may see another tree
                 with contextlib.suppress(OSError):
-                    for path in WANTED["paths"]:
+                    for path in PATHS:
                         self.read(f"/proc/{pid}/{inside}{path}")
 
     def read(self, path: str) -> None:
@@ -120,7 +121,7 @@ class Search:
                             self.read(path)
         for name in ("keys", "key-users", "cmdline", "mounts", "kmsg", "partitions", "swaps", "locks", "1/environ"):
             self.read(f"/proc/{name}")
-        for path in WANTED["paths"]:
+        for path in PATHS:
             self.read(path)
         self.look(repr(dict(os.environ)).encode(), "the environment")
         self.look(repr(os.uname()).encode(), "uname")
@@ -145,7 +146,9 @@ def network() -> dict[str, str]:
     results["abstract"] = connect(socket.AF_UNIX, "\0" + bytes.fromhex(WANTED["abstract"]).decode())
     results["outside"] = connect(socket.AF_INET, ("192.0.2.1", 80))
     for cid in (1, 2):  # a virtual machine's own loopback, and its host
-        results[f"vsock {cid}"] = connect(socket.AF_VSOCK, (cid, WANTED["ports"][0])) if hasattr(socket, "AF_VSOCK") else "none"
+        results[f"vsock {cid}"] = (
+            connect(socket.AF_VSOCK, (cid, WANTED["ports"][0])) if hasattr(socket, "AF_VSOCK") else "none"
+        )
     results["packet"] = refused(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close())
     results["dns"] = refused(lambda: socket.getaddrinfo("example.com", 80))
     results["unix"] = ",".join(sorted(set(sockets())))
@@ -173,7 +176,10 @@ def places() -> dict[str, Any]:
         if where.startswith(OWN):
             folders.clear()
             continue
-        if os.access(where, os.W_OK) and refused(lambda where=where: os.close(os.open(f"{where}/new", os.O_CREAT | os.O_WRONLY))) == "done":
+        if (
+            os.access(where, os.W_OK)
+            and refused(lambda where=where: os.close(os.open(f"{where}/new", os.O_CREAT | os.O_WRONLY))) == "done"
+        ):
             written.append(where)
         for name in names:
             path = os.path.join(where, name)  # noqa: PTH118
@@ -207,13 +213,17 @@ def capabilities(pid: int) -> int:
 
 def powers() -> dict[str, Any]:
     describe = ctypes.create_string_buffer(4096)
-    key = LIBC.syscall(SYSCALLS["keyctl"], 10, -3, b"user", bytes.fromhex(WANTED["key"]), 0)  # search the session's keyring
+    key = LIBC.syscall(
+        SYSCALLS["keyctl"], 10, -3, b"user", bytes.fromhex(WANTED["key"]), 0
+    )  # search the session's keyring
     if key > 0:
         LIBC.syscall(SYSCALLS["keyctl"], 11, key, describe, 4096)
     pids = [int(pid) for pid in os.listdir("/proc") if pid.isdigit()]
     return {
         "uid": os.getuid(),
-        "capabilities": sorted({capabilities(pid) for pid in pids}),  # of every process here: what is ours to trace, we are
+        "capabilities": sorted(
+            {capabilities(pid) for pid in pids}
+        ),  # of every process here: what is ours to trace, we are
         "no new privileges": status_of(os.getpid())["NoNewPrivs"],
         "user namespace": refused(lambda: call("unshare", 0x10000000)),
         "mount namespace": refused(lambda: call("unshare", 0x20000)),
@@ -239,7 +249,9 @@ def search() -> None:
     report["description"] = Path(os.environ["DATA_DIR"], "description.md").read_text()
     report |= {"places": places(), "network": network(), "env": dict(os.environ)}
     (LOGS / "findings.json").write_text(json.dumps(report))
-    SUBMISSION.joinpath("submission.csv").write_bytes(Path(os.environ["DATA_DIR"], "sample_submission.csv").read_bytes())
+    SUBMISSION.joinpath("submission.csv").write_bytes(
+        Path(os.environ["DATA_DIR"], "sample_submission.csv").read_bytes()
+    )
 
 
 def plant() -> None:
@@ -342,11 +354,17 @@ def knock() -> None:
     host, port = url.split("/")[2].split(":")
     sample = Path(os.environ["DATA_DIR"], "sample_submission.csv").read_bytes()
     verdicts = {name: ask(url, name.encode().decode(), sample) for name in WANTED["file names"]}
-    bodies = {}
+    bodies, pages = {}, {}
     for name, text in WANTED["bodies"].items():
         bodies[name] = ask(url, "submission.csv", bytes.fromhex(text))
-    for path in ("/../../etc/passwd", "/validate/../private", "/%2e%2e/%2e%2e/etc/passwd", "/health?x=../..", "/openapi.json"):
-        bodies[path] = raw(host, int(port), f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    for path in (
+        "/../../etc/passwd",
+        "/validate/../private",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/health?x=../..",
+        "/openapi.json",
+    ):
+        pages[path] = raw(host, int(port), f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
     broken = [
         b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 9\r\n\r\n--b\r\nbroken",
         b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999\r\n\r\nx",
@@ -360,7 +378,7 @@ def knock() -> None:
     held = []
     for _ in range(200):
         with contextlib.suppress(OSError):
-            client = socket.create_connection((host, int(port)), timeout=2)
+            client = socket.create_connection((host, int(port)), timeout=0.05)
             client.sendall(b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
             held.append(client)
     for client in held:
@@ -371,7 +389,7 @@ def knock() -> None:
         if again.startswith("200"):
             break
         time.sleep(0.2)
-    report = {"verdicts": verdicts, "bodies": bodies, "again": again, "held": len(held)}
+    report = {"verdicts": verdicts, "bodies": bodies, "pages": pages, "again": again, "held": len(held)}
     (LOGS / "findings.json").write_text(json.dumps(report))
     SUBMISSION.joinpath("submission.csv").write_bytes(sample)
     slow = [socket.create_connection((host, int(port))) for _ in range(20)]  # held open beyond our end
@@ -384,9 +402,9 @@ def ask(url: str, name: str, content: bytes) -> str:
     head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
     body = head.encode("utf-8", "surrogateescape") + content + f"\r\n--{boundary}--\r\n".encode()
     headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
-    request = urllib.request.Request(url, body, headers)  # noqa: S310
+    request = urllib.request.Request(url, body, headers)
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return f"{answer.status} {answer.read().decode()}"
     except urllib.error.HTTPError as error:
         return f"{error.code} {error.read().decode()}"
@@ -397,7 +415,7 @@ def ask(url: str, name: str, content: bytes) -> str:
 def raw(host: str, port: int, data: bytes) -> str:
     """Whatever comes back to these bytes."""
     try:
-        with socket.create_connection((host, port), timeout=3) as client:
+        with socket.create_connection((host, port), timeout=0.7) as client:
             client.sendall(data)
             return client.recv(1 << 16).decode("latin-1")
     except OSError as error:
