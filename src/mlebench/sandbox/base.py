@@ -75,7 +75,7 @@ class Task:
 
 
 def masks(hidden: Iterable[Path], shown: Iterable[tuple[Path, str]]) -> dict[str, bool]:
-    """Where, inside, something would be seen that must not be, below what is shown, by whatever name; True for folders."""
+    """Where something would be seen, below what is shown and by whatever name, that must not be; True for folders."""
     places: dict[str, bool] = {}
     trees = [(source.resolve(), Path(target)) for source, target in shown]
     for path in dict.fromkeys(path.resolve() for path in hidden):

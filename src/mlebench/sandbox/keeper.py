@@ -295,9 +295,7 @@ def _become(spec: Spec, cgroup: Cgroup | None, output: int, status: int) -> None
     """In the child: take on limits, user and descriptors, and become the program."""
     try:
         os.setsid()
-        for number in IGNORED:  # by us; what we start has its own opinion
-            signal.signal(number, signal.SIG_DFL)
-        _leave_keyring()
+        _leave_ours()
         if cgroup:
             cgroup.join()
         null = os.open(os.devnull, os.O_RDONLY)
@@ -327,8 +325,10 @@ def _become(spec: Spec, cgroup: Cgroup | None, output: int, status: int) -> None
         os._exit(127)
 
 
-def _leave_keyring() -> None:
-    """The keys of whoever runs the benchmark are theirs: have a session keyring of our own, with nothing in it."""
+def _leave_ours() -> None:
+    """Do not hand down which signals the keeper ignores, nor the keys of whoever runs the benchmark."""
+    for ignored in IGNORED:
+        signal.signal(ignored, signal.SIG_DFL)
     number = KEYCTL.get(os.uname().machine)
     if number is not None:
         ctypes.CDLL(None).syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)

@@ -166,6 +166,10 @@ def sockets() -> Iterator[str]:
                     yield path
 
 
+def opens(path: str, flags: int) -> bool:
+    return refused(lambda: os.close(os.open(path, flags))) == "done"
+
+
 def places() -> dict[str, Any]:
     """What can be written to, beyond what is its own."""
     written, devices = [], []
@@ -187,9 +191,8 @@ def places() -> dict[str, Any]:
                 mode = os.lstat(path).st_mode
                 if where.startswith("/dev") and (stat.S_ISBLK(mode) or stat.S_ISCHR(mode)):
                     devices.append(path)
-                elif stat.S_ISREG(mode) and mode & 0o222 and not where.startswith(("/proc", "/usr")):
-                    if refused(lambda path=path: os.close(os.open(path, os.O_WRONLY))) == "done":
-                        written.append(path)
+                elif stat.S_ISREG(mode) and not where.startswith(("/proc", "/usr")) and opens(path, os.O_WRONLY):
+                    written.append(path)
     data = os.environ["DATA_DIR"]
     return {
         "written": written,
@@ -213,17 +216,13 @@ def capabilities(pid: int) -> int:
 
 def powers() -> dict[str, Any]:
     describe = ctypes.create_string_buffer(4096)
-    key = LIBC.syscall(
-        SYSCALLS["keyctl"], 10, -3, b"user", bytes.fromhex(WANTED["key"]), 0
-    )  # search the session's keyring
+    key = LIBC.syscall(SYSCALLS["keyctl"], 10, -3, b"user", bytes.fromhex(WANTED["key"]), 0)
     if key > 0:
         LIBC.syscall(SYSCALLS["keyctl"], 11, key, describe, 4096)
     pids = [int(pid) for pid in os.listdir("/proc") if pid.isdigit()]
     return {
         "uid": os.getuid(),
-        "capabilities": sorted(
-            {capabilities(pid) for pid in pids}
-        ),  # of every process here: what is ours to trace, we are
+        "capabilities": sorted({capabilities(pid) for pid in pids}),  # of all that we could trace
         "no new privileges": status_of(os.getpid())["NoNewPrivs"],
         "user namespace": refused(lambda: call("unshare", 0x10000000)),
         "mount namespace": refused(lambda: call("unshare", 0x20000)),
@@ -290,7 +289,8 @@ def holes(path: Path) -> None:
     with path.open("wb") as file:
         for size in (50 << 30, 20 << 30, 9 << 30):
             with contextlib.suppress(OSError):
-                return file.truncate(size) and None
+                file.truncate(size)
+                break
 
 
 def deep(folder: Path, levels: int) -> None:
@@ -303,7 +303,7 @@ def deep(folder: Path, levels: int) -> None:
     os.close(here)
 
 
-def hand_in(kind: str) -> None:
+def hand_in(kind: str) -> None:  # noqa: C901 one branch for each kind
     """A submission that is not what it should be."""
     target = bytes.fromhex(WANTED["private"]).decode()
     path = SUBMISSION / "submission.csv"
@@ -366,7 +366,8 @@ def knock() -> None:
     ):
         pages[path] = raw(host, int(port), f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
     broken = [
-        b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 9\r\n\r\n--b\r\nbroken",
+        b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+        b"Content-Length: 9\r\n\r\n--b\r\nbroken",
         b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999\r\n\r\nx",
         b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
         b"POST /validate HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\nx",
