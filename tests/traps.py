@@ -1,4 +1,4 @@
-"""What a hostile agent must not find: canaries in answers, data, another run, the runner's environment and our own source."""
+"""What a hostile agent must not find: canaries in answers, data, another run, our environment and source."""
 
 import ctypes
 import hashlib
@@ -174,7 +174,7 @@ def addresses() -> list[str]:
 
 @contextmanager
 def listening(trap: Trap) -> Iterator[dict[str, Any]]:
-    """Servers of the host, which nobody may reach: on its loopback, on every address, and on a socket without a file."""
+    """Servers of the host, which nobody may reach: on its loopback, on all addresses, and without a file."""
     with (
         socket.create_server(("127.0.0.1", 0)) as private,
         socket.create_server(("0.0.0.0", 0)) as public,
@@ -201,7 +201,8 @@ def run_as(user: int | None, folder: Path, program: str, network: str = "none") 
             os.chown(place, user, user)
         text = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from traps import *\n"
         text += f"task = make_task(Path({place!r}), {program!r}, network={network!r})\n"
-        text += "outcome, log = run_task('bubblewrap', task)\nprint(json.dumps([outcome.ended, f'{log}{outcome.detail or str()}']))"
+        text += "outcome, log = run_task('bubblewrap', task)\n"
+        text += "print(json.dumps([outcome.ended, f'{log}{outcome.detail or str()}']))"
         become = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         own = {"HOME": place, "XDG_CACHE_HOME": place, "XDG_CONFIG_HOME": place, "PYTHONDONTWRITEBYTECODE": "1"}
         env = {**os.environ, **own}

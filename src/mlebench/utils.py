@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from mlebench.data.folders import compress, extract, is_compressed, is_empty
 from mlebench.errors import PrerequisiteError
+from mlebench.grade.answers import load_answers, read_jsonl
 from mlebench.paths import module_dir as get_module_dir
 from mlebench.paths import timestamp as get_timestamp
 from mlebench.scoring import import_fn
-from mlebench.grade.answers import load_answers, read_jsonl
 
 if TYPE_CHECKING:
     import pandas as pd

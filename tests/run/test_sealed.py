@@ -62,7 +62,7 @@ def _assert_no_way_out(findings: dict) -> None:
 
 @pytest.mark.parametrize("sandbox", ISOLATING)
 def test_what_is_hidden_stays_hidden_below_what_is_shown(tmp_path: Path, sandbox: str) -> None:
-    """As with a Python installation that holds the benchmark, its data and runs, and that an agent's venv was made from."""
+    """As with a Python installation that holds the benchmark and its data, and that an agent's venv was made from."""
     require(sandbox)
     prefix = tmp_path / "prefix"
     for name in (

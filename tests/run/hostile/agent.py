@@ -1,3 +1,4 @@
+# ruff: noqa: PTH115, PTH208 plain names are quicker, and there are many
 """A hostile agent: looks for answers wherever it can, and reports what it found. Standard library only.
 
 wanted.json, written beside this file by the test, holds what it looks for in disguise, so that it does not find itself.
