@@ -73,6 +73,9 @@ def leftovers() -> Iterator[str]:
     yield from map(str, Path("/sys/fs/cgroup").glob("**/mlebench-*"))
     yield from map(str, Path("/tmp").glob("mlebench-*-*"))
     listed = subprocess.run(
-        ["docker", "ps", "-aq", "--filter", "name=mlebench-"], capture_output=True, text=True, check=False
+        ["docker", "ps", "-a", "--filter", "name=mlebench-", "--format", "{{.Names}}"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     yield from listed.stdout.split()

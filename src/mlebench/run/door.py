@@ -32,10 +32,18 @@ STARTS = 50  # a validator that dies is started again, so often
 class ValidatorDoor:
     """Usable as a context: the door is open within it, and nothing of it is left afterwards."""
 
-    def __init__(self, token: str, competition: Competition, public: Path, obfuscated_id: str | None):
+    def __init__(
+        self,
+        token: str,
+        competition: Competition,
+        public: Path,
+        obfuscated_id: str | None,
+        hidden: tuple[Path, ...] = (),
+    ):
         self._token = token
         self._competition = competition
         self._public = public
+        self._hidden = hidden
         self._obfuscated_id = obfuscated_id
         # Short, local and private: a socket's path has 108 bytes at most, and shared disks cannot hold one.
         self.folder = Path(tempfile.mkdtemp(prefix=f"mlebench-{token}-"))
@@ -66,8 +74,9 @@ class ValidatorDoor:
         remove_tree(self.folder)
 
     def beat(self) -> None:
-        if self._session:
-            self._session.beat()
+        session = self._session  # another thread may put a new one in its place
+        if session:
+            session.beat()
 
     def _accept(self) -> None:
         while True:
@@ -125,7 +134,8 @@ class ValidatorDoor:
             limits=Limits(
                 seconds=10 * 24 * 3600.0, memory=16 << 30, cpus=2, processes=256, disk=40 << 30, inodes=10_000
             ),
-            binds=(Bind(self._public, "/public"), *(Bind(path, str(path)) for path in _own_python())),
+            binds=(Bind(self._public, "/public"), *(Bind(path, str(path)) for path in (*_own_python(), *_own_code()))),
+            hidden=self._hidden,
             env={
                 "PATH": "/usr/bin:/bin",
                 "HOME": home,
@@ -149,6 +159,12 @@ def _own_python() -> list[Path]:
     return [
         path for path in dict.fromkeys(wanted) if not any(path != top and path.is_relative_to(top) for top in wanted)
     ]
+
+
+def _own_code() -> list[Path]:
+    """What a sandbox hides, unless it is shown by its own name."""
+    package = paths.module_dir()
+    return [package, *package.parent.glob("mlebench-*.dist-info"), *paths.competition_path()]
 
 
 def _connect(path: Path) -> socket.socket:

@@ -163,7 +163,7 @@ class _Execution:
         if fault := sandbox.fault(task):
             raise SandboxError(f"the sandbox {sandbox.name} cannot be used on this host: {fault}")
         hidden_id = neutral_id(self.group, competition.id) if self.group.record.obfuscate else None
-        with ValidatorDoor(token, competition, task.binds[0].source, hidden_id) as door:
+        with ValidatorDoor(token, competition, task.binds[0].source, hidden_id, task.hidden) as door:
             task = with_door(task, door.socket)
             conditions = self._conditions(competition, sandbox, task) | {"validator": door.sandbox.name}
             session = Session(task, sandbox.launch(task))

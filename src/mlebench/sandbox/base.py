@@ -4,6 +4,7 @@ A backend only says *how* a task is started and stopped (`Launch`). Starting it,
 process of it is the keeper's work (`keeper.py`), whatever the backend.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -73,6 +74,17 @@ class Task:
         return self.work / "home"
 
 
+def masks(hidden: Iterable[Path], shown: Iterable[tuple[Path, str]]) -> dict[str, bool]:
+    """Where something would be seen, below what is shown and by whatever name, that must not be; True for folders."""
+    places: dict[str, bool] = {}
+    trees = [(source.resolve(), Path(target)) for source, target in shown]
+    for path in dict.fromkeys(path.resolve() for path in hidden):
+        if path.exists():
+            below = [target / path.relative_to(tree) for tree, target in trees if path.is_relative_to(tree)]
+            places |= dict.fromkeys(map(str, below), path.is_dir())
+    return places
+
+
 @dataclass(frozen=True)
 class Launch:
     """How the keeper starts a task, and stops it where ending its processes is not enough."""
@@ -87,6 +99,7 @@ class Launch:
     peek: tuple[str, ...] = ()  # a command that fails when the sandbox is dead though its client lives
     oom: tuple[str, ...] = ()  # a command that says `true` when the kernel ended processes for want of memory
     infra_codes: tuple[int, ...] = ()  # exit codes that say that the sandbox failed, not the task
+    own_code: tuple[str, ...] = ()  # a command that says `true` when such a code is the task's own after all
     writable: tuple[str, ...] = ()  # folders whose size is limited
     cgroup: bool = True  # whether limits are set on a control group of ours, rather than by the program started
     status: int | None = None  # a descriptor on which the program says, in JSON, the task's `exit-code`

@@ -10,11 +10,12 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mlebench import paths
-from mlebench.sandbox.base import DOORS, HOME, REACH, RELAY, Launch, Task
+from mlebench.sandbox.base import DOORS, HOME, REACH, RELAY, Launch, Task, masks
 
+TUN = "/dev/net/tun"
 STATUS, ARGUMENTS = 100, 101  # descriptors; arguments the command line would show host paths in /proc
 FIRST_UID = 1_600_000_000  # root becomes this user plus its process id
 INNER_UID = 1000
@@ -50,14 +51,13 @@ class Bubblewrap:
             return None
         if task.privileged:
             return "bubblewrap has no privileged mode; use --sandbox docker"
-        if task.network == "full" and shutil.which("pasta") is None:
-            return "bubblewrap needs `pasta` for --network full (Debian's package passt); use it, or another sandbox"
-        return None
+        return _network_fault() if task.network == "full" else None
 
     def launch(self, task: Task) -> Launch:
         root = os.geteuid() == 0
         binds = _Binds(reach=root)
-        arguments = [*_namespaces(task), *_system(task, binds), *_devices(task), *_task(task, binds)]
+        system = _system(binds)
+        arguments = [*_namespaces(task), *system.arguments, *_devices(task), *_task(task, binds, system.shown)]
         uid = FIRST_UID + os.getpid() if root else None
         if uid is not None:
             give(task.work, uid)
@@ -115,8 +115,13 @@ def _namespaces(task: Task) -> list[str]:
     ]
 
 
-def _system(task: Task, binds: _Binds) -> list[str]:
-    """The programs of the host, and nothing below them that holds the benchmark or its data."""
+class _System(NamedTuple):
+    arguments: list[str]
+    shown: list[Path]
+
+
+def _system(binds: _Binds) -> _System:
+    """The programs of the host."""
     arguments: list[str] = []
     shown: list[Path] = []
     for name in SYSTEM:
@@ -132,10 +137,7 @@ def _system(task: Task, binds: _Binds) -> list[str]:
             shown.append(prefix)
     for name in ETC:
         arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    for path in (*hidden_paths(), *task.hidden):
-        if any(path.is_relative_to(tree) for tree in shown) and path.exists():
-            arguments += ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
-    return arguments
+    return _System(arguments, shown)
 
 
 def interpreter_prefixes(prefix: Path) -> list[Path]:
@@ -168,11 +170,16 @@ def _devices(task: Task) -> list[str]:
     return [*arguments, "--remount-ro", "/dev"]
 
 
-def _task(task: Task, binds: _Binds) -> list[str]:
+def _task(task: Task, binds: _Binds, system: list[Path]) -> list[str]:
     arguments = ["--bind", binds(task.home), HOME, "--bind", binds(task.work / "tmp"), "/tmp"]  # noqa: S108 its own
     arguments += ["--symlink", "/tmp", "/var/tmp"]  # noqa: S108
-    for bind in task.binds:
-        arguments += ["--bind" if bind.writable else "--ro-bind", binds(bind.source), bind.target]
+    shown = [*((path, str(path)) for path in system), *((bind.source, bind.target) for bind in task.binds)]
+    masked = masks((*hidden_paths(), *task.hidden), shown)
+    mounts = [(place, ["--tmpfs"] if folder else ["--ro-bind", "/dev/null"]) for place, folder in masked.items()]
+    mounts += [(bind.target, ["--bind" if bind.writable else "--ro-bind", binds(bind.source)]) for bind in task.binds]
+    # What lies deeper comes later: so nothing uncovers what is hidden but what is shown by its own name.
+    for target, how in sorted(mounts, key=lambda mount: len(Path(mount[0]).parts)):
+        arguments += [*how, target]
     if task.ports:
         arguments += ["--ro-bind", binds(RELAY), f"{DOORS}/{RELAY.name}"]
     for door, socket in task.doors.items():
@@ -185,6 +192,8 @@ def _task(task: Task, binds: _Binds) -> list[str]:
         arguments += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
     for name, value in task.env.items():
         arguments += ["--setenv", name, value]
+    for place in (place for place, folder in masked.items() if folder):
+        arguments += ["--remount-ro", place]
     return [*arguments, "--remount-ro", "/", "--chdir", HOME]
 
 
@@ -216,6 +225,18 @@ def give(folder: Path, uid: int) -> None:
             os.chown(where, uid, uid)
             for name in names:
                 os.chown(Path(where, name), uid, uid, follow_symlinks=False)
+
+
+def _network_fault() -> str | None:
+    if shutil.which("pasta") is None:
+        return "bubblewrap needs `pasta` for --network full (Debian's package passt); use it, or another sandbox"
+    try:
+        for_all = os.stat(TUN).st_mode & 0o006 == 0o006
+    except OSError:
+        for_all = False
+    if for_all or (os.geteuid() != 0 and os.access(TUN, os.R_OK | os.W_OK)):  # root becomes another user
+        return None
+    return f"--network full needs {TUN}, open to ordinary users: as root, `chmod 666 {TUN}`, as most systems have it"
 
 
 @cache

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlebench.sandbox.usage import DEEPEST, open_up
+from mlebench.sandbox.usage import DEEPEST, FOLDER, open_folder
 
 CHUNK = 1 << 20
 
@@ -47,7 +47,7 @@ def collect(source: Path, target: Path, room: Room | None = None, seen: Collecte
     room, seen = room or Room(), seen or Collected()
     target.mkdir(parents=True, exist_ok=True)
     try:
-        folder = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        folder = os.open(source, FOLDER)
     except OSError as error:
         seen.leave_out(source.name, _reason(error))
         return seen
@@ -81,12 +81,7 @@ def _collect(folder: int, target: Path, prefix: str, depth: int, room: Room, see
 
 
 def _collect_folder(folder: int, name: str, target: Path, shown: str, depth: int, room: Room, seen: Collected) -> None:
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-    try:
-        inner = os.open(name, flags, dir_fd=folder)
-    except PermissionError:  # closed by the agent; ours to open if the file is ours
-        open_up(f"/proc/self/fd/{folder}/{name}")
-        inner = os.open(name, flags, dir_fd=folder)
+    inner = open_folder(folder, name)
     try:
         target.mkdir(exist_ok=True)
         _collect(inner, target, f"{shown}/", depth + 1, room, seen)
@@ -146,9 +141,12 @@ def _copy(source: int, target: int, size: int) -> None:
 
 
 def snapshot(path: Path, target: Path, limit: int) -> bool:
-    """Keep a file as it is now; False when it is none to keep, or changed while it was copied."""
+    """Keep a file as it is now; False when it is none to keep, or changed while it was copied.
+
+    Whoever writes it may have put a link in its place, or in its folder's.
+    """
     with contextlib.suppress(OSError):
-        source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+        source = _open_inside(path)
         try:
             before = os.fstat(source)
             if not stat.S_ISREG(before.st_mode) or before.st_size > limit:
@@ -165,6 +163,14 @@ def snapshot(path: Path, target: Path, limit: int) -> bool:
         finally:
             os.close(source)
     return False
+
+
+def _open_inside(path: Path) -> int:
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        return os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def remove_tree(folder: Path) -> None:

@@ -7,7 +7,7 @@ import subprocess
 from functools import cache
 from typing import Any
 
-from mlebench.sandbox.base import DOORS, HOME, RELAY, Launch, Task
+from mlebench.sandbox.base import DOORS, HOME, RELAY, Launch, Task, masks
 from mlebench.sandbox.bubblewrap import FIRST_UID, give
 
 IMAGE = "mlebench-env"
@@ -54,6 +54,7 @@ class Docker:
             oom=("docker", "inspect", "--format", "{{.State.OOMKilled}}", name),
             clean=() if task.retain else (("docker", "rm", "--force", "--volumes", name),),
             infra_codes=(ENGINE_FAILED,),
+            own_code=("docker", "inspect", "--format", f"{{{{eq .State.ExitCode {ENGINE_FAILED}}}}}", name),
             writable=(str(task.home), str(task.work / "tmp")),
             cgroup=False,
         )
@@ -100,6 +101,9 @@ def _binds(task: Task) -> list[str]:
     if task.ports:
         binds.append((RELAY, f"{DOORS}/{RELAY.name}", False))
     arguments = []
+    for place, folder in masks(task.hidden, [(bind.source, bind.target) for bind in task.binds]).items():
+        hide = "type=tmpfs,tmpfs-mode=0555" if folder else "type=bind,source=/dev/null,readonly"
+        arguments += ["--mount", f'{hide},"target={place}"']
     for source, target, writable in binds:
         text = f'type=bind,"source={source}","target={target}"'
         arguments += ["--mount", text if writable else f"{text},readonly"]

@@ -31,6 +31,8 @@ FAILED = b"failed: "
 DRAIN = 5.0  # seconds that output may take to end once every process is dead
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
 PR_SET_CHILD_SUBREAPER = 36
+IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE)
+KEYCTL, KEYCTL_JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1  # the number of the system call
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Spec:
     peek: list[str] = field(default_factory=list)
     oom: list[str] = field(default_factory=list)
     infra_codes: list[int] = field(default_factory=list)
+    own_code: list[str] = field(default_factory=list)
     writable: list[str] = field(default_factory=list)
     memory: int | None = None
     cpus: float | None = None
@@ -185,7 +188,8 @@ class Keeper:
         for command in self.spec.stop:
             _call(command)
         ending.exit_code = self._kill()
-        if self.spec.oom and _call(self.spec.oom).stdout.strip() == b"true":
+        failed = ending.exit_code in self.spec.infra_codes and not _says_true(self.spec.own_code)
+        if _says_true(self.spec.oom):
             ending.oom_kills = 1
         for command in self.spec.clean:
             _call(command)
@@ -193,7 +197,7 @@ class Keeper:
         while self.log.take(self.output) and time.monotonic() < deadline:
             select.select([self.output], [], [], TICK)
         ending.log_dropped = self.log.finish()
-        if not ending.cause and (fault := self._start_fault()):
+        if not ending.cause and (fault := self._start_fault(failed)):
             ending.cause, ending.detail = "infra_error", fault
         ending.disk = self.disk.used
         if self.cgroup:
@@ -201,9 +205,9 @@ class Keeper:
             ending.memory_peak, ending.cpu_seconds = self.cgroup.memory_peak(), self.cgroup.cpu_seconds()
             self.cgroup.remove()
 
-    def _start_fault(self) -> str | None:
+    def _start_fault(self, failed: bool) -> str | None:
         """Why the task never ran, if it did not."""
-        if self.ending.exit_code in self.spec.infra_codes:
+        if failed:
             return f"the sandbox failed: {self.log.last_line()}"
         told = b""
         while data := os.read(self.status, 1 << 16):
@@ -291,6 +295,7 @@ def _become(spec: Spec, cgroup: Cgroup | None, output: int, status: int) -> None
     """In the child: take on limits, user and descriptors, and become the program."""
     try:
         os.setsid()
+        _leave_ours()
         if cgroup:
             cgroup.join()
         null = os.open(os.devnull, os.O_RDONLY)
@@ -320,6 +325,15 @@ def _become(spec: Spec, cgroup: Cgroup | None, output: int, status: int) -> None
         os._exit(127)
 
 
+def _leave_ours() -> None:
+    """Do not hand down which signals the keeper ignores, nor the keys of whoever runs the benchmark."""
+    for ignored in IGNORED:
+        signal.signal(ignored, signal.SIG_DFL)
+    number = KEYCTL.get(os.uname().machine)
+    if number is not None:
+        ctypes.CDLL(None).syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)
+
+
 def _mount(mounts: list[list[str]]) -> None:
     """In a mount namespace of our own, make sources reachable that another user could not reach by their path."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -339,6 +353,10 @@ def _mount(mounts: list[list[str]]) -> None:
         else:
             os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
         check(libc.mount(b"/proc/self/fd/%d" % source, os.fsencode(target), None, MS_BIND | MS_REC, None), name)
+
+
+def _says_true(command: list[str]) -> bool:
+    return bool(command) and _call(command).stdout.strip() == b"true"
 
 
 def _call(command: list[str]) -> "subprocess.CompletedProcess[bytes]":
@@ -364,7 +382,7 @@ def _first_line(descriptor: int) -> bytes:
 
 
 def main() -> None:
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
+    for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)  # the runner decides, through standard input
     spec = Spec(**json.loads(_first_line(0)))
     ending = Keeper(spec).run()

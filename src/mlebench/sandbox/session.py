@@ -141,6 +141,7 @@ def _spec(task: Task, launch: Launch) -> dict[str, Any]:
         "peek": list(launch.peek),
         "oom": list(launch.oom),
         "infra_codes": list(launch.infra_codes),
+        "own_code": list(launch.own_code),
         "writable": list(launch.writable),
         "memory": limits.memory,
         "cpus": limits.cpus,

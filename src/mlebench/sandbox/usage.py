@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 DEEPEST = 200  # folders within folders; a tree that goes deeper is no honest one
 
 
@@ -56,56 +57,75 @@ class DiskWatch:
         begun = time.monotonic()
         if begun < self._next or (limit is None and inodes is None):
             return None
-        blocks, files = self._measure(limit, inodes)
-        blocks += _deleted(pids(), self._devices)
-        self.used = blocks
+        used = _Used(limit, inodes)
+        for folder in self._folders:
+            with contextlib.suppress(OSError):
+                used.add_folder(os.open(folder, FOLDER), 0)
+        self.used = used.blocks + _deleted(pids(), self._devices)
         self._next = time.monotonic() + max(1.0, 10 * (time.monotonic() - begun))
-        if limit is not None and blocks > limit:
+        if used.too_deep:
+            return f"folders were made more than {DEEPEST} levels deep"
+        if limit is not None and self.used > limit:
             return f"more than {limit} bytes were written"
-        if inodes is not None and files > inodes:
+        if inodes is not None and used.files > inodes:
             return f"more than {inodes} files and folders were made"
         return None
 
-    def _measure(self, limit: int | None, inodes: int | None) -> tuple[int, int]:
-        blocks = files = 0
-        pending = [(folder, 0) for folder in self._folders]
-        seen: set[tuple[int, int]] = set()
-        while pending:
-            folder, depth = pending.pop()
-            if depth > DEEPEST:
-                return blocks, 1 << 62
-            for entry in _entries(folder):
-                try:
-                    status = entry.stat(follow_symlinks=False)
-                except OSError:
-                    continue
-                files += 1
-                if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
-                    if (status.st_dev, status.st_ino) in seen:
-                        continue
-                    seen.add((status.st_dev, status.st_ino))
-                blocks += status.st_blocks * 512
-                if stat.S_ISDIR(status.st_mode):
-                    pending.append((entry.path, depth + 1))
-            if (inodes is not None and files > inodes) or (limit is not None and blocks > limit):
-                break
-        return blocks, files
+
+class _Used:
+    """What a tree takes up, counted until it is too much. Its owner may put a link in place of any folder meanwhile."""
+
+    def __init__(self, limit: int | None, inodes: int | None):
+        self._limit, self._inodes = limit, inodes
+        self._seen: set[tuple[int, int]] = set()
+        self.blocks = self.files = 0
+        self.too_deep = False
+
+    @property
+    def _is_too_much(self) -> bool:
+        over_inodes = self._inodes is not None and self.files > self._inodes
+        return self.too_deep or over_inodes or (self._limit is not None and self.blocks > self._limit)
+
+    def add_folder(self, folder: int, depth: int) -> None:
+        """Count what an open folder holds, and close it."""
+        try:
+            with os.scandir(folder) as entries:
+                inner = [entry.name for entry in entries if self._add(entry)]
+            self.too_deep |= bool(inner) and depth >= DEEPEST
+            for name in inner:
+                if self._is_too_much:
+                    return
+                with contextlib.suppress(OSError):
+                    self.add_folder(open_folder(folder, name), depth + 1)
+        finally:
+            os.close(folder)
+
+    def _add(self, entry: os.DirEntry[str]) -> bool:
+        """Count an entry; True if it is a folder."""
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError:
+            return False
+        self.files += 1
+        if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+            if (status.st_dev, status.st_ino) in self._seen:
+                return False
+            self._seen.add((status.st_dev, status.st_ino))
+        self.blocks += status.st_blocks * 512
+        return stat.S_ISDIR(status.st_mode)
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]]:
+def open_folder(parent: int, name: str) -> int:
+    """A folder within one that is open; no link is followed."""
     try:
-        with os.scandir(folder) as entries:
-            return list(entries)
+        return os.open(name, FOLDER, dir_fd=parent)
     except PermissionError:  # closed by its owner, who may be us under another name
-        with contextlib.suppress(OSError):
-            open_up(folder)
-        return []
-    except OSError:
-        return []
+        _open_up(f"/proc/self/fd/{parent}/{name}")
+        return os.open(name, FOLDER, dir_fd=parent)
 
 
-def open_up(folder: str) -> None:
-    """Let ourselves into a folder that its owner has closed; if it has become a link meanwhile, that is left alone."""
+def _open_up(folder: str) -> None:
+    """If it has become a link meanwhile, that is left alone."""
     descriptor = os.open(folder, os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY)
     try:
         os.chmod(f"/proc/self/fd/{descriptor}", 0o700)

@@ -1,0 +1,228 @@
+"""What a hostile agent must not find: canaries in answers, data, another run, our environment and source."""
+
+import ctypes
+import hashlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sandboxes import leftovers
+
+import mlebench
+from mlebench.registry import Competition, Registry
+from mlebench.run.records import Group, Run
+
+AGENT = Path(__file__).parent / "run" / "hostile"
+PACKAGE = Path(mlebench.__file__).parent
+ADD_KEY, KEYCTL = {"x86_64": (248, 250), "aarch64": (217, 219)}.get(os.uname().machine, (-1, -1))
+
+
+def canary() -> str:
+    return f"canary-{uuid4().hex}"
+
+
+@dataclass
+class Trap:
+    """A data directory, a runs directory with somebody else's run in it, and an agent that looks for them."""
+
+    root: Path
+    competition: Competition
+    canaries: dict[str, str] = field(default_factory=dict)
+    wanted: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> Path:
+        return self.root / "runs"
+
+    @property
+    def other_run(self) -> Path:
+        return self.runs / "2020_run-group_other" / "another_run"
+
+    @classmethod
+    def set(cls, root: Path, titanic: Competition) -> "Trap":
+        begun, data = time.time() - 1, root / "data"
+        shutil.copytree(titanic.paths.data_dir, data)
+        trap = cls(root, Registry(data).get_competition(titanic.id))
+        names = ("data directory", "other run", "environment", "key", "abstract")
+        trap.canaries = {name: canary() for name in names}
+        (data / "notes.txt").write_text(trap.canaries["data directory"])
+        for name in ("submission/submission.csv", "run.log", "logs/agent.log"):
+            path = trap.other_run / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(trap.canaries["other run"])
+        trap.canaries["answers"] = trap.answers.read_text()[100:400]
+        grader = next(path for path in PACKAGE.glob("competitions/*/grade.py") if path.parent.name == titanic.id)
+        trap.canaries["source"] = grader.read_text()[:300]
+        secret = [*PACKAGE.rglob("*.py"), *data.rglob("*"), *trap.other_run.rglob("*")]
+        public = {path.stat().st_size for path in trap.competition.public_dir.iterdir()}
+        trap.wanted = {
+            "begun": begun,
+            "sizes": sorted({path.stat().st_size for path in secret if path.is_file()} - public - {0}),
+            "paths": [
+                str(path).encode().hex()
+                for path in (trap.answers, grader, data / "notes.txt", trap.other_run / "run.log")
+            ],
+            "system": [f"{sys.base_prefix}/"],
+            "private": str(trap.answers).encode().hex(),
+            "other run": str(trap.other_run / "submission").encode().hex(),
+            "key": trap.canaries["key"].encode().hex(),
+            "abstract": trap.canaries["abstract"].encode().hex(),
+            "addresses": addresses(),
+            "ports": [1],
+            "pid": os.getpid(),
+            "pause": 0,
+        }
+        return trap
+
+    @property
+    def answers(self) -> Path:
+        return max(self.competition.paths.private.glob("*.csv"), key=lambda path: path.stat().st_size)
+
+    def agent(self, do: str, **wanted: Any) -> str:
+        folder = self.root / f"agents-{uuid4().hex[:8]}" / AGENT.name
+        shutil.copytree(AGENT, folder, ignore=shutil.ignore_patterns("__pycache__"))
+        hidden = {name: text.encode().hex() for name, text in self.canaries.items()}
+        (folder / "wanted.json").write_text(json.dumps({**self.wanted, "canaries": hidden, **wanted}))
+        return f"{folder}#{do}"
+
+    def run(self, do: str, *options: str, sandbox: str, code: int | None = 0, **wanted: Any) -> "Caught":
+        return self._run("--agent", self.agent(do, **wanted), *options, sandbox=sandbox, code=code)
+
+    def run_command(self, program: str, sandbox: str, code: int | None = 0) -> "Caught":
+        return self._run("--agent-command", program, sandbox=sandbox, code=code)
+
+    def _run(self, *options: str, sandbox: str, code: int | None) -> "Caught":
+        command = [sys.executable, "-P", "-m", "mlebench", "run"]
+        command += ["-c", self.competition.id, "--sandbox", sandbox, "--runs-dir", str(self.runs), "--time-limit", "60"]
+        command += ["--data-dir", str(self.competition.paths.data_dir), *options]
+        env = {**os.environ, "SOME_API_KEY": self.canaries["environment"]}
+        before = set(self.runs.iterdir())
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, preexec_fn=self._hold_key)
+        assert code is None or done.returncode == code, done.stdout + done.stderr
+        (folder,) = set(self.runs.iterdir()) - before
+        return Caught(Group.read(folder), done.stdout + done.stderr)
+
+    def _hold_key(self) -> None:
+        """In the runner: a key in its session's keyring, which processes that it starts would have too."""
+        libc = ctypes.CDLL(None)
+        name = self.canaries["key"].encode()
+        libc.syscall(KEYCTL, 1, None)
+        libc.syscall(ADD_KEY, b"user", name, name, len(name), -3)
+
+    def state(self) -> dict[str, tuple[Any, ...]]:
+        """Everything that no agent may change."""
+        where = self.competition.paths
+        return {
+            str(path): seen
+            for top in (where.prepared, where.raw, self.other_run, self.root / "data" / "notes.txt")
+            for path in [top, *top.rglob("*")]
+            if (seen := _state(path))
+        }
+
+
+@dataclass(frozen=True)
+class Caught:
+    """Runs of the hostile agent."""
+
+    group: Group
+    output: str
+
+    @property
+    def run(self) -> Run:
+        (one,) = self.group.runs()
+        return one
+
+    @property
+    def findings(self) -> dict[str, Any]:
+        return json.loads((self.run.paths.logs / "findings.json").read_text())
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return self.run.record.conditions
+
+    def leftovers(self) -> list[str]:
+        """What sandboxes of these runs, and of their validators, have left behind; others may be at work here."""
+        tokens = {attempt["token"] for run in self.group.runs() for attempt in run.record.attempts}
+        return [name for name in leftovers() if any(token in name for token in tokens)]
+
+
+def _state(path: Path) -> tuple[Any, ...]:
+    status = path.lstat()
+    content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    return status.st_mode, status.st_uid, status.st_size if content else 0, content
+
+
+def addresses() -> list[str]:
+    """The addresses of this machine that are not its loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
+        probe.connect(("192.0.2.1", 9))  # nothing is sent
+        return [probe.getsockname()[0]]
+    return []
+
+
+@contextmanager
+def listening(trap: Trap) -> Iterator[dict[str, Any]]:
+    """Servers of the host, which nobody may reach: on its loopback, on all addresses, and without a file."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as private,
+        socket.create_server(("0.0.0.0", 0)) as public,
+        socket.socket(socket.AF_UNIX) as abstract,
+    ):
+        abstract.bind("\0" + trap.canaries["abstract"])
+        abstract.listen()
+        servers = (private, public, abstract)
+        yield {"ports": [private.getsockname()[1], public.getsockname()[1]]}
+        for server in servers:
+            server.settimeout(0.01)
+            with suppress(TimeoutError):
+                server.accept()
+                raise AssertionError(f"the agent reached {server}")
+
+
+def run_as(user: int | None, folder: Path, program: str, network: str = "none") -> tuple[str, str]:
+    """How a program ends in bubblewrap that another user has started, and what it prints."""
+    for where in (PACKAGE, *PACKAGE.parents, Path(sys.base_prefix), *Path(sys.base_prefix).parents):
+        if user is not None and not where.stat().st_mode & 0o001:
+            pytest.skip(f"another user cannot read {where}")
+    with tempfile.TemporaryDirectory(prefix="sealed-") as place:
+        if user is not None:
+            os.chown(place, user, user)
+        text = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import json; from pathlib import Path; from sandboxes import *\n"
+        text += f"task = make_task(Path({place!r}), {program!r}, network={network!r})\n"
+        text += "outcome, log = run_task('bubblewrap', task)\n"
+        text += "print(json.dumps([outcome.ended, f'{log}{outcome.detail or str()}']))"
+        become = {} if user is None else {"user": user, "group": user, "extra_groups": []}
+        own = {"HOME": place, "XDG_CACHE_HOME": place, "XDG_CONFIG_HOME": place, "PYTHONDONTWRITEBYTECODE": "1"}
+        env = {**os.environ, **own}
+        done = subprocess.run(
+            [sys.executable, "-c", text],
+            env=env,
+            cwd=place,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            **become,
+        )
+        assert done.returncode == 0, done.stderr
+        ended, log = json.loads(done.stdout)
+        return ended, log
+
+
+def wait(condition: Any, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
