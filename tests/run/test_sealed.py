@@ -45,6 +45,7 @@ def test_an_agent_that_searches_finds_nothing_and_changes_nothing(trap: Trap, sa
 def _assert_no_way_out(findings: dict) -> None:
     network = findings["network"]
     assert network.pop("unix") == "/run/mlebench/validator.sock"
+    assert {network.pop("vsock 1"), network.pop("vsock 2")} <= {"EPERM", "none"}  # no namespace holds these back
     assert "done" not in network.values(), network
     places = findings["places"]
     assert places.pop("written") == []
