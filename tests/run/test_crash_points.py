@@ -16,6 +16,7 @@ import pytest
 
 from mlebench.agents import load_agent
 from mlebench.errors import SandboxError
+from mlebench.processes import Process
 from mlebench.registry import Competition, Registry
 from mlebench.run import execute as execution
 from mlebench.run import group as groups
@@ -53,8 +54,8 @@ def killed_after(count: int) -> Iterator[Steps]:
     """As a process that is killed after so many steps; it seems dead to those who come after it."""
     steps = Steps(count)
     with pytest.MonkeyPatch.context() as patch:
-        here = leases.Holder.current()
-        patch.setattr(leases.Holder, "current", classmethod(lambda cls: replace(here, pid=(1 << 22) + 1)))
+        here = Process.current()
+        patch.setattr(Process, "current", classmethod(lambda cls: replace(here, pid=(1 << 22) + 1)))
         for name in CHANGES:
             act = getattr(os, name)
             patch.setattr(os, name, lambda *words, _act=act, **options: steps(_act, *words, **options))
@@ -242,7 +243,7 @@ def test_of_two_results_the_first_counts(planned: Callable[[], Run], monkeypatch
     """A holder that was taken for dead publishes nothing; if it does at that very moment, the other one does not."""
     run = planned()
     first = leases.acquire(run.paths.leases)
-    monkeypatch.setattr(leases.Holder, "is_alive", False)
+    monkeypatch.setattr(Process, "is_alive", False)
     second = leases.acquire(run.paths.leases)
     assert first
     assert second
