@@ -2,7 +2,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from mlebench.registry import Competition
 from mlebench.run.records import Group
 
 Mlebench = Callable[..., "subprocess.CompletedProcess[str]"]
+Start = Callable[..., "subprocess.Popen[str]"]
 
 SUBMIT = "cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"
 
@@ -28,6 +29,27 @@ def mlebench(titanic: Competition, tmp_path: Path) -> Mlebench:
         return done
 
     return call
+
+
+@pytest.fixture
+def start(titanic: Competition) -> Iterator[Start]:
+    """Start `mlebench` and do not wait for it; what the test leaves running is ended."""
+    started: list[subprocess.Popen[str]] = []
+
+    def call(*arguments: str, **options: Any) -> "subprocess.Popen[str]":
+        env = {**os.environ, "MLEBENCH_DATA_DIR": str(titanic.paths.data_dir), **options.pop("env", {})}
+        command = [sys.executable, "-P", "-m", "mlebench", *arguments]
+        settings = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env, "text": True, **options}
+        started.append(subprocess.Popen(command, **settings))
+        return started[-1]
+
+    yield call
+    for process in started:
+        process.kill()
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            if stream:
+                stream.close()
 
 
 @pytest.fixture

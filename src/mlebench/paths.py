@@ -215,6 +215,10 @@ class GroupPaths:
     def superseded(self) -> Path:
         return self.root / "superseded"
 
+    @property
+    def leases(self) -> Path:
+        return self.root / ".leases"
+
     def work(self, token: str) -> Path:
         return self.root / ".work" / token
 

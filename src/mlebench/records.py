@@ -7,6 +7,7 @@ older schemas: a field that was added later has a default. A newer one is refuse
 import json
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,6 +19,11 @@ from mlebench.paths import write_whole
 def now() -> str:
     """The time, with its zone, as records have it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@cache
+def _names(kind: "type[Record]") -> tuple[str, ...]:
+    return tuple(item.name for item in fields(kind) if item.init)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +44,8 @@ class Record:
             raise PrerequisiteError(
                 f"{where} was written by mlebench {data.get('mlebench')}, which is newer than this one: update mlebench"
             )
-        known = {item.name for item in fields(cls) if item.init}
         try:
-            return cls(**{name: value for name, value in data.items() if name in known})
+            return cls(**{name: data[name] for name in _names(cls) if name in data})
         except TypeError as error:
             raise PrerequisiteError(f"{where} lacks a field: {error}") from None
 

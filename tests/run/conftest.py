@@ -1,1 +1,1 @@
-from conftest_run import mlebench, run  # noqa: F401 fixtures
+from conftest_run import mlebench, run, start  # noqa: F401 fixtures

@@ -38,9 +38,11 @@ def mark_open(competition: Competition, run_dir: Path, token: str) -> None:
 
 
 def unmark_open(competition: Competition, token: str) -> None:
-    """Say that it has ended."""
+    """Say that it has ended. A kill may have left half of what it wrote when it began."""
+    path = _path(competition, token)
     with suppress(OSError):
-        _path(competition, token).unlink(missing_ok=True)
+        for file in path.parent.glob(f"{path.name}*"):
+            file.unlink(missing_ok=True)
 
 
 def open_runs(competition: Competition) -> list[str]:

@@ -26,11 +26,11 @@ from mlebench.records import now
 from mlebench.registry import Competition, Registry
 from mlebench.run import lease as leases
 from mlebench.run import machine
-from mlebench.run.door import ValidatorDoor
+from mlebench.run.door import ValidatorDoor, remove_door
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import VALIDATOR, make_task, neutral_id, with_door
 from mlebench.run.lease import Lease, LeaseLostError
-from mlebench.run.publish import gather, is_published, publish, settle, tidy
+from mlebench.run.publish import gather, is_published, move_parts, publish, settle, stage, tidy
 from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import Sandbox, sandbox_named
@@ -57,11 +57,25 @@ def execute(folder: Path, gpus: tuple[str, ...] = ()) -> int:
         return MAY_BE_RETRIED
     try:
         return _Execution(Run.read(folder), lease, gpus).go()
-    except LeaseLostError as error:
+    except (LeaseLostError, SandboxError) as error:
         logger.warning("%s: %s", folder.name, error)
         return MAY_BE_RETRIED
     finally:
         lease.release()
+
+
+def abandon(folder: Path, reason: str) -> bool:
+    """Give up a run that this program fails to do; False when that has to wait."""
+    lease = leases.acquire(Run.read(folder).paths.leases, wait=False)
+    if lease is None:
+        return False
+    try:
+        _Execution(Run.read(folder), lease, ()).abandon(reason)
+    except (LeaseLostError, SandboxError):
+        return False
+    finally:
+        lease.release()
+    return True
 
 
 class _Execution:
@@ -75,10 +89,7 @@ class _Execution:
         self.stopping = False
 
     def go(self) -> int:
-        if is_published(self.run) and self.run.record.state != PLANNED:
-            settle(self.run)  # somebody was killed after publishing
-            return FINAL
-        if self.run.record.is_final:
+        if self._is_settled():
             return FINAL
         self._close_interrupted()
         tidy(self.run)
@@ -88,17 +99,26 @@ class _Execution:
             self._begin()
             return self._failed(str(error))
         self._begin()
-        with self._signals(), _marked(competition, self.run, self.lease.token):
+        # While a run is open, whoever grades a submission of its competition is told, and so are readers of that grade.
+        mark_open(competition, self.run.paths.root, self.lease.token)
+        with self._signals():
             try:
-                return (
-                    self._host_only(agent, competition)
-                    if agent.host_only
-                    else self._sandboxed(agent, competition, sandbox)
-                )
+                if agent.host_only:
+                    return self._host_only(agent, competition)
+                return self._sandboxed(agent, competition, sandbox)
             except (SandboxError, PrerequisiteError) as error:
                 return self._failed(str(error))
-            finally:
-                self._remove_work(self.lease.token)
+
+    def abandon(self, reason: str) -> None:
+        if not self._is_settled():
+            self._close_interrupted()
+            give_up(self.run, self.lease, reason, {})
+
+    def _is_settled(self) -> bool:
+        """Whether there is nothing left to do; if somebody was killed after publishing, the rest is done now."""
+        if is_published(self.run) and self.run.record.state != PLANNED:
+            self.run = settle(self.run)
+        return self.run.record.is_final
 
     def _load(self) -> tuple[Agent, Competition, Sandbox]:
         record = self.group.record
@@ -137,8 +157,8 @@ class _Execution:
             _await_end(Process(**attempts[-1]["keeper"]))
         if self.group.record.sandbox != "host":
             sandbox_named(self.group.record.sandbox).remove_leftovers(token)
+            remove_door(token)
         self._keep_attempt(token, CANCELLED, "the runner was killed")
-        self._remove_work(token)
 
     def _keep_attempt(self, token: str, ended: str, detail: str | None) -> None:
         """Keep what an attempt has left, and say how it ended."""
@@ -146,12 +166,18 @@ class _Execution:
         aside = self.run.paths.attempt(len(self.run.record.attempts))
         if work.is_dir():
             gather(work, aside)
+        move_parts(self.run.paths.staged_result(token), aside)  # if it was killed while it was being graded
+        self._remove_traces(token)
         attempts = [*self.run.record.attempts]
         attempts[-1] = attempts[-1] | {"ended": ended, "detail": detail, "ended_at": now()}
         self.run = self.run.write(state=PLANNED, attempts=attempts)
 
-    def _remove_work(self, token: str) -> None:
-        if not self.group.record.retain:
+    def _remove_traces(self, token: str) -> None:
+        """Before the record says that an attempt has ended: afterwards nobody looks for them."""
+        record = self.group.record
+        with contextlib.suppress(PrerequisiteError):
+            unmark_open(Registry(record.data_dir, record.profile).get_competition(self.run.record.competition), token)
+        if not record.retain:
             remove_tree(self.group.paths.work(token))
             with contextlib.suppress(OSError):
                 self.group.paths.work(token).parent.rmdir()
@@ -247,8 +273,7 @@ class _Execution:
         }
 
     def _publish(self, competition: Competition, outcome: Outcome, conditions: dict[str, Any], work: Path) -> int:
-        staged = self.run.paths.staged_result(self.lease.token)
-        staged.mkdir()
+        staged = stage(self.run, self.lease)
         with self.lease.renewed():
             collected = gather(work, staged)
             submission = staged / SUBMISSION / f"{SUBMISSION}.csv"
@@ -256,6 +281,7 @@ class _Execution:
             report = grade_run(submission, competition, self.run, self.group)
             if not conditions["sealed"]:
                 conditions["data_unchanged"] = _data_is_unchanged(competition)
+            self._remove_traces(self.lease.token)
         attempts = [*self.run.record.attempts]
         attempts[-1] = attempts[-1] | {"ended": outcome.ended, "detail": outcome.detail, "ended_at": now()}
         publish(
@@ -303,11 +329,9 @@ class _Execution:
 
 def give_up(run: Run, lease: Lease, reason: str, conditions: dict[str, Any]) -> int:
     """Publish that a run failed for a reason that is not the agent's."""
-    staged = run.paths.staged_result(lease.token)
-    staged.mkdir()
     publish(
         run,
-        staged,
+        stage(run, lease),
         lease,
         state="ended",
         ended=INFRA_ERROR,
@@ -317,16 +341,6 @@ def give_up(run: Run, lease: Lease, reason: str, conditions: dict[str, Any]) -> 
         conditions=conditions,
     )
     return FINAL
-
-
-@contextlib.contextmanager
-def _marked(competition: Competition, run: Run, token: str) -> Iterator[None]:
-    """While a run is open, whoever grades a submission of its competition is told, and so are readers of that grade."""
-    mark_open(competition, run.paths.root, token)
-    try:
-        yield
-    finally:
-        unmark_open(competition, token)
 
 
 def _data_is_unchanged(competition: Competition) -> bool | None:
@@ -355,4 +369,4 @@ def _free_port() -> int:
         return server.getsockname()[1]
 
 
-__all__ = ["CANNOT_WORK", "FINAL", "MAY_BE_RETRIED", "VALIDATOR", "execute", "give_up"]
+__all__ = ["CANNOT_WORK", "FINAL", "MAY_BE_RETRIED", "VALIDATOR", "abandon", "execute"]

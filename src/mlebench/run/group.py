@@ -1,6 +1,7 @@
 """What is done with a whole group: resume it, grade it, list it, turn it into what other tools read."""
 
 import json
+import time
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -32,19 +33,21 @@ def retry(group: Group, kinds: Iterable[str]) -> int:
     for kind in kinds:
         for run in group.runs():
             if run.record.ended in RETRIES[kind]:
-                count += _retry(run, reroll=kind != "infra")
+                count += _retry(run, kind)
     return count
 
 
-def _retry(run: Run, *, reroll: bool) -> bool:
+def _retry(run: Run, kind: str) -> bool:
     lease = leases.acquire(run.paths.leases, wait=False)
     if lease is None:
         return False
     try:
         run = Run.read(run.paths.root)
+        if run.record.ended not in RETRIES[kind]:  # another runner has been quicker
+            return False
         # Attempts of an infrastructure that has been mended do not count against the new ones.
         attempts = [attempt | {"forgiven": True} for attempt in run.record.attempts]
-        set_aside(run, attempts=attempts, rerolls=run.record.rerolls + reroll)
+        set_aside(run, attempts=attempts, rerolls=run.record.rerolls + (kind != "infra"))
         return True
     finally:
         lease.release()
@@ -56,6 +59,15 @@ def unfinished(group: Group) -> list[Path]:
 
 def finish(group: Group) -> Path | None:
     """Write the grading report of a group whose runs have all ended; there is one, and group.json names it."""
+    while (lease := leases.acquire(group.paths.leases)) is None:
+        time.sleep(0.1)  # another runner is at it
+    try:
+        return _finish(group)
+    finally:
+        lease.release()
+
+
+def _finish(group: Group) -> Path | None:
     runs = list(group.runs())
     success = {run.paths.root.name: run.record.ended == FINISHED for run in runs}
     write_metadata(group.paths, group.record, success)

@@ -55,10 +55,10 @@ class Lease:
         draft.write_text(self._content(), encoding="utf-8")
         try:
             os.link(draft, self._path)  # it is there whole or not at all, even if we are killed now
-        except FileExistsError:
+        except (FileExistsError, FileNotFoundError):  # the winner removes the drafts of others
             return False
         finally:
-            draft.unlink()
+            draft.unlink(missing_ok=True)
         return True
 
     @property
@@ -122,9 +122,10 @@ def acquire(folder: Path, *, wait: bool = True, clock: Callable[[], float] = tim
     lease = Lease(folder, (number or 0) + 1, clock)
     if not lease.create():
         return None
-    for old in _numbers(folder):
-        if old < lease.number:
-            (folder / f"{old}.json").unlink(missing_ok=True)
+    for entry in list(os.scandir(folder)):  # earlier leases, and what a kill has left of them
+        number = entry.name.partition(".")[0]
+        if not number.isdigit() or int(number) < lease.number:
+            Path(entry).unlink(missing_ok=True)
     return lease
 
 
@@ -167,11 +168,14 @@ def _holder_in(content: dict[str, Any]) -> Process | None:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
+    """What a lease says: None when it is not there, nothing when a power cut has spoilt it."""
     try:
         content = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except OSError:
         return None
-    return content if isinstance(content, dict) else None
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _numbers(folder: Path) -> list[int]:

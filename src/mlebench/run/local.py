@@ -13,16 +13,14 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from mlebench.run import lease as leases
-from mlebench.run.execute import FINAL, MAY_BE_RETRIED, PARENT_VARIABLE, give_up
+from mlebench.run.execute import FINAL, MAY_BE_RETRIED, PARENT_VARIABLE, abandon
 from mlebench.run.records import Run
 
 CRASHES = 3  # of ours, on one run, before it is given up
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
-GRACE = 20.0  # seconds that a run has to end in an orderly way
 RUNNER_LOG = "runner.log"  # in a run's folder: what the benchmark itself had to say
 
 
@@ -45,7 +43,8 @@ class _Worker:
     slot: int
     job: _Job
     process: subprocess.Popen[bytes]
-    pidfd: int = field(default=-1)
+    pidfd: int
+    told: int = 0  # interrupts that it knows of
 
 
 class LocalExecutor:
@@ -70,6 +69,7 @@ class LocalExecutor:
             while self._pending or self._workers:
                 if self.interrupts:
                     self._pending.clear()
+                    self._pass_on()
                 self._start_some()
                 self._wait()
                 tick()
@@ -82,8 +82,14 @@ class LocalExecutor:
     def _interrupt(self, *_: object) -> None:
         """The first time, runs end in an orderly way; the second time, at once."""
         self.interrupts += 1
-        for worker in self._workers:
-            worker.process.send_signal(signal.SIGTERM if self.interrupts == 1 else signal.SIGKILL)
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Tell every worker as often as we were told; one may have been started at that very moment."""
+        for worker in list(self._workers):
+            if worker.told < self.interrupts:
+                worker.told = self.interrupts
+                worker.process.send_signal(signal.SIGTERM if self.interrupts == 1 else signal.SIGKILL)
 
     def _start_some(self) -> None:
         now = time.monotonic()
@@ -94,7 +100,8 @@ class LocalExecutor:
             if job.not_before > now:
                 self._pending.append(job)
                 continue
-            self._start(job)
+            if not Run.read(job.folder).record.is_final:  # another runner may have been quicker
+                self._start(job)
 
     def _start(self, job: _Job) -> None:
         slot = self._free.pop(0)
@@ -129,20 +136,7 @@ class LocalExecutor:
             return
         if code != MAY_BE_RETRIED:
             job.crashes += 1
-            if job.crashes >= CRASHES and _given_up(job.folder, f"mlebench failed ({code}): see {RUNNER_LOG}"):
+            if job.crashes >= CRASHES and abandon(job.folder, f"mlebench failed ({code}): see {RUNNER_LOG}"):
                 return
         job.pause()
         self._pending.append(job)
-
-
-def _given_up(folder: Path, reason: str) -> bool:
-    lease = leases.acquire(folder / "leases", wait=False)
-    if lease is None:
-        return False
-    try:
-        run = Run.read(folder)
-        if not run.record.is_final:
-            give_up(run, lease, reason, {})
-        return True
-    finally:
-        lease.release()

@@ -84,13 +84,13 @@ def plan(request: Request) -> Group:
 
 def _write_runs(where: paths.GroupPaths, record: GroupRecord) -> None:
     names: list[str] = []
-    planned = now()
+    blank = RunRecord(run_id="", competition="", seed=0, planned_at=now()).to_dict()  # once: there may be thousands
     for seed in range(record.seeds):
         for competition in record.competitions:
-            run = RunRecord(run_id=str(uuid.uuid4()), competition=competition, seed=seed, planned_at=planned)
-            folder = where.run(competition, run.run_id)
+            run = {"run_id": str(uuid.uuid4()), "competition": competition, "seed": seed}
+            folder = where.run(competition, run["run_id"])
             folder.root.mkdir()
-            folder.record.write_text(json.dumps(run.to_dict(), indent=1) + "\n", encoding="utf-8")
+            folder.record.write_text(json.dumps(blank | run, indent=1) + "\n", encoding="utf-8")
             names.append(folder.root.name)
     write_metadata(where, record, dict.fromkeys(names, False))
 

@@ -4,7 +4,6 @@ What is published is complete before it can be seen. Moving its parts to where r
 whoever finds a result whose run has not ended.
 """
 
-import contextlib
 import errno
 import shutil
 from pathlib import Path
@@ -12,12 +11,20 @@ from typing import Any
 
 from mlebench import paths
 from mlebench.run.lease import Lease
-from mlebench.run.records import PLANNED, Run, RunRecord
+from mlebench.run.records import PLANNED, RUNNING, Run, RunRecord
 from mlebench.sandbox.collect import Collected, Room, collect
 
 RECORD = "record.json"
 PARTS = (paths.SUBMISSION, paths.LOGS, paths.CODE, paths.RUN_LOG, "snapshots")
 TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
+
+
+def stage(run: Run, lease: Lease) -> Path:
+    """An empty folder in which a result is put together."""
+    staged = run.paths.staged_result(lease.token)
+    _clear(staged)
+    staged.mkdir()
+    return staged
 
 
 def gather(work: Path, target: Path, room: Room | None = None) -> Collected:
@@ -26,14 +33,22 @@ def gather(work: Path, target: Path, room: Room | None = None) -> Collected:
     room = room or Room()
     for part in (paths.SUBMISSION, paths.LOGS, paths.CODE):  # what counts most comes first
         collect(work / "home" / part, target / part, room, seen)
-    for part in (paths.RUN_LOG, "snapshots"):  # our own, not the agent's
-        with contextlib.suppress(FileNotFoundError):
-            (work / part).rename(target / part)
+    move_parts(work, target)  # its log and snapshots, which are ours
     return seen
+
+
+def move_parts(source: Path, target: Path) -> None:
+    """Move what a folder has of an attempt and the other lacks."""
+    target.mkdir(parents=True, exist_ok=True)
+    for part in PARTS:
+        if (source / part).exists() and not (target / part).exists():
+            (source / part).rename(target / part)
 
 
 def publish(run: Run, staged: Path, lease: Lease, **outcome: Any) -> Run:
     """Make a staged result the run's, if the lease is still ours and there is none yet."""
+    if run.record.state == PLANNED:
+        run = run.write(state=RUNNING)  # a result beside a planned run is one that was set aside
     record = run.record.changed(**outcome)
     record.write(staged / RECORD)
     lease.require()
@@ -54,6 +69,7 @@ def settle(run: Run) -> Run:
         if source.exists():
             _clear(target)
             source.rename(target)
+    _remove_drafts(run)
     record = RunRecord.read(run.paths.result / RECORD)
     record.write(run.paths.record)
     return Run(run.paths, record)
@@ -79,8 +95,14 @@ def tidy(run: Run) -> None:
             aside.mkdir(parents=True, exist_ok=True)
             _clear(aside / part)
             source.rename(aside / part)
-    for draft in run.paths.root.glob(run.paths.staged_result("*").name):
-        shutil.rmtree(draft)
+    _remove_drafts(run)
+
+
+def _remove_drafts(run: Run) -> None:
+    """Remove what others had begun to write when they were killed."""
+    for name in (run.paths.result.name, run.paths.record.name):
+        for draft in run.paths.root.glob(f"{name}.*"):
+            _clear(draft)
 
 
 def _clear(target: Path) -> None:

@@ -4,6 +4,7 @@ A group's record says what was asked for and does not change, but for the report
 replaced at each step; what all runs of a group share stands in the group's.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,10 +108,11 @@ class Group:
         yield from sorted(found, key=lambda run: (run.record.seed, order.get(run.record.competition, 0)))
 
     def run_paths(self) -> Iterator[RunPaths]:
-        for entry in self.paths.root.iterdir():
-            where = RunPaths(entry)
-            if where.record.is_file():
-                yield where
+        name = RunPaths(self.paths.root).record.name
+        with os.scandir(self.paths.root) as entries:  # there may be thousands
+            for entry in entries:
+                if os.path.isfile(f"{entry.path}/{name}"):  # noqa: PTH113
+                    yield RunPaths(Path(entry.path))
 
 
 def find_group(named: str, runs_dir: Path) -> Group:

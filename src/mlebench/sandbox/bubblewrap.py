@@ -79,9 +79,7 @@ class Bubblewrap:
         """Nothing outlives the keeper but its control group."""
         from mlebench.sandbox import cgroups
 
-        if group := cgroups.existing(name):
-            group.kill()
-            group.remove()
+        cgroups.remove_leftovers(name)
 
 
 class _Binds:

@@ -130,17 +130,14 @@ class Cgroup:
                 break
 
 
-def existing(name: str) -> Cgroup | None:
-    """The group of that name, if a keeper that was killed has left one."""
+def remove_leftovers(name: str) -> None:
+    """End and remove the groups of that task, and of what served it, that a keeper has left which was killed."""
     own, unified = _own_folders()
-    places = _upwards(own["memory"]) if unified else []
-    parents = [own, *(dict.fromkeys(own, place) for place in places)]
-    for parent in parents:
-        found = {key: folder / f"{PREFIX}{name}" for key, folder in parent.items()}
-        found = {key: folder for key, folder in found.items() if folder.is_dir()}
-        if found:
-            return Cgroup(found, unified)
-    return None
+    parents = {*own.values(), *(_upwards(own["memory"]) if unified else ())}
+    for folder in {folder for parent in parents for folder in parent.glob(f"{PREFIX}{name}*")}:
+        group = Cgroup({"": folder}, unified)
+        group.kill()
+        group.remove()
 
 
 def _places(name: str) -> tuple[dict[str, Path], bool]:

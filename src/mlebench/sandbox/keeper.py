@@ -30,7 +30,7 @@ PEEK = 5.0  # seconds between looks at whether a sandbox lives
 FAILED = b"failed: "
 DRAIN = 5.0  # seconds that output may take to end once every process is dead
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE)
 KEYCTL, KEYCTL_JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1  # the number of the system call
 
@@ -317,6 +317,7 @@ def _become(spec: Spec, cgroup: Cgroup | None, output: int, status: int) -> None
             os.setgroups([])
             os.setresgid(spec.uid, spec.uid, spec.uid)
             os.setresuid(spec.uid, spec.uid, spec.uid)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # if we are killed, it ends too
         if spec.status is not None:
             os.dup2(status, spec.status)
         os.execvpe(spec.argv[0], spec.argv, spec.env)  # noqa: S606

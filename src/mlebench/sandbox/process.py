@@ -1,9 +1,12 @@
 """A plain process: no isolation at all. For development, and for systems that have nothing better."""
 
+import contextlib
 import os
+import signal
+import time
 from typing import Any
 
-from mlebench.sandbox import cgroups
+from mlebench.sandbox import cgroups, usage
 from mlebench.sandbox.base import Launch, Task
 from mlebench.sandbox.bubblewrap import interpreter
 
@@ -34,6 +37,9 @@ class Process:
         return {}
 
     def remove_leftovers(self, name: str) -> None:
-        if group := cgroups.existing(name):
-            group.kill()
-            group.remove()
+        cgroups.remove_leftovers(name)
+        while pids := usage.marked(name):  # where no control group holds them together
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.005)

@@ -1,0 +1,259 @@
+"""A process may end between any two steps on the disk: whoever comes after it brings the run to one final state.
+
+In place of a real kill, the k-th change to the file system fails and so does every later one, for all k. What would
+clean up in a living process does nothing then, as after `kill -9`.
+"""
+
+import io
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlebench.agents import load_agent
+from mlebench.errors import SandboxError
+from mlebench.processes import Process
+from mlebench.registry import Competition, Registry
+from mlebench.run import execute as execution
+from mlebench.run import group as groups
+from mlebench.run import lease as leases
+from mlebench.run.execute import FINAL, INFRA_ATTEMPTS, MAY_BE_RETRIED, abandon, execute
+from mlebench.run.plan import Request, plan
+from mlebench.run.publish import publish, stage
+from mlebench.run.records import Group, Run
+from mlebench.sandbox import sandbox_named
+
+CHANGES = ("rename", "replace", "unlink", "remove", "rmdir", "mkdir", "link")
+
+
+class KilledError(BaseException):
+    """Stands for `kill -9`."""
+
+
+class Steps:
+    """Counts changes to the file system; from the one numbered `last` on, none is made."""
+
+    def __init__(self, last: int):
+        self.left = last
+        self.made: list[str] = []
+
+    def __call__(self, act: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        if self.left <= 0:
+            raise KilledError(self.made[-3:])
+        self.left -= 1
+        self.made.append(f"{act.__name__} {arguments[0]}")
+        return act(*arguments, **options)
+
+
+@contextmanager
+def killed_after(count: int) -> Iterator[Steps]:
+    """As a process that is killed after so many steps; it seems dead to those who come after it."""
+    steps = Steps(count)
+    with pytest.MonkeyPatch.context() as patch:
+        here = Process.current()
+        patch.setattr(Process, "current", classmethod(lambda cls: replace(here, pid=(1 << 22) + 1)))
+        for name in CHANGES:
+            act = getattr(os, name)
+            patch.setattr(os, name, lambda *words, _act=act, **options: steps(_act, *words, **options))
+        opened = io.open
+
+        def open_file(file: Any, mode: str = "r", *words: Any, **options: Any) -> Any:
+            if set(mode) & set("wax+") and file != os.devnull:
+                return steps(opened, file, mode, *words, **options)
+            return opened(file, mode, *words, **options)
+
+        patch.setattr(io, "open", open_file)
+        yield steps
+
+
+@pytest.fixture
+def planned(titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Run]:
+    """A planned run of the oracle, which needs no sandbox, in a group of its own."""
+    agent = load_agent("oracle")
+    registry = Registry(titanic.paths.data_dir)
+    sandbox = sandbox_named("process")
+
+    def new() -> Run:
+        request = Request(
+            agent=agent,
+            agent_source=agent.spec,
+            competitions=[titanic.id],
+            registry=registry,
+            runs_dir=tmp_path / "runs",
+            sandbox=sandbox,
+        )
+        (run,) = plan(request).runs()
+        return run
+
+    return new
+
+
+def _killed_at_every_step(make: Callable[[], Run], act: Callable[[Run], Any]) -> Iterator[tuple[Run, list[str]]]:
+    """The run after each kill, until `act` gets through unharmed."""
+    for count in range(1000):
+        run = make()
+        with killed_after(count) as steps, suppress(KilledError):
+            act(run)
+            assert count > 5, "nothing was done"
+            return
+        yield run, steps.made
+    raise AssertionError("it never ends")
+
+
+def _check(folder: Path, ended: str = "finished") -> Run:
+    run = Run.read(folder)
+    assert (run.record.state, run.record.ended) == ("ended", ended)
+    assert [attempt["number"] for attempt in run.record.attempts] == list(range(1, len(run.record.attempts) + 1))
+    assert all("ended" in attempt for attempt in run.record.attempts)
+    assert run.record.to_dict() == Run.read(folder).record.read(run.paths.result / "record.json").to_dict()
+    assert [path.name for path in run.paths.result.iterdir()] == ["record.json"]
+    assert not list(folder.glob("result.*"))
+    lease = leases.acquire(run.paths.leases, wait=False)
+    assert lease is not None, "nobody can do it again"
+    lease.release()
+    assert not (folder.parent / ".work").exists()
+    assert not list(Path(Group.read(folder.parent).record.data_dir).glob("*/runs-open/*"))
+    if ended == "finished":
+        assert run.record.report is not None
+        assert run.record.report["gold_medal"]
+        assert run.paths.submission.is_file()
+    return run
+
+
+def test_a_run_is_killed_at_every_step(planned: Callable[[], Run]) -> None:
+    seen = set()
+    for run, made in _killed_at_every_step(planned, lambda run: execute(run.paths.root)):
+        before = Run.read(run.paths.root).record
+        published = run.paths.result.exists()
+        assert execute(run.paths.root) == FINAL, made
+        after = _check(run.paths.root)
+        assert len(after.record.attempts) == len(before.attempts) + (not published), made
+        assert before.state == "ended" or not list(run.paths.root.glob("run.json.*"))
+        if published:  # what was published counts; it is not done again
+            assert after.record.attempts[-1]["token"] == before.attempts[-1]["token"]
+        for attempt in after.record.attempts[:-1]:
+            assert attempt["ended"] == "cancelled"
+        seen.add((before.state, published))
+    assert seen == {("planned", False), ("running", False), ("running", True), ("ended", True)}
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_second_kill_at_every_step_of_going_on(planned: Callable[[], Run], removed: bool) -> None:
+    """The first was killed with its result staged, when most is there that can be lost."""
+
+    def half_done() -> Run:
+        run = planned()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(execution, "publish", lambda *words, **options: (_ for _ in ()).throw(KilledError))
+            patch.setattr(leases.Lease, "release", lambda self: None)
+            if not removed:
+                patch.setattr(execution._Execution, "_remove_traces", lambda self, token: None)
+            with pytest.raises(KilledError):
+                execute(run.paths.root)
+        lease = next(run.paths.leases.glob("*.json"))
+        lease.write_text(lease.read_text().replace(f'"pid": {os.getpid()}', f'"pid": {(1 << 22) + 1}'))
+        staged = next(run.paths.root.glob("result.*"))
+        (staged / "run.log").write_text("what the agent printed")
+        return run
+
+    for run, made in _killed_at_every_step(half_done, lambda run: execute(run.paths.root)):
+        assert execute(run.paths.root) == FINAL, made
+        after = _check(run.paths.root)
+        assert (after.paths.attempt(1) / "run.log").read_text() == "what the agent printed", made
+        assert (after.paths.attempt(1) / "submission" / "submission.csv").is_file(), made
+
+
+def test_a_retry_is_killed_at_every_step(planned: Callable[[], Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(groups.RETRIES, "failed", ("finished",))  # the oracle does not fail
+
+    def ended() -> Run:
+        run = planned()
+        assert execute(run.paths.root) == FINAL
+        return Run.read(run.paths.root)
+
+    seen = set()
+    for run, made in _killed_at_every_step(
+        ended, lambda run: groups.retry(Group.read(run.paths.group.root), ["failed"])
+    ):
+        before = Run.read(run.paths.root).record
+        assert execute(run.paths.root) == FINAL, made
+        after = _check(run.paths.root)
+        done_again = before.state == "planned"
+        assert not done_again or not list(run.paths.root.glob("run.json.*"))
+        assert after.record.rerolls == done_again
+        assert len(after.record.attempts) == 1 + done_again
+        assert (after.paths.attempt(1) / "submission" / "submission.csv").is_file() == done_again, made
+        seen.add(done_again)
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_giving_up_is_killed_at_every_step(
+    planned: Callable[[], Run], monkeypatch: pytest.MonkeyPatch, crash: bool
+) -> None:
+    """After failures of the infrastructure, or crashes of this program, a run ends; once."""
+
+    def fails(*_: object) -> None:
+        raise SandboxError("the disk is on fire")
+
+    monkeypatch.setattr(execution._Execution, "_host_only", fails)
+
+    def give_up(run: Run) -> None:
+        if crash:
+            abandon(run.paths.root, "mlebench failed")
+        else:
+            execute(run.paths.root)
+
+    def nearly() -> Run:
+        run = planned()
+        for _ in range(INFRA_ATTEMPTS - 1):
+            assert execute(run.paths.root) == MAY_BE_RETRIED
+        return run
+
+    for run, made in _killed_at_every_step(nearly, give_up):
+        give_up(run)
+        if Run.read(run.paths.root).record.state == "planned":  # the attempt that was killed does not count
+            give_up(run)
+        after = _check(run.paths.root, "infra_error")
+        failures = [attempt for attempt in after.record.attempts if attempt["ended"] == "infra_error"]
+        # When the last was noted but not yet that the run is given up, it is tried once more.
+        assert len(failures) - (INFRA_ATTEMPTS - crash) in (0, 1), made
+
+
+def test_the_report_of_a_group_is_killed_at_every_step(planned: Callable[[], Run]) -> None:
+    def ended() -> Run:
+        run = planned()
+        execute(run.paths.root)
+        groups.finish(Group.read(run.paths.group.root))
+        return run
+
+    for run, made in _killed_at_every_step(ended, lambda run: groups.finish(Group.read(run.paths.group.root))):
+        path = groups.finish(Group.read(run.paths.group.root))
+        group = Group.read(run.paths.group.root)
+        assert [path] == list(group.paths.root.glob("*_grading_report.json")), made
+        assert path is not None
+        assert group.record.report == path.name
+
+
+def test_of_two_results_the_first_counts(planned: Callable[[], Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A holder that was taken for dead publishes nothing; if it does at that very moment, the other one does not."""
+    run = planned()
+    first = leases.acquire(run.paths.leases)
+    monkeypatch.setattr(Process, "is_alive", False)
+    second = leases.acquire(run.paths.leases)
+    assert first
+    assert second
+    results = {"state": "ended", "ended": "finished", "ended_at": "now"}
+    with pytest.raises(leases.LeaseLostError):
+        publish(run, stage(run, first), first, detail="first", **results)
+    assert not run.paths.result.exists()
+    monkeypatch.setattr(first, "require", lambda: None)
+    publish(run, stage(run, first), first, detail="first", **results)
+    after = publish(run, stage(run, second), second, detail="second", **results)
+    assert after.record.detail == "first"
+    assert Run.read(run.paths.root).record.detail == "first"
+    assert sorted(path.name for path in run.paths.root.iterdir()) == ["leases", "result", "run.json"]

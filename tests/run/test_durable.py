@@ -1,0 +1,197 @@
+"""Killed at any time and gone on with: no run is lost, none counts twice, and nothing is left behind."""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+from conftest_run import SUBMIT, Start, reports_of
+from sandboxes import leftovers, processes, require
+
+from mlebench.registry import Competition
+from mlebench.run.lease import acquire
+from mlebench.run.records import Group, Run
+from mlebench.sandbox import sandbox_named
+from mlebench.sandbox.usage import descendants
+
+KILLS = int(os.environ.get("MLEBENCH_RUN_KILLS", "8"))
+VICTIMS = ("runner", "exec", "keeper", "all")
+PROGRAM = f"echo begun; {SUBMIT}; sleep 0.3"
+
+
+def test_kill_at_any_time_and_resume(start: Start, titanic: Competition, tmp_path: Path) -> None:
+    sandbox = "process" if sandbox_named("bubblewrap").fault() else "bubblewrap"
+    _kill_and_resume(start, titanic, tmp_path, sandbox, runs=30, kills=KILLS)
+
+
+def test_kill_at_any_time_and_resume_in_docker(start: Start, titanic: Competition, tmp_path: Path) -> None:
+    require("docker")
+    _kill_and_resume(start, titanic, tmp_path, "docker", runs=5, kills=4)
+
+
+def _kill_and_resume(start: Start, titanic: Competition, tmp_path: Path, sandbox: str, runs: int, kills: int) -> None:
+    chance = random.Random(20261116)
+    options = ["--agent-command", PROGRAM, "-c", titanic.id, "--runs-dir", str(tmp_path), "--sandbox", sandbox]
+    runner = start("run", *options, "--seeds", str(runs), "--workers", "3")
+    group = _planned(tmp_path, runner)
+    killed: Counter[tuple[str, Path]] = Counter()
+    plan = [VICTIMS[number % len(VICTIMS)] for number in range(kills)]
+    chance.shuffle(plan)
+    for victim in plan:
+        pids = _victims(victim, runner, group, killed, chance)
+        if pids is None:
+            break
+        for pid in pids:
+            _kill(pid)
+        if victim in ("runner", "all"):
+            runner.wait()
+            runner = start("run", "--resume", str(group.paths.root), "--workers", str(chance.choice((2, 3, 4))))
+    else:
+        assert sum(killed.values()) + plan.count("runner") + plan.count("all") == kills
+    assert runner.wait(300) == 0
+    assert sum(killed.values()) + plan.count("runner") + plan.count("all") >= kills // 2
+    _check(group, titanic, runs)
+    cancelled = sum(len(run.record.attempts) - 1 for run in group.runs())
+    assert cancelled >= sum(killed.values()) // 2, "hardly any kill has hit an attempt"
+
+
+def _victims(
+    victim: str,
+    runner: "subprocess.Popen[str]",
+    group: Group,
+    killed: Counter[tuple[str, Path]],
+    chance: random.Random,
+) -> list[int] | None:
+    """Whom to kill at a random moment; None when the group was quicker.
+
+    A run whose sandbox fails, or whose `run exec` crashes, three times is given up; so none is hit that often.
+    """
+    time.sleep(chance.uniform(0.0, 1.2))
+    while runner.poll() is None:
+        time.sleep(chance.uniform(0.0, 0.15))
+        if victim == "runner":
+            return [runner.pid]
+        execs = _execs(group)
+        keepers = {pid: folder for owner, folder in execs.items() for pid in _keepers(owner)}
+        if victim == "all":
+            return [runner.pid, *execs, *keepers]
+        there = [
+            (pid, folder)
+            for pid, folder in (execs if victim == "exec" else keepers).items()
+            if killed[victim, folder] < 2
+        ]
+        if there:
+            pid, folder = chance.choice(sorted(there))
+            killed[victim, folder] += 1
+            return [pid]
+    return None
+
+
+def _planned(runs_dir: Path, runner: "subprocess.Popen[str]") -> Group:
+    while not (found := list(runs_dir.glob("*_run-group_*/group.json"))):
+        assert runner.poll() is None, runner.returncode
+        time.sleep(0.02)
+    return Group.read(found[0].parent)
+
+
+def _execs(group: Group) -> dict[int, Path]:
+    """The processes that work on runs of a group, with the folders of those."""
+    found = {}
+    for pid in processes(f"\0exec\0{group.paths.root}"):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        if "exec" in words:
+            found[pid] = Path(words[words.index("exec") + 1])
+    return found
+
+
+def _keepers(owner: int) -> list[int]:
+    return sorted(set(processes("mlebench.sandbox.keeper")) & descendants(owner))
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _check(group: Group, titanic: Competition, count: int) -> None:
+    """Every run has ended once, and nothing of what was killed is left."""
+    group = Group.read(group.paths.root)
+    runs = list(group.runs())
+    assert [run.record.seed for run in runs] == list(range(count))
+    for run in runs:
+        _check_run(run)
+        assert (run.record.ended, run.record.submission) == ("finished", "present"), run.record.detail
+        assert run.paths.submission.read_bytes() == titanic.sample_submission.read_bytes()
+        assert run.paths.log.read_text() == "begun\n"
+    ids = [run.record.run_id for run in runs]
+    assert sorted(report["run_id"] for report in reports_of(group)) == sorted(ids)
+    assert (group.paths.root / str(group.record.report)).is_file()
+    lines = (titanic.paths.data_dir / "grades.jsonl").read_text().splitlines()
+    graded = Counter(json.loads(line)["run_id"] for line in lines)
+    assert all(graded[id] for id in ids)
+    metadata = json.loads(group.paths.metadata.read_text())["runs"]
+    assert metadata == {run.paths.root.name: {"success": True} for run in runs}
+    _nothing_is_left(group)
+
+
+def _check_run(run: Run) -> None:
+    """A run that has ended has one result, and every attempt at it says how that ended."""
+    record = run.record
+    assert record.state == "ended"
+    assert json.loads((run.paths.result / "record.json").read_text()) == json.loads(run.paths.record.read_text())
+    assert [attempt["number"] for attempt in record.attempts] == list(range(1, len(record.attempts) + 1))
+    assert all("ended" in attempt for attempt in record.attempts)
+    assert record.attempts[-1]["ended"] == record.ended
+    for attempt in record.attempts[:-1]:
+        assert attempt["ended"] in ("cancelled", "infra_error")
+        if "keeper" in attempt:
+            assert (run.paths.attempt(attempt["number"]) / "submission").is_dir()
+    assert len({attempt["token"] for attempt in record.attempts}) == len(record.attempts)
+    names = {path.name for path in run.paths.root.iterdir()}
+    allowed = {
+        "run.json",
+        "leases",
+        "result",
+        "submission",
+        "logs",
+        "code",
+        "run.log",
+        "snapshots",
+        "attempts",
+        "runner.log",
+    }
+    assert names <= allowed
+    assert [path.name for path in run.paths.result.iterdir()] == ["record.json"]
+    lease = acquire(run.paths.leases, wait=False)
+    assert lease is not None, "nobody could do it again"
+    lease.release()
+
+
+def _nothing_is_left(group: Group) -> None:
+    assert not (group.paths.root / ".work").exists()
+    assert not list(group.paths.root.glob("*.part-*"))
+    assert not processes(str(group.paths.root))
+    tokens = [attempt["token"] for run in group.runs() for attempt in run.record.attempts]
+    assert not [left for left in leftovers() if any(token in left for token in tokens)]
+    assert not [token for token in tokens if any(Path(group.record.data_dir).glob(f"*/runs-open/{token}"))]
+
+
+def test_two_runners_on_one_group(start: Start, titanic: Competition, tmp_path: Path) -> None:
+    options = ["--agent-command", PROGRAM, "-c", titanic.id, "--runs-dir", str(tmp_path), "--sandbox", "process"]
+    first = start("run", *options, "--seeds", "6", "--workers", "2")
+    group = _planned(tmp_path, first)
+    second = start("run", "--resume", str(group.paths.root), "--workers", "2")
+    assert (first.wait(200), second.wait(200)) == (0, 0)
+    _check(group, titanic, 6)
+    assert all(len(run.record.attempts) == 1 for run in group.runs()), "both have done the same run"
+    lines = (titanic.paths.data_dir / "grades.jsonl").read_text().splitlines()
+    graded = Counter(json.loads(line)["run_id"] for line in lines)
+    assert [graded[run.record.run_id] for run in group.runs()] == [1] * 6

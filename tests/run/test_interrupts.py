@@ -1,0 +1,164 @@
+"""Ctrl-C and SIGTERM, agents that misbehave, and what is shown meanwhile."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from conftest_run import SUBMIT, Mlebench, Start
+from sandboxes import leftovers, processes, require, wait_until_gone
+
+from mlebench.registry import Competition
+from mlebench.run.records import Group, Run
+from mlebench.sandbox import sandbox_named
+
+Runner = Callable[..., Group]
+ISOLATING = "process" if sandbox_named("bubblewrap").fault() else "bubblewrap"
+
+
+def _begin(start: Start, titanic: Competition, runs_dir: Path, mark: str) -> tuple["subprocess.Popen[str]", Run]:
+    """A runner whose one agent has submitted something and hangs."""
+    program = f"{SUBMIT}; echo begun; sleep {mark}"
+    options = ["--agent-command", program, "-c", titanic.id, "--runs-dir", str(runs_dir), "--sandbox", ISOLATING]
+    runner = start("run", *options, stderr=subprocess.PIPE)
+    return runner, _begun(runs_dir, runner)
+
+
+def _begun(runs_dir: Path, process: "subprocess.Popen[str]") -> Run:
+    while not any(log.read_text() == "begun\n" for log in runs_dir.glob("*/.work/*/run.log")):
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        time.sleep(0.02)
+    (record,) = runs_dir.glob("*/*/run.json")
+    return Run.read(record.parent)
+
+
+def _attempts(run: Run) -> list[str]:
+    """How each attempt ended; all that was submitted and printed by then is kept."""
+    run = Run.read(run.paths.root)
+    assert run.record.state == "planned"
+    for attempt in run.record.attempts:
+        aside = run.paths.attempt(attempt["number"])
+        assert (aside / "run.log").read_text() == "begun\n"
+        assert (aside / "submission" / "submission.csv").is_file()
+    return [attempt["ended"] for attempt in run.record.attempts]
+
+
+def _nothing_is_left(run: Run, mark: str) -> None:
+    wait_until_gone(mark)
+    assert not processes(str(run.paths.root))
+    tokens = [attempt["token"] for attempt in Run.read(run.paths.root).record.attempts]
+    assert not [left for left in leftovers() if any(token in left for token in tokens)]
+    assert not (run.paths.group.root / ".work").exists()
+
+
+def test_ctrl_c_ends_runs_in_an_orderly_way(start: Start, titanic: Competition, tmp_path: Path) -> None:
+    runner, run = _begin(start, titanic, tmp_path, "71.4142")
+    runner.send_signal(signal.SIGINT)
+    _, errors = runner.communicate(timeout=60)
+    assert runner.returncode == 130
+    assert f"mlebench run --resume {run.paths.group.root}" in errors
+    assert "Traceback" not in errors
+    assert _attempts(run) == ["cancelled"]
+    _nothing_is_left(run, "71.4142")
+
+
+def test_sigterm_ends_one_run_in_an_orderly_way(start: Start, titanic: Competition, tmp_path: Path) -> None:
+    runner, run = _begin(start, titanic, tmp_path, "71.7320")
+    runner.send_signal(signal.SIGINT)
+    assert runner.wait(60) == 130
+    worker = start("run", "exec", str(run.paths.root))
+    _begun(tmp_path, worker)
+    worker.terminate()
+    assert worker.wait(60) == 75
+    assert _attempts(run) == ["cancelled", "cancelled"]
+    _nothing_is_left(run, "71.7320")
+
+
+def test_ctrl_c_twice_ends_them_at_once(mlebench: Mlebench, start: Start, titanic: Competition, tmp_path: Path) -> None:
+    runner, run = _begin(start, titanic, tmp_path, "71.2718")
+    (worker,) = processes(f"\0exec\0{run.paths.root}")
+    os.kill(worker, signal.SIGSTOP)  # it cannot do anything in an orderly way
+    runner.send_signal(signal.SIGINT)
+    time.sleep(1)
+    assert runner.poll() is None, "it did not wait for its runs"
+    runner.send_signal(signal.SIGINT)
+    assert runner.wait(60) == 130
+    wait_until_gone("71.2718")
+    # What could not be tidied up then is when the run is done again.
+    group = json.loads(run.paths.group.record.read_text())
+    limits = group["limits"] | {"seconds": 3}
+    run.paths.group.record.write_text(json.dumps(group | {"limits": limits}))
+    mlebench("run", "--resume", str(run.paths.group.root))
+    after = Run.read(run.paths.root)
+    assert [attempt["ended"] for attempt in after.record.attempts] == ["cancelled", "timeout"]
+    assert (after.paths.attempt(1) / "run.log").read_text() == "begun\n"
+    _nothing_is_left(run, "71.2718")
+
+
+def test_a_group_goes_on_whatever_an_agent_does(run: Runner, titanic: Competition) -> None:
+    program = (
+        f"case $SEED in 0) {SUBMIT}; kill -SEGV $$;; 1) sleep 71.6180;; 2) echo nothing;; "
+        f"3) for i in $(seq 50); do setsid sleep 71.5772 & done; {SUBMIT};; 4) {SUBMIT};; esac"
+    )
+    group = run(program, "--seeds", "5", "--time-limit", "5", sandbox=ISOLATING)
+    ends = [(one.record.ended, one.record.submission) for one in group.runs()]
+    assert ends == [
+        ("agent_error", "present"),
+        ("timeout", "none"),
+        ("finished", "none"),
+        ("finished", "present"),
+        ("finished", "present"),
+    ]
+    for mark in ("71.6180", "71.5772"):
+        wait_until_gone(mark)
+
+
+def test_two_gigabytes_of_log(run: Runner) -> None:
+    require("bubblewrap")
+    group = run(f"echo first; yes | head -c 2G; echo last; {SUBMIT}", "--time-limit", "600", sandbox="bubblewrap")
+    (one,) = group.runs()
+    assert (one.record.ended, one.record.submission) == ("finished", "present")
+    assert one.paths.log.stat().st_size < 110 << 20
+    assert one.record.conditions["used"]["log_dropped"] > 1 << 30
+    with one.paths.log.open("rb") as log:
+        assert log.readline() == b"first\n"
+        log.seek(-5, 2)
+        assert log.read() == b"last\n"
+
+
+NOISY = SUBMIT + "; for i in 1 2 3 4; do printf '\\033]0;title\\007\\033[31mlast words\\033[2J\\n'; sleep 0.8; done"
+
+
+def test_a_table_is_kept_up_to_date_on_a_terminal(start: Start, titanic: Competition, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    options = ["--agent-command", NOISY, "-c", titanic.id, "--runs-dir", str(tmp_path), "--sandbox", "process"]
+    runner = start("run", *options, stderr=theirs, env={"COLUMNS": "150", "TERM": "xterm"})
+    os.close(theirs)
+    shown = bytearray()
+    while runner.poll() is None or select.select([ours], [], [], 0)[0]:
+        if select.select([ours], [], [], 0.2)[0]:
+            try:
+                shown += os.read(ours, 1 << 16)
+            except OSError:  # what Linux says when the other end is closed
+                break
+    os.close(ours)
+    assert runner.wait(60) == 0
+    text = shown.decode()
+    assert "time left" in text
+    assert "running" in text
+    assert "last words" in text
+    for code in ("\033]0;", "\007", "\033[31m", "\033[2J"):
+        assert code not in text
+
+
+def test_plain_lines_elsewhere(mlebench: Mlebench, titanic: Competition, tmp_path: Path) -> None:
+    options = ["--agent-command", NOISY, "-c", titanic.id, "--runs-dir", str(tmp_path), "--sandbox", "process"]
+    done = mlebench("run", *options)
+    assert f"{titanic.id} seed 0: running\n" in done.stderr
+    assert f"{titanic.id} seed 0: finished, score" in done.stderr
+    assert "\033" not in done.stderr + done.stdout
