@@ -21,7 +21,7 @@ from mlebench.registry import Competition
 OUTPUTS = [
     ["agents"],
     ["run", "--help"],
-    ["runs"],
+    ["runs", "--json"],
     ["--help"],
     ["--version"],
     ["list"],

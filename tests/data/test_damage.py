@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from mlebench.competitions import _taking_paths  # done to what is imported, not to what a test puts there
 from mlebench.data.batch import Outcome, prepare_many
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
@@ -165,7 +166,7 @@ def test_damage_that_shows_late_is_told_from_a_bug_by_trying_the_twin(
         _ = {"True": 1, "False": 0}[raw.lines("train.csv")[1].rpartition(",")[2]]
         works(raw, public, private)
 
-    monkeypatch.setattr(module, "prepare", prepare)
+    monkeypatch.setattr(module, "prepare", _taking_paths(prepare))
     assert _prepared(titanic, tmp_path / "a").status == "prepared"
     table = titanic / "train.csv"
     table.write_bytes(table.read_bytes().replace(b"True\n", b"yes\n").replace(b"False\n", b"no\n"))
@@ -187,7 +188,7 @@ def test_a_bug_keeps_its_traceback(
         if error is not NameError or "twin" not in str(raw.file("train.csv").tree.label):
             raise error("typo")
 
-    monkeypatch.setattr("mlebench.competitions.spaceship-titanic.prepare.prepare", prepare)
+    monkeypatch.setattr("mlebench.competitions.spaceship-titanic.prepare.prepare", _taking_paths(prepare))
     outcome = _prepared(titanic, tmp_path / "data")
     assert outcome.status == "bug"
     assert "Traceback" in outcome.reason
@@ -208,7 +209,7 @@ def test_published_data_is_never_to_blame(titanic: Path, tmp_path: Path, monkeyp
             raise KeyError("an id")
         works(raw, public, private)
 
-    monkeypatch.setattr(module, "prepare", prepare_only_twins)
+    monkeypatch.setattr(module, "prepare", _taking_paths(prepare_only_twins))
     with pytest.raises(KeyError, match="an id"):
         prepare(competition)
     with pytest.raises(PrerequisiteError, match="works on synthetic data"):

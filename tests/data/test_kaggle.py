@@ -421,9 +421,10 @@ class TestLogin:
         assert config_folder() == tmp_path / "home" / ".kaggle"
 
     def test_doctor_tells_where_the_login_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert doctor_line().detail == "none"
+        assert [line.detail for line in doctor_line()] == ["none"]
         monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
-        assert doctor_line()[:3] == ("ok", "kaggle login", "KAGGLE_API_TOKEN")
+        (line,) = doctor_line()
+        assert line[:3] == ("ok", "kaggle login", "KAGGLE_API_TOKEN")
 
 
 class TestPreflight:

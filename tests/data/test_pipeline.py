@@ -226,7 +226,7 @@ def test_raw_data_that_cannot_be_read_is_said_in_one_line(
     raw: Path, competition: Competition, monkeypatch: pytest.MonkeyPatch, code: int, words: str
 ) -> None:
     def fail(self, name):
-        raise OSError(code, "no", str(raw / name))
+        raise OSError(code, os.strerror(code), str(raw / name))
 
     monkeypatch.setattr(mlebench.kit.files.FolderTree, "open", fail)
     with pytest.raises(PrerequisiteError, match=rf"cannot read {raw}/.*csv: .*{words}"):

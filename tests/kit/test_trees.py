@@ -285,3 +285,9 @@ def test_an_archive_of_an_unknown_compression_is_told_as_such(tmp_path: Path) ->
     path.write_bytes(io.BytesIO(content).getvalue())
     with pytest.raises(PrerequisiteError, match="cannot be read"):
         ZipTree(path).open("a.txt")
+
+
+def test_a_named_pipe_is_no_file_to_wait_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.csv")
+    with pytest.raises(PrerequisiteError, match=r"lacks a\.csv"):
+        FolderTree(tmp_path).open("a.csv")

@@ -126,12 +126,16 @@ def _fails(submission, answers):
     raise ZeroDivisionError("in /home/somebody")
 
 
+def _exits(submission, answers):
+    raise SystemExit(0)
+
+
 def _one_argument(submission):
     return 0.5
 
 
 @pytest.mark.parametrize(
-    "grade", [_none, _fails, _one_argument, "mlebench.competitions.spaceship-titanic.grade:nothing"]
+    "grade", [_none, _fails, _exits, _one_argument, "mlebench.competitions.spaceship-titanic.grade:nothing"]
 )
 def test_a_grader_that_does_not_work_is_no_verdict_and_our_fault(rigged: Competition, grade) -> None:
     _rig(rigged, grade)

@@ -12,7 +12,7 @@ import click
 
 from mlebench import paths
 from mlebench.cli.common import data_dir_option, print_table, registry_at, show_checks
-from mlebench.data.state import holds_twins, preparation_fault
+from mlebench.data.state import holds_twins, is_prepared
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import explanation
 from mlebench.registry import Registry
@@ -100,10 +100,12 @@ def _disk(folder: Path) -> Iterator[Finding]:
 
 def _prepared(registry: Registry) -> Iterator[Finding]:
     ids = registry.list_competition_ids()
+    if (data_dir := registry.get_data_dir()).is_dir():
+        any(data_dir.iterdir())  # where it is closed, that is one finding, not one for each competition
     prepared = 0
     for id in ids:
         try:
-            prepared += preparation_fault(registry.get_competition(id)) is None
+            prepared += is_prepared(registry.get_competition(id))
         except PrerequisiteError as error:
             yield Finding("bad", id, str(error), "put this right")
         except OSError as error:

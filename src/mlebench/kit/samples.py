@@ -29,7 +29,8 @@ class HasSubmissionFacts(HasPublicSample, Protocol):
 def public_sample_bytes(competition: HasPublicSample) -> bytes:
     path = competition.public_sample or competition.sample_submission
     if not path.is_file():
-        raise NotPreparedError(f"{competition.id} has no sample submission at {path}: prepare the competition first")
+        command = f"mlebench prepare -c {competition.id}"
+        raise NotPreparedError(f"{competition.id} has no sample submission at {path}: `{command}` makes it")
     if path.suffix not in (".zip", ".7z"):
         return path.read_bytes()
     with open_raw(path.parent) as folder:

@@ -102,10 +102,9 @@ class FolderTree:
             return list(entries)
 
     def open(self, name: str) -> BinaryIO:
-        try:
-            return (self._folder / name).open("rb", buffering=COPY_BYTES)
-        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-            raise missing(self, name) from None
+        if not self.exists(name):  # a named pipe would be waited for
+            raise missing(self, name)
+        return (self._folder / name).open("rb", buffering=COPY_BYTES)
 
     def path(self, name: str) -> Path | None:
         return self._folder / name

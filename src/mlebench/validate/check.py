@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mlebench.errors import InvalidSubmissionError, PrerequisiteError
+from mlebench.faults import explanation
 from mlebench.registry import Competition
 from mlebench.untrusted import LARGEST_SUBMISSION, UntrustedFileError, open_untrusted
 from mlebench.validate.reading import has_csv_name, read_table
@@ -55,7 +56,11 @@ def _grade(competition: Competition, table: Any) -> None:
         competition.grader.score(table, stand_in(competition))
     except (InvalidSubmissionError, PrerequisiteError):
         raise
-    except Exception as error:
+    except OSError as error:
+        if fault := explanation(error):  # a public file that is closed to us, most likely
+            raise PrerequisiteError(fault) from error
+        raise CheckFailedError(competition.id, error) from error
+    except (Exception, SystemExit) as error:
         raise CheckFailedError(competition.id, error) from error
 
 
