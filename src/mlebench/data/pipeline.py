@@ -203,7 +203,7 @@ def _sweep(leftover: Path) -> None:
 
 
 def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], anew: bool) -> bool:
-    """Make the staging folder ready; True when it holds work on the very same data that can be gone on with."""
+    """Make the staging folder ready; True when it holds work on the very same data that can be continued."""
     goes_on = not anew and where.attempt.is_file() and where.attempt.read_text(encoding="utf-8") == json.dumps(attempt)
     if not goes_on:
         remove(where.staging)
@@ -216,7 +216,7 @@ def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], anew:
 
 
 def _code_hash(competition: Competition) -> str:
-    """Of the code that makes prepared files: what other code has made is not gone on with."""
+    """Of the code that makes prepared files: what other code has made is not continued."""
     digest = hashlib.md5(usedforsecurity=False)
     for folder in (*(paths.module_dir() / name for name in ("kit", "metrics")), competition.folder):
         for path in sorted(folder.rglob("*.py")):

@@ -142,7 +142,7 @@ class ZipTree:
     def extract(self, name: str, destination: str) -> None:
         """Write a member to a new file."""
         entry = self._member(name)
-        if os.path.lexists(destination):  # before anything is unpacked: an interrupted attempt may be gone on with
+        if os.path.lexists(destination):  # before anything is unpacked: an interrupted attempt may be continued
             raise FileExistsError(destination)
         methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         if max(entry.size, entry.packed_size) > WHOLE_BYTES or entry.method not in methods or entry.flags & 1:
