@@ -49,4 +49,4 @@ def test_the_core_needs_no_heavy_library() -> None:
 
     needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     names = {need.split(">")[0].lower() for need in needs}
-    assert not names & {"tensorflow", "scikit-learn", "pymongo", "docker", "openai", "kaggle", "torch"}
+    assert not names & {"tensorflow", "scikit-learn", "pymongo", "docker", "openai", "torch"}

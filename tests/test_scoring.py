@@ -148,6 +148,8 @@ def test_a_rank_has_the_eight_keys_clients_read() -> None:
         (np.float64(3 / 320), 0.00938),
         (7, 7.0),
         (-math.inf, -math.inf),
+        (np.float64(1e305), math.inf),  # numpy multiplies before it rounds
+        (1e305, 1e305),
     ],
 )
 def test_scores_have_five_decimals_rounded_as_published(outcome: float, score: float) -> None:

@@ -199,7 +199,8 @@ def run_as(user: int | None, folder: Path, program: str, network: str = "none") 
     with tempfile.TemporaryDirectory(prefix="sealed-") as place:
         if user is not None:
             os.chown(place, user, user)
-        text = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import json; from pathlib import Path; from sandboxes import *\n"
+        text = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        text += "import json; from pathlib import Path; from sandboxes import *\n"
         text += f"task = make_task(Path({place!r}), {program!r}, network={network!r})\n"
         text += "outcome, log = run_task('bubblewrap', task)\n"
         text += "print(json.dumps([outcome.ended, f'{log}{outcome.detail or str()}']))"
