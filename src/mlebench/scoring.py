@@ -207,7 +207,7 @@ class CompetitionReport:
     agent: str | None = None
     seed: int | None = None
     run_id: str | None = None
-    graded_during_run: bool = False  # a run of this competition was going on
+    graded_during_run: bool = False  # for no run, while one of this competition was open
 
     def __post_init__(self) -> None:
         if not self.status:
