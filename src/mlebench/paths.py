@@ -26,6 +26,23 @@
         ├── manifest.json     how it was prepared; absent when the reference prepared it
         └── manifest.files.jsonl  a line for each file: its name, size, checksum or time
 
+<runs-dir>/<timestamp>_run-group_<agent>/
+├── group.json                what was asked for; written before the first run starts
+├── metadata.json             the group as the reference describes it
+├── <timestamp>_grading_report.json
+├── superseded/               grading reports that a newer one has replaced
+├── .leases/                  who writes the grading report
+├── .work/<token>/            the writable folders of a sandbox while it lives, under a name that tells nothing
+└── <competition>_<run-id>/
+    ├── run.json              state, timings, limits, outcome; replaced atomically at each step
+    ├── leases/<n>.json       who works on it, with a heartbeat; the highest number holds
+    ├── result/               appears in one rename when a run has ended: of two results, one counts
+    ├── submission/, logs/, code/, run.log    what the agent left
+    ├── runner.log            what the benchmark itself had to say
+    ├── snapshots/            earlier states of the submission
+    ├── attempts/<n>/         what earlier attempts left
+    └── findings/             what was found out about the run later
+
 Settings come from the environment, then from a YAML file (keys `data_dir`, `competition_path`).
 """
 

@@ -38,12 +38,12 @@ class FileTooLargeError(UntrustedFileError):
 
 
 def open_untrusted(path: Path, limit: int = LARGEST_SUBMISSION) -> BinaryIO:
-    """A regular file, opened for reading; the last part of the path is not followed if it is a link.
+    """A regular file, opened for reading. Neither it nor its folder may be a link: an agent has a say in both.
 
     A file that we are not allowed to read is nobody's submission yet: a PrerequisiteError, for whoever owns the disk.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        descriptor = _open(path)
     except ValueError:
         raise FileMissingError("has a name that no file can have") from None
     except OSError as error:
@@ -58,6 +58,20 @@ def open_untrusted(path: Path, limit: int = LARGEST_SUBMISSION) -> BinaryIO:
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def _open(path: Path) -> int:
+    try:
+        folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except NotADirectoryError:
+        if path.parent.is_symlink():
+            raise FileMissingError("lies in a folder that is a symbolic link") from None
+        raise
+    try:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+        return os.open(path.name or ".", flags, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def kind_of(mode: int) -> str:

@@ -174,3 +174,10 @@ class TestMany:
 
     def test_no_reports_give_zeros(self) -> None:
         assert aggregate_reports([])["total_runs"] == 0
+
+
+def test_a_folder_that_is_a_link_to_the_answers_earns_nothing(titanic: Competition, tmp_path: Path) -> None:
+    (tmp_path / "submission").symlink_to(titanic.private_dir)
+    report = grade_csv(tmp_path / "submission" / titanic.answers.name, titanic)
+    assert (report.status, report.submission_exists) == ("missing", False)
+    assert "lies in a folder that is a symbolic link" in str(report.reason)

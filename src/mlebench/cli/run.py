@@ -68,9 +68,7 @@ RETRIES = ("infra", "failed", "timeout")
 @click.option(
     "--container-config", type=click.Path(dir_okay=False, path_type=Path), help="A JSON file with limits of containers."
 )
-@click.option(
-    "--resume", metavar="GROUP", help="Go on with a run group, named by its path or the beginning of its name."
-)
+@click.option("--resume", metavar="GROUP", help="Continue a run group, named by its path or the beginning of its name.")
 @click.option(
     "--retry",
     "retries",
@@ -88,7 +86,7 @@ RETRIES = ("infra", "failed", "timeout")
 def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str | None, **options: Any) -> None:
     """Run an agent on competitions, in sandboxes, and grade what it submits.
 
-    A run group can be stopped at any time and gone on with: `mlebench run --resume GROUP`. `mlebench run exec RUN_DIR`
+    A run group can be stopped at any time and continued later: `mlebench run --resume GROUP`. `mlebench run exec RUN_DIR`
     does one planned run. Exit code 1: a run ended by a fault that is not the agent's.
     """
     from mlebench.run.records import find_group
@@ -261,7 +259,7 @@ def _execute(group: "Group", workers: int, gpus: list[str], retries: Sequence[st
     report = finish(group)
     print_runs(group)
     if executor.interrupts:
-        say(f"Interrupted. `mlebench run --resume {group.paths.root}` goes on.")
+        say(f"Interrupted. `mlebench run --resume {group.paths.root}` continues it.")
         raise SystemExit(130)
     say(f"Grading report: {report}")
     if any(run.record.ended == "infra_error" for run in group.runs()):
