@@ -22,6 +22,7 @@ _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFSOCK: "a socket",
 }
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
 
 
@@ -62,7 +63,7 @@ def open_untrusted(path: Path, limit: int = LARGEST_SUBMISSION) -> BinaryIO:
 
 def _open(path: Path) -> int:
     try:
-        folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        folder = os.open(path.parent, _FOLDER)
     except NotADirectoryError:
         if path.parent.is_symlink():
             raise FileMissingError("lies in a folder that is a symbolic link") from None

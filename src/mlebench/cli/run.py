@@ -86,8 +86,8 @@ RETRIES = ("infra", "failed", "timeout")
 def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str | None, **options: Any) -> None:
     """Run an agent on competitions, in sandboxes, and grade what it submits.
 
-    A run group can be stopped at any time and continued later: `mlebench run --resume GROUP`. `mlebench run exec RUN_DIR`
-    does one planned run. Exit code 1: a run ended by a fault that is not the agent's.
+    A run group can be stopped at any time and continued later: `mlebench run --resume GROUP`. `mlebench run exec
+    RUN_DIR` does one planned run. Exit code 1: a run ended by a fault that is not the agent's.
     """
     from mlebench.run.records import find_group
 
