@@ -1,7 +1,7 @@
 import json
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,7 @@ def golden_cases(most: int | None = None) -> list[tuple[str, str]]:
     ]
 
 
+@cache
 def _golden(id: str) -> dict[str, Any] | None:
     path = GOLDEN / f"{id}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
