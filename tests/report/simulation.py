@@ -1,6 +1,6 @@
 """How often intervals hold the truth: simulated agents, whose long-run rates are known.
 
-`python tests/report/coverage.py 20000` prints the tables of docs/statistics.md.
+`python tests/report/simulation.py 10000` prints the tables of docs/statistics.md.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mlebench.report.intervals import Difference, Estimate, Sample, sem, seeds_needed
+from mlebench.report.intervals import Difference, Estimate, Sample, seeds_needed, sem
 
 RATES = (0.01, 0.03, 0.1, 0.3, 0.5, 0.62, 0.8, 0.95, 0.99)
 # How unequal competitions are: rates are drawn from Beta(rate k, (1 - rate) k). With a small k nearly every competition
@@ -155,15 +155,13 @@ def main(times: int) -> None:
     all = [compared(Case(a, kind), Case(b, kind), times // 4) for kind in KINDS for a, b in pairs]
     shares_right = sum(one.right for one in all) / sum(one.called for one in all)
     held = [100 * one.held for one in all]
-    print(
-        f"\ndifferences: mean {np.mean(held):.1f}, least {min(held):.1f}; called with 90 %: {100 * shares_right:.1f} right"
-    )
+    print(f"\ndifferences: mean {np.mean(held):.1f}, least {min(held):.1f}")
+    print(f"called better with a probability over 0.9: {100 * shares_right:.1f} % right")
+    print("\nseeds for a difference of 8 points, and how often it shows")
     for competitions in (22, 75):
         for kind in KINDS[1:]:
             seeds, shown = power(Case(0.5, kind, competitions), 0.08, times // 4)
-            print(
-                f"power, 8 points, {competitions} competitions, kind {kind:g}: {seeds} seeds, shows in {100 * shown:.0f} %"
-            )
+            print(f"| {competitions} | {kind:g} | {seeds} | {100 * shown:.0f} |")
 
 
 if __name__ == "__main__":
