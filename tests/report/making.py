@@ -53,7 +53,9 @@ def write_group(runs_dir: Path, name: str, runs: list[dict[str, Any]], **values:
     where.root.mkdir(parents=True)
     record.write(where.record)
     for number, run in enumerate(runs):
-        made = RunRecord(**{"run_id": f"run{number}", "planned_at": "now", "state": "ended", "ended": "finished"} | run)
+        made = RunRecord(
+            **{"run_id": f"{name}-run{number}", "planned_at": "now", "state": "ended", "ended": "finished"} | run
+        )
         folder = where.run(made.competition, made.run_id)
         folder.root.mkdir()
         made.write(folder.record)

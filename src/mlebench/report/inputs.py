@@ -25,6 +25,7 @@ class Inputs:
     runs_dir: Path
     _readings: dict[tuple[Any, ...], list[Reading]] = field(default_factory=dict)
     _labels: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
+    _given: dict[Path | str, str] = field(default_factory=dict)  # files and runs that were taken, and from where
 
     def add(self, named: str) -> None:
         """A run group, or a grading report; `NAME=FILE` says whose report it is."""
@@ -39,8 +40,8 @@ class Inputs:
             self.add_group(find_group(named, self.runs_dir))
 
     def add_report(self, path: Path, name: str | None = None) -> None:
-        reports = read_grading_report(path)
-        for report in reports:
+        self._refuse_again(path.resolve(), path.name, str(path))
+        for report in read_grading_report(path):
             agent = name or report.get("agent") or UNNAMED
             self._take((agent,), _reading_of_report(report, path), agent=agent)
 
@@ -84,8 +85,16 @@ class Inputs:
         return [reading for readings in self._readings.values() for reading in readings]
 
     def _take(self, key: tuple[Any, ...], reading: Reading, **label: Any) -> None:
+        if run_id := reading.facts.get("run_id"):
+            self._refuse_again(run_id, f"run {run_id}", reading.where)
         self._readings.setdefault(key, []).append(reading)
         self._labels.setdefault(key, label | {"agent": _printable(label["agent"])})
+
+    def _refuse_again(self, what: Path | str, name: str, where: str) -> None:
+        """Counted twice, a run would pass for two seeds."""
+        if what in self._given:
+            raise PrerequisiteError(f"{name} is given twice: in {self._given[what]} and in {where}")
+        self._given[what] = where
 
 
 def _printable(text: str) -> str:
@@ -151,6 +160,7 @@ def _reading_of_report(report: dict[str, Any], path: Path) -> Reading:
         report=report,
         seed=seed if isinstance(seed, int) else None,
         missing=_fault(report),
+        facts={"run_id": report.get("run_id")},
     )
 
 
@@ -193,7 +203,8 @@ def _numbered(readings: Iterable[Reading]) -> list[tuple[int, Reading]]:
     for reading in readings:
         again = seen[reading.competition, reading.seed]
         seen[reading.competition, reading.seed] += 1
-        labelled.append(((again, reading.seed) if reading.seed is not None else (0, again), reading))
+        stated = reading.seed is not None
+        labelled.append(((0, again, reading.seed) if stated else (1, again, 0), reading))
     places = {label: place for place, label in enumerate(sorted({label for label, _ in labelled}))}
     return [(places[label], reading) for label, reading in labelled]
 

@@ -30,7 +30,7 @@ class Spent:
 
     @classmethod
     def of(cls, outcomes: Iterable[Outcome]) -> "Spent":
-        told = [outcome for outcome in outcomes if outcome.run_id is not None and outcome.rerolls is not None]
+        told = [outcome for outcome in outcomes if outcome.rerolls is not None]
         if not told:
             return cls(None, None, None, None, None)
         return cls(
