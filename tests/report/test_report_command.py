@@ -156,6 +156,15 @@ def test_names_cannot_break_tables_or_terminals(call: Any, tmp_path: Path) -> No
     assert "x\\|y" in call(path, "--format", "md")[0]
 
 
+def test_scores_that_are_no_numbers_leave_valid_json(call: Any, tmp_path: Path) -> None:
+    """The reference writes them as they are."""
+    scores = [float("nan"), float("inf"), float("-inf"), None]
+    path = write_reports(tmp_path / "a.json", [report(LOW[0], score=score) for score in scores])
+    out, _ = call(path, "--format", "json")
+    data = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert [run["score"] for run in data["entries"][0]["runs"]] == [None] * 4
+
+
 def test_an_empty_report_is_told(call: Any, tmp_path: Path) -> None:
     assert "there are no runs" in call(write_reports(tmp_path / "a.json", []), code=1)[1]
 

@@ -36,7 +36,7 @@ class Boards:
         """0 is the sample submission's score on real data, 1 the gold threshold; without a score it is 0."""
         found = self._competition(report["competition_id"])
         sample, gold = found.sample_score if found else None, report.get("gold_threshold")
-        if sample is None or gold is None or gold == sample:
+        if sample is None or not math.isfinite(sample) or gold is None or gold == sample:
             return None
         score = report.get("score")
         if score is None or not math.isfinite(score):

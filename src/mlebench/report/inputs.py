@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -115,8 +116,9 @@ def read_grading_report(path: Path) -> list[dict[str, Any]]:
     for number, report in enumerate(reports, 1):
         if not isinstance(report, dict) or not isinstance(report.get("competition_id"), str):
             raise PrerequisiteError(f"{path}: report {number} names no competition")
-        if not isinstance(report.get("score"), float | int | None):
-            raise PrerequisiteError(f"{path}: report {number} has a score that is no number")
+        for name in ("score", "gold_threshold"):
+            if not isinstance(report.get(name), float | int | None):
+                raise PrerequisiteError(f"{path}: report {number} has a {name} that is no number")
     return reports
 
 
@@ -217,7 +219,7 @@ def _outcome(reading: Reading, seed: int, boards: Boards) -> Outcome:
     score = report.get("score")
     return replace(
         blank,
-        score=score,
+        score=score if score is None or math.isfinite(score) else None,
         submitted=bool(report.get("submission_exists")),
         valid=bool(report.get("valid_submission")),
         above_median=bool(report.get("above_median")),

@@ -34,12 +34,17 @@ class Spent:
         if not told:
             return cls(None, None, None, None, None)
         return cls(
-            hours=sum(outcome.hours or 0 for outcome in told),
-            gpu_hours=sum(outcome.gpu_hours or 0 for outcome in told),
+            hours=_total(outcome.hours for outcome in told),
+            gpu_hours=_total(outcome.gpu_hours for outcome in told),
             rerolls=sum(outcome.rerolls or 0 for outcome in told),
             unsealed=sum(outcome.sealed is False for outcome in told),
             infra_errors=sum(outcome.ended == INFRA_ERROR for outcome in told),
         )
+
+
+def _total(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(sum(known)) if known else None
 
 
 @dataclass(frozen=True)
