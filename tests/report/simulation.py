@@ -1,6 +1,6 @@
 """How often intervals hold the truth: simulated agents, whose long-run rates are known.
 
-`python tests/report/simulation.py 10000` prints the tables of docs/statistics.md.
+`python tests/report/simulation.py 6000` prints the tables of docs/statistics.md.
 """
 
 import math

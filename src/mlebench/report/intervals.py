@@ -24,6 +24,16 @@ def _extra(z: float, seeds: int) -> float:
     return z * z / (2 * seeds)
 
 
+def student(z: float, freedom: int) -> float:
+    """The quantile of Student's distribution where the normal one is at z, by Cornish and Fisher's expansion."""
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
+
+
 @dataclass(frozen=True)
 class Sample:
     """What matters of a table of values, one row for each competition, one column for each seed."""
@@ -98,7 +108,12 @@ def _exact_low(events: float, runs: int) -> float:
 
 
 def _limits(sample: Sample, z: float) -> tuple[float, float]:
-    """Wilson's score interval for as many independent runs as would scatter this little."""
+    """Wilson's score interval for as many independent runs as would scatter this little.
+
+    Where the scatter is an estimate, the quantile is Student's. At a mean of 0 or 1 there is none to be estimated.
+    """
+    if sample.scatter is not None and 0 < sample.mean < 1:
+        z = student(z, sample.competitions * (sample.seeds - 1))
     mean, most = sample.mean, sample.competitions * sample.mean * (1 - sample.mean)
     ratio = sample.cautious_scatter(z) / most if most else 1.0
     weight = z * z * ratio / (sample.competitions * sample.seeds)
@@ -157,8 +172,9 @@ def seeds_needed(one: Sample, other: Sample, difference: float) -> int | None:
     scatter = one.cautious_scatter(Z) + other.cautious_scatter(Z)
     power = NormalDist().inv_cdf(POWER)
     for seeds in range(2, _MOST_SEEDS):
-        extra = 2 * _extra(Z, seeds)  # of both agents, as their intervals will have it
-        reach = Z * math.sqrt((scatter + extra) / seeds) + power * math.sqrt(scatter / seeds)
+        z = student(Z, one.competitions * (seeds - 1))
+        extra = 2 * _extra(z, seeds)  # of both agents, as their intervals will have it
+        reach = z * math.sqrt((scatter + extra) / seeds) + power * math.sqrt(scatter / seeds)
         if reach / one.competitions <= difference:
             return seeds
     return None
