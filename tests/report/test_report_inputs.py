@@ -144,6 +144,12 @@ def test_a_group_of_twins_is_not_mixed_with_reports_of_the_reference(inputs: Inp
         make_standings(inputs)
 
 
+def test_what_was_not_graded_need_not_know_its_data(inputs: Inputs, tmp_path: Path) -> None:
+    failed = report(PIZZA, score=None, source="unknown", status="missing", submission_exists=False)
+    inputs.add(str(write_reports(tmp_path / "a.json", [report(BIRDS, source="twin"), failed])))
+    assert make_standings(inputs).data == "twin"
+
+
 @pytest.mark.parametrize("values", [{"profile": "v2"}, {"source": "twin"}])
 def test_published_figures_stand_beside_real_data_of_v1_only(
     inputs: Inputs, tmp_path: Path, values: dict[str, str]

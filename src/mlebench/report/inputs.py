@@ -139,11 +139,17 @@ def groups_of_experiment(id: str, table: Path) -> list[str]:
 def one_kind(readings: Sequence[Reading]) -> tuple[str, str]:
     """The profile of all runs and the kind of their data: `twin`, `real` or `unknown`; refuses to mix them."""
     _refuse_mix("profiles", {reading.profile: reading.where for reading in readings})
-    twins = {"twins" if reading.source == TWIN else "real data": reading.where for reading in readings}
+    telling = [reading for reading in readings if not _tells_no_source(reading)] or readings
+    twins = {"twins" if reading.source == TWIN else "real data": reading.where for reading in telling}
     _refuse_mix("twins and real data:", twins)
-    sources = {reading.source for reading in readings}
+    sources = {reading.source for reading in telling}
     kind = TWIN if TWIN in sources else "unknown" if "unknown" in sources else "real"
     return readings[0].profile, kind
+
+
+def _tells_no_source(reading: Reading) -> bool:
+    """Where nothing was graded, a report need not know on which data."""
+    return reading.source == "unknown" and (reading.report or {}).get("score") is None
 
 
 def _refuse_mix(what: str, places: dict[str, str]) -> None:
