@@ -106,15 +106,14 @@ class Compared(NamedTuple):
     right: int
 
 
-def compared(one: Case, other: Case, times: int) -> Compared:
-    """Two agents over the same competitions, which are hard and easy for both."""
+def compared(one: Case, other: Case, times: int, figure: str = "rate") -> Compared:
+    """Two agents over the same number of competitions."""
     rng = np.random.default_rng([int(1000 * one.rate), int(1000 * other.rate), int(10 * min(one.kind, 99))])
     held = called = right = 0
-    for number in range(times):
-        if number % max(1, times // HARDNESSES) == 0:
-            first, second = (np.sort(difficulties(rng, case)) for case in (one, other))
-            truth = float(first.mean() - second.mean())
-        found = Difference.of(Sample.of(runs(rng, first, one.seeds)), Sample.of(runs(rng, second, other.seeds)))
+    pairs = zip(tables_of(rng, one, times, figure), tables_of(rng, other, times, figure), strict=True)
+    for (first, first_truth), (second, second_truth) in pairs:
+        truth = first_truth - second_truth
+        found = Difference.of(Sample.of(first), Sample.of(second))
         held += holds((found.low, found.high), truth)
         if truth and max(found.probability, 1 - found.probability) > 0.9:
             called += 1
@@ -152,11 +151,12 @@ def main(times: int) -> None:
         all = [100 * coverage(case, times // 4, {"": ours})[""][0] for case in cases(competitions, seeds)]
         print(f"| {competitions} | {seeds} | {np.mean(all):.1f} | {min(all):.1f} |")
     pairs = ((0.01, 0.01), (0.03, 0.1), (0.1, 0.3), (0.3, 0.3), (0.5, 0.62), (0.62, 0.8), (0.95, 0.95), (0.05, 0.5))
-    all = [compared(Case(a, kind), Case(b, kind), times // 4) for kind in KINDS for a, b in pairs]
-    shares_right = sum(one.right for one in all) / sum(one.called for one in all)
-    held = [100 * one.held for one in all]
-    print(f"\ndifferences: mean {np.mean(held):.1f}, least {min(held):.1f}")
-    print(f"called better with a probability over 0.9: {100 * shares_right:.1f} % right")
+    for figure in ("rate", "share"):
+        all = [compared(Case(a, kind), Case(b, kind), times // 4, figure) for kind in KINDS for a, b in pairs]
+        held = [100 * one.held for one in all]
+        right = sum(one.right for one in all) / sum(one.called for one in all)
+        print(f"\ndifferences, {figure}: mean {np.mean(held):.1f}, least {min(held):.1f}")
+        print(f"called better with a probability over 0.9: {100 * right:.1f} % right")
     print("\nseeds for a difference of 8 points, and how often it shows")
     for competitions in (22, 75):
         for kind in KINDS[1:]:

@@ -143,10 +143,11 @@ def test_intervals_of_categories_and_other_splits_hold_too(competitions: int, se
     assert min(held) >= lowest(TIMES)
 
 
+@pytest.mark.parametrize("figure", ["rate", "share"])
 @pytest.mark.parametrize("kind", [0.3, 3.0])
 @pytest.mark.parametrize(("one", "other"), [(0.03, 0.1), (0.5, 0.62), (0.95, 0.95)])
-def test_intervals_of_differences_hold(kind: float, one: float, other: float) -> None:
-    found = compared(Case(one, kind), Case(other, kind), TIMES)
+def test_intervals_of_differences_hold(figure: str, kind: float, one: float, other: float) -> None:
+    found = compared(Case(one, kind), Case(other, kind), TIMES, figure)
     assert found.held >= lowest(TIMES)
     assert found.right >= 0.85 * found.called
 

@@ -10,12 +10,11 @@ from mlebench.cli.common import data_dir_option, registry_at, say, table_lines
 from mlebench.cli.runs import runs_dir_option
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
+from mlebench.report.model import SPLITS
 
 if TYPE_CHECKING:
     from mlebench.report.render import Table
     from mlebench.report.standings import Standings
-
-SPLITS = ("low", "medium", "high", "all", "systemcard")
 
 
 @click.command()

@@ -1,16 +1,12 @@
 """From inputs to standings, with what the registry knows of competitions."""
 
-from collections.abc import Sequence
-
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
 from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs, one_kind
-from mlebench.report.model import TWIN
+from mlebench.report.model import SPLITS, TWIN
 from mlebench.report.published import published_entries
 from mlebench.report.standings import Rules, Standings, standings
-
-SPLITS = ("low", "medium", "high", "all", "systemcard")
 
 
 def make_standings(
@@ -32,14 +28,10 @@ def make_standings(
     boards = Boards(registry)
     entries = inputs.entries(boards)
     rules = Rules(
-        splits={name: registry.get_split(name) for name in _chosen(split)},
+        splits={name: registry.get_split(name) for name in ([split] if split else SPLITS)},
         categories={id: boards.category(id) for entry in entries for id in entry.competitions},
         pad=pad,
         asked=split is not None,
         power=power,
     )
     return standings(entries, rules, profile, data, published_entries() if published else ())
-
-
-def _chosen(split: str | None) -> Sequence[str]:
-    return SPLITS if split is None else (split,)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+SPLITS = ("low", "medium", "high", "all", "systemcard")
 INFRA_ERROR = "infra_error"  # as records of runs have it
 TWIN = "twin"
 # Nobody judged these submissions, so they say nothing about the agent.
