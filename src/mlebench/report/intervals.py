@@ -110,13 +110,16 @@ def _exact_low(events: float, runs: int) -> float:
 def _limits(sample: Sample, z: float) -> tuple[float, float]:
     """Wilson's score interval for as many independent runs as would scatter this little.
 
-    Where the scatter is an estimate, the quantile is Student's. At a mean of 0 or 1 there is none to be estimated.
+    Where the scatter is an estimate, the quantile is Student's. With less than one event, or less than one failure,
+    there is nothing to estimate.
     """
-    if sample.scatter is not None and 0 < sample.mean < 1:
+    runs = sample.competitions * sample.seeds
+    events = min(sample.mean, 1 - sample.mean) * runs
+    if sample.scatter is not None and events > 1 - 1e-9:
         z = student(z, sample.competitions * (sample.seeds - 1))
     mean, most = sample.mean, sample.competitions * sample.mean * (1 - sample.mean)
     ratio = sample.cautious_scatter(z) / most if most else 1.0
-    weight = z * z * ratio / (sample.competitions * sample.seeds)
+    weight = z * z * ratio / runs
     centre = (mean + weight / 2) / (1 + weight)
     half = math.sqrt(weight * mean * (1 - mean) + weight * weight / 4) / (1 + weight)
     return max(0.0, centre - half), min(1.0, centre + half)
