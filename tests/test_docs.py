@@ -60,7 +60,13 @@ class Command(NamedTuple):
 def _blocks(page: Path) -> Iterator[Block]:
     text = page.read_text(encoding="utf-8")
     for match in FENCE.finditer(text):
-        yield Block(text.count("\n", 0, match.start("text")) + 1, match["kind"], match["file"], match["text"], bool(match["sandbox"]))
+        yield Block(
+            text.count("\n", 0, match.start("text")) + 1,
+            match["kind"],
+            match["file"],
+            match["text"],
+            bool(match["sandbox"]),
+        )
 
 
 def _commands(block: Block) -> Iterator[Command]:
