@@ -105,6 +105,13 @@ def test_unknown_percentiles_are_left_out_and_scores_below_the_sample_count_as_n
     assert scopes(made(entry(won("c", 0))))["Text"].figures["percentile"] is None
 
 
+def test_padding_makes_no_figure_known_that_is_not() -> None:
+    padded = scopes(made(entry(won("a", 0, percentile=0.9)), pad=True))["all"].figures
+    assert padded["normalised"] is None
+    assert padded["percentile"] is not None
+    assert padded["percentile"].mean == pytest.approx(30)
+
+
 def test_hours_rerolls_unsealed_runs_and_infra_errors_stand_beside() -> None:
     told: dict[str, Any] = {"run_id": "r", "hours": 2.0, "gpu_hours": 1.0, "rerolls": 0, "sealed": True}
     failed = lost("b", 0, **(told | {"missing": "infra_error", "ended": "infra_error", "hours": None, "sealed": None}))

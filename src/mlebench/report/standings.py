@@ -117,7 +117,10 @@ class Grid:
         self.seeds = len(self._rows)
 
     def known(self, name: str) -> set[int]:
-        """The places of the competitions of which a figure is known."""
+        """The places of the competitions of which a figure is known; that of a missing run is, if any other's is."""
+        outcomes = [outcome for row in self._rows for outcome in row if outcome is not None]
+        if outcomes and all(getattr(outcome, name) is None for outcome in outcomes):
+            return set()
         columns = enumerate(zip(*self._rows, strict=True))
         return {
             place
