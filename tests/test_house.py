@@ -28,6 +28,7 @@ ORDER = (
     ["data", "validate"],
     ["grade"],
     ["run"],
+    ["report"],
     ["cli"],
 )
 # Names for existing clients: they may import anything, and nothing of ours imports them.

@@ -260,6 +260,11 @@ def grading_report(folder: Path, name: str) -> Path:
     return folder / f"{name}_grading_report.json"
 
 
+def experiments_table(runs_dir: Path) -> Path:
+    """Which run groups belong to which experiment, where the reference has it."""
+    return runs_dir / "run_group_experiments.csv"
+
+
 def module_dir() -> Path:
     return Path(__file__).parent.resolve()
 

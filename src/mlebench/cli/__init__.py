@@ -25,6 +25,7 @@ VERBS = {
     "grade-sample": "grade one submission; the report is JSON on stdout",
     "list": "show the competitions there are",
     "prepare": "turn raw data into what agents and graders need",
+    "report": "make standings of run groups and grading reports: medals, intervals, agents compared",
     "run": "run an agent on competitions, in sandboxes, and grade what it submits",
     "runs": "list run groups, and tell the story of a run",
     "show": "show what is known about one competition",

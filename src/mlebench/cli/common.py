@@ -129,10 +129,15 @@ def print_json(value: Any) -> None:
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Columns in plain text."""
+    for line in table_lines(header, rows):
+        click.echo(line)
+
+
+def table_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     cells = [list(header), *([cell(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
-        click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -1,0 +1,92 @@
+"""mlebench report"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mlebench import paths
+from mlebench.cli.common import data_dir_option, registry_at, say, table_lines
+from mlebench.cli.runs import runs_dir_option
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+from mlebench.report.model import SPLITS
+
+if TYPE_CHECKING:
+    from mlebench.report.render import Table
+    from mlebench.report.standings import Standings
+
+
+@click.command()
+@click.argument("inputs", metavar="[GROUP|FILE]...", nargs=-1)
+@click.option("--reports", multiple=True, metavar="[NAME=]FILE", help="A grading report; NAME says whose it is.")
+@click.option("--experiment", "experiments", multiple=True, metavar="ID", help="Run groups that a table lists.")
+@click.option(
+    "--table",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="CSV file with columns experiment_id and run_group. Default: run_group_experiments.csv where run groups lie.",
+)
+@click.option("--split", type=click.Choice(SPLITS), help="Only this one. Default: all that the agents were run on.")
+@click.option("--pad-missing", "pad", is_flag=True, help="Count missing runs as failures.")
+@click.option(
+    "--power",
+    type=click.FloatRange(min=0, min_open=True, max=100),
+    metavar="DELTA",
+    help="Say how many seeds it takes to tell a difference of so many percentage points in the medal rate.",
+)
+@click.option("--published", is_flag=True, help="Show the published leaderboard too.")
+@click.option("--format", "form", type=click.Choice(["table", "md", "csv", "json"]), default="table", show_default=True)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of stdout.")
+@runs_dir_option
+@data_dir_option
+def command(
+    inputs: tuple[str, ...],
+    reports: tuple[str, ...],
+    experiments: tuple[str, ...],
+    table: Path | None,
+    split: str | None,
+    pad: bool,
+    power: float | None,
+    published: bool,
+    form: str,
+    output: Path | None,
+    runs_dir: Path | None,
+    data_dir: Path | None,
+) -> None:
+    """Standings from run groups and grading reports: medals, intervals, agents compared.
+
+    Files may be ours or the reference's. The first agent is compared with each of the others.
+    """
+    from mlebench.report.inputs import Inputs
+    from mlebench.report.make import make_standings
+
+    if not (inputs or reports or experiments):
+        raise click.UsageError("name a run group, a grading report or an experiment")
+    registry = registry_at(data_dir)
+    runs_dir = runs_dir or paths.default_runs_dir(registry.get_data_dir())
+    found = Inputs(runs_dir)
+    for named in (*inputs, *reports):
+        found.add(named)
+    for id in experiments:
+        found.add_experiment(id, table or paths.experiments_table(runs_dir))
+    _show(make_standings(found, split, pad=pad, power=power, published=published), form, output)
+
+
+def _show(made: "Standings", form: str, output: Path | None) -> None:
+    from mlebench.report import render
+
+    forms = {"md": render.to_markdown, "csv": render.to_csv, "json": render.to_json}
+    text = forms[form](made) if form in forms else _plain(render.tables(made))
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        try:
+            paths.write_whole(output, text)
+        except OSError as error:
+            raise PrerequisiteError(f"cannot write {output}: {reason_of(error)}") from error
+    for note in render.notes(made):
+        say(note)
+
+
+def _plain(tables: "list[Table]") -> str:
+    return "\n".join("".join(f"{line}\n" for line in table_lines(one.header, one.rows)) for one in tables)

@@ -1,0 +1,62 @@
+"""Where a score stands: among the people who took part, and between the sample submission and gold."""
+
+import math
+from bisect import bisect_left
+from functools import cache
+from typing import Any
+
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Competition, Registry
+from mlebench.scoring import read_leaderboard
+
+
+class Boards:
+    """What standings need to know of competitions; of one that is not known here, nothing is."""
+
+    def __init__(self, registry: Registry):
+        self._registry = registry
+        self._competition = cache(self._find)
+        self._board = cache(self._sorted_board)
+
+    def category(self, id: str) -> str | None:
+        found = self._competition(id)
+        return found.category if found else None
+
+    def percentile(self, id: str, score: float | None) -> float | None:
+        """The share of human teams whose score is worse; without a score, nobody's is."""
+        board = self._board(id)
+        if board is None:
+            return None
+        if score is None or math.isnan(score):
+            return 0.0
+        lower, scores = board
+        return bisect_left(scores, -score if lower else score) / len(scores)
+
+    def normalised(self, report: dict[str, Any]) -> float | None:
+        """0 is the sample submission's score on real data, 1 the gold threshold; without a score it is 0."""
+        found = self._competition(report["competition_id"])
+        sample, gold = found.sample_score if found else None, report.get("gold_threshold")
+        if sample is None or not math.isfinite(sample) or gold is None or gold == sample:
+            return None
+        score = report.get("score")
+        if score is None or not math.isfinite(score):
+            return 0.0
+        return (score - sample) / (gold - sample)
+
+    def _find(self, id: str) -> Competition | None:
+        try:
+            return self._registry.get_competition(id)
+        except PrerequisiteError:
+            return None
+
+    def _sorted_board(self, id: str) -> tuple[bool, list[float]] | None:
+        """Whether lower is better, and the scores, worst first and so that higher is better."""
+        found = self._competition(id)
+        if found is None:
+            return None
+        try:
+            scores = read_leaderboard(found.leaderboard)
+        except PrerequisiteError:
+            return None
+        lower = found.lower_is_better
+        return (lower, sorted(-score if lower else score for score in scores)) if scores else None

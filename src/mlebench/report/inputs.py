@@ -1,0 +1,237 @@
+"""Run groups, grading reports and tables of experiments → entries, one for each agent."""
+
+import csv
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mlebench import paths
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+from mlebench.report.boards import Boards
+from mlebench.report.model import TWIN, UNJUDGED, Entry, Outcome, Reading
+from mlebench.run.records import Group, Run, find_group
+
+UNNAMED = "reports"
+
+
+@dataclass
+class Inputs:
+    """Collects what is given, and puts together what belongs to one agent."""
+
+    runs_dir: Path
+    _readings: dict[tuple[Any, ...], list[Reading]] = field(default_factory=dict)
+    _labels: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
+    _given: dict[Path | str, str] = field(default_factory=dict)  # files and runs that were taken, and from where
+
+    def add(self, named: str) -> None:
+        """A run group, or a grading report; `NAME=FILE` says whose report it is."""
+        name, equals, file = named.partition("=")
+        if Path(named).is_file():
+            self.add_report(Path(named))
+        elif equals and Path(file).is_file():
+            self.add_report(Path(file), name)
+        elif equals and not Path(named).exists():
+            raise PrerequisiteError(f"there is no grading report {file}")
+        else:
+            self.add_group(find_group(named, self.runs_dir))
+
+    def add_report(self, path: Path, name: str | None = None) -> None:
+        self._refuse_again(path.resolve(), path.name, str(path))
+        for report in read_grading_report(path):
+            agent = name or report.get("agent") or UNNAMED
+            self._take((agent,), _reading_of_report(report, path), agent=agent)
+
+    def add_group(self, group: Group, name: str | None = None) -> None:
+        """Runs of one agent under other conditions are another entry."""
+        record = group.record
+        agent = name or record.agent.get("name", record.agent_source)
+        hours = record.limits.get("seconds")
+        hours = hours / 3600 if hours else None
+        conditions = (record.agent.get("identity"), hours, record.network, record.obfuscate, record.knowledge)
+        key = (name,) if name else (agent, *conditions)
+        for run in group.runs():
+            reading = _reading_of_run(run, group)
+            self._take(key, reading, agent=agent, model=record.agent.get("model"), hours_limit=hours)
+
+    def add_experiment(self, id: str, table: Path) -> None:
+        """The run groups that a table lists under an id: ours, or folders that hold a grading report."""
+        for name in groups_of_experiment(id, table):
+            folder = self.runs_dir / name
+            if paths.GroupPaths(folder).record.is_file():
+                self.add_group(Group.read(folder), id)
+                continue
+            found = sorted(folder.glob(f"*{paths.GRADING_REPORT}"))
+            if not found:
+                raise PrerequisiteError(f"{folder} is no run group and holds no grading report: see --runs-dir")
+            self.add_report(found[-1], id)
+
+    def entries(self, boards: Boards) -> list[Entry]:
+        names = Counter(label["agent"] for label in self._labels.values())
+        entries = []
+        for key, readings in self._readings.items():
+            label = dict(self._labels[key])
+            inputs = tuple(dict.fromkeys(reading.where for reading in readings))
+            if names[label["agent"]] > 1:
+                label["agent"] += f" ({Path(inputs[0]).name})"
+            outcomes = tuple(_outcome(reading, seed, boards) for seed, reading in _numbered(readings))
+            entries.append(Entry(inputs=inputs, outcomes=outcomes, **label))
+        return entries
+
+    def readings(self) -> list[Reading]:
+        return [reading for readings in self._readings.values() for reading in readings]
+
+    def _take(self, key: tuple[Any, ...], reading: Reading, **label: Any) -> None:
+        if run_id := reading.facts.get("run_id"):
+            self._refuse_again(run_id, f"run {run_id}", reading.where)
+        self._readings.setdefault(key, []).append(reading)
+        self._labels.setdefault(key, label | {"agent": _printable(label["agent"])})
+
+    def _refuse_again(self, what: Path | str, name: str, where: str) -> None:
+        """Counted twice, a run would pass for two seeds."""
+        if what in self._given:
+            raise PrerequisiteError(f"{name} is given twice: in {self._given[what]} and in {where}")
+        self._given[what] = where
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in str(text))
+
+
+def read_grading_report(path: Path) -> list[dict[str, Any]]:
+    """The reports of single submissions that a grading report holds: ours, or the reference's."""
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}") from error
+    except (ValueError, RecursionError) as error:
+        raise PrerequisiteError(f"{path} is not JSON: {error}") from None
+    reports = data.get("competition_reports") if isinstance(data, dict) else None
+    if not isinstance(reports, list):
+        raise PrerequisiteError(f"{path} is not a grading report: it has no list `competition_reports`")
+    for number, report in enumerate(reports, 1):
+        if not isinstance(report, dict) or not isinstance(report.get("competition_id"), str):
+            raise PrerequisiteError(f"{path}: report {number} names no competition")
+        for name in ("score", "gold_threshold"):
+            if not isinstance(report.get(name), float | int | None):
+                raise PrerequisiteError(f"{path}: report {number} has a {name} that is no number")
+    return reports
+
+
+def groups_of_experiment(id: str, table: Path) -> list[str]:
+    try:
+        with table.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except OSError as error:
+        raise PrerequisiteError(f"cannot read {table}: {reason_of(error)}") from error
+    if rows and not {"experiment_id", "run_group"} <= rows[0].keys():
+        raise PrerequisiteError(f"{table} needs the columns experiment_id and run_group")
+    if not (found := [row["run_group"] for row in rows if row["experiment_id"] == id]):
+        known = ", ".join(dict.fromkeys(row["experiment_id"] for row in rows)) or "none"
+        raise PrerequisiteError(f"there is no experiment {id!r} in {table}; there is {known}")
+    return found
+
+
+def one_kind(readings: Sequence[Reading]) -> tuple[str, str]:
+    """The profile of all runs and the kind of their data: `twin`, `real` or `unknown`; refuses to mix them."""
+    _refuse_mix("profiles", {reading.profile: reading.where for reading in readings})
+    telling = [reading for reading in readings if not _tells_no_source(reading)] or readings
+    twins = {"twins" if reading.source == TWIN else "real data": reading.where for reading in telling}
+    _refuse_mix("twins and real data:", twins)
+    sources = {reading.source for reading in telling}
+    kind = TWIN if TWIN in sources else "unknown" if "unknown" in sources else "real"
+    return readings[0].profile, kind
+
+
+def _tells_no_source(reading: Reading) -> bool:
+    """Where nothing was graded, a report need not know on which data."""
+    return reading.source == "unknown" and (reading.report or {}).get("score") is None
+
+
+def _refuse_mix(what: str, places: dict[str, str]) -> None:
+    if len(places) > 1:
+        found = ", ".join(f"{kind} in {where}" for kind, where in sorted(places.items()))
+        raise PrerequisiteError(f"standings never mix {what} {found}; report on them one by one")
+
+
+def _reading_of_report(report: dict[str, Any], path: Path) -> Reading:
+    seed = report.get("seed")
+    return Reading(
+        competition=report["competition_id"],
+        where=str(path),
+        profile=report.get("profile") or paths.PROFILES[0],
+        source=report.get("source") or "unknown",
+        report=report,
+        seed=seed if isinstance(seed, int) else None,
+        missing=_fault(report),
+        facts={"run_id": report.get("run_id")},
+    )
+
+
+def _fault(report: dict[str, Any]) -> str | None:
+    status = report.get("status")
+    return status if status in UNJUDGED else None
+
+
+def _reading_of_run(run: Run, group: Group) -> Reading:
+    record = run.record
+    report = record.report if record.is_final else None
+    missing = None if report else (record.ended if record.is_final else record.state)
+    return Reading(
+        competition=record.competition,
+        where=group.record.id,
+        profile=group.record.profile,
+        source=TWIN if group.record.twin else (report or {}).get("source", "real"),
+        report=report,
+        seed=record.seed,
+        missing=missing or _fault(report or {}),
+        facts={
+            "run_id": record.run_id,
+            "ended": record.ended,
+            "hours": None if record.seconds is None else record.seconds / 3600,
+            "gpu_hours": record.gpu_hours,
+            "rerolls": record.rerolls,
+            "sealed": record.conditions.get("sealed"),
+        },
+    )
+
+
+def _numbered(readings: Iterable[Reading]) -> list[tuple[int, Reading]]:
+    """Seeds are numbered from 0. Where none is stated, the k-th run of a competition is its k-th seed.
+
+    Groups that share the competitions of one seed among them go together; a seed that comes again for a competition
+    is a further one.
+    """
+    seen: Counter[tuple[str, int | None]] = Counter()
+    labelled = []
+    for reading in readings:
+        again = seen[reading.competition, reading.seed]
+        seen[reading.competition, reading.seed] += 1
+        stated = reading.seed is not None
+        labelled.append(((0, again, reading.seed) if stated else (1, again, 0), reading))
+    places = {label: place for place, label in enumerate(sorted({label for label, _ in labelled}))}
+    return [(places[label], reading) for label, reading in labelled]
+
+
+def _outcome(reading: Reading, seed: int, boards: Boards) -> Outcome:
+    blank = Outcome(reading.competition, seed, missing=reading.missing, **reading.facts)
+    report = reading.report
+    if report is None or reading.missing:
+        return blank
+    score = report.get("score")
+    return replace(
+        blank,
+        score=score if score is None or math.isfinite(score) else None,
+        submitted=bool(report.get("submission_exists")),
+        valid=bool(report.get("valid_submission")),
+        above_median=bool(report.get("above_median")),
+        bronze=bool(report.get("bronze_medal")),
+        silver=bool(report.get("silver_medal")),
+        gold=bool(report.get("gold_medal")),
+        percentile=boards.percentile(reading.competition, score),
+        normalised=None if reading.source == TWIN else boards.normalised(report),
+    )

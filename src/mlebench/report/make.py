@@ -1,0 +1,37 @@
+"""From inputs to standings, with what the registry knows of competitions."""
+
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Registry
+from mlebench.report.boards import Boards
+from mlebench.report.inputs import Inputs, one_kind
+from mlebench.report.model import SPLITS, TWIN
+from mlebench.report.published import published_entries
+from mlebench.report.standings import Rules, Standings, standings
+
+
+def make_standings(
+    inputs: Inputs,
+    split: str | None = None,
+    *,
+    pad: bool = False,
+    power: float | None = None,
+    published: bool = False,
+) -> Standings:
+    """`published` adds the published leaderboard, which is of real data and profile v1."""
+    readings = inputs.readings()
+    if not readings:
+        raise PrerequisiteError("there are no runs in what was given")
+    profile, data = one_kind(readings)
+    if published and (data == TWIN or profile != "v1"):
+        raise PrerequisiteError("published figures are of real data and profile v1: they are not shown beside others")
+    registry = Registry(profile=profile)
+    boards = Boards(registry)
+    entries = inputs.entries(boards)
+    rules = Rules(
+        splits={name: registry.get_split(name) for name in ([split] if split else SPLITS)},
+        categories={id: boards.category(id) for entry in entries for id in entry.competitions},
+        pad=pad,
+        asked=split is not None,
+        power=power,
+    )
+    return standings(entries, rules, profile, data, published_entries() if published else ())

@@ -1,0 +1,78 @@
+"""What standings are made of, before anything is computed: entries and the outcomes of their runs."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+SPLITS = ("low", "medium", "high", "all", "systemcard")
+INFRA_ERROR = "infra_error"  # as records of runs have it
+TWIN = "twin"
+# Nobody judged these submissions, so they say nothing about the agent.
+UNJUDGED = ("not_prepared", "grader_error")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one run ended. `missing` says why it does not count; then it has no result."""
+
+    competition: str
+    seed: int
+    missing: str | None = None
+    score: float | None = None
+    submitted: bool = False
+    valid: bool = False
+    above_median: bool = False
+    bronze: bool = False
+    silver: bool = False
+    gold: bool = False
+    percentile: float | None = None  # share of human teams that did worse; None: not known
+    normalised: float | None = None  # 0 is the sample submission, 1 the gold threshold; None: not known
+    run_id: str | None = None
+    ended: str | None = None
+    hours: float | None = None
+    gpu_hours: float | None = None
+    rerolls: int | None = None
+    sealed: bool | None = None
+
+    @property
+    def any_medal(self) -> bool:
+        return self.gold or self.silver or self.bronze
+
+
+@dataclass(frozen=True)
+class Entry:
+    """All runs of one agent under the same conditions: a line of standings."""
+
+    agent: str
+    inputs: tuple[str, ...]  # the run groups and files that they come from
+    outcomes: tuple[Outcome, ...]
+    model: str | None = None
+    hours_limit: float | None = None
+
+    @cached_property
+    def competitions(self) -> list[str]:
+        """Those that it was run on, in order."""
+        return list(dict.fromkeys(outcome.competition for outcome in self.outcomes))
+
+    @cached_property
+    def by_place(self) -> dict[tuple[str, int], Outcome]:
+        return {(outcome.competition, outcome.seed): outcome for outcome in self.outcomes}
+
+    def of(self, competitions: Iterable[str]) -> list[Outcome]:
+        wanted = set(competitions)
+        return [outcome for outcome in self.outcomes if outcome.competition in wanted]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One run as an input tells of it: a report, and what is known of the run."""
+
+    competition: str
+    where: str
+    profile: str
+    source: str
+    report: dict[str, Any] | None
+    seed: int | None = None
+    missing: str | None = None
+    facts: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,205 @@
+"""Standings → tables for people, markdown, CSV and JSON."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from mlebench import __version__
+from mlebench.report.intervals import LEVEL, Difference, Estimate
+from mlebench.report.model import TWIN
+from mlebench.report.standings import RATES, SCALES, EntryStandings, Scope, Standings
+
+SCHEMA = 1
+COUNTED = ("competitions", "seeds", "seeds_given", "missing")
+LIMITS = f"{LEVEL:.0%} interval"
+
+
+class Table(NamedTuple):
+    title: str
+    header: Sequence[str]
+    rows: list[list[str]]
+
+
+def tables(standings: Standings) -> list[Table]:
+    """What people read. Tables without rows are left out."""
+    found = [_standings_table(standings), _category_table(standings), *_extra_tables(standings)]
+    return [table for table in found if table.rows]
+
+
+def notes(standings: Standings) -> list[str]:
+    """What a reader must know to read the figures."""
+    rule = (
+        "missing runs count as failures (--pad-missing)"
+        if standings.padded
+        else "only seeds with a run of every competition count (--pad-missing counts missing runs as failures)"
+    )
+    lines = [
+        f"Rates are percentages: mean ± standard error over seeds, and a {LIMITS} for new seeds on the same "
+        f"competitions; {rule}."
+    ]
+    if standings.data == TWIN:
+        lines.append("Twins are synthetic: these figures say nothing about real data.")
+    if standings.profile != "v1":
+        lines.append(f"The profile is {standings.profile}; published figures are of v1.")
+    scopes = [scope for found in standings.entries for scope in found.scopes]
+    if any(scope.spent.unsealed for scope in scopes):
+        lines.append("Some runs were not sealed: `mlebench runs show` says why.")
+    if standings.published:
+        lines.append("Published entries are other people's figures, as the benchmark's leaderboard states them.")
+    return lines
+
+
+def _standings_table(standings: Standings) -> Table:
+    header = ["agent", "split", "competitions", "seeds", "missing", "any medal", LIMITS, "gold", "silver", "bronze"]
+    header += ["above median", "valid", "submitted", "percentile", "normalised"]
+    header += ["hours", "GPU hours", "re-rolls", "unsealed", "infra errors"]
+    rows = [
+        [*_place(found, scope), *_medals(scope), *_means(scope), *_spent(scope)]
+        for found, scope in _scopes(standings, "split", "given")
+    ]
+    return Table("Standings", header, rows)
+
+
+def _category_table(standings: Standings) -> Table:
+    header = ["agent", "category", "competitions", "seeds", "missing", "any medal", LIMITS]
+    rows = [[*_place(found, scope), *_medals(scope)] for found, scope in _scopes(standings, "category")]
+    return Table("By category", header, rows)
+
+
+def _scopes(standings: Standings, *kinds: str) -> Iterator[tuple[EntryStandings, Scope]]:
+    for found in standings.entries:
+        yield from ((found, scope) for scope in found.scopes if scope.kind in kinds)
+
+
+def _place(found: EntryStandings, scope: Scope) -> list[str]:
+    seeds = str(scope.seeds) if scope.seeds == scope.seeds_given else f"{scope.seeds} of {scope.seeds_given}"
+    return [found.entry.agent, scope.name, str(scope.competitions), seeds, str(scope.missing)]
+
+
+def _medals(scope: Scope) -> list[str]:
+    medals = scope.figures["any_medal"]
+    return [_mean(medals), _interval(medals)]
+
+
+def _means(scope: Scope) -> list[str]:
+    means = {name: found.mean if found else None for name, found in scope.figures.items() if name != "any_medal"}
+    return [_number(mean, 3 if name == "normalised" else 2) for name, mean in means.items()]
+
+
+def _spent(scope: Scope) -> list[str]:
+    return [_number(value, 2 if isinstance(value, float) else 0) for value in asdict(scope.spent).values()]
+
+
+def _extra_tables(standings: Standings) -> list[Table]:
+    header = ["agent", "minus", "split", "competitions", "seeds", "figure", "difference", LIMITS, "probability better"]
+    compared = [
+        [one.one, one.other, one.scope, str(one.competitions), f"{one.seeds[0]} and {one.seeds[1]}", *_figure(*pair)]
+        for one in standings.comparisons
+        for pair in one.differences.items()
+    ]
+    needs = [
+        [" and ".join(one.agents), one.scope, str(one.competitions), f"{one.difference:g}", _number(one.seeds, 0)]
+        for one in standings.needs
+    ]
+    theirs = [
+        [one.agent, one.models, f"{one.hours:g}", one.date, *_published_medals(one.medals), one.marks or "-"]
+        for one in standings.published
+    ]
+    return [
+        Table("Compared", header, compared),
+        Table("Seeds it takes", ["agents", "split", "competitions", "difference", "seeds of each"], needs),
+        Table("Published", ["agent", "models", "hours", "date", "low", "medium", "high", "all", "marks"], theirs),
+    ]
+
+
+def _figure(name: str, difference: Difference | None) -> list[str]:
+    places = 3 if name == "normalised" else 2
+    if difference is None:
+        return [name.replace("_", " "), "-", "-", "-"]
+    limits = f"[{difference.low:.{places}f}, {difference.high:.{places}f}]"
+    return [name.replace("_", " "), f"{difference.mean:+.{places}f}", limits, f"{difference.probability:.3f}"]
+
+
+def _published_medals(medals: dict[str, tuple[float, float]]) -> list[str]:
+    return [f"{mean:.2f} ± {sem:.2f}" for mean, sem in medals.values()]
+
+
+def _mean(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "-"
+    return f"{estimate.mean:.2f}" + (f" ± {estimate.sem:.2f}" if estimate.sem is not None else "")
+
+
+def _interval(estimate: Estimate | None) -> str:
+    return "-" if estimate is None else f"[{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def _number(value: float | None, places: int) -> str:
+    return "-" if value is None else f"{value:.{places}f}"
+
+
+def to_markdown(standings: Standings) -> str:
+    parts = []
+    for table in tables(standings):
+        rows = [table.header, ["---"] * len(table.header), *table.rows]
+        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+        parts.append("\n".join([f"## {table.title}\n", *lines]))
+    return "\n\n".join([*parts, *notes(standings)]) + "\n"
+
+
+def to_csv(standings: Standings) -> str:
+    """A row for each entry, scope and figure, in full precision; what is not known is empty."""
+    file = io.StringIO()
+    spent = ("hours", "gpu_hours", "rerolls", "unsealed", "infra_errors")
+    figures = ("mean", "sem", "low", "high")
+    head = ("agent", "profile", "data", "padded", "kind", "name", *COUNTED, "figure", *figures, *spent)
+    rows = csv.writer(file, lineterminator="\n")
+    rows.writerow(head)
+    for found, scope in _scopes(standings, "split", "given", "category"):
+        for name in SCALES:
+            estimate = asdict(found_figure) if (found_figure := scope.figures[name]) else {}
+            facts = [standings.profile, standings.data, str(standings.padded).lower(), scope.kind, scope.name]
+            counts = [getattr(scope, count) for count in COUNTED]
+            limits = [estimate.get(figure) for figure in figures]
+            rows.writerow([found.entry.agent, *facts, *counts, name, *limits, *asdict(scope.spent).values()])
+    for one in standings.published:
+        for split, (mean, sem) in one.medals.items():
+            blank = [None] * len(COUNTED)
+            facts = ["v1", "published", str(one.padded).lower(), "split", split]
+            rows.writerow([f"{one.agent} / {one.models}", *facts, *blank, RATES[0], mean, sem, *[None] * 7])
+    return file.getvalue()
+
+
+def to_json(standings: Standings) -> str:
+    return json.dumps(to_dict(standings), indent=1, allow_nan=False) + "\n"
+
+
+def to_dict(standings: Standings) -> dict[str, Any]:
+    """docs/statistics.md explains every key."""
+    return {
+        "schema": SCHEMA,
+        "mlebench": __version__,
+        "profile": standings.profile,
+        "data": standings.data,
+        "padded": standings.padded,
+        "level": LEVEL,
+        "entries": [_entry(found) for found in standings.entries],
+        "comparisons": [asdict(one) for one in standings.comparisons],
+        "seeds_needed": [asdict(one) for one in standings.needs],
+        "published": [asdict(one) for one in standings.published],
+    }
+
+
+def _entry(found: EntryStandings) -> dict[str, Any]:
+    entry = found.entry
+    return {
+        "agent": entry.agent,
+        "model": entry.model,
+        "hours_limit": entry.hours_limit,
+        "inputs": list(entry.inputs),
+        "scopes": [asdict(scope) for scope in found.scopes],
+        "runs": [asdict(outcome) | {"any_medal": outcome.any_medal} for outcome in entry.outcomes],
+    }

@@ -1,0 +1,184 @@
+"""`mlebench report` as a person or a program meets it."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from making import report, write_group, write_reports
+
+from mlebench.cli import main
+from mlebench.registry import Competition, Registry
+from mlebench.report.over_time import grade_snapshots
+from mlebench.report.published import published_entries
+from mlebench.run.records import Run
+
+LOW = Registry().get_split("low")
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*arguments: object, code: int = 0) -> tuple[str, str]:
+        with pytest.raises(SystemExit) as end:
+            main(["report", *map(str, arguments)])
+        streams = capsys.readouterr()
+        assert (end.value.code or 0) == code, streams.err
+        return streams.out, streams.err
+
+    return run
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> list[Path]:
+    """The seeds of a published entry: 13, 15 and 13 medals of 22."""
+    return [
+        write_reports(
+            tmp_path / f"seed{seed}_grading_report.json",
+            [report(id, "bronze" if place < medals else None) for place, id in enumerate(LOW)],
+        )
+        for seed, medals in enumerate((13, 15, 13))
+    ]
+
+
+def test_a_published_figure_from_the_reference_s_files(call: Any, three: list[Path]) -> None:
+    out, err = call("--reports", *three)
+    header, row = out.splitlines()[:2]
+    assert "62.12 ± 3.03" in row
+    assert header.split()[:5] == ["agent", "split", "competitions", "seeds", "missing"]
+    assert row.split()[:5] == ["reports", "low", "22", "3", "0"]
+    assert "only seeds with a run of every competition count" in err
+
+
+def test_json_csv_and_markdown_say_the_same(call: Any, three: list[Path]) -> None:
+    arguments = ["--reports", f"one={three[0]}", "--reports", f"two={three[1]}", "--split", "low", "--power", 5]
+    data = json.loads(call(*arguments, "--format", "json")[0])
+    rows = list(csv.DictReader(io.StringIO(call(*arguments, "--format", "csv")[0])))
+    text = call(*arguments, "--format", "md")[0]
+    for entry in data["entries"]:
+        scope = entry["scopes"][0]
+        figures = scope["figures"]["any_medal"]
+        (row,) = [
+            one for one in rows if (one["agent"], one["kind"], one["figure"]) == (entry["agent"], "split", "any_medal")
+        ]
+        assert [float(row[name]) for name in ("mean", "low", "high")] == [figures[n] for n in ("mean", "low", "high")]
+        assert (row["sem"], figures["sem"], row["hours"], scope["spent"]["hours"]) == ("", None, "", None)
+        shown = f"| {figures['mean']:.2f} | [{figures['low']:.2f}, {figures['high']:.2f}] |"
+        assert f"| {entry['agent']} | low | 22 | 1 | 0 {shown}" in text
+        assert len(entry["runs"]) == 22
+    assert data["comparisons"][0]["differences"]["any_medal"]["mean"] == pytest.approx(-200 / 22)
+    assert data["seeds_needed"][0]["seeds"] > 10
+    assert (data["profile"], data["data"], data["padded"]) == ("v1", "unknown", False)
+    widths = {line.count("|") for line in text.partition("## By")[0].splitlines() if line.startswith("|")}
+    assert len(widths) == 1
+
+
+@pytest.mark.parametrize("form", ["table", "md", "csv", "json"])
+def test_a_file_holds_what_stdout_would(call: Any, three: list[Path], tmp_path: Path, form: str) -> None:
+    shown = call(*three, "--format", form)[0]
+    assert call(*three, "--format", form, "-o", tmp_path / "out")[0] == ""
+    assert (tmp_path / "out").read_text() == shown
+
+
+def test_a_run_group_with_what_it_took(call: Any, tmp_path: Path) -> None:
+    runs: list[dict[str, Any]] = [
+        {
+            "competition": id,
+            "seed": seed,
+            "report": report(id, "gold"),
+            "seconds": 1800.0,
+            "gpu_hours": 0.25,
+            "rerolls": 1,
+            "conditions": {"sealed": seed == 0},
+        }
+        for id in LOW
+        for seed in range(2)
+    ]
+    runs[-1] |= {"ended": "infra_error", "report": None, "rerolls": 0}
+    write_group(tmp_path / "runs", "g", runs)
+    out, err = call("g", "--runs-dir", tmp_path / "runs", "--split", "low")
+    row = re.split("  +", out.splitlines()[1])
+    assert row[:6] == ["mine", "low", "22", "1 of 2", "1", "100.00"]
+    assert row[-5:] == ["22.00", "11.00", "43", "22", "1"]
+    assert "Some runs were not sealed" in err
+    padded, err = call("g", "--runs-dir", tmp_path / "runs", "--split", "low", "--pad-missing")
+    assert re.split("  +", padded.splitlines()[1])[3:6] == ["2", "1", "97.73 ± 2.27"]
+    assert "missing runs count as failures" in err
+
+
+def test_published_entries_are_marked_as_theirs(call: Any, three: list[Path]) -> None:
+    out, err = call(*three, "--published")
+    published = published_entries()
+    assert len(published) == 26
+    assert {one.agent for one in published if one.leakage} == {"Disarray", "LoongFlow"}
+    lines = out[out.index("marks") :].splitlines()[1:]
+    assert [line.split("  ")[-1].strip() for line in lines[:3]] == ["leakage", "leakage, padded", "-"]
+    assert "other people's figures" in err
+    rows = list(csv.DictReader(io.StringIO(call(*three, "--published", "--format", "csv")[0])))
+    theirs = [row for row in rows if row["data"] == "published"]
+    assert len(theirs) == 4 * 26
+    intern = next(row for row in theirs if row["agent"].startswith("InternAgent") and row["name"] == "low")
+    assert (intern["mean"], intern["sem"], intern["low"]) == ("62.12", "3.03", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "why"),
+    [
+        ([], 2, "name a run group, a grading report or an experiment"),
+        (["nowhere"], 1, "there is no run group 'nowhere'"),
+        (["--reports", "A=nowhere.json"], 1, "there is no grading report nowhere.json"),
+        (["--experiment", "x"], 1, "run_group_experiments.csv"),
+        (["x", "--split", "lowest"], 2, "lowest"),
+        (["x", "--power", "0"], 2, "power"),
+    ],
+)
+def test_faults_are_a_line(call: Any, arguments: list[str], code: int, why: str) -> None:
+    out, err = call(*arguments, code=code)
+    assert out == ""
+    assert why in err
+    assert "Traceback" not in err
+
+
+def test_a_folder_that_is_not_there_is_a_line(call: Any, three: list[Path], tmp_path: Path) -> None:
+    _, err = call(*three, "-o", tmp_path / "gone/out", code=1)
+    assert err.startswith("Error: cannot write ")
+
+
+def test_names_cannot_break_tables_or_terminals(call: Any, tmp_path: Path) -> None:
+    name = "x|y\x1b[31m\nz"
+    path = write_reports(tmp_path / "a.json", [report(LOW[0], agent=name)])
+    for form in ("table", "md", "csv"):
+        out, _ = call(path, "--format", form)
+        assert "\x1b" not in out
+        assert "[31m?z" in out
+    assert "x\\|y" in call(path, "--format", "md")[0]
+
+
+def test_scores_that_are_no_numbers_leave_valid_json(call: Any, tmp_path: Path) -> None:
+    """The reference writes them as they are."""
+    scores = [float("nan"), float("inf"), float("-inf"), None]
+    path = write_reports(tmp_path / "a.json", [report(LOW[0], score=score) for score in scores])
+    out, _ = call(path, "--format", "json")
+    data = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert [run["score"] for run in data["entries"][0]["runs"]] == [None] * 4
+
+
+def test_an_empty_report_is_told(call: Any, tmp_path: Path) -> None:
+    assert "there are no runs" in call(write_reports(tmp_path / "a.json", []), code=1)[1]
+
+
+def test_score_over_time_from_kept_submissions(titanic: Competition, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"data_dir": str(titanic.paths.data_dir), "twin": True}
+    run = {"competition": titanic.id, "seed": 3}
+    group = write_group(tmp_path, "g", [run, run | {"state": "running", "run_id": "going-on"}], **asked)
+    done = Run.read(group / f"{titanic.id}_g-run0")
+    done.paths.snapshots.mkdir()
+    for seconds, source in ((1.5, titanic.sample_submission), (60.0, titanic.gold_submission)):
+        (done.paths.snapshots / f"{seconds:010.1f}.csv").write_bytes(source.read_bytes())
+    points = list(grade_snapshots(done))
+    assert [(point.seconds, point.report.score) for point in points] == [(1.5, 0.425), (60.0, 1.0)]
+    assert {(point.report.agent, point.report.seed, point.report.run_id) for point in points} == {("mine", 3, "g-run0")}
+    with pytest.raises(ValueError, match="has not ended"):
+        next(grade_snapshots(Run.read(group / f"{titanic.id}_going-on")))

@@ -1,0 +1,203 @@
+"""What counts as a run of which agent and seed, and what is never put together."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from making import report, write_group, write_reports
+
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Registry
+from mlebench.report.boards import Boards
+from mlebench.report.inputs import Inputs
+from mlebench.report.make import make_standings
+from mlebench.report.model import Entry
+from mlebench.scoring import read_leaderboard
+
+BIRDS, PIZZA, SPOOKY = "mlsp-2013-birds", "random-acts-of-pizza", "spooky-author-identification"
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Inputs:
+    return Inputs(tmp_path / "runs")
+
+
+def entries(inputs: Inputs) -> list[Entry]:
+    return inputs.entries(Boards(Registry()))
+
+
+def seeds(entry: Entry) -> dict[str, list[int]]:
+    return {id: [one.seed for one in entry.outcomes if one.competition == id] for id in entry.competitions}
+
+
+def test_the_kth_report_of_a_competition_is_seed_k_over_all_files(inputs: Inputs, tmp_path: Path) -> None:
+    first = write_reports(tmp_path / "a.json", [report(BIRDS, "gold"), report(PIZZA), report(BIRDS)])
+    second = write_reports(tmp_path / "b.json", [report(PIZZA, "bronze")])
+    inputs.add(str(first))
+    inputs.add(str(second))
+    (entry,) = entries(inputs)
+    assert seeds(entry) == {BIRDS: [0, 1], PIZZA: [0, 1]}
+    assert [entry.by_place[BIRDS, seed].gold for seed in (0, 1)] == [True, False]
+    assert entry.inputs == (str(first), str(second))
+
+
+def test_files_are_told_apart_by_the_name_given_or_the_agent_in_them(inputs: Inputs, tmp_path: Path) -> None:
+    plain = write_reports(tmp_path / "plain.json", [report(BIRDS)])
+    ours = write_reports(tmp_path / "ours.json", [report(BIRDS, agent="mine", seed=4), report(PIZZA, agent="other")])
+    more = [write_reports(tmp_path / f"{name}.json", [report(BIRDS)]) for name in "ab"]
+    for named in (plain, f"aide={more[0]}", ours, f"aide={more[1]}"):
+        inputs.add(str(named))
+    found = {entry.agent: seeds(entry) for entry in entries(inputs)}
+    assert found == {"reports": {BIRDS: [0]}, "aide": {BIRDS: [0, 1]}, "mine": {BIRDS: [0]}, "other": {PIZZA: [0]}}
+
+
+def test_groups_that_share_the_competitions_of_a_seed_go_together(inputs: Inputs, tmp_path: Path) -> None:
+    for name, ids in (("g1", [BIRDS]), ("g2", [PIZZA]), ("g3", [BIRDS])):
+        write_group(
+            tmp_path / "runs",
+            name,
+            [{"competition": id, "seed": seed, "report": report(id)} for id in ids for seed in (0, 1)],
+        )
+        inputs.add(name)
+    (entry,) = entries(inputs)
+    assert seeds(entry) == {BIRDS: [0, 1, 2, 3], PIZZA: [0, 1]}
+
+
+def test_nothing_is_counted_twice(inputs: Inputs, tmp_path: Path) -> None:
+    given = report(BIRDS, agent="mine", seed=0, run_id="g-run0")
+    path = write_reports(tmp_path / "a.json", [given])
+    write_group(tmp_path / "runs", "g", [{"competition": BIRDS, "seed": 0, "report": given}])
+    inputs.add(str(path))
+    with pytest.raises(PrerequisiteError, match=r"a.json is given twice"):
+        inputs.add(f"other={path}")
+    with pytest.raises(PrerequisiteError, match=r"run g-run0 is given twice: in .*a.json and in g"):
+        inputs.add("g")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"limits": {"seconds": 43200}}, {"agent": {"name": "mine", "identity": "2"}}, {"network": "full"}],
+)
+def test_other_files_of_an_agent_or_other_conditions_are_another_entry(
+    inputs: Inputs, tmp_path: Path, other: dict[str, Any]
+) -> None:
+    run = {"competition": BIRDS, "seed": 0, "report": report(BIRDS)}
+    write_group(tmp_path / "runs", "g1", [run])
+    write_group(tmp_path / "runs", "g2", [run], **other)
+    inputs.add("g1")
+    inputs.add("g2")
+    assert [entry.agent for entry in entries(inputs)] == ["mine (g1)", "mine (g2)"]
+
+
+def test_runs_that_nobody_judged_are_missing(inputs: Inputs, tmp_path: Path) -> None:
+    runs: list[dict[str, Any]] = [
+        {"competition": BIRDS, "seed": 0, "ended": "infra_error", "rerolls": 1},
+        {"competition": BIRDS, "seed": 1, "state": "running", "ended": None},
+        {"competition": BIRDS, "seed": 2, "report": report(BIRDS, status="grader_error")},
+        {"competition": BIRDS, "seed": 3, "ended": "timeout", "report": report(BIRDS, "silver"), "seconds": 7200.0},
+    ]
+    write_group(tmp_path / "runs", "g", runs)
+    inputs.add("g")
+    (entry,) = entries(inputs)
+    assert [one.missing for one in entry.outcomes] == ["infra_error", "running", "grader_error", None]
+    last = entry.outcomes[-1]
+    assert (last.silver, last.any_medal, last.hours, last.ended) == (True, True, 2.0, "timeout")
+
+
+def test_experiments_name_run_groups_of_ours_and_of_the_reference(inputs: Inputs, tmp_path: Path) -> None:
+    runs_dir = tmp_path / "runs"
+    write_group(runs_dir, "ours", [{"competition": BIRDS, "seed": 0, "report": report(BIRDS)}])
+    write_reports(runs_dir / "theirs/2024-10-08T00-00-00-GMT_grading_report.json", [report(BIRDS)])
+    table = tmp_path / "table.csv"
+    table.write_text("experiment_id,run_group\naide,ours\nelse,gone\naide,theirs\n")
+    inputs.add_experiment("aide", table)
+    (entry,) = entries(inputs)
+    assert (entry.agent, seeds(entry)) == ("aide", {BIRDS: [0, 1]})
+    with pytest.raises(PrerequisiteError, match=r"there is no experiment 'x' in .*; there is aide, else"):
+        inputs.add_experiment("x", table)
+    with pytest.raises(PrerequisiteError, match="gone is no run group and holds no grading report"):
+        inputs.add_experiment("else", table)
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"profile": "v2"}, "never mix profiles v1 in .*a.json, v2 in .*b.json"),
+        ({"source": "twin"}, "never mix twins and real data: real data in .*a.json, twins in .*b.json"),
+    ],
+)
+def test_profiles_and_kinds_of_data_are_never_mixed(
+    inputs: Inputs, tmp_path: Path, values: dict[str, str], why: str
+) -> None:
+    inputs.add(f"A={write_reports(tmp_path / 'a.json', [report(BIRDS)])}")
+    inputs.add(f"B={write_reports(tmp_path / 'b.json', [report(BIRDS, **values)])}")
+    with pytest.raises(PrerequisiteError, match=why):
+        make_standings(inputs)
+
+
+def test_a_group_of_twins_is_not_mixed_with_reports_of_the_reference(inputs: Inputs, tmp_path: Path) -> None:
+    write_group(tmp_path / "runs", "g", [{"competition": BIRDS, "seed": 0, "ended": "infra_error"}], twin=True)
+    inputs.add("g")
+    assert make_standings(inputs).data == "twin"
+    inputs.add(str(write_reports(tmp_path / "a.json", [report(BIRDS)])))
+    with pytest.raises(PrerequisiteError, match="never mix twins"):
+        make_standings(inputs)
+
+
+def test_what_was_not_graded_need_not_know_its_data(inputs: Inputs, tmp_path: Path) -> None:
+    failed = report(PIZZA, score=None, source="unknown", status="missing", submission_exists=False)
+    inputs.add(str(write_reports(tmp_path / "a.json", [report(BIRDS, source="twin"), failed])))
+    assert make_standings(inputs).data == "twin"
+
+
+@pytest.mark.parametrize("values", [{"profile": "v2"}, {"source": "twin"}])
+def test_published_figures_stand_beside_real_data_of_v1_only(
+    inputs: Inputs, tmp_path: Path, values: dict[str, str]
+) -> None:
+    inputs.add(str(write_reports(tmp_path / "a.json", [report(BIRDS, **values)])))
+    with pytest.raises(PrerequisiteError, match="published figures are of real data and profile v1"):
+        make_standings(inputs, published=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[]", "is not a grading report"),
+        ('{"competition_reports": [{}]}', "report 1 names no competition"),
+        ('{"competition_reports": [{"competition_id": "x", "score": "1"}]}', "score that is no number"),
+    ],
+)
+def test_broken_files_are_told_in_a_line(inputs: Inputs, tmp_path: Path, content: str, why: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(content)
+    with pytest.raises(PrerequisiteError, match=why) as error:
+        inputs.add(str(path))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("id", [BIRDS, SPOOKY])
+def test_percentile_is_the_share_of_teams_beaten(id: str) -> None:
+    competition = Registry().get_competition(id)
+    board = read_leaderboard(competition.leaderboard)
+    boards = Boards(Registry())
+    for score in (board[0], board[len(board) // 3], board[-1], sum(board) / len(board)):
+        worse = sum(other > score if competition.lower_is_better else other < score for other in board)
+        assert boards.percentile(id, score) == worse / len(board)
+    assert boards.percentile(id, None) == 0
+    assert boards.percentile("of-our-own", 0.5) is None
+
+
+def test_normalised_score_is_0_for_the_sample_and_1_for_gold() -> None:
+    boards, sample = Boards(Registry()), Registry().get_competition(SPOOKY).sample_score
+    assert sample is not None
+    scores = {sample: 0.0, 0.2: 1.0, (sample + 0.2) / 2: 0.5, None: 0.0}
+    for score, expected in scores.items():
+        given = report(SPOOKY, score=score, gold_threshold=0.2)
+        assert boards.normalised(given) == pytest.approx(expected)
+    assert boards.normalised(report("of-our-own")) is None
+    assert boards.normalised(report(SPOOKY, gold_threshold=sample)) is None
+    assert (
+        boards.normalised(report("us-patent-phrase-to-phrase-matching")) is None
+    )  # its sample's score is not a number

@@ -1,0 +1,149 @@
+"""Figures over splits, categories and what is missing; agents compared."""
+
+from typing import Any
+
+import pytest
+
+from mlebench.report.model import Entry, Outcome
+from mlebench.report.standings import Rules, Scope, Standings, standings
+
+SPLITS = {"low": ["a", "b"], "all": ["a", "b", "c"]}
+RULES: dict[str, Any] = {"splits": SPLITS, "categories": {"a": "Text", "b": "Image", "c": "Text"}}
+
+
+def entry(*outcomes: Outcome, agent: str = "mine") -> Entry:
+    return Entry(agent, ("file",), outcomes)
+
+
+def won(competition: str, seed: int, **values: Any) -> Outcome:
+    return Outcome(competition, seed, submitted=True, valid=True, above_median=True, bronze=True, **values)
+
+
+def lost(competition: str, seed: int, **values: Any) -> Outcome:
+    return Outcome(competition, seed, **values)
+
+
+def made(*entries: Entry, **rules: Any) -> Standings:
+    return standings(entries, Rules(**(RULES | rules)), "v1", "real")
+
+
+def scopes(found: Standings) -> dict[str, Scope]:
+    return {scope.name: scope for scope in found.entries[0].scopes}
+
+
+def mean(scope: Scope, figure: str = "any_medal") -> float | None:
+    found = scope.figures[figure]
+    return found.mean if found else None
+
+
+TWO_SEEDS = entry(won("a", 0), lost("b", 0), won("c", 0), won("a", 1), won("b", 1))
+
+
+def test_only_complete_seeds_count_and_what_is_missing_is_said() -> None:
+    found = scopes(made(TWO_SEEDS))
+    low, all = found["low"], found["all"]
+    assert (low.seeds, low.seeds_given, low.missing, mean(low)) == (2, 2, 0, 75)
+    assert (all.seeds, all.seeds_given, all.missing) == (1, 2, 1)
+    assert mean(all) == pytest.approx(200 / 3)
+    assert "given" not in found  # it is `all`
+
+
+def test_missing_runs_are_padded_as_failures_when_asked() -> None:
+    all = scopes(made(TWO_SEEDS, pad=True))["all"]
+    assert (all.seeds, all.missing) == (2, 1)
+    assert mean(all) == pytest.approx(400 / 6)
+    assert mean(all, "submitted") == pytest.approx(400 / 6)
+
+
+def test_without_a_complete_seed_there_are_no_figures() -> None:
+    found = made(entry(won("a", 0), won("b", 1), won("c", 0, missing="infra_error")))
+    all = scopes(found)["all"]
+    assert (all.seeds, all.seeds_given, all.missing) == (0, 2, 4)
+    assert set(all.figures.values()) == {None}
+
+
+def test_a_split_that_was_not_run_is_shown_only_when_asked_for() -> None:
+    part = entry(won("a", 0), won("x", 0))
+    assert set(scopes(made(part))) == {"given", "Text", "unknown"}
+    asked = scopes(made(part, splits={"low": ["a", "b"]}, asked=True))
+    assert (asked["low"].seeds, asked["low"].missing) == (0, 1)
+    assert set(asked) == {"low", "Text"}
+
+
+def test_categories() -> None:
+    found = scopes(made(TWO_SEEDS))
+    assert (mean(found["Image"]), found["Image"].seeds) == (50, 2)
+    assert (mean(found["Text"]), found["Text"].seeds, found["Text"].missing) == (100, 1, 1)
+
+
+def test_each_figure_counts_what_it_names() -> None:
+    gold = Outcome("a", 0, submitted=True, valid=True, above_median=True, gold=True)
+    silver = Outcome("b", 0, submitted=True, valid=True, above_median=True, silver=True)
+    invalid = Outcome("c", 0, submitted=True)
+    figures = scopes(made(entry(gold, silver, invalid)))["all"].figures
+    thirds = {name: round(3 * found.mean / 100, 9) for name, found in figures.items() if found and name != "normalised"}
+    expected = {"any_medal": 2, "gold": 1, "silver": 1, "bronze": 0, "above_median": 2, "valid": 2, "submitted": 3}
+    assert thirds == expected
+
+
+def test_unknown_percentiles_are_left_out_and_scores_below_the_sample_count_as_none() -> None:
+    found = scopes(
+        made(
+            entry(
+                won("a", 0, percentile=0.9, normalised=1.5),
+                won("b", 0, percentile=0.5, normalised=-30.0),
+                won("c", 0),
+            )
+        )
+    )
+    percentile, normalised = (found["all"].figures[name] for name in ("percentile", "normalised"))
+    assert percentile is not None
+    assert normalised is not None
+    assert (percentile.mean, percentile.competitions) == (pytest.approx(70), 2)
+    assert normalised.mean == 0.5
+    assert found["Text"].figures["percentile"] is not None
+    assert scopes(made(entry(won("c", 0))))["Text"].figures["percentile"] is None
+
+
+def test_padding_makes_no_figure_known_that_is_not() -> None:
+    padded = scopes(made(entry(won("a", 0, percentile=0.9)), pad=True))["all"].figures
+    assert padded["normalised"] is None
+    assert padded["percentile"] is not None
+    assert padded["percentile"].mean == pytest.approx(30)
+
+
+def test_hours_rerolls_unsealed_runs_and_infra_errors_stand_beside() -> None:
+    told: dict[str, Any] = {"run_id": "r", "hours": 2.0, "gpu_hours": 1.0, "rerolls": 0, "sealed": True}
+    failed = lost("b", 0, **(told | {"missing": "infra_error", "ended": "infra_error", "hours": None, "sealed": None}))
+    found = entry(won("a", 0, **(told | {"rerolls": 2, "sealed": False})), failed, won("c", 0, **told))
+    all = scopes(made(found))["all"].spent
+    assert (all.hours, all.gpu_hours, all.rerolls, all.unsealed, all.infra_errors) == (4.0, 3.0, 2, 1, 1)
+    assert scopes(made(TWO_SEEDS))["all"].spent.hours is None
+
+
+def test_agents_are_compared_over_the_competitions_that_both_ran() -> None:
+    one = entry(*(won(id, seed) for id in "abx" for seed in range(3)))
+    other = entry(*(lost(id, seed) for id in "acb" for seed in range(2)), agent="other")
+    (found,) = made(one, other).comparisons
+    difference = found.differences["any_medal"]
+    assert (found.one, found.other, found.scope, found.competitions, found.seeds) == ("mine", "other", "low", 2, (3, 2))
+    assert difference is not None
+    assert difference.mean == 100
+    assert 0 < difference.low < difference.high <= 100
+    assert difference.probability > 0.99
+    assert found.differences["normalised"] is None
+
+
+def test_the_first_agent_is_compared_with_each_of_the_others() -> None:
+    agents = [entry(won("a", 0), won("b", 0), agent=name) for name in ("one", "two", "three")]
+    assert [(one.one, one.other) for one in made(*agents).comparisons] == [("one", "two"), ("one", "three")]
+    assert made(agents[0], entry(won("z", 0), agent="elsewhere")).comparisons == []
+
+
+def test_seeds_that_it_takes() -> None:
+    other = entry(*(lost(id, seed) for id in "ab" for seed in range(2)), agent="other")
+    (alone,) = made(TWO_SEEDS, splits={"low": ["a", "b"]}, asked=True, power=10).needs
+    (two,) = made(TWO_SEEDS, other, splits={"low": ["a", "b"]}, asked=True, power=10).needs
+    assert (alone.agents, two.agents) == (("mine",), ("mine", "other"))
+    assert (alone.seeds or 0) > (two.seeds or 0) > 2
+    assert made(TWO_SEEDS).needs == []
