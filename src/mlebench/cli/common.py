@@ -34,8 +34,12 @@ class _WithoutBraces(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record).replace("{", "(").replace("}", ")")
-        return text if text.isprintable() else "".join(map(_shown, text))
+        return without_braces(super().format(record))
+
+
+def without_braces(text: str) -> str:
+    text = text.replace("{", "(").replace("}", ")")
+    return text if text.isprintable() else "".join(map(_shown, text))
 
 
 def _shown(character: str) -> str:
@@ -128,11 +132,16 @@ def print_json(value: Any) -> None:
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    for line in table_lines(header, rows):
+        click.echo(line)
+
+
+def table_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """Columns in plain text."""
     cells = [list(header), *([cell(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
-        click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
 
 
 def is_terminal(stream: TextIO | None) -> bool:

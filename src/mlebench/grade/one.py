@@ -13,6 +13,7 @@ from mlebench.data.state import data_identity, description_kind, require_prepare
 from mlebench.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError, UnreadableSubmissionError
 from mlebench.faults import reason_of
 from mlebench.grade.answers import load_answers
+from mlebench.grade.board import Standing
 from mlebench.grade.hashing import HashedStream
 from mlebench.grade.log import log_grade
 from mlebench.records import now
@@ -50,8 +51,18 @@ def grade_csv(
     report = ungraded_report(path, competition, run)
     _require_answers(competition)
     report = with_verdict(with_data(report, competition), _verdict(path, competition, limit))
+    report = _with_standing(report, competition)
     log_grade(report, competition, log_otherwise)
     return report
+
+
+def _with_standing(report: CompetitionReport, competition: Competition) -> CompetitionReport:
+    """The sample submission's score on a twin is not known, so nothing is normalised by it."""
+    board = read_leaderboard(competition.leaderboard)
+    standing = Standing.of(report.score, competition, board, report.gold_threshold)
+    if report.source == "twin":
+        standing = standing._replace(normalised_score=None)
+    return replace(report, **standing._asdict())
 
 
 def _require_answers(competition: Competition) -> None:
@@ -92,6 +103,9 @@ def _verdict_on(stream: HashedStream, competition: Competition) -> Verdict:
         score = competition.grader.score(submission, load_answers(competition.answers))
     except InvalidSubmissionError as error:
         return _invalid(error, sha256)
+    except MemoryError:
+        logger.error("There was not enough memory to grade %s", competition.id)
+        return Verdict("limit", None, "there was not enough memory to grade it", sha256)
     except (Exception, SystemExit) as error:
         logger.exception("The grader of %s failed; please report this", competition.id)
         return Verdict("grader_error", None, f"{type(error).__name__}: {error}", sha256)
@@ -106,7 +120,8 @@ def _invalid(error: InvalidSubmissionError, sha256: str) -> Verdict:
 
 def ungraded_report(path: Path, competition: Competition, run: RunInfo | None = None) -> CompetitionReport:
     """What can be said before the submission and the answers are looked at."""
-    thresholds = Thresholds.of(read_leaderboard(competition.leaderboard))
+    board = read_leaderboard(competition.leaderboard)
+    thresholds = Thresholds.of(board)
     return CompetitionReport(
         competition_id=competition.id,
         score=None,
@@ -132,6 +147,8 @@ def ungraded_report(path: Path, competition: Competition, run: RunInfo | None = 
         agent=run.agent if run else None,
         seed=run.seed if run else None,
         run_id=run.run_id if run else None,
+        teams=len(board),
+        known_issues=len(competition.known_issues),
     )
 
 
