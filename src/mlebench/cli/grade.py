@@ -50,7 +50,7 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
     stderr. Each submission ends with a status. The exit code is 1 when one could not be judged for another reason than
     the submission itself: the summary says why.
     """
-    from mlebench.grade import NOT_JUDGED
+    from mlebench.grade.row import NOT_JUDGED
 
     how = _how(options)
     if group is None:

@@ -21,7 +21,8 @@ def command(
 
     A missing or invalid submission is a result, not a failure: the exit code is 0 and the report says why.
     """
-    from mlebench.grade import NOT_JUDGED, grade_csv
+    from mlebench.grade import grade_csv
+    from mlebench.grade.row import NOT_JUDGED
 
     with busy(f"grading {submission.name}"):
         competition = registry_at(data_dir, profile).get_competition(competition_id)

@@ -3,18 +3,12 @@
 from mlebench.data.state import is_dataset_prepared
 from mlebench.grade.many import aggregate_reports, grade_jsonl
 from mlebench.grade.one import grade_csv
-from mlebench.grade.row import DEFAULT_LIMITS, NOT_JUDGED, Job, Limits, Unjudged
+from mlebench.grade.row import Limits
 from mlebench.grade.validation import validate_submission
-from mlebench.grade.worker import Workers
 from mlebench.validate import stand_in, validate_format
 
 __all__ = [
-    "DEFAULT_LIMITS",
-    "NOT_JUDGED",
-    "Job",
     "Limits",
-    "Unjudged",
-    "Workers",
     "aggregate_reports",
     "grade_csv",
     "grade_jsonl",

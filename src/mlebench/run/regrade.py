@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mlebench.errors import PrerequisiteError
-from mlebench.grade import DEFAULT_LIMITS, NOT_JUDGED, Job, Limits, Unjudged, Workers
+from mlebench.grade.row import DEFAULT_LIMITS, NOT_JUDGED, Job, Limits, Unjudged
+from mlebench.grade.worker import Workers
 from mlebench.registry import Registry
 from mlebench.run import lease as leases
 from mlebench.run.group import finish, unfinished
