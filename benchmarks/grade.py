@@ -88,8 +88,7 @@ def main() -> None:
 
 def _twins(ours: Path, data: Path) -> list[dict[str, str]]:
     samples = json.loads(_output(ours, "-c", SAMPLES, data))
-    chosen = (part for id in samples for part in ("-c", id))
-    _output(ours.parent / "mlebench", "prepare", *chosen, "--twin", "--data-dir", data, "--jobs", "2")
+    _output(ours.parent / "mlebench", "prepare", "--all", "--twin", "--data-dir", data, "--jobs", "2")
     return [{"competition_id": id, "submission_path": path} for id, path in samples.items()]
 
 

@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 MEMORY_CHECK = 0.05  # seconds between two looks at how much memory a fork has
 MEMORY_SHORT = "most likely there was not enough memory"
+# So that no fork has to load them.
+_LOADED = ("mlebench.data.preload", "mlebench.metrics", "pyarrow.pandas_compat", "yaml")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _START = "import sys; sys.path[:] = sys.argv[2:]; from mlebench.grade.worker import serve; serve(int(sys.argv[1]))"
 
@@ -142,7 +144,8 @@ def serve(descriptor: int) -> None:
     line: Any = Connection(descriptor)
     with suppress(OSError):
         os.dup2(2, 1)  # what a competition's code prints is no result of ours
-    import_module("mlebench.data.preload")
+    for name in _LOADED:
+        import_module(name)
     with suppress(EOFError, ConnectionError):
         line.send("ready")
         while True:
