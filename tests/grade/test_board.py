@@ -21,9 +21,7 @@ scores = st.integers(-20, 20).map(lambda number: number / 4)
 
 
 @given(st.lists(scores, min_size=2, max_size=60), scores, st.booleans())
-def test_a_percentile_is_the_share_of_teams_that_stand_below(
-    board: list[float], score: float, lower: bool
-) -> None:
+def test_a_percentile_is_the_share_of_teams_that_stand_below(board: list[float], score: float, lower: bool) -> None:
     competition = dataclasses.replace(Registry().get_competition("spaceship-titanic"), higher_is_better=not lower)
     board.sort(reverse=not lower)
     standing = Standing.of(score, competition, board, Thresholds.of(board).gold)
