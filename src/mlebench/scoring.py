@@ -215,6 +215,9 @@ class CompetitionReport:
     normalised_score: float | None = None  # 0: the sample submission's on real data, 1: the gold threshold
     suspicious: str | None = None  # what makes one doubt that such a score is earned
     known_issues: int | None = None  # how many are known of the competition
+    score_low: float | None = None  # the score's interval, where one was asked for and the metric allows it
+    score_high: float | None = None
+    medal_holds: float | None = None  # the share of draws of test rows that earn the medal, or a better one
 
     def __post_init__(self) -> None:
         if not self.status:

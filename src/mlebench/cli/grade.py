@@ -38,6 +38,7 @@ LONGEST_REASON = 80
 @click.option("--jobs", type=click.IntRange(min=1), help=f"Submissions at a time. Default: CPUs, at most {MOST_JOBS}.")
 @click.option("--time-limit", type=Duration(), default="10m", show_default=True, help="For each submission.")
 @click.option("--memory", type=Size(), help="For each submission. Default: the machine's share per job.")
+@click.option("--interval", is_flag=True, help="Also an interval of each score, by drawing test rows again.")
 @judging_options
 @runs_dir_option
 @data_dir_option
@@ -76,7 +77,11 @@ def _how(options: dict[str, Any]) -> dict[str, Any]:
 
     jobs = options["jobs"] or min(cpu_count(), MOST_JOBS)
     memory = options["memory"] or share_of_memory(jobs)
-    return {"jobs": jobs, "limits": Limits(options["limit"], options["time_limit"], memory)}
+    return {
+        "jobs": jobs,
+        "limits": Limits(options["limit"], options["time_limit"], memory),
+        "interval": options["interval"],
+    }
 
 
 def _grade_lines(options: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,7 @@ def grade_jsonl(
     *,
     jobs: int = 1,
     limits: Limits = DEFAULT_LIMITS,
+    interval: bool = False,
 ) -> dict[str, Any]:
     """Grade the submissions that a JSON-lines file names; write `<timestamp>_grading_report.json` and return it.
 
@@ -52,7 +53,9 @@ def grade_jsonl(
     unjudged: list[dict[str, Any]] = []
     with _new_report(output_dir) as write, Workers(jobs) as workers:
         waiting = {
-            entry: workers.grade(Job(registry, entry.competition_id or "", entry.path, limits, output_dir))
+            entry: workers.grade(
+                Job(registry, entry.competition_id or "", entry.path, limits, output_dir, interval=interval)
+            )
             for entry in entries
             if not entry.fault
         }

@@ -38,6 +38,7 @@ class Job(NamedTuple):
     limits: Limits = DEFAULT_LIMITS
     log_otherwise: Path | None = None
     run: RunInfo | None = None
+    interval: bool = False
 
 
 class Unjudged(NamedTuple):
@@ -58,7 +59,14 @@ def grade_row(job: Job) -> CompetitionReport | Unjudged:
     except (PrerequisiteError, OSError) as error:
         return _unknown(error)
     try:
-        return grade_csv(path, competition, job.run, limit=job.limits.size, log_otherwise=job.log_otherwise)
+        return grade_csv(
+            path,
+            competition,
+            job.run,
+            limit=job.limits.size,
+            log_otherwise=job.log_otherwise,
+            interval=job.interval,
+        )
     except UnreadableSubmissionError as error:
         return Unjudged("bad_entry", str(error))
     except PrerequisiteError as error:

@@ -19,7 +19,14 @@ logger = logging.getLogger(__name__)
 Tracker = Callable[[list[Run]], Iterable[Run]]
 
 
-def regrade(group: Group, track: Tracker = iter, *, jobs: int = 1, limits: Limits = DEFAULT_LIMITS) -> dict[str, Any]:
+def regrade(
+    group: Group,
+    track: Tracker = iter,
+    *,
+    jobs: int = 1,
+    limits: Limits = DEFAULT_LIMITS,
+    interval: bool = False,
+) -> dict[str, Any]:
     """Grade what the runs have submitted and write the group's report anew; it is returned.
 
     A run whose submission could not be judged this time keeps the report that it has, and is listed as `unjudged`.
@@ -31,7 +38,7 @@ def regrade(group: Group, track: Tracker = iter, *, jobs: int = 1, limits: Limit
     runs = [run for run in group.runs() if run.record.submission == PRESENT]
     unjudged = []
     with Workers(jobs) as workers:
-        waiting = {run.paths.root: workers.grade(_job(run, group, limits)) for run in runs}
+        waiting = {run.paths.root: workers.grade(_job(run, group, limits, interval)) for run in runs}
         for run in track(runs):
             outcome = waiting[run.paths.root].result()
             if isinstance(outcome, Unjudged) or outcome.status in NOT_JUDGED:
@@ -48,10 +55,10 @@ def regrade(group: Group, track: Tracker = iter, *, jobs: int = 1, limits: Limit
     return json.loads(path.read_bytes()) | {"unjudged": unjudged}
 
 
-def _job(run: Run, group: Group, limits: Limits) -> Job:
+def _job(run: Run, group: Group, limits: Limits, interval: bool) -> Job:
     info = RunInfo(agent=group.record.agent["name"], seed=run.record.seed, run_id=run.record.run_id)
     registry = Registry(group.record.data_dir, group.record.profile)
-    return Job(registry, run.record.competition, str(run.paths.submission), limits, group.paths.root, info)
+    return Job(registry, run.record.competition, str(run.paths.submission), limits, group.paths.root, info, interval)
 
 
 def _replace_report(run: Run, report: CompetitionReport) -> None:
