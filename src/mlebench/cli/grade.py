@@ -62,9 +62,9 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
         if options["submission"] is not None or options["output_dir"] is not None:
             raise click.UsageError("--submission and --output-dir do not go with a run group")
         summary = _grade_group(group, options, how)
+    print_json({name: value for name, value in summary.items() if not isinstance(value, list)})
     for line in table_lines(["competition", "status", "score", "medal", "reason"], _rows(summary)):
         say(line)
-    print_json({name: value for name, value in summary.items() if not isinstance(value, list)})
     failures = NOT_JUDGED + AGENTS_FAULT * strict
     if summary["unjudged"] or any(report["status"] in failures for report in summary["competition_reports"]):
         raise SystemExit(FAILED)

@@ -54,8 +54,9 @@ class Draws:
     """A submission and the answers, ready to be drawn from."""
 
     def __init__(self, submission: pd.DataFrame, answers: pd.DataFrame, id: str):
-        numbers, known = pd.factorize(answers[id])
-        found = known.get_indexer(submission[id])
+        numbers, names = pd.factorize(answers[id].to_numpy())
+        known = pd.Index(names)
+        found = known.get_indexer(pd.Index(submission[id].to_numpy()))
         if min(numbers.min(initial=0), found.min(initial=0)) < 0:
             raise ValueError("there are ids that the other side does not have")
         self.count = len(known)
