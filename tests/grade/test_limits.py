@@ -109,3 +109,16 @@ def test_ctrl_c_ends_a_batch_and_all_its_processes(odd: Registry, tmp_path: Path
     assert not _processes_about(tmp_path)
     assert list((tmp_path / "out").iterdir()) == []
     assert not (tmp_path / "data" / "grades.jsonl").exists()
+
+
+def test_a_passed_limit_is_exit_code_1_and_stands_in_the_table(odd: Registry, tmp_path: Path) -> None:
+    file = _batch(tmp_path, ["quick", "hang"])
+    command = [sys.executable, "-m", "mlebench", "grade", "--submission", file, "--output-dir", tmp_path / "out"]
+    command += ["--data-dir", tmp_path / "data", "--time-limit", "2s", "--memory", "1g"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["total_valid_submissions"] == 1
+    assert [line.split()[:3] for line in done.stderr.splitlines()[-2:]] == [
+        ["odd", "graded", "0"],
+        ["odd", "limit", "-"],
+    ]
