@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -45,6 +46,19 @@ def time_command(*command: object, cwd: Path | None = None, repeat: int = 1) -> 
         subprocess.run([str(part) for part in command], cwd=cwd, check=True, capture_output=True)
         times.append(time.perf_counter() - start)
     return Cost(min(times))
+
+
+def measure_command(*command: object, cwd: Path | None = None) -> Cost:
+    """Time, and the memory of the largest process: the command itself or one that it waited for."""
+    start = time.perf_counter()
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen([str(part) for part in command], cwd=cwd, stdout=output, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            output.seek(0)
+            sys.exit(f"{command[0]} failed:\n{output.read().decode(errors='replace')[-2000:]}")
+    return Cost(time.perf_counter() - start, usage.ru_maxrss * 1024)
 
 
 def time_prepare(python: Path, id: str, raw: Path, out: Path, cwd: Path) -> Cost:

@@ -173,7 +173,8 @@ class CompetitionReport:
     """The graded outcome of one submission.
 
     In JSON the reference's sixteen fields come first, in its order. `status` says how grading ended: `graded`,
-    `missing` (no submission), `invalid` (the agent's fault), `grader_error` (ours) or `not_prepared`; `reason` why.
+    `missing` (no submission), `invalid` (the agent's fault), `grader_error` (ours), `limit` (it took too long, or too
+    much memory) or `not_prepared`; `reason` why.
     Existing clients do not give it; then it follows from the other fields. What else is not known is None.
     """
 
@@ -208,6 +209,15 @@ class CompetitionReport:
     seed: int | None = None
     run_id: str | None = None
     graded_during_run: bool = False  # for no run, while one of this competition was open
+    teams: int | None = None  # on the human leaderboard
+    teams_beaten: int | None = None  # those with a worse score
+    percentile: float | None = None  # the share of teams that are beaten, 0 to 1
+    normalised_score: float | None = None  # 0: the sample submission's on real data, 1: the gold threshold
+    suspicious: str | None = None  # what makes one doubt that such a score is earned
+    known_issues: int | None = None  # how many are known of the competition
+    score_low: float | None = None  # the score's interval, where one was asked for and the metric allows it
+    score_high: float | None = None
+    medal_holds: float | None = None  # the share of draws of test rows that earn the medal, or a better one
 
     def __post_init__(self) -> None:
         if not self.status:

@@ -16,6 +16,7 @@ from mlebench.data.open_runs import mark_open
 from mlebench.errors import PrerequisiteError
 from mlebench.grade import grade_jsonl
 from mlebench.grade.many import read_entries
+from mlebench.grade.row import Limits
 from mlebench.registry import Competition, Registry
 
 EVIL = """
@@ -125,7 +126,7 @@ def test_what_is_wrong_with_one_rows_file_is_that_rows_alone(titanic: Competitio
     rows = [_entry(titanic.id, str(tmp_path / name)) for name in [*names, "large.csv"]]
     rows.append({"competition_id": titanic.id, "submission_path": None})
     file = _lines(tmp_path / "s.jsonl", *rows)
-    summary = grade_jsonl(file, tmp_path / "out", Registry(titanic.paths.data_dir), limit=1 << 20)
+    summary = grade_jsonl(file, tmp_path / "out", Registry(titanic.paths.data_dir), limits=Limits(size=1 << 20))
     reports = summary["competition_reports"]
     assert [report["status"] for report in reports] == ["missing"] * 8 + ["invalid", "missing"]
     for report, word in zip(

@@ -34,8 +34,12 @@ class _WithoutBraces(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record).replace("{", "(").replace("}", ")")
-        return text if text.isprintable() else "".join(map(_shown, text))
+        return without_braces(super().format(record))
+
+
+def without_braces(text: str) -> str:
+    text = text.replace("{", "(").replace("}", ")")
+    return text if text.isprintable() else "".join(map(_shown, text))
 
 
 def _shown(character: str) -> str:
@@ -128,6 +132,11 @@ def print_json(value: Any) -> None:
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    for line in table_lines(header, rows):
+        click.echo(line)
+
+
+def table_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """Columns in plain text."""
     for line in table_lines(header, rows):
         click.echo(line)

@@ -1,45 +1,123 @@
 """mlebench grade"""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
+from mlebench import paths
 from mlebench.cli.codes import FAILED
-from mlebench.cli.common import data_dir_option, judging_options, print_json, profile_option, registry_at, track
+from mlebench.cli.common import (
+    data_dir_option,
+    judging_options,
+    print_json,
+    profile_option,
+    registry_at,
+    say,
+    table_lines,
+    track,
+    without_braces,
+)
+from mlebench.cli.quantities import Duration, Size
+from mlebench.cli.runs import runs_dir_option
 
-NOT_JUDGED = ("not_prepared", "grader_error")
+MOST_JOBS = 8
 AGENTS_FAULT = ("invalid", "missing")
+LONGEST_REASON = 80
 
 
 @click.command()
+@click.argument("group", required=False)
 @click.option(
     "--submission",
-    required=True,
     type=click.Path(readable=False, path_type=Path),
     help="JSON lines with competition_id and submission_path.",
 )
-@click.option(
-    "--output-dir", required=True, type=click.Path(readable=False, path_type=Path), help="Where the summary goes."
-)
+@click.option("--output-dir", type=click.Path(readable=False, path_type=Path), help="Where the summary goes.")
+@click.option("--jobs", type=click.IntRange(min=1), help=f"Submissions at a time. Default: CPUs, at most {MOST_JOBS}.")
+@click.option("--time-limit", type=Duration(), default="10m", show_default=True, help="For each submission.")
+@click.option("--memory", type=Size(), help="For each submission. Default: the machine's share per job.")
+@click.option("--interval", is_flag=True, help="Also an interval of each score, by drawing test rows again.")
 @judging_options
+@runs_dir_option
 @data_dir_option
 @profile_option
-def command(submission: Path, output_dir: Path, limit: int, strict: bool, data_dir: Path | None, profile: str) -> None:
-    """Grade many submissions; the summary is written to a file and its counts are JSON on stdout.
+def command(group: str | None, strict: bool, **options: Any) -> None:
+    """Grade many submissions, or those of a run GROUP again.
 
-    Each line of the file ends with a status. The exit code is 1 when a line could not be judged for another reason than
-    its submission: the summary says why.
+    A file of JSON lines names the submissions; the summary goes to the output folder. A run group is named by its path
+    or the beginning of its name; its report is replaced. Counts are JSON on stdout, a table of all submissions goes to
+    stderr. Each submission ends with a status. The exit code is 1 when one could not be judged for another reason than
+    the submission itself: the summary says why.
     """
-    from mlebench.grade import grade_jsonl
+    from mlebench.grade.row import NOT_JUDGED
 
-    summary = grade_jsonl(
-        submission,
-        output_dir,
-        registry_at(data_dir, profile),
-        track=lambda entries: track(entries, lambda entry: entry.competition_id or f"line {entry.line}"),
-        limit=limit,
-    )
+    how = _how(options)
+    if group is None:
+        if options["submission"] is None or options["output_dir"] is None:
+            raise click.UsageError("give --submission and --output-dir, or name a run group")
+        summary = _grade_lines(options, how)
+    else:
+        if options["submission"] is not None or options["output_dir"] is not None:
+            raise click.UsageError("--submission and --output-dir do not go with a run group")
+        summary = _grade_group(group, options, how)
     print_json({name: value for name, value in summary.items() if not isinstance(value, list)})
+    for line in table_lines(["competition", "status", "score", "medal", "reason"], _rows(summary)):
+        say(line)
     failures = NOT_JUDGED + AGENTS_FAULT * strict
     if summary["unjudged"] or any(report["status"] in failures for report in summary["competition_reports"]):
         raise SystemExit(FAILED)
+
+
+def _how(options: dict[str, Any]) -> dict[str, Any]:
+    """How many at a time, and within which limits."""
+    from mlebench.grade import Limits
+    from mlebench.run.machine import cpu_count, share_of_memory
+
+    jobs = options["jobs"] or min(cpu_count(), MOST_JOBS)
+    memory = options["memory"] or share_of_memory(jobs)
+    return {
+        "jobs": jobs,
+        "limits": Limits(options["limit"], options["time_limit"], memory),
+        "interval": options["interval"],
+    }
+
+
+def _grade_lines(options: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
+    from mlebench.grade import grade_jsonl
+
+    return grade_jsonl(
+        options["submission"],
+        options["output_dir"],
+        registry_at(options["data_dir"], options["profile"]),
+        track=lambda entries: track(entries, lambda entry: entry.competition_id or f"line {entry.line}"),
+        **how,
+    )
+
+
+def _grade_group(named: str, options: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
+    from mlebench.run.records import find_group
+    from mlebench.run.regrade import regrade
+
+    runs_dir = options["runs_dir"] or paths.default_runs_dir(registry_at(options["data_dir"]).get_data_dir())
+    return regrade(
+        find_group(named, runs_dir), track=lambda runs: track(runs, lambda run: run.record.competition), **how
+    )
+
+
+def _rows(summary: dict[str, Any]) -> Iterator[list[Any]]:
+    for report in summary["competition_reports"]:
+        medal = next((kind for kind in ("gold", "silver", "bronze") if report[f"{kind}_medal"]), None)
+        yield [report["competition_id"], report["status"], report["score"], medal, _short(report["reason"])]
+    for row in summary["unjudged"]:
+        name = row["competition_id"] or f"line {row['line']}"
+        yield [_short(name), row["status"], None, None, _short(row["reason"])]
+
+
+def _short(text: str | None) -> str | None:
+    """One short line, which may hold what an agent or a grader wrote."""
+    if text is None:
+        return None
+    text = without_braces(" ".join(text.split()))
+    return text if len(text) <= LONGEST_REASON else f"{text[: LONGEST_REASON - 1]}…"

@@ -3,10 +3,12 @@
 from mlebench.data.state import is_dataset_prepared
 from mlebench.grade.many import aggregate_reports, grade_jsonl
 from mlebench.grade.one import grade_csv
+from mlebench.grade.row import Limits
 from mlebench.grade.validation import validate_submission
 from mlebench.validate import stand_in, validate_format
 
 __all__ = [
+    "Limits",
     "aggregate_reports",
     "grade_csv",
     "grade_jsonl",

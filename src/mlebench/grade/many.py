@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
-from mlebench.grade.row import Job, Unjudged
-from mlebench.grade.worker import Worker
+from mlebench.grade.row import DEFAULT_LIMITS, Job, Limits, Unjudged
+from mlebench.grade.worker import Workers
 from mlebench.paths import grading_report, timestamp
 from mlebench.registry import Registry
 from mlebench.registry import registry as default_registry
 from mlebench.scoring import CompetitionReport
-from mlebench.untrusted import LARGEST_SUBMISSION
 
 logger = logging.getLogger(__name__)
 
@@ -38,19 +37,30 @@ def grade_jsonl(
     registry: Registry = default_registry,
     track: Tracker = iter,
     *,
-    limit: int = LARGEST_SUBMISSION,
+    jobs: int = 1,
+    limits: Limits = DEFAULT_LIMITS,
+    interval: bool = False,
 ) -> dict[str, Any]:
     """Grade the submissions that a JSON-lines file names; write `<timestamp>_grading_report.json` and return it.
 
-    Lines that name no submission, or no competition that there is, are listed as `unjudged`.
+    `jobs` submissions are graded at a time; reports stand in the order of the lines. Lines that name no submission, or
+    no competition that there is, are listed as `unjudged`. `track` is given the lines and passes them on, each when it
+    is waited for.
     """
     entries = read_entries(Path(path_to_submissions))
     output_dir = Path(output_dir)
     reports: list[CompetitionReport] = []
     unjudged: list[dict[str, Any]] = []
-    with _new_report(output_dir) as write, Worker() as worker:
+    with _new_report(output_dir) as write, Workers(jobs) as workers:
+        waiting = {
+            entry: workers.grade(
+                Job(registry, entry.competition_id or "", entry.path, limits, output_dir, interval=interval)
+            )
+            for entry in entries
+            if not entry.fault
+        }
         for entry in track(entries):
-            outcome = _graded(entry, worker, Job(registry, entry.competition_id or "", entry.path, limit, output_dir))
+            outcome = Unjudged("bad_entry", entry.fault) if entry.fault else waiting[entry].result()
             if isinstance(outcome, Unjudged):
                 logger.error("%s, line %d: %s", path_to_submissions, entry.line, outcome.reason)
                 unjudged.append(outcome.to_dict(entry.line, entry.competition_id))
@@ -59,10 +69,6 @@ def grade_jsonl(
         summary = aggregate_reports(reports) | {"unjudged": unjudged}
         logger.info("Saved summary report to %s", write(json.dumps(summary, indent=2)))
     return summary
-
-
-def _graded(entry: Entry, worker: Worker, job: Job) -> CompetitionReport | Unjudged:
-    return Unjudged("bad_entry", entry.fault) if entry.fault else worker.grade(job)
 
 
 def read_entries(path: Path) -> list[Entry]:

@@ -5,7 +5,7 @@ import math
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from mlebench import __version__
 from mlebench.data.open_runs import open_runs
@@ -13,6 +13,7 @@ from mlebench.data.state import data_identity, description_kind, require_prepare
 from mlebench.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError, UnreadableSubmissionError
 from mlebench.faults import reason_of
 from mlebench.grade.answers import load_answers
+from mlebench.grade.board import Standing
 from mlebench.grade.hashing import HashedStream
 from mlebench.grade.log import log_grade
 from mlebench.records import now
@@ -20,6 +21,9 @@ from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport, Medals, RunInfo, Thresholds, read_leaderboard
 from mlebench.untrusted import LARGEST_SUBMISSION, FileMissingError, UntrustedFileError, open_untrusted
 from mlebench.validate.reading import has_csv_name, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +35,7 @@ class Verdict(NamedTuple):
     score: float | None = None
     reason: str | None = None
     sha256: str | None = None
+    drawn: list[float] | None = None  # scores of draws of test rows
 
 
 def grade_csv(
@@ -40,18 +45,29 @@ def grade_csv(
     *,
     limit: int = LARGEST_SUBMISSION,
     log_otherwise: Path | None = None,
+    interval: bool = False,
 ) -> CompetitionReport:
     """Grade a submission. Only the private folder is needed; a fault of the submission ends as a report.
 
     A submission of more than `limit` bytes is not read. The grade is logged in the data directory, or else in the
-    folder `log_otherwise`.
+    folder `log_otherwise`. With `interval`, test rows are drawn again many times to tell how certain the score is.
     """
     path = Path(path_to_submission)
     report = ungraded_report(path, competition, run)
     _require_answers(competition)
-    report = with_verdict(with_data(report, competition), _verdict(path, competition, limit))
+    report = with_verdict(with_data(report, competition), _verdict(path, competition, limit, interval))
+    report = _with_standing(report, competition)
     log_grade(report, competition, log_otherwise)
     return report
+
+
+def _with_standing(report: CompetitionReport, competition: Competition) -> CompetitionReport:
+    """The sample submission's score on a twin is not known, so nothing is normalised by it."""
+    board = read_leaderboard(competition.leaderboard)
+    standing = Standing.of(report.score, competition, board, report.gold_threshold)
+    if report.source == "twin":
+        standing = standing._replace(normalised_score=None)
+    return replace(report, **standing._asdict())
 
 
 def _require_answers(competition: Competition) -> None:
@@ -64,14 +80,14 @@ def _require_answers(competition: Competition) -> None:
         raise NotPreparedError(f"{competition.id} cannot be graded: cannot read {where}: {reason_of(error)}") from error
 
 
-def _verdict(path: Path, competition: Competition, limit: int) -> Verdict:
+def _verdict(path: Path, competition: Competition, limit: int, interval: bool) -> Verdict:
     try:
         if str(path) == "None":  # so the reference has it where an agent left nothing
             raise FileMissingError("was not named")
         if not has_csv_name(path):
             raise FileMissingError("is not named as a CSV file")
         with open_untrusted(path, limit) as file, HashedStream(file, limit) as stream:
-            return _verdict_on(stream, competition)
+            return _verdict_on(stream, competition, interval)
     except UntrustedFileError as error:
         logger.warning("Invalid submission file: %s %s", path, error)
         status = "missing" if isinstance(error, FileMissingError) else "invalid"
@@ -82,21 +98,32 @@ def _verdict(path: Path, competition: Competition, limit: int) -> Verdict:
         raise UnreadableSubmissionError(f"cannot read {path}: {reason_of(error)}") from error
 
 
-def _verdict_on(stream: HashedStream, competition: Competition) -> Verdict:
+def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) -> Verdict:
     try:
         submission = read_table(cast("BinaryIO", stream))
     except InvalidSubmissionError as error:
         return _invalid(error, stream.sha256())
     sha256 = stream.sha256()
+    kept = submission.copy() if interval else None  # a grader may change what it is given
     try:
         score = competition.grader.score(submission, load_answers(competition.answers))
     except InvalidSubmissionError as error:
         return _invalid(error, sha256)
+    except MemoryError:
+        logger.error("There was not enough memory to grade %s", competition.id)
+        return Verdict("limit", None, "there was not enough memory to grade it", sha256)
     except (Exception, SystemExit) as error:
         logger.exception("The grader of %s failed; please report this", competition.id)
         return Verdict("grader_error", None, f"{type(error).__name__}: {error}", sha256)
     fault = None if math.isfinite(score) else f"the score is {score}, which is no finite number"
-    return Verdict("graded", score, fault, sha256)
+    return Verdict("graded", score, fault, sha256, _drawn(kept, competition, score) if kept is not None else None)
+
+
+def _drawn(submission: "pd.DataFrame", competition: Competition, score: float) -> list[float] | None:
+    from mlebench.grade.interval import drawn_scores
+
+    id = competition.submission.get("id", "")
+    return drawn_scores(competition.grader, submission, load_answers(competition.answers), id, score)
 
 
 def _invalid(error: InvalidSubmissionError, sha256: str) -> Verdict:
@@ -106,7 +133,8 @@ def _invalid(error: InvalidSubmissionError, sha256: str) -> Verdict:
 
 def ungraded_report(path: Path, competition: Competition, run: RunInfo | None = None) -> CompetitionReport:
     """What can be said before the submission and the answers are looked at."""
-    thresholds = Thresholds.of(read_leaderboard(competition.leaderboard))
+    board = read_leaderboard(competition.leaderboard)
+    thresholds = Thresholds.of(board)
     return CompetitionReport(
         competition_id=competition.id,
         score=None,
@@ -132,6 +160,8 @@ def ungraded_report(path: Path, competition: Competition, run: RunInfo | None = 
         agent=run.agent if run else None,
         seed=run.seed if run else None,
         run_id=run.run_id if run else None,
+        teams=len(board),
+        known_issues=len(competition.known_issues),
     )
 
 
@@ -151,6 +181,11 @@ def with_verdict(report: CompetitionReport, verdict: Verdict) -> CompetitionRepo
         report.gold_threshold, report.silver_threshold, report.bronze_threshold, report.median_threshold
     )
     medals = Medals.of(verdict.score, thresholds, lower=report.is_lower_better)
+    if verdict.score is not None and verdict.drawn is not None:
+        from mlebench.grade.interval import interval_of
+
+        interval = interval_of(verdict.score, verdict.drawn, thresholds, lower=report.is_lower_better)
+        report = replace(report, **interval._asdict())
     return replace(
         report,
         **medals._asdict(),

@@ -9,9 +9,24 @@ from mlebench.faults import explanation
 from mlebench.grade.log import log_grade
 from mlebench.grade.one import Verdict, grade_csv, ungraded_report, with_data, with_verdict
 from mlebench.registry import Registry
-from mlebench.scoring import CompetitionReport
+from mlebench.scoring import CompetitionReport, RunInfo
+from mlebench.untrusted import LARGEST_SUBMISSION
 
 logger = logging.getLogger(__name__)
+
+# Statuses of reports that say nothing of the submission: somebody else must act.
+NOT_JUDGED = ("not_prepared", "grader_error", "limit")
+
+
+class Limits(NamedTuple):
+    """What grading one submission may take; `memory` counts where the system has /proc."""
+
+    size: int = LARGEST_SUBMISSION  # bytes of the submission
+    seconds: float = 600.0
+    memory: int | None = None  # bytes
+
+
+DEFAULT_LIMITS = Limits()
 
 
 class Job(NamedTuple):
@@ -20,8 +35,10 @@ class Job(NamedTuple):
     registry: Registry
     competition_id: str
     path: str
-    limit: int
+    limits: Limits = DEFAULT_LIMITS
     log_otherwise: Path | None = None
+    run: RunInfo | None = None
+    interval: bool = False
 
 
 class Unjudged(NamedTuple):
@@ -38,11 +55,18 @@ def grade_row(job: Job) -> CompetitionReport | Unjudged:
     path = Path(job.path)
     try:
         competition = job.registry.get_competition(job.competition_id)
-        blank = ungraded_report(path, competition)
+        blank = ungraded_report(path, competition, job.run)
     except (PrerequisiteError, OSError) as error:
         return _unknown(error)
     try:
-        return grade_csv(path, competition, limit=job.limit, log_otherwise=job.log_otherwise)
+        return grade_csv(
+            path,
+            competition,
+            job.run,
+            limit=job.limits.size,
+            log_otherwise=job.log_otherwise,
+            interval=job.interval,
+        )
     except UnreadableSubmissionError as error:
         return Unjudged("bad_entry", str(error))
     except PrerequisiteError as error:
@@ -53,14 +77,14 @@ def grade_row(job: Job) -> CompetitionReport | Unjudged:
         return with_verdict(blank, Verdict("grader_error", reason=f"{type(error).__name__}: {error}"))
 
 
-def dead_row(job: Job, reason: str) -> CompetitionReport | Unjudged:
-    """A row whose process died. The answers may have been looked at, so this is logged as a grade."""
+def dead_row(job: Job, verdict: Verdict) -> CompetitionReport | Unjudged:
+    """A row whose process died or was ended. The answers may have been looked at, so this is logged as a grade."""
     try:
         competition = job.registry.get_competition(job.competition_id)
-        report = with_data(ungraded_report(Path(job.path), competition), competition)
+        report = with_data(ungraded_report(Path(job.path), competition, job.run), competition)
     except (PrerequisiteError, OSError) as error:
         return _unknown(error)
-    report = with_verdict(report, Verdict("grader_error", reason=reason))
+    report = with_verdict(report, verdict)
     log_grade(report, competition, job.log_otherwise)
     return report
 

@@ -10,19 +10,29 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import warnings
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from importlib import import_module
 from logging.handlers import QueueHandler
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Self
 
+from mlebench.grade.one import Verdict
 from mlebench.grade.row import Job, Unjudged, dead_row, grade_row
 from mlebench.scoring import CompetitionReport
 
 logger = logging.getLogger(__name__)
 
+MEMORY_CHECK = 0.05  # seconds between two looks at how much memory a fork has
+MEMORY_SHORT = "most likely there was not enough memory"
+# So that no fork has to load them.
+_LOADED = ("mlebench.data.preload", "mlebench.metrics", "pyarrow.pandas_compat", "yaml")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 _START = "import sys; sys.path[:] = sys.argv[2:]; from mlebench.grade.worker import serve; serve(int(sys.argv[1]))"
 
 
@@ -32,27 +42,41 @@ class Worker:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._line: Any = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end()
+        self._stopped = False
 
     def grade(self, job: Job) -> CompetitionReport | Unjudged:
         try:
             self._start()
-            self._line.send(job)
-            while isinstance(message := self._line.recv(), logging.LogRecord):
-                if (log := logging.getLogger(message.name)).isEnabledFor(message.levelno):
-                    log.handle(message)
+            outcome = self._answer(job)
+        except TimeoutError:
+            self.end()
+            outcome = Verdict("limit", reason=f"grading took longer than {job.limits.seconds:g} s")
         except (EOFError, OSError):
-            self._end()
-            message = "the process that grades was killed; most likely there was not enough memory"
-        if isinstance(message, str):
-            logger.error("%s: %s", job.path, message)
-            return dead_row(job, message)
-        return message
+            self.end()
+            outcome = Verdict("grader_error", reason=f"the process that grades was killed; {MEMORY_SHORT}")
+        if self._stopped:
+            raise CancelledError
+        if isinstance(outcome, Verdict):
+            logger.error("%s: %s", job.path, outcome.reason)
+            return dead_row(job, outcome)
+        return outcome
+
+    def _answer(self, job: Job) -> CompetitionReport | Unjudged | Verdict:
+        """What comes of a row within its time; else TimeoutError."""
+        self._line.send(job)
+        deadline = time.monotonic() + job.limits.seconds
+        while self._line.poll(max(0.0, deadline - time.monotonic())):
+            message = self._line.recv()
+            if not isinstance(message, logging.LogRecord):
+                return message
+            if (log := logging.getLogger(message.name)).isEnabledFor(message.levelno):
+                log.handle(message)
+        raise TimeoutError
+
+    def stop(self) -> None:
+        """End it, whatever it does; another thread that waits for it is told by a CancelledError."""
+        self._stopped = True
+        self._kill()
 
     def _start(self) -> None:
         if self._process:
@@ -65,14 +89,54 @@ class Worker:
             self._process = subprocess.Popen(  # noqa: S603
                 command, pass_fds=[number], stdin=subprocess.DEVNULL, start_new_session=True
             )
+        if self._stopped:  # meanwhile
+            self._kill()
+        self._line.recv()  # it has loaded its libraries: from now on, time counts
 
-    def _end(self) -> None:
-        if self._process:
-            self._line.close()
+    def _kill(self) -> None:
+        if self._process and self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)  # forks too
+
+    def end(self) -> None:
+        if self._process:
+            self._line.close()
+            self._kill()
             self._process.wait()
             self._process = None
+
+
+class Workers:
+    """Grade rows, several at a time."""
+
+    def __init__(self, count: int) -> None:
+        self._all = [Worker() for _ in range(count)]
+        self._idle: SimpleQueue[Worker] = SimpleQueue()
+        for worker in self._all:
+            self._idle.put(worker)
+        self._threads = ThreadPoolExecutor(count)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """What is not done by now is not wanted any more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._all:
+            worker.stop()
+        self._threads.shutdown()
+        for worker in self._all:
+            worker.end()
+
+    def grade(self, job: Job) -> "Future[CompetitionReport | Unjudged]":
+        return self._threads.submit(self._grade, job)
+
+    def _grade(self, job: Job) -> CompetitionReport | Unjudged:
+        worker = self._idle.get()
+        try:
+            return worker.grade(job)
+        finally:
+            self._idle.put(worker)
 
 
 def serve(descriptor: int) -> None:
@@ -80,14 +144,16 @@ def serve(descriptor: int) -> None:
     line: Any = Connection(descriptor)
     with suppress(OSError):
         os.dup2(2, 1)  # what a competition's code prints is no result of ours
-    import_module("mlebench.data.preload")
+    for name in _LOADED:
+        import_module(name)
     with suppress(EOFError, ConnectionError):
+        line.send("ready")
         while True:
             line.send(_in_a_fork(line.recv(), line))
 
 
 def _in_a_fork(job: Job, line: Any) -> Any:
-    """The outcome, or in words how the fork died; what it logs is passed on."""
+    """The outcome, or a verdict on how the fork ended; what it logs is passed on."""
     ours, theirs = Pipe(duplex=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads: a library has one, which sleeps
@@ -101,20 +167,39 @@ def _in_a_fork(job: Job, line: Any) -> Any:
     theirs.close()
     with ours:
         while True:
-            if line in wait([ours, line]):  # nothing is sent while a row is graded: it was closed
+            ready = wait([ours, line], None if job.limits.memory is None else MEMORY_CHECK)
+            if line in ready:  # nothing is sent while a row is graded: it was closed
                 os.kill(child, signal.SIGKILL)
                 raise EOFError
+            if job.limits.memory is not None and _memory(child) > job.limits.memory:
+                _end(child)
+                return Verdict("limit", reason=f"grading took more than {job.limits.memory} bytes of memory")
+            if not ready:
+                continue
             try:
                 message = ours.recv()
             except (EOFError, OSError):
-                return _cause(os.waitpid(child, 0)[1])
+                return Verdict("grader_error", reason=_cause(os.waitpid(child, 0)[1]))
             if not isinstance(message, logging.LogRecord):
                 os.waitpid(child, 0)
                 return message
             line.send(message)
 
 
-def _with_log(job: Job, line: Any) -> CompetitionReport | Unjudged | str:
+def _end(child: int) -> None:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def _memory(process: int) -> int:
+    """Bytes of memory that a process has now; 0 where that cannot be told."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]) * _PAGE
+    except OSError:
+        return 0
+
+
+def _with_log(job: Job, line: Any) -> CompetitionReport | Unjudged | Verdict:
     log = logging.getLogger("mlebench")
     log.addHandler(_ToLine(line))
     log.setLevel(logging.INFO)
@@ -122,7 +207,7 @@ def _with_log(job: Job, line: Any) -> CompetitionReport | Unjudged | str:
     try:
         return grade_row(job)
     except BaseException as error:
-        return f"{type(error).__name__}: {error}"
+        return Verdict("grader_error", reason=f"{type(error).__name__}: {error}")
 
 
 class _ToLine(QueueHandler):
@@ -139,4 +224,4 @@ def _cause(status: int) -> str:
     if code >= 0:
         return f"the grader ended its process with exit code {code}"
     name = signal.Signals(-code).name
-    return f"the grader's process was killed by {name}" + "; most likely there was not enough memory" * (-code == 9)
+    return f"the grader's process was killed by {name}" + f"; {MEMORY_SHORT}" * (-code == 9)

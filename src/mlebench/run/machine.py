@@ -29,11 +29,15 @@ class Wishes:
 
 def limits_for(wishes: Wishes, workers: int, runs_dir: Path) -> Limits:
     """The limits of each run."""
-    memory = min(MEMORY, int(total_memory() * (1 - RESERVE) / workers))
+    memory = min(MEMORY, share_of_memory(workers))
     cpus = min(CPUS, max(1.0, cpu_count() / workers))
     disk = int(_free_disk(runs_dir) * (1 - RESERVE) / workers)
     limits = Limits(HOURS * 3600.0, memory=memory, cpus=cpus, disk=disk, inodes=INODES)
     return replace(limits, **{name: value for name, value in wishes.__dict__.items() if value is not None})
+
+
+def share_of_memory(workers: int) -> int:
+    return int(total_memory() * (1 - RESERVE) / workers)
 
 
 def cpu_count() -> int:

@@ -1,0 +1,59 @@
+"""Where a score stands: among the people who took part, between the sample submission and gold, near perfection."""
+
+import math
+from typing import NamedTuple
+
+from mlebench.registry import Competition
+
+# The names of metrics whose best value is 1 where higher is better and 0 where lower is.
+# Not among them: those that have no bound, and those that even the truth cannot bring to it.
+# fmt: off
+REACH_ONE_OR_ZERO = frozenset({
+    "KL-divergence", "MAP@5", "accuracy", "auc-roc", "auroc-multi-label", "average-haversine-distance",
+    "column-wise ROC AUC", "column-wise-spearman", "dice-coefficient", "dice-hausdorff-combo", "f0.5-score", "f1-score",
+    "global-dice", "jaccard-similarity", "jigsaw-unintended-bias-in-toxicity-classification-score", "kendall-tau",
+    "label-ranking-average-precision", "levenhstein-distance", "levenshtein-distance", "log-loss", "macro-f1-score",
+    "map-at-5", "matthews-correlation-coefficient", "mean-absolute-error", "mean-angular-error",
+    "mean-average-precision", "mean-column-wise-rmsle", "mean-column-wise-roc-auc",
+    "mean-precision-intersection-over-union-at-different-thresholds", "micro-f1-score",
+    "multi-class-classification-accuracy", "multi-class-log-loss", "pearson-correlation-coefficient",
+    "probabilistic-f1-score", "quadratic-weighted-kappa", "root-mean-squared-error", "root_mean_squared_error",
+    "top-1-classification-error", "weighted-auroc", "weighted-multi-label-log-loss", "word-level-jaccard-score",
+})
+# fmt: on
+BEYOND_BEST = "beyond the best human score"
+AT_OPTIMUM = "at the metric's optimum"
+
+
+class Standing(NamedTuple):
+    """What a score is worth; all None where there is no finite score."""
+
+    teams_beaten: int | None = None
+    percentile: float | None = None  # the share of teams that are beaten; nobody beats an equal
+    normalised_score: float | None = None
+    suspicious: str | None = None
+
+    @classmethod
+    def of(cls, score: float | None, competition: Competition, board: list[float], gold: float) -> "Standing":
+        if score is None or not math.isfinite(score):
+            return cls()
+        sign = -1 if competition.lower_is_better else 1
+        beaten = sum(sign * other < sign * score for other in board)
+        doubts = {
+            BEYOND_BEST: beaten == len(board),
+            AT_OPTIMUM: competition.grader.name in REACH_ONE_OR_ZERO and score == max(0, sign),
+        }
+        return cls(
+            teams_beaten=beaten,
+            percentile=beaten / len(board),
+            normalised_score=normalised(score, competition.sample_score, gold, sign),
+            suspicious=" and ".join(text for text, applies in doubts.items() if applies) or None,
+        )
+
+
+def normalised(score: float, sample: float | None, gold: float, sign: int) -> float | None:
+    """0 for the sample submission, 1 for gold; None unless gold is better than the sample submission."""
+    if sample is None or not sign * gold > sign * sample:
+        return None
+    share = (score - sample) / (gold - sample)
+    return share if math.isfinite(share) else None

@@ -1,0 +1,124 @@
+"""A batch in parallel: limits of time and memory cost a row its score, and no other row anything."""
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from competition_folders import add_competition
+
+from mlebench.grade import Limits, grade_jsonl
+from mlebench.registry import Competition, Registry
+
+ODD = """
+import os, time
+
+def grade(submission, answers):
+    match submission.columns[0]:
+        case "hang": time.sleep(3600)
+        case "deaf":
+            import signal
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM): signal.signal(number, signal.SIG_IGN)
+            while True: pass
+        case "stop the worker":
+            import signal
+            os.kill(os.getppid(), signal.SIGSTOP)
+        case "grow":
+            held = []
+            while True: held.append(bytearray(os.urandom(1024)) * 8192)
+        case "too much": bytearray(1 << 60)
+        case "slow": time.sleep(1)
+    return float(len(submission))
+"""
+
+
+@pytest.fixture
+def odd(titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
+    add_competition(tmp_path / "own", "odd", ODD, titanic, tmp_path / "data")
+    monkeypatch.setenv("MLEBENCH_COMPETITION_PATH", str(tmp_path / "own"))
+    return Registry(tmp_path / "data")
+
+
+def _batch(folder: Path, words: list[str]) -> Path:
+    """A submission for each word: its column; as many rows as there were submissions before it."""
+    lines = []
+    for number, word in enumerate(words):
+        path = folder / f"{number}.csv"
+        path.write_text(f"{word}\n" + "1\n" * number)
+        lines.append(json.dumps({"competition_id": "odd", "submission_path": str(path)}))
+    (folder / "s.jsonl").write_text("\n".join(lines))
+    return folder / "s.jsonl"
+
+
+def _processes_about(folder: Path) -> list[str]:
+    """Those that were started with the folder in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if str(folder).encode() in path.read_bytes():
+                found.append(path.parent.name)
+    return found
+
+
+def test_reports_stand_in_the_order_of_lines_whoever_is_done_first(odd: Registry, tmp_path: Path) -> None:
+    file = _batch(tmp_path, ["slow", *["quick"] * 9])
+    summary = grade_jsonl(file, tmp_path / "out", odd, jobs=3)
+    assert [report["score"] for report in summary["competition_reports"]] == list(range(10))
+    logged = [json.loads(line) for line in (tmp_path / "data" / "grades.jsonl").read_text().splitlines()]
+    assert len(logged) == 10
+
+
+def test_a_row_that_passes_its_time_ends_with_a_status_and_the_others_are_graded(odd: Registry, tmp_path: Path) -> None:
+    file = _batch(tmp_path, ["hang", "quick", "deaf", "quick", "stop the worker", "quick", "quick"])
+    summary = grade_jsonl(file, tmp_path / "out", odd, jobs=2, limits=Limits(seconds=3))
+    reports = summary["competition_reports"]
+    assert [report["status"] for report in reports] == [*["limit", "graded"] * 3, "graded"]
+    for report in reports[:5:2]:
+        assert (report["score"], report["valid_submission"], report["submission_exists"]) == (None, False, True)
+        assert report["reason"] == "grading took longer than 3 s"
+    logged = [json.loads(line)["status"] for line in (tmp_path / "data" / "grades.jsonl").read_text().splitlines()]
+    assert logged.count("limit") == 3
+    assert not _processes_about(tmp_path)
+
+
+def test_a_row_that_takes_too_much_memory_ends_with_a_status(odd: Registry, tmp_path: Path) -> None:
+    file = _batch(tmp_path, ["grow", "quick", "too much", "quick"])
+    summary = grade_jsonl(file, tmp_path / "out", odd, limits=Limits(memory=700_000_000))
+    reports = summary["competition_reports"]
+    assert [report["status"] for report in reports] == ["limit", "graded"] * 2
+    assert reports[0]["reason"] == "grading took more than 700000000 bytes of memory"
+    assert "not enough memory" in reports[2]["reason"]
+
+
+def test_ctrl_c_ends_a_batch_and_all_its_processes(odd: Registry, tmp_path: Path) -> None:
+    file = _batch(tmp_path, ["hang"] * 6)
+    command = [sys.executable, "-m", "mlebench", "grade", "--submission", file, "--output-dir", tmp_path / "out"]
+    command += ["--data-dir", tmp_path / "data", "--jobs", "3"]
+    batch = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    while len(_processes_about(tmp_path)) < 7:  # itself, three that fork, and three forks
+        assert batch.poll() is None
+        time.sleep(0.1)
+    batch.send_signal(signal.SIGINT)
+    _, errors = batch.communicate(timeout=60)
+    assert batch.returncode == 130
+    assert "Traceback" not in errors
+    assert not _processes_about(tmp_path)
+    assert list((tmp_path / "out").iterdir()) == []
+    assert not (tmp_path / "data" / "grades.jsonl").exists()
+
+
+def test_a_passed_limit_is_exit_code_1_and_stands_in_the_table(odd: Registry, tmp_path: Path) -> None:
+    file = _batch(tmp_path, ["quick", "hang"])
+    command = [sys.executable, "-m", "mlebench", "grade", "--submission", file, "--output-dir", tmp_path / "out"]
+    command += ["--data-dir", tmp_path / "data", "--time-limit", "2s", "--memory", "1g"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["total_valid_submissions"] == 1
+    assert [line.split()[:3] for line in done.stderr.splitlines()[-2:]] == [
+        ["odd", "graded", "0"],
+        ["odd", "limit", "-"],
+    ]
