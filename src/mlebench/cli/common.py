@@ -138,11 +138,6 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 def table_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """Columns in plain text."""
-    for line in table_lines(header, rows):
-        click.echo(line)
-
-
-def table_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     cells = [list(header), *([cell(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:

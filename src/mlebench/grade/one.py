@@ -5,7 +5,7 @@ import math
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from mlebench import __version__
 from mlebench.data.open_runs import open_runs
@@ -134,12 +134,14 @@ def _invalid(error: InvalidSubmissionError, sha256: str) -> Verdict:
 def ungraded_report(path: Path, competition: Competition, run: RunInfo | None = None) -> CompetitionReport:
     """What can be said before the submission and the answers are looked at."""
     board = read_leaderboard(competition.leaderboard)
-    thresholds = Thresholds.of(board)
+    figures: dict[str, Any] = dict.fromkeys(
+        (*Medals._fields, "any_medal", "submission_exists", "valid_submission"), False
+    )
+    figures |= {f"{name}_threshold": value for name, value in Thresholds.of(board)._asdict().items()}
     return CompetitionReport(
+        **figures,
         competition_id=competition.id,
         score=None,
-        **{f"{name}_threshold": value for name, value in thresholds._asdict().items()},
-        **dict.fromkeys(("any_medal", *Medals._fields, "submission_exists", "valid_submission"), False),
         is_lower_better=competition.lower_is_better,
         created_at=datetime.now(),
         submission_path=str(path),
