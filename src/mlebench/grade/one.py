@@ -89,7 +89,9 @@ def _verdict(path: Path, competition: Competition, limit: int, interval: bool) -
         with open_untrusted(path, limit) as file, HashedStream(file, limit) as stream:
             return _verdict_on(stream, competition, interval)
     except UntrustedFileError as error:
-        logger.warning("Invalid submission file: %s %s", path, error)
+        # A name that is no text would break whoever reads the log.
+        shown = str(path).encode("utf-8", "backslashreplace").decode("utf-8")
+        logger.warning("Invalid submission file: %s %s", shown, error)
         status = "missing" if isinstance(error, FileMissingError) else "invalid"
         return Verdict(status, reason=f"the submission {error}")
     except PrerequisiteError as error:
