@@ -36,6 +36,7 @@ OUTPUTS = [
     ["agents"],
     ["run", "--help"],
     ["runs", "--help"],
+    ["report", "--help"],
     ["validate", "{sample}", "spaceship-titanic"],
     ["grade-sample", "{sample}", "spaceship-titanic"],
     ["grade", "--submission", "{jsonl}", "--output-dir", "{out}"],
