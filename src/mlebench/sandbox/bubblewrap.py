@@ -170,7 +170,8 @@ def _devices(task: Task) -> list[str]:
 
 def _task(task: Task, binds: _Binds, system: list[Path]) -> list[str]:
     arguments = ["--bind", binds(task.home), HOME, "--bind", binds(task.work / "tmp"), "/tmp"]  # noqa: S108 its own
-    arguments += ["--symlink", "/tmp", "/var/tmp"]  # noqa: S108
+    # Not a link: something may have to be shown below it.
+    arguments += ["--bind", binds(task.work / "tmp"), "/var/tmp"]  # noqa: S108
     shown = [*((path, str(path)) for path in system), *((bind.source, bind.target) for bind in task.binds)]
     masked = masks((*hidden_paths(), *task.hidden), shown)
     mounts = [(place, ["--tmpfs"] if folder else ["--ro-bind", "/dev/null"]) for place, folder in masked.items()]
