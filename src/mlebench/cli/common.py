@@ -23,7 +23,7 @@ class _ToStderr(logging.StreamHandler[Any]):
     """Writes to what is stderr at that time: while bars are shown, lines go above them."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.setStream(sys.stderr)
+        self.stream = sys.stderr  # `setStream` would flush the one before, which may be closed
         super().emit(record)
 
 

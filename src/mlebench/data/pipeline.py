@@ -102,7 +102,8 @@ def _prepare(competition: Competition, source: Source, options: Options, watch: 
 
 def _publish(where: paths.CompetitionPaths) -> None:
     """Staging becomes prepared; what only served to go on is removed."""
-    remove(where.unpacked)
+    if where.unpacked.exists():  # renamed before it is removed: half of it must not pass for all
+        remove(where.unpacked.rename(where.staging / f"{paths.SCRATCH}{where.unpacked.name}"))
     for record in (where.written, where.archive_elsewhere_record):
         record.unlink(missing_ok=True)
     where.attempt.unlink()
