@@ -69,9 +69,10 @@ def prepare_many(
         their_end, our_end = context.Pipe(duplex=False)
         with ProcessPoolExecutor(at_once, context, _begin_worker, (their_end, events, threads)) as pool, our_end:
             pending = {pool.submit(_prepare_elsewhere, id, *arguments): id for id in some}
+            awaited = 0
             while pending:
                 done, _ = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
-                _relay(events, watchers)
+                awaited = _relay(events, watchers, awaited + sum(future.exception() is None for future in done))
                 yield from (_outcome(pending.pop(future), future) for future in done)
             pool.shutdown()  # when all is well; else `our_end` is closed first, and the workers end
         _relay(events, watchers)
@@ -97,14 +98,21 @@ def _outcome(id: str, future: Future[Outcome]) -> Outcome:
         return Outcome(id, DIED, "its process was killed; most likely there was not enough memory")
 
 
-def _relay(events: Any, watchers: dict[str, Watch]) -> None:
+def _relay(events: Any, watchers: dict[str, Watch], awaited: int = 0) -> int:
+    """Pass on what workers have said, and wait for the last words of so many that have ended.
+
+    Returns how many are still awaited: below zero, where workers that are about to end have said theirs.
+    """
     while events:
         try:
-            id, *event = events.get_nowait()
+            id, *event = events.get(timeout=2) if awaited > 0 else events.get_nowait()
         except Empty:
-            return
-        if id in watchers:
+            break
+        if not event:
+            awaited -= 1
+        elif id in watchers:
             watchers[id](*event)
+    return min(awaited, 0)  # what has not come by now was lost
 
 
 _events: Any = None  # in a worker: where to report
@@ -137,7 +145,9 @@ def _prepare_elsewhere(
 ) -> Outcome:
     """In a process of its own; what it has to say goes through a queue, if somebody listens."""
     watch = lambda *event: _events.put((id, *event)) if _events else None  # noqa: E731
-    return _prepare_one(id, registry, source, options, overwrite_leaderboard, watch)
+    outcome = _prepare_one(id, registry, source, options, overwrite_leaderboard, watch)
+    watch()  # the last word: an outcome goes another way, and may be quicker
+    return outcome
 
 
 def _prepare_one(
