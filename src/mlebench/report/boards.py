@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from mlebench.errors import PrerequisiteError
+from mlebench.grade.board import normalised
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import read_leaderboard
 
@@ -35,13 +36,13 @@ class Boards:
     def normalised(self, report: dict[str, Any]) -> float | None:
         """0 is the sample submission's score on real data, 1 the gold threshold; without a score it is 0."""
         found = self._competition(report["competition_id"])
-        sample, gold = found.sample_score if found else None, report.get("gold_threshold")
-        if sample is None or not math.isfinite(sample) or gold is None or gold == sample:
+        gold, score = report.get("gold_threshold"), report.get("score")
+        if found is None or gold is None:
             return None
-        score = report.get("score")
-        if score is None or not math.isfinite(score):
-            return 0.0
-        return (score - sample) / (gold - sample)
+        sign = -1 if found.lower_is_better else 1
+        if normalised(gold, found.sample_score, gold, sign) is None:
+            return None
+        return 0.0 if score is None else normalised(score, found.sample_score, gold, sign) or 0.0
 
     def _find(self, id: str) -> Competition | None:
         try:

@@ -37,14 +37,12 @@ class ValidatorDoor:
         token: str,
         competition: Competition,
         public: Path,
-        obfuscated_id: str | None,
         hidden: tuple[Path, ...] = (),
     ):
         self._token = token
         self._competition = competition
         self._public = public
         self._hidden = hidden
-        self._obfuscated_id = obfuscated_id
         # Short, local and private: a socket's path has 108 bytes at most, and shared disks cannot hold one.
         self.folder = Path(tempfile.mkdtemp(prefix=_prefix(token)))
         self.socket = self.folder / "door.sock"

@@ -28,7 +28,7 @@ from mlebench.run import lease as leases
 from mlebench.run import machine
 from mlebench.run.door import ValidatorDoor, remove_door
 from mlebench.run.grading import grade_run
-from mlebench.run.layout import VALIDATOR, make_task, neutral_id, with_door
+from mlebench.run.layout import make_task, with_door
 from mlebench.run.lease import Lease, LeaseLostError
 from mlebench.run.publish import gather, is_published, move_parts, publish, settle, stage, tidy
 from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
@@ -188,8 +188,7 @@ class _Execution:
         task = make_task(self.group, self.run, agent, competition, token, self.gpus, port)
         if fault := sandbox.fault(task):
             raise SandboxError(f"the sandbox {sandbox.name} cannot be used on this host: {fault}")
-        hidden_id = neutral_id(self.group, competition.id) if self.group.record.obfuscate else None
-        with ValidatorDoor(token, competition, task.binds[0].source, hidden_id, task.hidden) as door:
+        with ValidatorDoor(token, competition, task.binds[0].source, task.hidden) as door:
             task = with_door(task, door.socket)
             conditions = self._conditions(competition, sandbox, task) | {"validator": door.sandbox.name}
             session = Session(task, sandbox.launch(task))
@@ -369,4 +368,4 @@ def _free_port() -> int:
         return server.getsockname()[1]
 
 
-__all__ = ["CANNOT_WORK", "FINAL", "MAY_BE_RETRIED", "VALIDATOR", "abandon", "execute"]
+__all__ = ["CANNOT_WORK", "FINAL", "MAY_BE_RETRIED", "abandon", "execute"]

@@ -16,7 +16,7 @@ from mlebench import paths
 from mlebench.sandbox.base import DOORS, HOME, REACH, RELAY, Launch, Task, masks
 
 TUN = "/dev/net/tun"
-STATUS, ARGUMENTS = 100, 101  # descriptors; arguments the command line would show host paths in /proc
+STATUS, ARGUMENTS = 100, 101  # descriptors; arguments on the command line would show host paths in /proc
 FIRST_UID = 1_600_000_000  # root becomes this user plus its process id
 INNER_UID = 1000
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
