@@ -19,7 +19,7 @@ ORDER = (
     ["errors", "faults"],
     ["paths", "processes", "untrusted"],
     ["records"],
-    ["sandbox"],
+    ["sandbox", "gateway"],
     ["metrics", "kit"],
     ["scoring", "workers"],
     ["config"],
@@ -29,6 +29,7 @@ ORDER = (
     ["grade"],
     ["run"],
     ["report"],
+    ["integrity", "web"],
     ["cli"],
 )
 # Names for existing clients: they may import anything, and nothing of ours imports them.
