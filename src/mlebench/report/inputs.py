@@ -52,11 +52,16 @@ class Inputs:
         agent = name or record.agent.get("name", record.agent_source)
         hours = record.limits.get("seconds")
         hours = hours / 3600 if hours else None
-        conditions = (record.agent.get("identity"), hours, record.network, record.obfuscate, record.knowledge)
-        key = (name,) if name else (agent, *conditions)
+        conditions = {
+            "network": record.network,
+            "description": "obfuscated" if record.obfuscate else "named",
+            "knowledge": record.knowledge,
+        }
+        key = (name,) if name else (agent, record.agent.get("identity"), hours, *conditions.values())
+        model = record.agent.get("model")
         for run in group.runs():
             reading = _reading_of_run(run, group)
-            self._take(key, reading, agent=agent, model=record.agent.get("model"), hours_limit=hours)
+            self._take(key, reading, agent=agent, model=model, hours_limit=hours, conditions=conditions)
 
     def add_experiment(self, id: str, table: Path) -> None:
         """The run groups that a table lists under an id: ours, or folders that hold a grading report."""
@@ -76,6 +81,7 @@ class Inputs:
         for key, readings in self._readings.items():
             label = dict(self._labels[key])
             inputs = tuple(dict.fromkeys(reading.where for reading in readings))
+            label["name"] = label["agent"]
             if names[label["agent"]] > 1:
                 label["agent"] += f" ({Path(inputs[0]).name})"
             outcomes = tuple(_outcome(reading, seed, boards) for seed, reading in _numbered(readings))
@@ -218,7 +224,7 @@ def _numbered(readings: Iterable[Reading]) -> list[tuple[int, Reading]]:
 
 
 def _outcome(reading: Reading, seed: int, boards: Boards) -> Outcome:
-    blank = Outcome(reading.competition, seed, missing=reading.missing, **reading.facts)
+    blank = Outcome(reading.competition, seed, reading.where, missing=reading.missing, **reading.facts)
     report = reading.report
     if report is None or reading.missing:
         return blank

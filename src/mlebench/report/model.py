@@ -18,6 +18,7 @@ class Outcome:
 
     competition: str
     seed: int
+    where: str = ""  # the run group or the file that it comes from
     missing: str | None = None
     score: float | None = None
     submitted: bool = False
@@ -44,11 +45,13 @@ class Outcome:
 class Entry:
     """All runs of one agent under the same conditions: a line of standings."""
 
-    agent: str
+    agent: str  # a name that no other entry has
     inputs: tuple[str, ...]  # the run groups and files that they come from
     outcomes: tuple[Outcome, ...]
     model: str | None = None
     hours_limit: float | None = None
+    name: str = ""  # the agent's own
+    conditions: dict[str, Any] = field(default_factory=dict)  # what was asked for, where run groups tell
 
     @cached_property
     def competitions(self) -> list[str]:

@@ -199,6 +199,7 @@ def _entry(found: EntryStandings) -> dict[str, Any]:
         "agent": entry.agent,
         "model": entry.model,
         "hours_limit": entry.hours_limit,
+        "conditions": entry.conditions,
         "inputs": list(entry.inputs),
         "scopes": [asdict(scope) for scope in found.scopes],
         "runs": [asdict(outcome) | {"any_medal": outcome.any_medal} for outcome in entry.outcomes],

@@ -1,0 +1,166 @@
+// Sorting, filtering and fresh content. Pages are complete without it.
+"use strict";
+
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+// Sorting: every heading with data-sort becomes a button.
+const valueOf = (row, column) => {
+  const cell = row.cells[column];
+  return cell === undefined ? "" : cell.dataset.value ?? cell.textContent.trim();
+};
+
+function sortBy(table, column, descending) {
+  const heading = table.tHead.rows[0].cells[column];
+  const numeric = heading.dataset.sort === "number";
+  const rows = [...table.tBodies[0].rows];
+  rows.sort((a, b) => {
+    const [x, y] = [valueOf(a, column), valueOf(b, column)];
+    const order = numeric ? Number(x) - Number(y) : x.localeCompare(y, undefined, { numeric: true });
+    return descending ? -order : order;
+  });
+  table.tBodies[0].append(...rows);
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+  heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
+  number(table);
+}
+
+function makeSortable(table) {
+  [...table.tHead.rows[0].cells].forEach((heading, column) => {
+    if (!heading.dataset.sort) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...heading.childNodes);
+    heading.append(button);
+    button.addEventListener("click", () => {
+      const now = heading.getAttribute("aria-sort");
+      const first = heading.dataset.sort === "number";
+      sortBy(table, column, now === null ? first : now === "ascending");
+    });
+  });
+}
+
+// Ranks count the rows that are shown.
+function number(table) {
+  let place = 0;
+  for (const row of table.tBodies[0].rows) {
+    const cell = row.querySelector("td.rank");
+    if (cell && !row.hidden) cell.textContent = String(++place);
+  }
+}
+
+// Filters: a control with data-filter="x" is compared with data-x of each row. What is chosen stands in the address.
+function matches(row, control) {
+  const name = control.dataset.filter;
+  if (control.type === "checkbox") return !control.checked || row.dataset[name] === "yes";
+  const wanted = control.value.trim();
+  if (wanted === "") return true;
+  if (control.type !== "search") return row.dataset[name] === wanted;
+  return wanted.toLowerCase().split(/\s+/).every((word) => (row.dataset[name] ?? "").includes(word));
+}
+
+function applyFilters(form) {
+  const controls = all("[data-filter]", form);
+  for (const table of all(`[data-filtered="${form.dataset.filters}"]`)) {
+    const rows = table.tBodies ? [...table.tBodies[0].rows] : [...table.children];
+    let shown = 0;
+    for (const row of rows) {
+      if (row.classList.contains("nothing")) continue;
+      row.hidden = !controls.every((control) => matches(row, control));
+      shown += row.hidden ? 0 : 1;
+    }
+    const count = document.querySelector(`[data-count="${form.dataset.filters}"]`);
+    if (count) count.textContent = String(shown);
+    if (table.tBodies) {
+      table.tBodies[0].querySelector(".nothing")?.remove();
+      if (shown === 0) {
+        const row = table.tBodies[0].insertRow();
+        row.className = "nothing";
+        const cell = row.insertCell();
+        cell.colSpan = table.tHead.rows[0].cells.length;
+        cell.textContent = "Nothing fits these filters.";
+      }
+      number(table);
+    }
+  }
+}
+
+const isOn = (control) => (control.type === "checkbox" ? control.checked : control.value !== control.dataset.first);
+
+function makeFilters(form) {
+  const controls = all("[data-filter]", form);
+  const asked = new URLSearchParams(location.hash.slice(1));
+  for (const control of controls) {
+    control.dataset.first = control.value;
+    const value = asked.get(control.dataset.filter);
+    if (value === null) continue;
+    if (control.type === "checkbox") control.checked = value === "yes";
+    else if (control.tagName !== "SELECT" || [...control.options].some((one) => one.value === value)) control.value = value;
+  }
+  const changed = () => {
+    const chosen = new URLSearchParams();
+    for (const control of controls) if (isOn(control)) chosen.set(control.dataset.filter, control.type === "checkbox" ? "yes" : control.value);
+    history.replaceState(null, "", chosen.size ? `#${chosen}` : location.pathname + location.search);
+    applyFilters(form);
+  };
+  form.addEventListener("input", changed);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  applyFilters(form);
+}
+
+// Fresh content: parts with data-swap are replaced when the server has newer ones. What the reader chose is kept.
+function swap(fresh) {
+  for (const part of all("[data-swap]")) {
+    const other = fresh.getElementById(part.id);
+    if (!other || other.innerHTML === part.dataset.last) continue;
+    part.dataset.last = other.innerHTML;
+    const open = all("details[open][id]", part).map((one) => one.id);
+    const atEnd = part.scrollHeight - part.scrollTop - part.clientHeight < 40;
+    part.replaceChildren(...document.importNode(other, true).childNodes);
+    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    if (part.dataset.swap === "tail" && atEnd) part.scrollTop = part.scrollHeight;
+    const table = part.closest("table[data-sortable]");
+    const sorted = table?.querySelector("th[aria-sort]");
+    if (sorted) sortBy(table, sorted.cellIndex, sorted.getAttribute("aria-sort") === "descending");
+  }
+  for (const form of all("[data-filters]")) applyFilters(form);
+}
+
+async function follow(every) {
+  const text = document.querySelector("[data-live-text]");
+  let tag = "";
+  for (const part of all("[data-swap]")) part.dataset.last = part.innerHTML;
+  for (;;) {
+    await new Promise((wake) => setTimeout(wake, document.hidden ? every * 5 : every));
+    try {
+      const answer = await fetch(location.pathname, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
+      if (answer.status === 200) {
+        tag = answer.headers.get("ETag") ?? "";
+        const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+        swap(fresh);
+        if (!fresh.body.dataset.live) {
+          if (text) text.textContent = "ended";
+          document.querySelector(".pulse")?.remove();
+          return;
+        }
+      }
+      if (text) text.textContent = answer.ok || answer.status === 304 ? "live" : "no answer";
+    } catch {
+      if (text) text.textContent = "no answer";
+    }
+  }
+}
+
+// Forms that lead to another page: data-go="a/{x}/{y}.html" with the values of their controls.
+function makeLeading(form) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const values = Object.fromEntries(new FormData(form));
+    location.href = form.dataset.go.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name] ?? ""));
+  });
+}
+
+for (const table of all("table[data-sortable]")) makeSortable(table);
+for (const form of all("[data-filters]")) makeFilters(form);
+for (const form of all("[data-go]")) makeLeading(form);
+for (const part of all('[data-swap="tail"]')) part.scrollTop = part.scrollHeight;
+if (document.body.dataset.live) follow(Number(document.body.dataset.live));

@@ -1,0 +1,74 @@
+"""Pages → HTML. Everything that is shown is escaped; drawings are the one exception, and are made in `draw`."""
+
+import json
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from mlebench import __version__
+from mlebench.web import draw
+from mlebench.web.site import Page, Site
+
+FOLDER = Path(__file__).parent
+ASSETS = FOLDER / "assets"
+# For pages that are opened from disk; the server says the same in a header, and more.
+POLICY = "default-src 'none'; style-src 'self' file:; script-src 'self' file:; img-src 'self' data:; form-action 'none'"
+
+
+def to_html(page: Page, site: Site) -> str:
+    root = "../" * page.depth
+    return _environment().get_template(page.template).render(
+        page=page,
+        site=site,
+        root=root,
+        data_path=Path(page.path).with_suffix(".json").name,
+        policy=POLICY,
+        version=__version__,
+        made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        **page.data,
+    )
+
+
+def to_json(page: Page) -> str:
+    return json.dumps({"mlebench": __version__, "page": page.title, **page.data}, indent=1, allow_nan=False) + "\n"
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters |= {"number": number, "duration": duration, "size": size}
+    environment.globals |= {"draw": draw}
+    return environment
+
+
+def number(value: float | None, places: int = 2) -> str:
+    """A figure; what is not known is a dash."""
+    return "–" if value is None else f"{value:,.{places}f}"
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, hours = int(seconds // 60), int(seconds // 3600)
+    return f"{minutes} min {int(seconds % 60)} s" if hours < 1 else f"{hours} h {minutes % 60} min"
+
+
+def size(value: float | None) -> str:
+    if value is None:
+        return "–"
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"

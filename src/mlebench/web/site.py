@@ -1,0 +1,113 @@
+"""What there is to show, and which page has which path. The same for pages on disk and pages that are served."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from mlebench.registry import Competition, Registry
+from mlebench.report.model import TWIN
+from mlebench.report.standings import EntryStandings, Standings
+from mlebench.run.records import Group
+
+
+@dataclass(frozen=True)
+class Page:
+    """A template and what it shows. The data is plain JSON, and lies beside the page."""
+
+    path: str
+    template: str
+    title: str
+    data: dict[str, Any]
+    live: bool = False  # whether it shows something that is going on
+
+    @property
+    def depth(self) -> int:
+        return self.path.count("/")
+
+
+@dataclass(frozen=True)
+class Board:
+    """Standings of one kind of data under one profile: these are never mixed."""
+
+    standings: Standings
+    name: str  # in the path of its pages
+
+    @classmethod
+    def of(cls, standings: Standings) -> "Board":
+        kind = "twins" if standings.data == TWIN else "real"
+        return cls(standings, kind if standings.profile == "v1" else f"{kind}-{standings.profile}")
+
+    @property
+    def title(self) -> str:
+        data = "Twins (synthetic data)" if self.standings.data == TWIN else "Real data"
+        return data if self.standings.profile == "v1" else f"{data}, profile {self.standings.profile}"
+
+    @cached_property
+    def entries(self) -> dict[str, EntryStandings]:
+        """By the name that an entry has in paths."""
+        return {slug: entry for slug, entry in zip(self._slugs(), self.standings.entries, strict=True)}
+
+    def _slugs(self) -> Iterator[str]:
+        taken: set[str] = set()
+        for found in self.standings.entries:
+            base = re.sub(r"[^a-z0-9]+", "-", found.entry.agent.lower()).strip("-")[:60] or "agent"
+            slug, number = base, 2
+            while slug in taken:
+                slug, number = f"{base}-{number}", number + 1
+            taken.add(slug)
+            yield slug
+
+
+@dataclass(frozen=True)
+class Site:
+    boards: Sequence[Board]
+    groups: Sequence[Group]
+    registry: Registry
+    live: bool = False  # whether it is served, and pages may ask for fresh ones
+    files: bool = False  # whether files of runs can be asked for
+    _competitions: dict[str, Competition | None] = field(default_factory=dict)
+
+    @cached_property
+    def board_named(self) -> dict[str, Board]:
+        return {board.name: board for board in self.boards}
+
+    @cached_property
+    def group_named(self) -> dict[str, Group]:
+        return {group.paths.root.name: group for group in self.groups}
+
+    @cached_property
+    def competition_ids(self) -> list[str]:
+        """All that are known here, by name."""
+        return sorted(self.registry.list_competition_ids(), key=str.lower)
+
+    def competition(self, id: str) -> Competition | None:
+        if id not in self._competitions:
+            known = id in set(self.competition_ids)
+            self._competitions[id] = self.registry.get_competition(id) if known else None
+        return self._competitions[id]
+
+    def page(self, path: str) -> Page | None:
+        """The page with this path; None when there is none."""
+        for pattern, make in _routes():
+            if match := pattern.fullmatch(path):
+                return make(self, path, *match.groups())
+        return None
+
+    def paths(self) -> Iterator[str]:
+        """The paths of all pages, those that people look at first coming first."""
+        from mlebench.web import pages
+
+        for module in pages.MODULES:
+            yield from module.paths(self)
+
+
+Maker = Callable[..., "Page | None"]
+
+
+def _routes() -> Iterable[tuple[re.Pattern[str], Maker]]:
+    from mlebench.web import pages
+
+    for module in pages.MODULES:
+        yield from ((re.compile(pattern), make) for pattern, make in module.ROUTES)

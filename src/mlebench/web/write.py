@@ -1,0 +1,25 @@
+"""All pages of a site, as a folder that opens from disk."""
+
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from mlebench.paths import write_whole
+from mlebench.web.render import ASSETS, to_html, to_json
+from mlebench.web.site import Site
+
+
+def write_pages(site: Site, folder: Path, track: Callable[[list[str]], Iterable[str]] = iter) -> Path:
+    """Write them over what is there; the path of the first page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(ASSETS, folder / ASSETS.name, dirs_exist_ok=True)
+    first, *_ = wanted = list(site.paths())
+    for path in track(wanted):
+        page = site.page(path)
+        if page is None:  # what it shows has gone meanwhile
+            continue
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, to_html(page, site))
+        write_whole(target.with_suffix(".json"), to_json(page))
+    return folder / first

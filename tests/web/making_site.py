@@ -1,0 +1,123 @@
+"""Run groups as they would be after real work: scores drawn around the human leaderboards."""
+
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mlebench.paths import GroupPaths
+from mlebench.registry import Competition, Registry
+from mlebench.run.records import GroupRecord, RunRecord
+from mlebench.scoring import Medals, Thresholds, read_leaderboard
+
+GIB = 1 << 30
+
+
+def make_group(
+    runs_dir: Path,
+    name: str,
+    competitions: Sequence[str],
+    *,
+    skill: float = 0.5,
+    seeds: int = 3,
+    states: Sequence[str] = ("ended",),
+    **values: Any,
+) -> Path:
+    """A group of an agent whose place on leaderboards scatters around `skill`, 0 being the last and 1 the first."""
+    random_ = random.Random(f"{name} {skill}")
+    id = f"2026-11-0{1 + random_.randrange(9)}T10-00-00-GMT_run-group_{name}"
+    where = GroupPaths(runs_dir / id)
+    where.root.mkdir(parents=True)
+    asked: dict[str, Any] = {
+        "agent": {"name": name, "identity": name, "model": None, "scaffold": None},
+        "agent_source": name,
+        "data_dir": str(runs_dir.parent / "data"),
+        "profile": "v1",
+        "twin": False,
+        "sandbox": "bubblewrap",
+        "limits": {"seconds": 86400.0, "memory": 64 * GIB, "cpus": 8.0, "processes": 4096, "disk": 200 * GIB, "inodes": 10**7},
+        "workers": 4,
+        "machine": {"cpu": "made up", "cpus": 32},
+    }
+    record = GroupRecord(
+        id=id, created_at="2026-11-01T10:00:00.000+00:00", competitions=list(competitions), seeds=seeds,
+        **(asked | values),
+    )
+    record.write(where.record)
+    registry = Registry(record.data_dir)
+    for seed in range(seeds):
+        for number, competition in enumerate(competitions):
+            state = states[(seed * len(competitions) + number) % len(states)]
+            run = _run(registry.get_competition(competition), seed, state, skill, random_, record)
+            folder = where.run(competition, run.run_id)
+            folder.root.mkdir()
+            run.write(folder.record)
+    return where.root
+
+
+def _run(
+    competition: Competition, seed: int, state: str, skill: float, random_: random.Random, group: GroupRecord
+) -> RunRecord:
+    made = {
+        "run_id": f"{random_.getrandbits(48):012x}",
+        "competition": competition.id,
+        "seed": seed,
+        "state": state,
+        "planned_at": "2026-11-01T10:00:00.000+00:00",
+    }
+    if state == "planned":
+        return RunRecord(**made)
+    attempt = {"number": 1, "token": "t", "host": "node1", "started_at": "2026-11-01T10:00:05.000+00:00"}
+    if state == "running":
+        return RunRecord(**made, started_at=attempt["started_at"], attempts=[attempt])
+    report = report_of(competition, _score(competition, skill, random_), group)
+    seconds = random_.uniform(600, 86400)
+    return RunRecord(
+        **made,
+        ended="finished" if report["submission_exists"] else "timeout",
+        submission="present" if report["submission_exists"] else "none",
+        report=report,
+        attempts=[attempt | {"ended": "finished", "detail": None, "ended_at": "2026-11-02T10:00:00.000+00:00"}],
+        started_at=attempt["started_at"],
+        ended_at="2026-11-02T10:00:00.000+00:00",
+        seconds=round(seconds, 3),
+        gpu_hours=round(seconds / 3600, 6),
+        conditions={
+            "sandbox": "bubblewrap", "version": "0.8.0", "sealed": group.network != "full",
+            "unsealed_by": ["the network is open"] if group.network == "full" else [],
+            "network": group.network, "limits": group.limits, "gpus": ["0"], "data": "0" * 64,
+            "source": "twin" if group.twin else "real", "profile": "v1", "description": "named", "knowledge": None,
+            "kept": {"cpu": "enforced", "memory": "enforced"}, "used": {"peak_memory": 3 * GIB},
+        },
+    )
+
+
+def _score(competition: Competition, skill: float, random_: random.Random) -> float | None:
+    if random_.random() < 0.05:
+        return None
+    board = read_leaderboard(competition.leaderboard)
+    ease = random.Random(competition.id).gauss(0, 0.25)
+    place = 1 - min(1.0, max(0.0, skill + ease + random_.gauss(0, 0.08)))
+    return board[min(len(board) - 1, math.floor(place * len(board)))]
+
+
+def report_of(competition: Competition, score: float | None, group: GroupRecord) -> dict[str, Any]:
+    board = read_leaderboard(competition.leaderboard)
+    thresholds = Thresholds.of(board)
+    medals = Medals.of(score, thresholds, lower=competition.lower_is_better)
+    return {
+        "competition_id": competition.id,
+        "score": score,
+        **{f"{name}_threshold": value for name, value in thresholds._asdict().items()},
+        "any_medal": any(medals[1:]),
+        **medals._asdict(),
+        "submission_exists": score is not None,
+        "valid_submission": score is not None,
+        "is_lower_better": competition.lower_is_better,
+        "created_at": "2026-11-02T10:00:00",
+        "submission_path": "submission.csv",
+        "status": "graded" if score is not None else "missing",
+        "profile": "v1",
+        "source": "twin" if group.twin else "real",
+    }
