@@ -16,12 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mlebench.paths import RUNNER_LOG
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, PARENT_VARIABLE, abandon
 from mlebench.run.records import Run
 
 CRASHES = 3  # of ours, on one run, before it is given up
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
-RUNNER_LOG = "runner.log"  # in a run's folder: what the benchmark itself had to say
 
 
 @dataclass

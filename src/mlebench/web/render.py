@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mlebench import __version__
-from mlebench.web import draw
+from mlebench.web import draw, draw_run
 from mlebench.web.site import Page, Site
 
 FOLDER = Path(__file__).parent
@@ -45,14 +45,27 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters |= {"number": number, "duration": duration, "size": size}
-    environment.globals |= {"draw": draw}
+    environment.filters |= {"number": number, "duration": duration, "size": size, "score": score, "moment": moment}
+    environment.globals |= {"draw": draw, "draw_run": draw_run}
     return environment
 
 
 def number(value: float | None, places: int = 2) -> str:
     """A figure; what is not known is a dash."""
     return "–" if value is None else f"{value:,.{places}f}"
+
+
+def score(value: float | None) -> str:
+    """A score, in the five decimals that scores have."""
+    return "–" if value is None else f"{value:,.5f}".rstrip("0").rstrip(".")
+
+
+def moment(text: str | None) -> str:
+    """A time of a record, to the second."""
+    try:
+        return datetime.fromisoformat(text or "").astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except ValueError:
+        return "–"
 
 
 def duration(seconds: float | None) -> str:

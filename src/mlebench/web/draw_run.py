@@ -1,0 +1,145 @@
+"""Drawings of runs and run groups. They have no fixed width: what lies along it is placed in percent."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+LINES = ("gold", "silver", "bronze", "median")
+HEIGHT = 220.0  # of score over time
+LABEL = 15.0  # the least distance of two labels
+UNHARMED = ("finished", "timeout", "cancelled")
+
+
+def progress(counts: Mapping[str, int]) -> Markup:
+    """How far a group has got: what has ended, failed and is going on, of all its runs."""
+    total = max(1, counts["runs"])
+    parts = [_bar("scale", 0, 100, 0, "100%")]
+    left = 0.0
+    for name in ("ended", "failed", "running"):
+        share = 100 * counts[name] / total
+        parts += [_bar(name, left, share, 0, "100%")] if share else []
+        left += share
+    told = ", ".join(f"{counts[name]} {name}" for name in ("ended", "failed", "running", "planned"))
+    return _fluid("progress", f"of {counts['runs']} runs: {told}", parts)
+
+
+def share(part: float, label: str) -> Markup:
+    """A part of a whole, 0 to 1."""
+    width = 100 * min(1.0, max(0.0, part))
+    return _fluid("share", label, [_bar("scale", 0, 100, 0, "100%"), _bar("running", 0, width, 0, "100%")])
+
+
+class Range(NamedTuple):
+    """Scores that are shown, so that better is more."""
+
+    sign: int
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, thresholds: Mapping[str, float], lower: bool, scores: Sequence[float]) -> "Range":
+        """From below the median to beyond gold, and the scores, unless they lie far away."""
+        sign = -1 if lower else 1
+        middle, gold = sign * thresholds["median"], sign * thresholds["gold"]
+        span = (gold - middle) or abs(gold) * 0.1 or 1.0
+        near = [sign * score for score in scores if middle - 2 * span <= sign * score <= gold + 2 * span]
+        low, high = min([middle - span / 2, *near]), max([gold + span / 3, *near])
+        return cls(sign, low - (high - low) * 0.06, high + (high - low) * 0.06)
+
+    def place(self, score: float) -> float:
+        """0 to 1; what lies outside is at the edge."""
+        return min(1.0, max(0.0, (self.sign * score - self.low) / (self.high - self.low)))
+
+
+def scale(score: float | None, thresholds: Mapping[str, float], lower: bool) -> Markup:
+    """The scores that earn medals, better ones further to the right, and the run's own."""
+    shown = Range.of(thresholds, lower, [] if score is None else [score])
+    edges = [0.0, *(100 * shown.place(thresholds[name]) for name in reversed(LINES)), 100.0]
+    zones = ("below", *reversed(LINES))
+    parts = [
+        _bar(f"zone {name}", left, right - left, 12, "14")
+        for name, left, right in zip(zones, edges, edges[1:], strict=False)
+        if right > left
+    ]
+    label = ", ".join(f"{name} at {thresholds[name]:g}" for name in LINES)
+    if score is not None:
+        at = min(99.2, max(0.8, 100 * shown.place(score)))
+        parts.append(f'<line class="ours" x1="{at:.2f}%" x2="{at:.2f}%" y1="7" y2="30"/>')
+        parts.append(f'<circle class="ours" cx="{at:.2f}%" cy="6" r="5"/>')
+        label += f"; this run at {score:g}"
+    return _fluid("medal-scale", label, parts)
+
+
+def timeline(attempts: Sequence[Mapping[str, Any]], kept: Sequence[float], begin: float, end: float) -> Markup:
+    """Attempts as bars, and above them the submissions that were kept; all times in seconds."""
+    whole = max(end - begin, 0.001)
+    parts = ['<line class="axis" x1="0%" x2="100%" y1="27" y2="27"/>']
+    for attempt in attempts:
+        left = 100 * (attempt["begin"] - begin) / whole
+        width = max(0.4, 100 * (attempt["end"] - attempt["begin"]) / whole)
+        ended = attempt["ended"]
+        name = "running" if ended is None else ended if ended in UNHARMED else "failed"
+        parts.append(_bar(f"attempt {name}", min(left, 99.6), width, 20, "14"))
+    parts += [f'<circle class="kept" cx="{100 * (at - begin) / whole:.2f}%" cy="8" r="4"/>' for at in kept]
+    label = f"{len(attempts)} attempts, {len(kept)} submissions kept"
+    return _fluid("timeline", label, parts)
+
+
+def over_time(
+    points: Sequence[Mapping[str, Any]], thresholds: Mapping[str, float], lower: bool, seconds: float
+) -> Markup:
+    """The score of what had been submitted at each moment, with the scores that earn medals."""
+    scores = [point["score"] for point in points if point["score"] is not None]
+    shown = Range.of(thresholds, lower, scores)
+    heights = {name: _height(shown, thresholds[name]) for name in LINES}
+    parts = [f'<line class="line {name}" x1="0%" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>' for name, y in heights.items()]
+    whole = max(seconds, *(point["seconds"] for point in points), 0.001)
+    parts += _steps(points, shown, whole)
+    for name, y in _apart(heights).items():
+        text = f"{name} {thresholds[name]:g}"
+        parts.append(f'<text class="{name}" x="100%" y="{y - 4:.1f}" text-anchor="end">{text}</text>')
+    told = f"{len(points)} submissions" + (f", the last score {scores[-1]:g}" if scores else "")
+    return _fluid("over-time", told, parts)
+
+
+def _steps(points: Sequence[Mapping[str, Any]], shown: Range, whole: float) -> Iterator[str]:
+    before = None
+    for point, following in zip(points, [*points[1:], None], strict=True):
+        if point["score"] is None:
+            before = None
+            continue
+        x, y = 100 * point["seconds"] / whole, _height(shown, point["score"])
+        until = 100.0 if following is None else 100 * following["seconds"] / whole
+        if before is not None:
+            yield f'<line class="step" x1="{x:.2f}%" x2="{x:.2f}%" y1="{before:.1f}" y2="{y:.1f}"/>'
+        yield f'<line class="step" x1="{x:.2f}%" x2="{until:.2f}%" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield (
+            f'<circle class="ours" cx="{x:.2f}%" cy="{y:.1f}" r="4">'
+            f"<title>{point['score']:g} after {point['seconds']:,.0f} s</title></circle>"
+        )
+        before = y
+
+
+def _height(shown: Range, score: float) -> float:
+    return HEIGHT - 6 - (HEIGHT - 24) * shown.place(score)
+
+
+def _apart(heights: Mapping[str, float]) -> dict[str, float]:
+    """Labels from the lowest up, so that none covers another."""
+    places: dict[str, float] = {}
+    free = HEIGHT
+    for name, y in sorted(heights.items(), key=lambda item: -item[1]):
+        places[name] = min(y, free)
+        free = places[name] - LABEL
+    return places
+
+
+def _bar(name: str, left: float, width: float, y: float, height: str) -> str:
+    return f'<rect class="{name}" x="{left:.2f}%" y="{y:g}" width="{width:.2f}%" height="{height}"/>'
+
+
+def _fluid(name: str, label: str, parts: Sequence[str]) -> Markup:
+    return Markup('<svg class="drawing fluid {}" role="img" aria-label="{}">').format(name, label) + Markup(
+        "".join(parts) + "</svg>"  # noqa: S704 only numbers and our own words
+    )

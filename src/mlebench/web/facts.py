@@ -1,0 +1,100 @@
+"""Values of records, as people read them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mlebench.run.records import Run
+from mlebench.web.remains import shown
+from mlebench.web.render import duration, size
+
+MEDALS = ("gold", "silver", "bronze")
+_BYTES = {"memory", "disk", "shm", "log", "memory_peak", "peak_memory", "log_dropped", "bytes"}
+_SECONDS = {"seconds", "cpu_seconds"}
+_NAMES = {
+    "kept": "limits kept by",
+    "used": "used",
+    "unsealed_by": "unsealed by",
+    "gpus": "GPUs",
+    "cpus": "CPUs",
+    "cpu": "CPU",
+    "cpu_seconds": "CPU time",
+    "seconds": "time",
+    "shm": "shared memory",
+    "pids": "processes",
+    "data": "data hash",
+    "source": "data source",
+    "image_id": "image id",
+    "memory_peak": "peak memory",
+    "peak_memory": "peak memory",
+    "oom_kills": "killed for memory",
+    "log_dropped": "log left out",
+    "left_out_in_all": "left out",
+    "left_out": "left out, first of them",
+    "memory_mb": "memory, MB",
+}
+
+
+def fact_rows(values: dict[str, Any]) -> list[dict[str, Any]]:
+    """A name and a text for each value; those of a mapping stand below its name."""
+    return [row for key, value in shown(values).items() for row in _rows(key, value)]
+
+
+def _rows(key: str, value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict) and value:
+        below = [row for inner, item in value.items() for row in _rows(inner, item)]
+        yield {"name": name_of(key), "text": None, "below": below}
+    else:
+        yield {"name": name_of(key), "text": text_of(key, value), "below": []}
+
+
+def name_of(key: str) -> str:
+    return _NAMES.get(key, key.replace("_", " "))
+
+
+def text_of(key: str, value: Any) -> str:
+    if value in (None, "", [], {}):
+        return "none" if value == [] else "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        if key in _BYTES:
+            return size(value)
+        return duration(value) if key in _SECONDS else f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"
+    if isinstance(value, list):
+        return ", ".join(text_of(key, item) for item in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name_of(inner)}: {text_of(inner, item)}" for inner, item in value.items())
+    return str(value)
+
+
+def result_of(run: Run) -> str:
+    """In one word, as the medal grid has it: a medal, or how far the run got."""
+    report = run.record.report
+    if not run.record.is_final:
+        return "open"
+    if not report:
+        return "missing" if run.record.ended == "infra_error" else "none"
+    if medal := next((name for name in MEDALS if report.get(f"{name}_medal")), None):
+        return medal
+    if report.get("above_median"):
+        return "median"
+    return "valid" if report.get("valid_submission") else "invalid" if report.get("submission_exists") else "none"
+
+
+def number_of(value: Any) -> float | int | None:
+    """A finite number; None for anything else."""
+    value = shown(value)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def model_use(run: Run) -> dict[str, Any] | None:
+    """Calls, tokens and cost as the gateway counted them; None where the record tells nothing."""
+    used = getattr(run.record, "model", None)
+    if not isinstance(used, dict):
+        return None
+    nested = used.get("tokens")
+    tokens = {
+        kind: number_of(nested.get(kind) if isinstance(nested, dict) else used.get(f"{kind}_tokens"))
+        for kind in ("input", "cached", "output", "reasoning")
+    }
+    return {"calls": number_of(used.get("calls")), "tokens": tokens, "cost": number_of(used.get("cost"))}

@@ -1,0 +1,100 @@
+"""What happened in a run, and when: attempts, submissions that were kept, and their scores where these are known."""
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from mlebench.run.records import RUNNING, Run
+from mlebench.web.facts import number_of
+from mlebench.web.remains import Place, listing, short, shown
+
+MOST_ATTEMPTS = 50
+
+
+def seconds_of(text: Any) -> float | None:
+    """A time of a record, in seconds since the epoch."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (TypeError, ValueError):
+        return None
+
+
+def kept_submissions(place: Place) -> list[dict[str, Any]]:
+    """When the submission was kept, in seconds since the attempt began, and how large it was."""
+    found = []
+    for file in listing(place.base, "snapshots").files:
+        try:
+            found.append({"seconds": float(file["name"].removesuffix(".csv")), "size": file["size"]})
+        except ValueError:
+            continue
+    return sorted((one for one in found if number_of(one["seconds"]) is not None), key=lambda one: one["seconds"])
+
+
+def timeline(run: Run, kept: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """A run's attempts and what else is known, for a drawing and as a list."""
+    record = run.record
+    attempts = [_attempt(one, run) for one in record.attempts[-MOST_ATTEMPTS:]]
+    attempts = [one for one in attempts if one["begin"] is not None]
+    drawn: dict[str, Any] = {"begin": None, "end": None, "attempts": attempts, "kept": []}
+    if attempts:
+        last = attempts[-1]
+        drawn["begin"] = attempts[0]["begin"]
+        drawn["kept"] = [min(last["begin"] + one["seconds"], last["end"]) for one in kept]
+        drawn["end"] = max(one["end"] for one in attempts)
+    return drawn | {"events": _events(run, attempts, kept)}
+
+
+def _attempt(attempt: dict[str, Any], run: Run) -> dict[str, Any]:
+    begin, end = seconds_of(attempt.get("started_at")), seconds_of(attempt.get("ended_at"))
+    goes_on = run.record.state == RUNNING and attempt is run.record.attempts[-1]
+    return {
+        "number": number_of(attempt.get("number")),
+        "host": short(attempt.get("host"), 80),
+        "begin": begin,
+        "end": time.time() if goes_on else max(end or 0.0, begin or 0.0),
+        "ended": None if goes_on else short(attempt.get("ended", "cancelled"), 40),
+        "detail": shown(attempt.get("detail")),
+        "forgiven": bool(attempt.get("forgiven")),
+    }
+
+
+def _events(run: Run, attempts: Sequence[dict[str, Any]], kept: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    record = run.record
+    first = attempts[0]["begin"] if attempts else None
+    events = [_event(seconds_of(record.planned_at), "planned", "Planned", None, first)]
+    for one in attempts:
+        is_last = one is attempts[-1]
+        name = f"Attempt {one['number']}" if len(attempts) > 1 else "Started"
+        events.append(_event(one["begin"], "started", f"{name} on {one['host']}", None, first))
+        if is_last:
+            events += _kept_events(one["begin"], kept, first)
+        if one["ended"] is not None and not (is_last and record.is_final):
+            text = f"Attempt {one['number']} ended: {one['ended'].replace('_', ' ')}"
+            events.append(_event(one["end"], one["ended"], text, one["detail"], first))
+    if record.is_final:
+        how = short(record.ended, 40)
+        text = f"Ended: {how.replace('_', ' ')}"
+        events.append(_event(seconds_of(record.ended_at), how, text, shown(record.detail), first))
+    return events
+
+
+def _kept_events(begin: float, kept: Sequence[dict[str, Any]], first: float | None) -> list[dict[str, Any]]:
+    if not kept:
+        return []
+    words = ["First submission kept", "Last submission kept"] if len(kept) > 1 else ["Submission kept"]
+    ends = [kept[0], kept[-1]][: len(words)]
+    events = [_event(begin + one["seconds"], "kept", text, None, first) for text, one in zip(words, ends, strict=True)]
+    if len(kept) > 2:
+        events[-1]["text"] += f", {len(kept)} in all"
+    return events
+
+
+def _event(at: float | None, kind: str, text: str, detail: str | None, first: float | None) -> dict[str, Any]:
+    return {
+        "at": None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds"),
+        "after": None if at is None or first is None or at < first else at - first,
+        "kind": kind,
+        "text": text,
+        "detail": detail,
+    }

@@ -1,0 +1,159 @@
+"""A run group: what was asked for, how far it has got, what failed, and all its runs."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mlebench.paths import RUN_LOG
+from mlebench.run.group import elapsed
+from mlebench.run.records import RUNNING, Group, Run
+from mlebench.web.facts import fact_rows, model_use, number_of, result_of
+from mlebench.web.pages.groups import cost_of, counts_of, heading_of, is_failed, medals_of, runs_of
+from mlebench.web.remains import Place, short, shown, tail
+from mlebench.web.site import Page, Site
+
+MOST_ROWS = 1000  # on a page
+MOST_SHOWN = 12  # runs that go on, or that failed in the same way
+JUDGED = ("graded", "missing")
+ADVICE = {
+    "infra_error": "The infrastructure failed, not the agent.",
+    "agent_error": "The agent failed.",
+    "out_of_memory": "The agent used more memory than it had.",
+    "over_disk": "The agent wrote more than it may.",
+    "invalid": "The submission was not valid.",
+    "grader_error": "The grader failed: please report this.",
+    "limit": "Grading took too long, or too much memory.",
+    "not_prepared": "The data was not prepared when this was to be graded.",
+}
+
+
+def path_of(group: str, number: int = 1) -> str:
+    return f"group/{group}.html" if number == 1 else f"group/{group}/{number}.html"
+
+
+def paths(site: Site) -> Iterator[str]:
+    for name, group in site.group_named.items():
+        count = sum(1 for _ in group.run_paths())
+        yield from (path_of(name, number) for number in range(1, _pages(count) + 1))
+
+
+def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
+    group = site.group_named.get(name)
+    if group is None:
+        return None
+    runs, unreadable = runs_of(group)
+    at, pages = int(number), _pages(len(runs))
+    if at > pages:
+        return None
+    counts = counts_of(runs)
+    data = {
+        **heading_of(group),
+        "asked": fact_rows(_asked(group)),
+        "report": shown(group.record.report),
+        "counts": counts,
+        "medals": medals_of(runs),
+        "cost": cost_of(runs),
+        "seconds_limit": number_of(group.record.limits.get("seconds")),
+        "failures": _failures(runs),
+        "unreadable": unreadable,
+        "going_on": [_going_on(site, group, run) for run in runs if run.record.state == RUNNING][:MOST_SHOWN],
+        "rows": [_row(site, run) for run in runs[(at - 1) * MOST_ROWS : at * MOST_ROWS]],
+        "page": at,
+        "pages": [path_of(name, one) for one in range(1, pages + 1)],
+    }
+    live = site.live and bool(counts["running"] or counts["planned"])
+    return Page(path, "group.html", f"{data['agent']}, {name}", data, live=live)
+
+
+ROUTES = ((r"group/([^/]+)\.html", page), (r"group/([^/]+)/([2-9]|[1-9][0-9]{1,3})\.html", page))
+
+
+def _pages(runs: int) -> int:
+    return max(1, -(-runs // MOST_ROWS))
+
+
+def _asked(group: Group) -> dict[str, Any]:
+    record = group.record
+    agent = {name: record.agent.get(name) for name in ("name", "model", "scaffold", "identity")}
+    left_out = ("mlebench", "id", "agent", "competitions", "report")
+    rest = {name: value for name, value in record.to_dict().items() if name not in left_out}
+    first = ("seeds", "network", "sandbox", "limits", "gpus_per_run", "workers", "profile", "twin", "machine")
+    return {
+        "agent": {name: value for name, value in agent.items() if value},
+        "competitions": len(record.competitions),
+        **{name: rest.pop(name) for name in first},
+        **{name: value for name, value in rest.items() if value not in (None, "", {}) and name != "schema"},
+        "mlebench": record.mlebench,
+    }
+
+
+def title_of(site: Site, id: str) -> str:
+    known = site.competition(id)
+    return known.name if known else short(id, 80)
+
+
+def _row(site: Site, run: Run) -> dict[str, Any]:
+    record, report = run.record, run.record.report or {}
+    use = model_use(run)
+    return {
+        "run": run.paths.root.name,
+        "competition": short(record.competition, 80),
+        "title": title_of(site, record.competition),
+        "seed": record.seed,
+        "state": record.state,
+        "ended": shown(record.ended, 40),
+        "status": shown(report.get("status"), 40),
+        "result": result_of(run),
+        "score": number_of(report.get("score")),
+        "percentile": number_of(report.get("percentile")),
+        "seconds": number_of(record.seconds) if record.is_final else elapsed(run),
+        "attempts": len(record.attempts),
+        "rerolls": record.rerolls,
+        "cost": use["cost"] if use else None,
+    }
+
+
+def _going_on(site: Site, group: Group, run: Run) -> dict[str, Any]:
+    place = Place.of(group, run)
+    last = tail(place.base, RUN_LOG, 4000).text.strip().rpartition("\n")[2]
+    limit = number_of(group.record.limits.get("seconds"))
+    gone = elapsed(run)
+    return {
+        "run": run.paths.root.name,
+        "title": title_of(site, run.record.competition),
+        "seed": run.record.seed,
+        "seconds": gone,
+        "share": min(1.0, gone / limit) if gone is not None and limit else None,
+        "last_line": short(last, 160),
+    }
+
+
+def _failures(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """What went wrong, by kind, the most frequent first."""
+    kinds: dict[str, list[Run]] = {}
+    for run in runs:
+        status = (run.record.report or {}).get("status")
+        if is_failed(run):
+            kinds.setdefault(str(run.record.ended), []).append(run)
+        if status is not None and status not in JUDGED:
+            kinds.setdefault(str(status), []).append(run)
+    return [
+        {
+            "kind": short(kind, 40),
+            "advice": ADVICE.get(kind),
+            "count": len(found),
+            "runs": [
+                {
+                    "run": run.paths.root.name,
+                    "competition": short(run.record.competition, 80),
+                    "seed": run.record.seed,
+                    "why": short(_why(run, kind), 300),
+                }
+                for run in found[:MOST_SHOWN]
+            ],
+        }
+        for kind, found in sorted(kinds.items(), key=lambda item: -len(item[1]))
+    ]
+
+
+def _why(run: Run, kind: str) -> Any:
+    return (run.record.detail if kind == run.record.ended else (run.record.report or {}).get("reason")) or ""

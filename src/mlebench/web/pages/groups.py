@@ -1,0 +1,97 @@
+"""All run groups, newest first: who ran what, how far it has got, what it has earned so far."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mlebench.errors import PrerequisiteError
+from mlebench.run.records import PLANNED, RUNNING, Group, Run
+from mlebench.web.draw_run import UNHARMED
+from mlebench.web.facts import MEDALS, model_use, result_of
+from mlebench.web.remains import short, shown
+from mlebench.web.site import Page, Site
+
+PATH = "groups.html"
+
+
+def paths(_: Site) -> Iterator[str]:
+    yield PATH
+
+
+def page(site: Site, path: str) -> Page:
+    rows = sorted((_row(group) for group in site.groups), key=lambda row: row["created_at"], reverse=True)
+    going_on = any(row["counts"]["running"] or row["counts"]["planned"] for row in rows)
+    return Page(path, "groups.html", "Runs", {"groups": rows}, live=site.live and going_on)
+
+
+ROUTES = ((r"groups\.html", page),)
+
+
+def runs_of(group: Group) -> tuple[list[Run], list[str]]:
+    """A group's runs, seed by seed, and the names of those whose records cannot be read."""
+    found, unreadable = [], []
+    for where in group.run_paths():
+        if where.root.is_symlink():
+            continue
+        try:
+            found.append(Run.read(where.root))
+        except (PrerequisiteError, OSError):
+            unreadable.append(short(where.root.name, 200))
+    order = {id: place for place, id in enumerate(group.record.competitions)}
+    found.sort(key=lambda run: (run.record.seed, order.get(run.record.competition, 0)))
+    return found, sorted(unreadable)
+
+
+def counts_of(runs: Sequence[Run]) -> dict[str, int]:
+    """How many runs are in which state. Those that `failed` are not among those that `ended`."""
+    states = Counter("failed" if is_failed(run) else run.record.state for run in runs)
+    return {
+        "runs": len(runs),
+        "ended": states["ended"],
+        "failed": states["failed"],
+        "running": states[RUNNING],
+        "planned": states[PLANNED],
+    }
+
+
+def is_failed(run: Run) -> bool:
+    return run.record.is_final and run.record.ended not in UNHARMED
+
+
+def medals_of(runs: Sequence[Run]) -> dict[str, int]:
+    won = Counter(map(result_of, runs))
+    return {name: won[name] for name in MEDALS}
+
+
+def cost_of(runs: Sequence[Run]) -> float | None:
+    """US dollars; None where no run tells."""
+    known = [use["cost"] for run in runs if (use := model_use(run)) and use["cost"] is not None]
+    return sum(known) if known else None
+
+
+def heading_of(group: Group) -> dict[str, Any]:
+    """What pages about a group and its runs say of it."""
+    record = group.record
+    return {
+        "name": group.paths.root.name,
+        "agent": short(record.agent.get("name"), 80),
+        "model": shown(record.agent.get("model"), 80),
+        "created_at": record.created_at,
+        "data": "twin" if record.twin else "real",
+        "profile": record.profile,
+        "competitions": len(record.competitions),
+        "seeds": record.seeds,
+    }
+
+
+def _row(group: Group) -> dict[str, Any]:
+    runs, unreadable = runs_of(group)
+    return {
+        **heading_of(group),
+        "network": group.record.network,
+        "counts": counts_of(runs),
+        "medals": medals_of(runs),
+        "cost": cost_of(runs),
+        "hours": sum(run.record.seconds or 0.0 for run in runs) / 3600,
+        "unreadable": len(unreadable),
+    }

@@ -1,0 +1,177 @@
+"""A run: how it went, under which conditions, what its agent wrote, submitted and earned."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mlebench.errors import PrerequisiteError
+from mlebench.paths import CODE, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, RunPaths
+from mlebench.report.boards import Boards
+from mlebench.run.group import elapsed
+from mlebench.run.records import ENDED, Group, Run
+from mlebench.scoring import Thresholds, read_leaderboard
+from mlebench.web import history
+from mlebench.web.draw_run import LINES
+from mlebench.web.facts import fact_rows, model_use, number_of, result_of
+from mlebench.web.pages.group import title_of
+from mlebench.web.pages.groups import heading_of
+from mlebench.web.remains import Place, address, head, json_of, listing, short, shown, table, tail
+from mlebench.web.site import Page, Site
+
+LOG_END = 60_000  # bytes of the log that are shown
+RUNNER_LOG_END = 8_000
+MOST_CODE, LONGEST_CODE = 12, 8_000
+MOST_FINDINGS, LONGEST_FINDING = 20, 64 << 10
+TEXTS = (".py", ".ipynb", ".sh", ".r", ".jl", ".md", ".txt", ".toml", ".yaml", ".yml", ".json", ".sql", ".cfg")
+
+
+def path_of(group: str, run: str) -> str:
+    return f"run/{group}/{run}.html"
+
+
+def paths(site: Site) -> Iterator[str]:
+    for name, group in site.group_named.items():
+        yield from (path_of(name, where.root.name) for where in group.run_paths())
+
+
+def page(site: Site, path: str, group_name: str, name: str) -> Page | None:
+    group = site.group_named.get(group_name)
+    if group is None or "\0" in name or name in (".", ".."):
+        return None
+    where = RunPaths(group.paths.root / name)
+    if where.root.is_symlink() or not where.record.is_file():
+        return None
+    try:
+        run = Run.read(where.root)
+    except PrerequisiteError as error:
+        data = {"group": heading_of(group), "run": name, "fault": shown(str(error))}
+        return Page(path, "run_unreadable.html", short(name, 80), data)
+    title = title_of(site, run.record.competition)
+    data = _data(site, group, run) | {"title": title}
+    return Page(path, "run.html", f"{title}, seed {run.record.seed}", data, live=site.live and not run.record.is_final)
+
+
+ROUTES = ((r"run/([^/]+)/([^/]+)\.html", page),)
+
+
+def _data(site: Site, group: Group, run: Run) -> dict[str, Any]:
+    place = Place.of(group, run)
+    kept = history.kept_submissions(place)
+    record = run.record
+    return {
+        "group": heading_of(group),
+        "run": run.paths.root.name,
+        "competition": short(record.competition, 80),
+        "known": site.competition(record.competition) is not None,
+        "seed": record.seed,
+        "state": record.state,
+        "ended": shown(record.ended, 40),
+        "detail": shown(record.detail),
+        "rerolls": record.rerolls,
+        "seconds": number_of(record.seconds) if record.is_final else elapsed(run),
+        "seconds_limit": number_of(group.record.limits.get("seconds")),
+        "glance": _glance(site, run),
+        "timeline": history.timeline(run, kept),
+        "kept": kept,
+        "attempt_shown": place.attempt,
+        "log": tail(place.base, RUN_LOG, LOG_END).to_dict(),
+        "runner_log": tail(run.paths.root, RUNNER_LOG, RUNNER_LOG_END).to_dict(),
+        "submission": table(place.base, f"{place.home}{SUBMISSION}/{SUBMISSION}.csv"),
+        "code": _code(place),
+        "files": _files(site, group, run, place),
+        "model": model_use(run),
+        "model_rows": fact_rows(getattr(record, "model", None) or {}),
+        "card": fact_rows(_card(group, run)),
+        "report": fact_rows(record.report or {}),
+        "findings": list(_findings(run)),
+    }
+
+
+def _glance(site: Site, run: Run) -> dict[str, Any]:
+    report = run.record.report or {}
+    score = number_of(report.get("score"))
+    percentile = number_of(report.get("percentile"))
+    if percentile is None and score is not None:
+        percentile = Boards(site.registry).percentile(run.record.competition, score)
+    thresholds, lower = _thresholds(site, run)
+    numbers = ("teams", "teams_beaten", "normalised_score", "score_low", "score_high", "medal_holds", "known_issues")
+    return {
+        "result": result_of(run),
+        "status": shown(report.get("status"), 40),
+        "reason": shown(report.get("reason")),
+        "suspicious": shown(report.get("suspicious")),
+        "score": score,
+        "percentile": percentile,
+        "thresholds": thresholds,
+        "lower": lower,
+        **{name: number_of(report.get(name)) for name in numbers},
+    }
+
+
+def _thresholds(site: Site, run: Run) -> tuple[dict[str, float] | None, bool]:
+    """What the run was, or will be, measured against."""
+    report = run.record.report or {}
+    found = {name: number_of(report.get(f"{name}_threshold")) for name in LINES}
+    if None not in found.values():
+        return {name: float(value or 0) for name, value in found.items()}, bool(report.get("is_lower_better"))
+    competition = site.competition(run.record.competition)
+    if competition is None:
+        return None, False
+    try:
+        board = Thresholds.of(read_leaderboard(competition.leaderboard))._asdict()
+    except (PrerequisiteError, ValueError):
+        return None, False
+    return {name: board[name] for name in LINES}, competition.lower_is_better
+
+
+def _card(group: Group, run: Run) -> dict[str, Any]:
+    """The conditions of a run; what it has not told yet is what was asked for."""
+    asked = group.record
+    agent = {name: asked.agent.get(name) for name in ("name", "model", "scaffold", "identity") if asked.agent.get(name)}
+    first = {"agent": agent, "agent_command": asked.agent_command} if asked.agent_command else {"agent": agent}
+    conditions = run.record.conditions or {
+        "sandbox": asked.sandbox,
+        "network": asked.network,
+        "limits": asked.limits,
+        "profile": asked.profile,
+    }
+    return {**first, **conditions, "machine": conditions.get("machine") or asked.machine, "mlebench": run.record.mlebench}
+
+
+def _code(place: Place) -> list[dict[str, Any]]:
+    """The beginnings of the first programs and texts."""
+    found = [one for one in listing(place.base, f"{place.home}{CODE}").files if one["kind"] is None]
+    found.sort(key=lambda one: not one["path"].lower().endswith(TEXTS))  # what people read comes first
+    return [
+        {"name": one["name"], **head(place.base, f"{place.home}{CODE}/{one['path']}", LONGEST_CODE).to_dict()}
+        for one in found[:MOST_CODE]
+    ]
+
+
+def _files(site: Site, group: Group, run: Run, place: Place) -> list[dict[str, Any]]:
+    """What there is, folder by folder. Addresses only where files can be asked for."""
+    folders = []
+    for name in (SUBMISSION, LOGS, CODE, "snapshots", "attempts"):
+        prefix = place.home if name in (SUBMISSION, LOGS, CODE) else ""
+        base, inside = (run.paths.root, "") if name == "attempts" else (place.base, place.inside)
+        found = listing(base, f"{prefix}{name}")
+        for file in found.files:
+            path = f"{inside}{name}/{file.pop('path')}"
+            asked_for = site.files and inside is not None and file["kind"] is None
+            file["url"] = address(group.paths.root.name, run.paths.root.name, path) if asked_for else None
+        if found.count:
+            folders.append({"folder": name, **found.to_dict()})
+    return folders
+
+
+def _findings(run: Run) -> Iterator[dict[str, Any]]:
+    """What was found out about it later."""
+    if run.record.state != ENDED:
+        return
+    name = run.paths.findings.name
+    found = [one for one in listing(run.paths.root, name).files if one["path"].endswith(".json")]
+    for one in found[:MOST_FINDINGS]:
+        value = json_of(run.paths.root, f"{name}/{one['path']}", LONGEST_FINDING)
+        yield {
+            "name": one["name"].removesuffix(".json"),
+            "rows": fact_rows(value if isinstance(value, dict) else {"found": value}),
+        }

@@ -1,0 +1,223 @@
+"""What a run left, or has so far: read within bounds and as text. All of it is hostile, the names of files too."""
+
+import csv
+import json
+import math
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from mlebench.errors import PrerequisiteError
+from mlebench.paths import RUN_LOG
+from mlebench.run.records import RUNNING, Group, Run
+from mlebench.sandbox.usage import FOLDER
+from mlebench.untrusted import UntrustedFileError, kind_of, open_beneath, plain
+
+MOST_FILES = 300  # listed, of each folder
+MOST_ENTRIES = 5000  # looked at
+DEEPEST = 24
+LONGEST_NAME = 200
+LONGEST_CELL = 60
+MOST_ROWS, MOST_COLUMNS = 10, 12
+HEAD_OF_TABLE = 64 << 10
+ANY_SIZE = 1 << 62
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the files of a run's last attempt lie."""
+
+    base: Path
+    home: str = ""  # where the agent's own folders are in it
+    inside: str | None = ""  # where it lies in the run's folder; None while the attempt goes on elsewhere
+    attempt: int | None = None  # one that failed
+
+    @classmethod
+    def of(cls, group: Group, run: Run) -> "Place":
+        attempts = run.record.attempts
+        if run.record.state == RUNNING and attempts:
+            work = group.paths.work(str(attempts[-1].get("token")))
+            if work.is_dir():  # otherwise its result is being put in place
+                return cls(work, "home/", None)
+        failed = run.paths.attempt(len(attempts))
+        if attempts and not run.paths.log.exists() and (failed / RUN_LOG).exists():
+            return cls(failed, "", f"{failed.relative_to(run.paths.root)}/", len(attempts))
+        return cls(run.paths.root)
+
+
+@dataclass
+class Listing:
+    """The files below a folder."""
+
+    files: list[dict[str, Any]] = field(default_factory=list)  # the first of them
+    count: int = 0
+    bytes: int = 0
+    is_whole: bool = True  # whether all were counted
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+    def add(self, name: str, status: os.stat_result) -> None:
+        self.count += 1
+        regular = stat.S_ISREG(status.st_mode)
+        self.bytes += status.st_size if regular else 0
+        if len(self.files) < MOST_FILES:
+            kind = None if regular else kind_of(status.st_mode)
+            size = status.st_size if regular else None
+            self.files.append({"name": short(name, LONGEST_NAME), "size": size, "kind": kind, "path": name})
+
+
+def listing(base: Path, name: str) -> Listing:
+    """The files of a folder in `base`, by name. Links are neither followed nor hidden."""
+    found = Listing()
+    with suppress(OSError):
+        folder = os.open(base, FOLDER | os.O_CLOEXEC)
+        _list_inner(folder, name.split("/"), "", 0, found)
+    return found
+
+
+def _list_inner(folder: int, steps: list[str], prefix: str, depth: int, found: Listing) -> None:
+    """List what one gets to from a folder, which is closed."""
+    try:
+        for step in steps:
+            inner = os.open(step, FOLDER | os.O_CLOEXEC, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        _list(folder, prefix, depth, found)
+    finally:
+        os.close(folder)
+
+
+def _list(folder: int, prefix: str, depth: int, found: Listing) -> None:
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in islice(entries, MOST_ENTRIES))
+    found.is_whole = found.is_whole and len(names) < MOST_ENTRIES
+    folders = []
+    for name in names:
+        with suppress(OSError):  # removed meanwhile
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                folders.append(name)
+            else:
+                found.add(f"{prefix}{name}", status)
+    for name in folders:
+        if depth >= DEEPEST or found.count >= MOST_ENTRIES:
+            found.is_whole = False
+            return
+        with suppress(OSError):
+            _list_inner(os.dup(folder), [name], f"{prefix}{name}/", depth + 1, found)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A part of a file, as it can be shown."""
+
+    text: str = ""
+    size: int = 0
+    cut: bool = False  # whether there is more of it
+    fault: str | None = None  # why nothing is shown
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+def head(base: Path, name: str, longest: int) -> Text:
+    data, size, fault = _read(base, name, longest, end=False)
+    if fault is None and b"\0" in data:
+        fault = "is not text"
+    if fault:
+        return Text(size=size, fault=fault)
+    return Text(plain(data.decode("utf-8", "replace")), size, size > len(data))
+
+
+def tail(base: Path, name: str, longest: int) -> Text:
+    """The end of a log. Of a line that was written over again and again, as progress bars are, the last state."""
+    data, size, fault = _read(base, name, longest, end=True)
+    if fault:
+        return Text(size=size, fault=fault)
+    if size > len(data):
+        data = data.partition(b"\n")[2] or data  # the first line has lost its beginning
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in data.decode("utf-8", "replace").split("\n"))
+    return Text(plain("\n".join(lines)), size, size > len(data))
+
+
+def _read(base: Path, name: str, longest: int, *, end: bool) -> tuple[bytes, int, str | None]:
+    try:
+        with open_beneath(base, name, ANY_SIZE) as file:
+            size = os.fstat(file.fileno()).st_size
+            if end:
+                file.seek(max(0, size - longest))
+            return file.read(longest), size, None
+    except UntrustedFileError as error:
+        return b"", 0, str(error)
+    except (PrerequisiteError, OSError):
+        return b"", 0, "cannot be read"
+
+
+def table(base: Path, name: str) -> dict[str, Any]:
+    """The first rows and columns of a CSV file."""
+    found = head(base, name, HEAD_OF_TABLE)
+    lines = found.text.splitlines(keepends=True)
+    if found.cut and len(lines) > 1:
+        lines.pop()
+    rows = list(_rows(lines))
+    columns = max(map(len, rows), default=0)
+    shown = [[short(cell, LONGEST_CELL) for cell in row[:MOST_COLUMNS]] for row in rows]
+    return {
+        "size": found.size,
+        "fault": found.fault,
+        "header": shown[0] if shown else [],
+        "rows": shown[1:],
+        "columns": columns,
+        "cut": found.cut or len(rows) < len(lines),
+    }
+
+
+def _rows(lines: Iterable[str]) -> Iterator[list[str]]:
+    with suppress(csv.Error):
+        yield from islice(csv.reader(lines), MOST_ROWS + 1)
+
+
+def json_of(base: Path, name: str, longest: int) -> Any:
+    """What a JSON file holds, as it can be shown; None when it holds nothing of the kind."""
+    data, size, fault = _read(base, name, longest, end=False)
+    if fault or size > len(data):
+        return None
+    try:
+        return shown(json.loads(data))
+    except (ValueError, RecursionError):
+        return None
+
+
+def shown(value: Any, longest: int = 4000, depth: int = 12) -> Any:
+    """A value of a record as plain JSON that can be shown: texts are bounded and plain, numbers are finite."""
+    if isinstance(value, str):
+        return plain(value[:longest]) + ("…" if len(value) > longest else "")
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict | list | tuple) and not depth:
+        return "…"
+    if isinstance(value, dict):
+        items = islice(value.items(), 500)
+        return {short(key, LONGEST_NAME): shown(item, longest, depth - 1) for key, item in items}
+    if isinstance(value, list | tuple):
+        return [shown(item, longest, depth - 1) for item in islice(value, 1000)]
+    return value if isinstance(value, bool | int | None) else str(value)
+
+
+def short(text: Any, longest: int) -> str:
+    """A text on one line."""
+    line = " ".join(plain(str(text)[: longest * 4]).split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def address(group: str, run: str, path: str) -> str:
+    """Where a file of a run can be asked for; its name need not be text."""
+    names = "/".join(quote(os.fsencode(name), safe="") for name in (group, run))
+    return f"files/{names}/{quote(os.fsencode(path))}"
