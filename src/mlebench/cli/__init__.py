@@ -32,6 +32,7 @@ VERBS = {
     "twin": "make synthetic raw data in a competition's exact layout",
     "validate": "check a submission's format, without the answers",
     "verify": "compare prepared data with its record and the published checksums",
+    "view": "serve pages about runs: standings, competitions, agents compared, runs as they go on",
 }
 
 _TO_MODULE = str.maketrans("- ", "__")

@@ -24,6 +24,7 @@ class Inputs:
     """Collects what is given, and puts together what belongs to one agent."""
 
     runs_dir: Path
+    groups: list[Group] = field(default_factory=list)
     _readings: dict[tuple[Any, ...], list[Reading]] = field(default_factory=dict)
     _labels: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
     _given: dict[Path | str, str] = field(default_factory=dict)  # files and runs that were taken, and from where
@@ -48,6 +49,7 @@ class Inputs:
 
     def add_group(self, group: Group, name: str | None = None) -> None:
         """Runs of one agent under other conditions are another entry."""
+        self.groups.append(group)
         record = group.record
         agent = name or record.agent.get("name", record.agent_source)
         hours = record.limits.get("seconds")

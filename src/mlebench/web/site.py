@@ -67,6 +67,7 @@ class Site:
     registry: Registry
     live: bool = False  # whether it is served, and pages may ask for fresh ones
     files: bool = False  # whether files of runs can be asked for
+    faults: tuple[str, ...] = ()  # what could not be shown, and why
     _competitions: dict[str, Competition | None] = field(default_factory=dict)
 
     @cached_property

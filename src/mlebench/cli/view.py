@@ -1,0 +1,43 @@
+"""mlebench view"""
+
+from pathlib import Path
+
+import click
+
+from mlebench import paths
+from mlebench.cli.common import data_dir_option, registry_at, say
+
+PORT = 8765
+
+
+@click.command()
+@click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0: any free one.")
+@click.option("--host", help="The address to listen on. Default: this machine only.")
+@data_dir_option
+def command(folders: tuple[Path, ...], port: int, host: str | None, data_dir: Path | None) -> None:
+    """Serve pages about run groups, kept up to date while runs go on.
+
+    DIR is a run group, or a folder that holds some. Default: where this machine's runs lie, of real data and of twins.
+    """
+    from mlebench.validate.server import LOOPBACK, listening
+    from mlebench.web.server import application, serve
+    from mlebench.web.source import Source
+
+    registry = registry_at(data_dir)
+    source = Source(folders or _default_folders(data_dir), registry)
+    app = application(source, (host,) if host else ())
+    with listening(host or LOOPBACK, (port,), None) as sockets:
+        number = sockets[0].getsockname()[1]
+        if host:
+            say("Whoever reaches this address can read these runs: their logs, code and submissions.")
+        click.echo(f"http://{host or LOOPBACK}:{number}/")
+        say("Ctrl-C ends it.")
+        serve(app, sockets)
+
+
+def _default_folders(data_dir: Path | None) -> tuple[Path, ...]:
+    found = dict.fromkeys(
+        paths.default_runs_dir(registry_at(data_dir, twin=twin).get_data_dir()) for twin in (False, True)
+    )
+    return tuple(folder for folder in found if folder.is_dir())

@@ -1,0 +1,114 @@
+"""Run groups on disk → a site, fresh each time: only records that have changed are read again."""
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlebench.errors import PrerequisiteError
+from mlebench.paths import GroupPaths
+from mlebench.registry import Registry
+from mlebench.report.inputs import Inputs
+from mlebench.report.make import make_standings
+from mlebench.report.model import TWIN
+from mlebench.run.group import groups_in
+from mlebench.run.records import Group, Run
+from mlebench.web.site import Board, Site
+
+_Version = tuple[int, int, int]
+
+
+class Source:
+    """Folders with run groups, or run groups themselves."""
+
+    def __init__(self, folders: Sequence[Path], registry: Registry, *, files: bool = True):
+        for folder in folders:
+            if not folder.is_dir():
+                raise PrerequisiteError(f"there is no folder {folder}")
+        self._folders = folders
+        self._registry = registry
+        self._files = files
+        self._runs: dict[str, tuple[_Version, Run | str]] = {}
+        self._boards: dict[tuple[str, bool], tuple[int, Board | str]] = {}
+        self._lock = threading.Lock()
+
+    def site(self) -> Site:
+        with self._lock:
+            groups, faults = self._groups()
+            boards = []
+            for kind in dict.fromkeys(sorted((group.record.profile, group.record.twin) for group in groups)):
+                some = [group for group in groups if (group.record.profile, group.record.twin) == kind]
+                board = self._board(kind, some)
+                if isinstance(board, Board):
+                    boards.append(board)
+                elif board:
+                    faults.append(board)
+            return Site(boards, groups, self._registry, live=True, files=self._files, faults=tuple(faults))
+
+    def _groups(self) -> tuple[list["_FreshGroup"], list[str]]:
+        found: dict[str, _FreshGroup] = {}
+        faults = []
+        for folder in self._folders:
+            is_group = GroupPaths(folder).record.is_file()
+            for group in [Group.read(folder)] if is_group else groups_in(folder):
+                name = group.paths.root.name
+                if name in found and found[name].paths.root != group.paths.root:
+                    faults.append(f"There are two run groups called {name}; that in {folder} is not shown.")
+                    continue
+                fresh = _FreshGroup(group.paths, group.record, tuple(self._read(group, faults)))
+                found[name] = fresh
+        return sorted(found.values(), key=lambda group: group.paths.root.name, reverse=True), faults
+
+    def _read(self, group: Group, faults: list[str]) -> Iterator[Run]:
+        for where in group.run_paths():
+            try:
+                status = os.stat(where.record)
+                version = (status.st_mtime_ns, status.st_size, status.st_ino)
+                known = self._runs.get(str(where.root))
+                if known is None or known[0] != version:
+                    known = self._runs[str(where.root)] = (version, _run(where.root))
+            except OSError:  # it is being removed
+                continue
+            if isinstance(known[1], Run):
+                yield known[1]
+            else:
+                faults.append(known[1])
+
+    def _board(self, kind: tuple[str, bool], groups: Sequence["_FreshGroup"]) -> Board | str | None:
+        """Standings of these groups; a text where there can be none, and why."""
+        state = hash(tuple((id(run), run.record.state) for group in groups for run in group.fresh))
+        known = self._boards.get(kind)
+        if known is None or known[0] != state:
+            known = self._boards[kind] = (state, _standings(groups, kind))
+        return known[1]
+
+
+@dataclass(frozen=True)
+class _FreshGroup(Group):
+    """A group whose runs have been read."""
+
+    fresh: tuple[Run, ...] = ()
+
+    def runs(self) -> Iterator[Run]:
+        order = {id: place for place, id in enumerate(self.record.competitions)}
+        yield from sorted(self.fresh, key=lambda run: (run.record.seed, order.get(run.record.competition, 0)))
+
+
+def _run(folder: Path) -> Run | str:
+    try:
+        return Run.read(folder)
+    except PrerequisiteError as error:
+        return str(error)
+
+
+def _standings(groups: Sequence[Group], kind: tuple[str, bool]) -> Board | str:
+    inputs = Inputs(Path())
+    profile, twin = kind
+    try:
+        for group in groups:
+            inputs.add_group(group)
+        made = make_standings(inputs, published=profile == "v1" and not twin)
+    except PrerequisiteError as error:
+        return f"No standings of {TWIN + 's' if twin else 'real data'}: {error}"
+    return Board.of(made)
