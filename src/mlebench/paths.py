@@ -38,6 +38,8 @@
     ├── leases/<n>.json       who works on it, with a heartbeat; the highest number holds
     ├── result/               appears in one rename when a run has ended: of two results, one counts
     ├── submission/, logs/, code/, run.log    what the agent left
+    │   ├── logs/trajectory.jsonl     what it did, told by itself
+    │   └── logs/model-calls.jsonl    its calls of a model, written by the gateway
     ├── runner.log            what the benchmark itself had to say
     ├── snapshots/            earlier states of the submission
     ├── attempts/<n>/         what earlier attempts left
@@ -198,6 +200,14 @@ class RunPaths:
     @property
     def logs(self) -> Path:
         return self.root / LOGS
+
+    @property
+    def trajectory(self) -> Path:
+        return self.logs / "trajectory.jsonl"
+
+    @property
+    def model_calls(self) -> Path:
+        return self.logs / "model-calls.jsonl"
 
     @property
     def code(self) -> Path:

@@ -17,7 +17,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.paths import RUN_LOG
 from mlebench.run.records import RUNNING, Group, Run
 from mlebench.sandbox.usage import FOLDER
-from mlebench.untrusted import UntrustedFileError, kind_of, open_beneath, plain
+from mlebench.untrusted import UntrustedFileError, kind_of, open_below, plain
 
 MOST_FILES = 300  # listed, of each folder
 MOST_ENTRIES = 5000  # looked at
@@ -149,7 +149,7 @@ def tail(base: Path, name: str, longest: int) -> Text:
 
 def _read(base: Path, name: str, longest: int, *, end: bool) -> tuple[bytes, int, str | None]:
     try:
-        with open_beneath(base, name, ANY_SIZE) as file:
+        with open_below(base, name.split("/"), ANY_SIZE) as file:
             size = os.fstat(file.fileno()).st_size
             if end:
                 file.seek(max(0, size - longest))

@@ -1,0 +1,1 @@
+"""The one way from a sandbox to a model: keys, counts, budgets, traces."""
