@@ -225,6 +225,10 @@ class RunPaths:
         return self.root / "attempts" / str(number)
 
     @property
+    def snapshot_scores(self) -> Path:
+        return self.root / "snapshots.json"
+
+    @property
     def findings(self) -> Path:
         return self.root / "findings"
 

@@ -1,12 +1,14 @@
 """Run groups as they would be after real work: scores drawn around the human leaderboards."""
 
+import json
 import math
 import random
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from mlebench.paths import GroupPaths
+from mlebench.paths import GroupPaths, RunPaths
 from mlebench.registry import Competition, Registry
 from mlebench.run.records import GroupRecord, RunRecord
 from mlebench.scoring import Medals, Thresholds, read_leaderboard
@@ -121,3 +123,31 @@ def report_of(competition: Competition, score: float | None, group: GroupRecord)
         "profile": "v1",
         "source": "twin" if group.twin else "real",
     }
+
+
+def fill_run(run: Path, *, submissions: Sequence[float] = (60.0, 900.0, 4000.0), steps: int = 6) -> None:
+    """What an agent would have left in a run's folder that has ended: its output, code, submissions and story."""
+    record = RunRecord.read(RunPaths(run).record)
+    where = RunPaths(run)
+    for folder in (where.logs, where.code, where.submission.parent, where.snapshots):
+        folder.mkdir(exist_ok=True)
+    where.log.write_text("".join(f"[{n:5}] epoch {n}  loss {1 / (n + 1):.4f}\n" for n in range(400)), encoding="utf-8")
+    table = "id,target\n" + "".join(f"row-{n},{(n * 7919) % 1000 / 1000}\n" for n in range(500))
+    where.submission.write_text(table, encoding="utf-8")
+    (where.code / "train.py").write_text("import pandas as pd\n\ntrain = pd.read_csv('train.csv')\n" * 20, encoding="utf-8")
+    (where.code / "features" ).mkdir(exist_ok=True)
+    (where.code / "features" / "build.py").write_text("def build(frame):\n    return frame\n", encoding="utf-8")
+    for seconds in submissions:
+        (where.snapshots / f"{seconds:010.1f}.csv").write_text(table, encoding="utf-8")
+    begun = datetime.fromisoformat(record.started_at or record.planned_at).timestamp()
+    lines: list[dict[str, Any]] = [{"kind": "start", "time": begun, "agent": "made up", "model": "some-model"}]
+    for step in range(steps):
+        at = {"step": step, "time": begun + 10 + step * 300}
+        lines += [
+            {"kind": "thought", **at, "text": "The score has stalled. I try a gradient boosting model with target encoding."},
+            {"kind": "call", **at, "model": "some-model", "input_tokens": 1200, "output_tokens": 340, "cost": 0.0123},
+            {"kind": "action", **at, "name": "python", "text": f"python train.py --fold {step}"},
+            {"kind": "output", **at, "text": "fold done\n" * (3 if step % 2 else 40), "exit_code": 0, "seconds": 241.5},
+            {"kind": "validation", **at, "metric": "auc", "value": 0.8 + step / 100, "higher_is_better": True},
+        ]
+    where.trajectory.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

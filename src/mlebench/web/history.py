@@ -7,9 +7,10 @@ from typing import Any
 
 from mlebench.run.records import RUNNING, Run
 from mlebench.web.facts import number_of
-from mlebench.web.remains import Place, listing, short, shown
+from mlebench.web.remains import Place, json_of, listing, short, shown
 
 MOST_ATTEMPTS = 50
+MOST_SCORES = 4 << 20  # bytes of the file that holds them
 
 
 def seconds_of(text: Any) -> float | None:
@@ -98,3 +99,14 @@ def _event(at: float | None, kind: str, text: str, detail: str | None, first: fl
         "text": text,
         "detail": detail,
     }
+
+
+def scores(run: Run) -> list[dict[str, Any]]:
+    """What the submissions that were kept would have earned, once they have been graded."""
+    found = json_of(run.paths.root, run.paths.snapshot_scores.name, MOST_SCORES)
+    points = found.get("snapshots") if isinstance(found, dict) else found
+    return [
+        {"seconds": seconds, "score": number_of(one.get("score")), "status": one.get("status")}
+        for one in (points if isinstance(points, list) else ())
+        if isinstance(one, dict) and (seconds := number_of(one.get("seconds"))) is not None
+    ]

@@ -217,7 +217,9 @@ def short(text: Any, longest: int) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
-def address(group: str, run: str, path: str) -> str:
-    """Where a file of a run can be asked for; its name need not be text."""
-    names = "/".join(quote(os.fsencode(name), safe="") for name in (group, run))
-    return f"files/{names}/{quote(os.fsencode(path))}"
+def address(group: str, run: str, path: str) -> str | None:
+    """Where a file of a run can be asked for; nowhere, if its name is not text."""
+    try:
+        return f"files/{quote(group, safe='')}/{quote(run, safe='')}/{quote(path)}"
+    except UnicodeEncodeError:
+        return None

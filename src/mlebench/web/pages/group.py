@@ -7,7 +7,7 @@ from mlebench.paths import RUN_LOG
 from mlebench.run.group import elapsed
 from mlebench.run.records import RUNNING, Group, Run
 from mlebench.web.facts import fact_rows, model_use, number_of, result_of
-from mlebench.web.pages.groups import cost_of, counts_of, heading_of, is_failed, medals_of, runs_of
+from mlebench.web.pages.groups import cost_of, counts_of, heading_of, is_failed, medals_of
 from mlebench.web.remains import Place, short, shown, tail
 from mlebench.web.site import Page, Site
 
@@ -40,7 +40,7 @@ def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
     group = site.group_named.get(name)
     if group is None:
         return None
-    runs, unreadable = runs_of(group)
+    runs = list(group.runs())
     at, pages = int(number), _pages(len(runs))
     if at > pages:
         return None
@@ -54,10 +54,9 @@ def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
         "cost": cost_of(runs),
         "seconds_limit": number_of(group.record.limits.get("seconds")),
         "failures": _failures(runs),
-        "unreadable": unreadable,
         "going_on": [_going_on(site, group, run) for run in runs if run.record.state == RUNNING][:MOST_SHOWN],
         "rows": [_row(site, run) for run in runs[(at - 1) * MOST_ROWS : at * MOST_ROWS]],
-        "page": at,
+        "number": at,
         "pages": [path_of(name, one) for one in range(1, pages + 1)],
     }
     live = site.live and bool(counts["running"] or counts["planned"])

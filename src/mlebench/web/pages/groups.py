@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mlebench.errors import PrerequisiteError
 from mlebench.run.records import PLANNED, RUNNING, Group, Run
 from mlebench.web.draw_run import UNHARMED
 from mlebench.web.facts import MEDALS, model_use, result_of
@@ -25,21 +24,6 @@ def page(site: Site, path: str) -> Page:
 
 
 ROUTES = ((r"groups\.html", page),)
-
-
-def runs_of(group: Group) -> tuple[list[Run], list[str]]:
-    """A group's runs, seed by seed, and the names of those whose records cannot be read."""
-    found, unreadable = [], []
-    for where in group.run_paths():
-        if where.root.is_symlink():
-            continue
-        try:
-            found.append(Run.read(where.root))
-        except (PrerequisiteError, OSError):
-            unreadable.append(short(where.root.name, 200))
-    order = {id: place for place, id in enumerate(group.record.competitions)}
-    found.sort(key=lambda run: (run.record.seed, order.get(run.record.competition, 0)))
-    return found, sorted(unreadable)
 
 
 def counts_of(runs: Sequence[Run]) -> dict[str, int]:
@@ -85,7 +69,7 @@ def heading_of(group: Group) -> dict[str, Any]:
 
 
 def _row(group: Group) -> dict[str, Any]:
-    runs, unreadable = runs_of(group)
+    runs = list(group.runs())
     return {
         **heading_of(group),
         "network": group.record.network,
@@ -93,5 +77,4 @@ def _row(group: Group) -> dict[str, Any]:
         "medals": medals_of(runs),
         "cost": cost_of(runs),
         "hours": sum(run.record.seconds or 0.0 for run in runs) / 3600,
-        "unreadable": len(unreadable),
     }

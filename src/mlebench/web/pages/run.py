@@ -1,6 +1,7 @@
 """A run: how it went, under which conditions, what its agent wrote, submitted and earned."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from mlebench.errors import PrerequisiteError
@@ -8,6 +9,7 @@ from mlebench.paths import CODE, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, RunPaths
 from mlebench.report.boards import Boards
 from mlebench.run.group import elapsed
 from mlebench.run.records import ENDED, Group, Run
+from mlebench.run.trajectory import HOST, shortened, story
 from mlebench.scoring import Thresholds, read_leaderboard
 from mlebench.web import history
 from mlebench.web.draw_run import LINES
@@ -20,6 +22,8 @@ from mlebench.web.site import Page, Site
 LOG_END = 60_000  # bytes of the log that are shown
 RUNNER_LOG_END = 8_000
 MOST_CODE, LONGEST_CODE = 12, 8_000
+FIRST_EVENTS, LAST_EVENTS = 150, 150  # of a story
+LONGEST_EVENT, MOST_STORY = 6_000, 400_000  # characters
 MOST_FINDINGS, LONGEST_FINDING = 20, 64 << 10
 TEXTS = (".py", ".ipynb", ".sh", ".r", ".jl", ".md", ".txt", ".toml", ".yaml", ".yml", ".json", ".sql", ".cfg")
 
@@ -78,6 +82,8 @@ def _data(site: Site, group: Group, run: Run) -> dict[str, Any]:
         "submission": table(place.base, f"{place.home}{SUBMISSION}/{SUBMISSION}.csv"),
         "code": _code(place),
         "files": _files(site, group, run, place),
+        "scores": history.scores(run),
+        "story": _story(run),
         "model": model_use(run),
         "model_rows": fact_rows(getattr(record, "model", None) or {}),
         "card": fact_rows(_card(group, run)),
@@ -121,6 +127,27 @@ def _thresholds(site: Site, run: Run) -> tuple[dict[str, float] | None, bool]:
     except (PrerequisiteError, ValueError):
         return None, False
     return {name: board[name] for name in LINES}, competition.lower_is_better
+
+
+def _story(run: Run) -> dict[str, Any]:
+    """What the agent and its model did, so far as they tell. What the host knows stands in the timeline."""
+    nothing: dict[str, Any] = {"events": [], "count": 0, "left_out": [], "usage": None}
+    if not run.record.started_at:
+        return nothing
+    try:
+        told = story(run)
+    except (PrerequisiteError, OSError, ValueError) as error:
+        return nothing | {"left_out": [short(error, 300)]}
+    events = [event for event in told.events if event.source != HOST]
+    room, shown_events = MOST_STORY, []
+    for event in [*events[:FIRST_EVENTS], *events[FIRST_EVENTS:][-LAST_EVENTS:]]:
+        text, cut = shortened(event.text, max(200, min(LONGEST_EVENT, room)))
+        room -= len(text)
+        after = max(0.0, event.time - told.begun)
+        facts = {"kind": event.kind, "source": event.source, "title": event.title, "step": event.step}
+        shown_events.append({**facts, "after": after, "text": text, "cut": cut + event.cut})
+    usage = None if told.usage is None else asdict(told.usage)
+    return {"events": shown_events, "count": len(events), "left_out": told.left_out, "usage": usage}
 
 
 def _card(group: Group, run: Run) -> dict[str, Any]:
