@@ -38,12 +38,22 @@ def make_group(
         "profile": "v1",
         "twin": False,
         "sandbox": "bubblewrap",
-        "limits": {"seconds": 86400.0, "memory": 64 * GIB, "cpus": 8.0, "processes": 4096, "disk": 200 * GIB, "inodes": 10**7},
+        "limits": {
+            "seconds": 86400.0,
+            "memory": 64 * GIB,
+            "cpus": 8.0,
+            "processes": 4096,
+            "disk": 200 * GIB,
+            "inodes": 10**7,
+        },
         "workers": 4,
         "machine": {"cpu": "made up", "cpus": 32},
     }
     record = GroupRecord(
-        id=id, created_at="2026-11-01T10:00:00.000+00:00", competitions=list(competitions), seeds=seeds,
+        id=id,
+        created_at="2026-11-01T10:00:00.000+00:00",
+        competitions=list(competitions),
+        seeds=seeds,
         **(asked | values),
     )
     record.write(where.record)
@@ -86,11 +96,20 @@ def _run(
         seconds=round(seconds, 3),
         gpu_hours=round(seconds / 3600, 6),
         conditions={
-            "sandbox": "bubblewrap", "version": "0.8.0", "sealed": group.network != "full",
+            "sandbox": "bubblewrap",
+            "version": "0.8.0",
+            "sealed": group.network != "full",
             "unsealed_by": ["the network is open"] if group.network == "full" else [],
-            "network": group.network, "limits": group.limits, "gpus": ["0"], "data": "0" * 64,
-            "source": "twin" if group.twin else "real", "profile": "v1", "description": "named", "knowledge": None,
-            "kept": {"cpu": "enforced", "memory": "enforced"}, "used": {"peak_memory": 3 * GIB},
+            "network": group.network,
+            "limits": group.limits,
+            "gpus": ["0"],
+            "data": "0" * 64,
+            "source": "twin" if group.twin else "real",
+            "profile": "v1",
+            "description": "named",
+            "knowledge": None,
+            "kept": {"cpu": "enforced", "memory": "enforced"},
+            "used": {"peak_memory": 3 * GIB},
         },
     )
 
@@ -134,8 +153,10 @@ def fill_run(run: Path, *, submissions: Sequence[float] = (60.0, 900.0, 4000.0),
     where.log.write_text("".join(f"[{n:5}] epoch {n}  loss {1 / (n + 1):.4f}\n" for n in range(400)), encoding="utf-8")
     table = "id,target\n" + "".join(f"row-{n},{(n * 7919) % 1000 / 1000}\n" for n in range(500))
     where.submission.write_text(table, encoding="utf-8")
-    (where.code / "train.py").write_text("import pandas as pd\n\ntrain = pd.read_csv('train.csv')\n" * 20, encoding="utf-8")
-    (where.code / "features" ).mkdir(exist_ok=True)
+    (where.code / "train.py").write_text(
+        "import pandas as pd\n\ntrain = pd.read_csv('train.csv')\n" * 20, encoding="utf-8"
+    )
+    (where.code / "features").mkdir(exist_ok=True)
     (where.code / "features" / "build.py").write_text("def build(frame):\n    return frame\n", encoding="utf-8")
     for seconds in submissions:
         (where.snapshots / f"{seconds:010.1f}.csv").write_text(table, encoding="utf-8")
@@ -144,7 +165,11 @@ def fill_run(run: Path, *, submissions: Sequence[float] = (60.0, 900.0, 4000.0),
     for step in range(steps):
         at = {"step": step, "time": begun + 10 + step * 300}
         lines += [
-            {"kind": "thought", **at, "text": "The score has stalled. I try a gradient boosting model with target encoding."},
+            {
+                "kind": "thought",
+                **at,
+                "text": "The score has stalled. I try a gradient boosting model with target encoding.",
+            },
             {"kind": "call", **at, "model": "some-model", "input_tokens": 1200, "output_tokens": 340, "cost": 0.0123},
             {"kind": "action", **at, "name": "python", "text": f"python train.py --fold {step}"},
             {"kind": "output", **at, "text": "fold done\n" * (3 if step % 2 else 40), "exit_code": 0, "seconds": 241.5},

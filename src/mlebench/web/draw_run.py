@@ -140,6 +140,5 @@ def _bar(name: str, left: float, width: float, y: float, height: str) -> str:
 
 
 def _fluid(name: str, label: str, parts: Sequence[str]) -> Markup:
-    return Markup('<svg class="drawing fluid {}" role="img" aria-label="{}">').format(name, label) + Markup(
-        "".join(parts) + "</svg>"  # noqa: S704 only numbers and our own words
-    )
+    opening = Markup('<svg class="drawing fluid {}" role="img" aria-label="{}">').format(name, label)
+    return opening + Markup("".join(parts) + "</svg>")  # noqa: S704 only numbers and our own words

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+from mlebench.report.boards import Boards
+from mlebench.report.model import UNJUDGED
 from mlebench.run.records import Run
 from mlebench.web.remains import shown
-from mlebench.web.render import duration, size
+from mlebench.web.render import duration, moment, size
 
 MEDALS = ("gold", "silver", "bronze")
 _BYTES = {"memory", "disk", "shm", "log", "memory_peak", "peak_memory", "log_dropped", "bytes"}
@@ -15,6 +17,7 @@ _NAMES = {
     "used": "used",
     "unsealed_by": "unsealed by",
     "gpus": "GPUs",
+    "gpus_per_run": "GPUs per run",
     "cpus": "CPUs",
     "cpu": "CPU",
     "cpu_seconds": "CPU time",
@@ -60,11 +63,13 @@ def text_of(key: str, value: Any) -> str:
         if key in _BYTES:
             return size(value)
         return duration(value) if key in _SECONDS else f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"
+    if isinstance(value, list) and key == "gpus" and all(isinstance(item, str) for item in value):
+        return f"{len(value)} (number {', '.join(value)})"
     if isinstance(value, list):
         return ", ".join(text_of(key, item) for item in value)
     if isinstance(value, dict):
         return ", ".join(f"{name_of(inner)}: {text_of(inner, item)}" for inner, item in value.items())
-    return str(value)
+    return moment(value) + " UTC" if key.endswith("_at") and moment(value) != "–" else str(value)
 
 
 def result_of(run: Run) -> str:
@@ -72,13 +77,20 @@ def result_of(run: Run) -> str:
     report = run.record.report
     if not run.record.is_final:
         return "open"
-    if not report:
-        return "missing" if run.record.ended == "infra_error" else "none"
+    if not report or report.get("status") in UNJUDGED:
+        return "missing"
     if medal := next((name for name in MEDALS if report.get(f"{name}_medal")), None):
         return medal
     if report.get("above_median"):
         return "median"
     return "valid" if report.get("valid_submission") else "invalid" if report.get("submission_exists") else "none"
+
+
+def percentile_of(run: Run, boards: Boards) -> float | int | None:
+    """The share of human teams that the run beats; None without a score."""
+    report = run.record.report or {}
+    score, told = number_of(report.get("score")), number_of(report.get("percentile"))
+    return told if told is not None or score is None else boards.percentile(run.record.competition, score)
 
 
 def number_of(value: Any) -> float | int | None:

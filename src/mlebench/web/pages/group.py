@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mlebench.paths import RUN_LOG
+from mlebench.report.boards import Boards
 from mlebench.run.group import elapsed
 from mlebench.run.records import RUNNING, Group, Run
-from mlebench.web.facts import fact_rows, model_use, number_of, result_of
+from mlebench.web.facts import fact_rows, model_use, number_of, percentile_of, result_of
 from mlebench.web.pages.groups import cost_of, counts_of, heading_of, is_failed, medals_of
 from mlebench.web.remains import Place, short, shown, tail
 from mlebench.web.site import Page, Site
@@ -44,7 +45,7 @@ def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
     at, pages = int(number), _pages(len(runs))
     if at > pages:
         return None
-    counts = counts_of(runs)
+    counts, boards = counts_of(runs), Boards(site.registry)
     data = {
         **heading_of(group),
         "asked": fact_rows(_asked(group)),
@@ -55,7 +56,7 @@ def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
         "seconds_limit": number_of(group.record.limits.get("seconds")),
         "failures": _failures(runs),
         "going_on": [_going_on(site, group, run) for run in runs if run.record.state == RUNNING][:MOST_SHOWN],
-        "rows": [_row(site, run) for run in runs[(at - 1) * MOST_ROWS : at * MOST_ROWS]],
+        "rows": [_row(site, run, boards) for run in runs[(at - 1) * MOST_ROWS : at * MOST_ROWS]],
         "number": at,
         "pages": [path_of(name, one) for one in range(1, pages + 1)],
     }
@@ -90,7 +91,7 @@ def title_of(site: Site, id: str) -> str:
     return known.name if known else short(id, 80)
 
 
-def _row(site: Site, run: Run) -> dict[str, Any]:
+def _row(site: Site, run: Run, boards: Boards) -> dict[str, Any]:
     record, report = run.record, run.record.report or {}
     use = model_use(run)
     return {
@@ -103,7 +104,7 @@ def _row(site: Site, run: Run) -> dict[str, Any]:
         "status": shown(report.get("status"), 40),
         "result": result_of(run),
         "score": number_of(report.get("score")),
-        "percentile": number_of(report.get("percentile")),
+        "percentile": percentile_of(run, boards),
         "seconds": number_of(record.seconds) if record.is_final else elapsed(run),
         "attempts": len(record.attempts),
         "rerolls": record.rerolls,

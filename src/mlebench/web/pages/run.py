@@ -9,11 +9,11 @@ from mlebench.paths import CODE, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, RunPaths
 from mlebench.report.boards import Boards
 from mlebench.run.group import elapsed
 from mlebench.run.records import ENDED, Group, Run
-from mlebench.run.trajectory import HOST, shortened, story
+from mlebench.run.trajectory import HOST, Event, shortened, story
 from mlebench.scoring import Thresholds, read_leaderboard
 from mlebench.web import history
 from mlebench.web.draw_run import LINES
-from mlebench.web.facts import fact_rows, model_use, number_of, result_of
+from mlebench.web.facts import fact_rows, model_use, number_of, percentile_of, result_of
 from mlebench.web.pages.group import title_of
 from mlebench.web.pages.groups import heading_of
 from mlebench.web.remains import Place, address, head, json_of, listing, short, shown, table, tail
@@ -78,10 +78,11 @@ def _data(site: Site, group: Group, run: Run) -> dict[str, Any]:
         "kept": kept,
         "attempt_shown": place.attempt,
         "log": tail(place.base, RUN_LOG, LOG_END).to_dict(),
+        "log_url": _url(site, run, place.inside, RUN_LOG),
         "runner_log": tail(run.paths.root, RUNNER_LOG, RUNNER_LOG_END).to_dict(),
         "submission": table(place.base, f"{place.home}{SUBMISSION}/{SUBMISSION}.csv"),
         "code": _code(place),
-        "files": _files(site, group, run, place),
+        "files": _files(site, run, place),
         "scores": history.scores(run),
         "story": _story(run),
         "model": model_use(run),
@@ -94,10 +95,6 @@ def _data(site: Site, group: Group, run: Run) -> dict[str, Any]:
 
 def _glance(site: Site, run: Run) -> dict[str, Any]:
     report = run.record.report or {}
-    score = number_of(report.get("score"))
-    percentile = number_of(report.get("percentile"))
-    if percentile is None and score is not None:
-        percentile = Boards(site.registry).percentile(run.record.competition, score)
     thresholds, lower = _thresholds(site, run)
     numbers = ("teams", "teams_beaten", "normalised_score", "score_low", "score_high", "medal_holds", "known_issues")
     return {
@@ -105,8 +102,8 @@ def _glance(site: Site, run: Run) -> dict[str, Any]:
         "status": shown(report.get("status"), 40),
         "reason": shown(report.get("reason")),
         "suspicious": shown(report.get("suspicious")),
-        "score": score,
-        "percentile": percentile,
+        "score": number_of(report.get("score")),
+        "percentile": percentile_of(run, Boards(site.registry)),
         "thresholds": thresholds,
         "lower": lower,
         **{name: number_of(report.get(name)) for name in numbers},
@@ -144,10 +141,15 @@ def _story(run: Run) -> dict[str, Any]:
         text, cut = shortened(event.text, max(200, min(LONGEST_EVENT, room)))
         room -= len(text)
         after = max(0.0, event.time - told.begun)
-        facts = {"kind": event.kind, "source": event.source, "title": event.title, "step": event.step}
+        facts = {"kind": event.kind, "source": event.source, "title": _title(event), "step": event.step}
         shown_events.append({**facts, "after": after, "text": text, "cut": cut + event.cut})
     usage = None if told.usage is None else asdict(told.usage)
     return {"events": shown_events, "count": len(events), "left_out": told.left_out, "usage": usage}
+
+
+def _title(event: Event) -> str:
+    """Without its kind, which stands beside it."""
+    return "" if event.title == event.kind else event.title.removeprefix(f"{event.kind}, ")
 
 
 def _card(group: Group, run: Run) -> dict[str, Any]:
@@ -161,7 +163,12 @@ def _card(group: Group, run: Run) -> dict[str, Any]:
         "limits": asked.limits,
         "profile": asked.profile,
     }
-    return {**first, **conditions, "machine": conditions.get("machine") or asked.machine, "mlebench": run.record.mlebench}
+    return {
+        **first,
+        **conditions,
+        "machine": conditions.get("machine") or asked.machine,
+        "mlebench": run.record.mlebench,
+    }
 
 
 def _code(place: Place) -> list[dict[str, Any]]:
@@ -174,7 +181,7 @@ def _code(place: Place) -> list[dict[str, Any]]:
     ]
 
 
-def _files(site: Site, group: Group, run: Run, place: Place) -> list[dict[str, Any]]:
+def _files(site: Site, run: Run, place: Place) -> list[dict[str, Any]]:
     """What there is, folder by folder. Addresses only where files can be asked for."""
     folders = []
     for name in (SUBMISSION, LOGS, CODE, "snapshots", "attempts"):
@@ -182,12 +189,18 @@ def _files(site: Site, group: Group, run: Run, place: Place) -> list[dict[str, A
         base, inside = (run.paths.root, "") if name == "attempts" else (place.base, place.inside)
         found = listing(base, f"{prefix}{name}")
         for file in found.files:
-            path = f"{inside}{name}/{file.pop('path')}"
-            asked_for = site.files and inside is not None and file["kind"] is None
-            file["url"] = address(group.paths.root.name, run.paths.root.name, path) if asked_for else None
+            path = f"{name}/{file.pop('path')}"
+            file["url"] = _url(site, run, inside, path) if file["kind"] is None else None
         if found.count:
             folders.append({"folder": name, **found.to_dict()})
     return folders
+
+
+def _url(site: Site, run: Run, inside: str | None, path: str) -> str | None:
+    """Where a file of a run can be asked for, if it can be."""
+    if not site.files or inside is None or (path == RUN_LOG and not (run.paths.root / inside / path).is_file()):
+        return None
+    return address(run.paths.root.parent.name, run.paths.root.name, f"{inside}{path}")
 
 
 def _findings(run: Run) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,399 @@
+"""Pages of run groups and runs: their figures are the records', and what agents left cannot do harm."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlebench.paths import GroupPaths, RunPaths
+from mlebench.registry import Registry
+from mlebench.run.records import Group, Run
+from mlebench.untrusted import FileMissingError, open_below
+from mlebench.web.pages import group as group_pages
+from mlebench.web.remains import MOST_FILES, listing
+from mlebench.web.render import to_html, to_json
+from mlebench.web.site import Page, Site
+from web.making_site import fill_run, make_group
+
+IDS = ["spooky-author-identification", "leaf-classification", "dog-breed-identification"]
+
+
+def site_of(runs_dir: Path, *, live: bool = False, files: bool = False) -> Site:
+    groups = [Group.read(folder) for folder in sorted(runs_dir.iterdir())]
+    return Site([], groups, Registry(runs_dir.parent / "data"), live=live, files=files)
+
+
+def page_of(site: Site, path: str) -> Page:
+    page = site.page(path)
+    assert page is not None, path
+    return page
+
+
+def made(page: Page, site: Site) -> str:
+    """The page's HTML; its data must be JSON that any program reads, too."""
+    json.loads(to_json(page), parse_constant=pytest.fail)
+    text = to_html(page, site)
+    text.encode()
+    return text
+
+
+def first_run(group: Path, state: str = "ended") -> Run:
+    return next(run for run in Group.read(group).runs() if run.record.state == state)
+
+
+def run_path(run: Run) -> str:
+    return f"run/{run.paths.root.parent.name}/{run.paths.root.name}.html"
+
+
+def made_run(run: Run, **options: Any) -> str:
+    site = site_of(run.paths.root.parent.parent, **options)
+    return made(page_of(site, run_path(run)), site)
+
+
+def data_of(run: Run, **options: Any) -> dict[str, Any]:
+    return page_of(site_of(run.paths.root.parent.parent, **options), run_path(run)).data
+
+
+def words(html: str) -> str:
+    """What a reader sees, roughly."""
+    return " ".join(re.sub(r"<[^>]*>", " ", html.partition("<main")[2]).split())
+
+
+@pytest.fixture
+def ended(tmp_path: Path) -> Run:
+    return first_run(make_group(tmp_path / "runs", "good", IDS, skill=0.9, seeds=1))
+
+
+def test_groups_newest_first_with_their_progress_and_medals(tmp_path: Path) -> None:
+    old = make_group(tmp_path / "runs", "old", IDS, skill=1.2)
+    new = make_group(tmp_path / "runs", "new", IDS, states=("ended", "running", "planned"))
+    Group.read(old).record.changed(created_at="2026-01-01T00:00:00.000+00:00").write(GroupPaths(old).record)
+    for run in Group.read(new).runs():
+        if run.record.seed == 0 and run.record.state == "ended":
+            run.write(ended="agent_error")
+    site = site_of(tmp_path / "runs", live=True)
+    page = page_of(site, "groups.html")
+    rows = page.data["groups"]
+    assert [row["name"] for row in rows] == [new.name, old.name]
+    assert rows[0]["counts"] == {"runs": 9, "ended": 2, "failed": 1, "running": 3, "planned": 3}
+    reports = [run.record.report or {} for run in Group.read(old).runs()]
+    won = {name: sum(report[f"{name}_medal"] for report in reports) for name in ("gold", "silver", "bronze")}
+    assert rows[1]["medals"] == won
+    assert won["gold"] > 0
+    assert page.live
+    text = words(made(page, site))
+    assert "3 of 9 ended, 1 failed , 3 running , 3 to come" in text
+    assert "3 × 3" in text
+
+
+def test_a_site_without_groups_has_a_page(tmp_path: Path) -> None:
+    site = Site([], [], Registry(tmp_path))
+    assert "Nothing has been run yet" in made(page_of(site, "groups.html"), site)
+
+
+def test_a_group_shows_every_run_as_its_record_has_it(tmp_path: Path) -> None:
+    group = make_group(tmp_path / "runs", "some", IDS, states=("ended", "ended", "running", "planned"))
+    site = site_of(tmp_path / "runs")
+    page = page_of(site, f"group/{group.name}.html")
+    runs = list(Group.read(group).runs())
+    assert [row["run"] for row in page.data["rows"]] == [run.paths.root.name for run in runs]
+    for row, run in zip(page.data["rows"], runs, strict=True):
+        report = run.record.report or {}
+        assert (row["state"], row["score"], row["seed"]) == (run.record.state, report.get("score"), run.record.seed)
+        assert row["result"] in ("gold", "silver", "bronze") or not report.get("any_medal")
+        assert run_path(run) in site.paths()
+        assert page_of(site, run_path(run))
+    html = made(page, site)
+    assert all(f'href="../{run_path(run)}"' in html for run in runs)
+    assert not page.live, "a page on disk asks nobody for news"
+
+
+def test_what_went_wrong_stands_at_the_top_with_the_reason(tmp_path: Path) -> None:
+    group = make_group(tmp_path / "runs", "sick", IDS, seeds=2)
+    one, two, three, *_ = Group.read(group).runs()
+    for run in (one, two):
+        run.write(ended="infra_error", detail="the disk <b>is full", report=None)
+    three.write(report={**(three.record.report or {}), "status": "invalid", "reason": "column \x1b[31m`x` is missing"})
+    site = site_of(tmp_path / "runs")
+    page = page_of(site, f"group/{group.name}.html")
+    assert [(one["kind"], one["count"]) for one in page.data["failures"]] == [("infra_error", 2), ("invalid", 1)]
+    html = made(page, site)
+    assert "the disk &lt;b&gt;is full" in html
+    assert "column `x` is missing" in html
+    assert f"mlebench run --resume {group.name} --retry infra" in html
+
+
+def test_large_groups_have_several_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_pages, "MOST_ROWS", 4)
+    group = make_group(tmp_path / "runs", "large", IDS, seeds=3)
+    site = site_of(tmp_path / "runs")
+    paths = [path for path in site.paths() if path.startswith("group/")]
+    assert paths == [f"group/{group.name}.html", f"group/{group.name}/2.html", f"group/{group.name}/3.html"]
+    names = [row["run"] for path in paths for row in page_of(site, path).data["rows"]]
+    assert names == [run.paths.root.name for run in Group.read(group).runs()]
+    assert site.page(f"group/{group.name}/4.html") is None
+    assert f'href="../../{paths[2]}"' in made(page_of(site, paths[1]), site)
+
+
+@pytest.mark.parametrize("state", ["planned", "running", "ended"])
+def test_a_run_in_every_state_has_a_page(tmp_path: Path, state: str) -> None:
+    run = first_run(make_group(tmp_path / "runs", "some", IDS, states=(state,)), state)
+    site = site_of(tmp_path / "runs", live=True)
+    page = page_of(site, run_path(run))
+    assert page.live is (state != "ended")
+    assert state in words(made(page, site)) or run.record.ended in words(made(page, site))
+
+
+@pytest.mark.parametrize("ended", ["finished", "timeout", "agent_error", "out_of_memory", "over_disk", "infra_error"])
+def test_a_run_tells_how_it_ended(tmp_path: Path, ended: str) -> None:
+    run = first_run(make_group(tmp_path / "runs", "some", IDS[:1], seeds=1))
+    run.write(ended=ended, detail="as <i>told</i>", report=None)
+    text = made_run(run)
+    assert ended.replace("_", " ") in words(text)
+    assert "as &lt;i&gt;told&lt;/i&gt;" in text
+
+
+def test_the_figures_of_a_run_are_those_of_its_record(ended: Run) -> None:
+    report = {**(ended.record.report or {}), "percentile": 0.8125, "teams": 1600, "teams_beaten": 1300, "extra": "new"}
+    ended.write(report=report, conditions={**ended.record.conditions, "something_new": {"inner": "told"}})
+    data = data_of(ended)
+    assert data["glance"]["score"] == report["score"]
+    assert data["glance"]["thresholds"] == {
+        name: report[f"{name}_threshold"] for name in ("gold", "silver", "bronze", "median")
+    }
+    text = words(made_run(ended))
+    assert "81.2" in text
+    assert "beats 1,300 of 1,600 teams" in text
+    assert all(name.replace("_", " ") in text for name in report if name != "mlebench")
+    assert "something new inner told" in text, "conditions that this version does not know are shown, too"
+
+
+def test_attempts_and_submissions_in_order_of_time(ended: Run) -> None:
+    first = {"number": 1, "token": "a", "host": "node<1>", "started_at": "2026-11-01T09:00:00.000+00:00"}
+    failed = first | {"ended": "infra_error", "detail": "no disk", "ended_at": "2026-11-01T09:30:00.000+00:00"}
+    ended.write(attempts=[failed, ended.record.attempts[0] | {"number": 2}])
+    fill_run(ended.paths.root, submissions=(60.0, 900.0, 4000.0))
+    data = data_of(ended)
+    told = [event["text"] for event in data["timeline"]["events"]]
+    assert told[1:4] == ["Attempt 1 on node<1>", "Attempt 1 ended: infra error", "Attempt 2 on node1"]
+    assert told[-1] == "Ended: finished"
+    assert [one["seconds"] for one in data["kept"]] == [60, 900, 4000]
+    text = made_run(ended)
+    assert "node&lt;1&gt;" in text
+    assert f"mlebench grade {ended.paths.root.parent.name} --snapshots" in text
+
+
+def test_scores_of_kept_submissions_are_drawn_once_they_are_known(ended: Run) -> None:
+    fill_run(ended.paths.root, submissions=(60.0, 900.0))
+    points = [
+        {"seconds": 60.0, "score": 0.5, "status": "graded"},
+        {"seconds": 900.0, "score": None, "status": "invalid"},
+    ]
+    ended.paths.snapshot_scores.write_text(json.dumps({"snapshots": points}), encoding="utf-8")
+    assert data_of(ended)["scores"] == points
+    text = made_run(ended)
+    assert "0.5 after 60 s" in text
+    assert "--snapshots" not in text
+
+
+def test_story_code_submission_and_files(ended: Run) -> None:
+    fill_run(ended.paths.root)
+    data = data_of(ended)
+    assert [event["kind"] for event in data["story"]["events"][:4]] == ["start", "thought", "call", "action"]
+    assert data["submission"]["header"] == ["id", "target"]
+    assert len(data["submission"]["rows"]) == 10
+    assert {file["name"] for file in data["code"]} == {"train.py", "features/build.py"}
+    folders = {one["folder"]: one["count"] for one in data["files"]}
+    assert folders == {"submission": 1, "logs": 1, "code": 2, "snapshots": 3}
+    text = made_run(ended)
+    assert "python train.py --fold 3" in text
+    assert "epoch 399" in text
+
+
+def test_files_are_linked_only_where_they_can_be_asked_for(ended: Run) -> None:
+    fill_run(ended.paths.root)
+    (ended.paths.code / "a b#?.py").write_text("pass")
+    group, run = ended.paths.root.parent.name, ended.paths.root.name
+    assert "files/" not in made_run(ended)
+    assert f'href="../../files/{group}/{run}/code/a%20b%23%3F.py"' in made_run(ended, files=True)
+
+
+def test_findings_are_shown_whatever_they_hold(ended: Run) -> None:
+    folder = ended.paths.findings
+    folder.mkdir()
+    (folder / "rules.json").write_text('{"verdict": "<b>clean", "signs": [{"file": "x.py"}], "share": NaN}')
+    (folder / "list.json").write_text('["a", 1]')
+    (folder / "deep.json").write_text("[" * 100_000)
+    text = words(made_run(ended))
+    assert "verdict &lt;b&gt;clean signs file: x.py share –" in text
+    assert "found a, 1" in text
+
+
+def test_a_run_that_goes_on_shows_what_it_prints_now(tmp_path: Path) -> None:
+    group = make_group(tmp_path / "runs", "live", IDS, states=("running",))
+    run = first_run(group, "running")
+    work = GroupPaths(group).work("t")
+    (work / "home" / "code").mkdir(parents=True)
+    (work / "home" / "code" / "now.py").write_text("x = 1")
+    (work / "run.log").write_text("old\n10%\r50%\r99%\nlast \x1b[1mline\n")
+    site = site_of(tmp_path / "runs", live=True, files=True)
+    page = page_of(site, run_path(run))
+    assert page.data["log"]["text"] == "old\n99%\nlast line\n"
+    html = made(page, site)
+    assert "x = 1" in html
+    assert "files/" not in html, "what lies in the working folder cannot be asked for"
+    assert "last line" in made(page_of(site, f"group/{group.name}.html"), site)
+
+
+def test_an_attempt_that_failed_is_shown_where_there_is_nothing_else(ended: Run) -> None:
+    ended.write(state="planned", ended=None, report=None)
+    failed = ended.paths.attempt(1)
+    (failed / "code").mkdir(parents=True)
+    (failed / "run.log").write_text("it broke here")
+    data = data_of(ended, files=True)
+    assert data["log"]["text"] == "it broke here"
+    assert data["attempt_shown"] == 1
+    assert data["log_url"].endswith("/attempts/1/run.log")
+
+
+def test_markup_and_control_codes_are_only_text(ended: Run) -> None:
+    fill_run(ended.paths.root)
+    evil = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b]0;title\x07\x1b[2J\x9b31m\u202egnp.exe\u2066"
+    ended.paths.log.write_text(evil)
+    (ended.paths.code / "evil.py").write_text(evil)
+    (ended.paths.code / "<img src=x onerror=alert(3)>\u202e.py").write_text(evil)
+    (ended.paths.logs / "esc\x1b[31m\nname").write_text("x")
+    (ended.paths.logs / os.fsdecode(b"not-\xff-text")).write_text("x")
+    ended.paths.submission.write_text(f'id,"{evil}"\n1,"=HYPERLINK(""x"")"\n')
+    ended.paths.trajectory.write_text(json.dumps({"kind": evil, "time": 1, "text": evil}) + "\nnot json\n")
+    ended.write(detail=evil, report={**(ended.record.report or {}), "reason": evil, "suspicious": evil})
+    html = made_run(ended, files=True)
+    assert "<script>alert" not in html
+    assert "<img" not in html
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", html)
+    assert "&lt;script&gt;alert(1)" in html
+    assert "not-\\udcff-text" in html
+    assert set(re.findall(r"<script[^>]*>", html)) == {'<script src="../../assets/script.js" defer>'}
+    assert " style=" not in html
+
+
+def test_links_are_shown_and_never_followed(ended: Run, tmp_path: Path) -> None:
+    fill_run(ended.paths.root)
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key.py").write_text("SECRET = 'hunter2'")
+    (ended.paths.code / "out").symlink_to(secret)
+    (ended.paths.code / "key.py").symlink_to(secret / "key.py")
+    ended.paths.submission.unlink()
+    ended.paths.submission.symlink_to(secret / "key.py")
+    ended.paths.log.unlink()
+    ended.paths.log.symlink_to(secret / "key.py")
+    ended.paths.trajectory.unlink()
+    ended.paths.trajectory.symlink_to(secret / "key.py")
+    ended.paths.findings.symlink_to(secret)
+    ended.paths.snapshot_scores.symlink_to(secret / "key.py")
+    html = made_run(ended, files=True)
+    assert "hunter2" not in html
+    assert "a symbolic link" in html
+    assert "out/key.py" not in html
+    for parts in (["code", "out", "key.py"], ["code", "key.py"], ["code", "..", "run.json"]):
+        with pytest.raises(FileMissingError):
+            open_below(ended.paths.root, parts)
+
+
+def test_a_folder_of_the_agent_that_is_a_link_hides_nothing_else(tmp_path: Path) -> None:
+    group = make_group(tmp_path / "runs", "live", IDS, states=("running",))
+    work = GroupPaths(group).work("t")
+    (work / "home").mkdir(parents=True)
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "submission.csv").write_text("hunter2\n")
+    for name in ("code", "submission", "logs"):
+        (work / "home" / name).symlink_to(secret)
+    html = made_run(first_run(group, "running"), live=True)
+    assert "hunter2" not in html
+    assert "submission.csv" not in html
+
+
+def test_pipes_sockets_and_binaries_do_not_stop_a_page(ended: Run) -> None:
+    fill_run(ended.paths.root)
+    os.mkfifo(ended.paths.code / "pipe.py")
+    ended.paths.log.unlink()
+    os.mkfifo(ended.paths.log)
+    (ended.paths.code / "model.bin").write_bytes(bytes(range(256)) * 100)
+    ended.paths.submission.write_bytes(b"\x00\xff" * 1000)
+    html = made_run(ended)
+    assert "a named pipe" in html
+    assert "is not text" in html
+
+
+def test_what_is_shown_is_bounded(ended: Run) -> None:
+    fill_run(ended.paths.root)
+    with ended.paths.log.open("wb") as file:
+        file.truncate(1 << 40)
+    (ended.paths.code / "large.py").write_text("x = 1\n" * 2_000_000)
+    many = ended.paths.logs / "many"
+    many.mkdir()
+    for number in range(MOST_FILES + 50):
+        (many / f"{number}{'n' * 200}").touch()
+    deep = ended.paths.code
+    for _ in range(60):
+        deep = deep / "d"
+    deep.mkdir(parents=True)
+    ended.paths.submission.write_text(",".join(["wide" * 1000] * 5000) + "\n")
+    with ended.paths.trajectory.open("w") as file:
+        for number in range(5000):
+            file.write(json.dumps({"kind": "output", "time": number, "text": "y" * 9000}) + "\n")
+    data = data_of(ended)
+    logs = next(one for one in data["files"] if one["folder"] == "logs")
+    assert (logs["count"], len(logs["files"])) == (MOST_FILES + 51, MOST_FILES)
+    assert not listing(ended.paths.root, "code").is_whole
+    assert "of 5000 events" in made_run(ended)
+    assert len(made_run(ended)) < 1_500_000
+
+
+@pytest.mark.parametrize(
+    "text", ['"', '"a\nb', "a;b\n1;2", "", "\ufeff\u200b", "a,b\n" + "1," * 9999, "a\rb\rc", "\n\n\n"]
+)
+def test_any_submission_has_a_head(ended: Run, text: str) -> None:
+    fill_run(ended.paths.root)
+    ended.paths.submission.write_text(text)
+    assert made_run(ended)
+
+
+def test_a_record_that_cannot_be_read_is_said_to_be(ended: Run) -> None:
+    ended.paths.record.write_text("{")
+    assert "cannot be read" in made_run(ended)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "no-such", "x\0y", "leases"])
+def test_only_runs_have_pages(ended: Run, name: str) -> None:
+    site = site_of(ended.paths.root.parent.parent)
+    assert site.page(f"run/{ended.paths.root.parent.name}/{name}.html") is None
+    assert site.page(f"run/{name}/{ended.paths.root.name}.html") is None
+
+
+def test_a_run_folder_that_is_a_link_has_no_page(ended: Run, tmp_path: Path) -> None:
+    elsewhere = ended.paths.root.rename(tmp_path / "elsewhere")
+    ended.paths.root.symlink_to(elsewhere)
+    assert site_of(ended.paths.root.parent.parent).page(run_path(ended)) is None
+
+
+def test_calls_and_cost_as_the_gateway_counted_them(ended: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = {"calls": 12, "input_tokens": 3456, "output_tokens": 78, "cost": 1.25, "models": {"m": {"calls": 12}}}
+    monkeypatch.setattr(type(ended.record), "model", used, raising=False)
+    assert data_of(ended)["model"]["tokens"]["input"] == 3456
+    text = words(made_run(ended))
+    assert "$1.25 12 calls" in text
+    assert "3,456" in text
+
+
+def test_scores_that_are_no_numbers_do_not_stop_a_page(ended: Run) -> None:
+    report = {**(ended.record.report or {}), "score": "NaN", "gold_threshold": None}
+    raw = json.loads(ended.paths.record.read_text()) | {"report": report, "seconds": None}
+    RunPaths(ended.paths.root).record.write_text(json.dumps(raw).replace('"NaN"', "NaN"))
+    assert data_of(ended)["glance"]["score"] is None
+    assert made_run(ended)
