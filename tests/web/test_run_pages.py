@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from web.making_site import fill_run, make_group
 
 from mlebench.paths import GroupPaths, RunPaths
 from mlebench.registry import Registry
@@ -16,7 +17,6 @@ from mlebench.web.pages import group as group_pages
 from mlebench.web.remains import MOST_FILES, listing
 from mlebench.web.render import to_html, to_json
 from mlebench.web.site import Page, Site
-from web.making_site import fill_run, make_group
 
 IDS = ["spooky-author-identification", "leaf-classification", "dog-breed-identification"]
 
@@ -297,7 +297,10 @@ def test_links_are_shown_and_never_followed(ended: Run, tmp_path: Path) -> None:
     ended.paths.snapshot_scores.symlink_to(secret / "key.py")
     html = made_run(ended, files=True)
     assert "hunter2" not in html
-    assert "a symbolic link" in html
+    found = listing(ended.paths.root, "code").files
+    assert {one["name"]: one["kind"] for one in found if one["kind"]} == dict.fromkeys(
+        ["key.py", "out"], "a symbolic link"
+    )
     assert "out/key.py" not in html
     for parts in (["code", "out", "key.py"], ["code", "key.py"], ["code", "..", "run.json"]):
         with pytest.raises(FileMissingError):
@@ -351,6 +354,9 @@ def test_what_is_shown_is_bounded(ended: Run) -> None:
     logs = next(one for one in data["files"] if one["folder"] == "logs")
     assert (logs["count"], len(logs["files"])) == (MOST_FILES + 51, MOST_FILES)
     assert not listing(ended.paths.root, "code").is_whole
+    assert (data["log"]["size"], data["log"]["cut"], data["log"]["fault"]) == (1 << 40, True, None)
+    large = next(one for one in data["code"] if one["name"] == "large.py")
+    assert (large["text"][:6], large["size"], large["cut"]) == ("x = 1\n", 12_000_000, True)
     assert "of 5000 events" in made_run(ended)
     assert len(made_run(ended)) < 1_500_000
 
