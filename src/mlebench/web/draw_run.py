@@ -93,7 +93,10 @@ def over_time(
     scores = [point["score"] for point in points if point["score"] is not None]
     shown = Range.of(thresholds, lower, scores)
     heights = {name: _height(shown, thresholds[name]) for name in LINES}
-    parts = [f'<line class="line {name}" x1="0%" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>' for name, y in heights.items()]
+    parts = [
+        f'<line class="line {name}" x1="0%" x2="100%" y1="{heights[name]:.1f}" y2="{heights[name]:.1f}"/>'
+        for name in reversed(LINES)
+    ]
     whole = max(seconds, *(point["seconds"] for point in points), 0.001)
     parts += _steps(points, shown, whole)
     for name, y in _apart(heights).items():
