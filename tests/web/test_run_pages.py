@@ -192,7 +192,7 @@ def test_scores_of_kept_submissions_are_drawn_once_they_are_known(ended: Run) ->
         {"seconds": 60.0, "score": 0.5, "status": "graded"},
         {"seconds": 900.0, "score": None, "status": "invalid"},
     ]
-    ended.paths.snapshot_scores.write_text(json.dumps({"snapshots": points}), encoding="utf-8")
+    ended.paths.over_time.write_text(json.dumps({"points": points}), encoding="utf-8")
     assert data_of(ended)["scores"] == points
     text = made_run(ended)
     assert "0.5 after 60 s" in text
@@ -294,7 +294,7 @@ def test_links_are_shown_and_never_followed(ended: Run, tmp_path: Path) -> None:
     ended.paths.trajectory.unlink()
     ended.paths.trajectory.symlink_to(secret / "key.py")
     ended.paths.findings.symlink_to(secret)
-    ended.paths.snapshot_scores.symlink_to(secret / "key.py")
+    ended.paths.over_time.symlink_to(secret / "key.py")
     html = made_run(ended, files=True)
     assert "hunter2" not in html
     found = listing(ended.paths.root, "code").files

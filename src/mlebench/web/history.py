@@ -103,8 +103,9 @@ def _event(at: float | None, kind: str, text: str, detail: str | None, first: fl
 
 def scores(run: Run) -> list[dict[str, Any]]:
     """What the submissions that were kept would have earned, once they have been graded."""
-    found = json_of(run.paths.root, run.paths.snapshot_scores.name, MOST_SCORES)
-    points = found.get("snapshots") if isinstance(found, dict) else found
+    where = run.paths.over_time.relative_to(run.paths.root)
+    found = json_of(run.paths.root, where.as_posix(), MOST_SCORES)
+    points = found.get("points") if isinstance(found, dict) else None
     return [
         {"seconds": seconds, "score": number_of(one.get("score")), "status": one.get("status")}
         for one in (points if isinstance(points, list) else ())
