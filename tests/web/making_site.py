@@ -36,12 +36,22 @@ def make_group(
         "profile": "v1",
         "twin": False,
         "sandbox": "bubblewrap",
-        "limits": {"seconds": 86400.0, "memory": 64 * GIB, "cpus": 8.0, "processes": 4096, "disk": 200 * GIB, "inodes": 10**7},
+        "limits": {
+            "seconds": 86400.0,
+            "memory": 64 * GIB,
+            "cpus": 8.0,
+            "processes": 4096,
+            "disk": 200 * GIB,
+            "inodes": 10**7,
+        },
         "workers": 4,
         "machine": {"cpu": "made up", "cpus": 32},
     }
     record = GroupRecord(
-        id=id, created_at="2026-11-01T10:00:00.000+00:00", competitions=list(competitions), seeds=seeds,
+        id=id,
+        created_at="2026-11-01T10:00:00.000+00:00",
+        competitions=list(competitions),
+        seeds=seeds,
         **(asked | values),
     )
     record.write(where.record)
@@ -84,11 +94,20 @@ def _run(
         seconds=round(seconds, 3),
         gpu_hours=round(seconds / 3600, 6),
         conditions={
-            "sandbox": "bubblewrap", "version": "0.8.0", "sealed": group.network != "full",
+            "sandbox": "bubblewrap",
+            "version": "0.8.0",
+            "sealed": group.network != "full",
             "unsealed_by": ["the network is open"] if group.network == "full" else [],
-            "network": group.network, "limits": group.limits, "gpus": ["0"], "data": "0" * 64,
-            "source": "twin" if group.twin else "real", "profile": "v1", "description": "named", "knowledge": None,
-            "kept": {"cpu": "enforced", "memory": "enforced"}, "used": {"peak_memory": 3 * GIB},
+            "network": group.network,
+            "limits": group.limits,
+            "gpus": ["0"],
+            "data": "0" * 64,
+            "source": "twin" if group.twin else "real",
+            "profile": "v1",
+            "description": "named",
+            "knowledge": None,
+            "kept": {"cpu": "enforced", "memory": "enforced"},
+            "used": {"peak_memory": 3 * GIB},
         },
     )
 

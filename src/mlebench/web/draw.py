@@ -1,6 +1,7 @@
 """Drawings, as SVG inside a page. Colours come from the stylesheet, by class, so that they follow light and dark."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from markupsafe import Markup
 
@@ -17,9 +18,7 @@ def interval(mean: float, sem: float | None, low: float, high: float, *, most: f
     ]
     if sem:
         left, right = max(0.0, mean - sem) * scale, min(most, mean + sem) * scale
-        parts.append(
-            f'<path class="whisker" d="M{left:.2f} 7H{right:.2f}M{left:.2f} 4V10M{right:.2f} 4V10"/>'
-        )
+        parts.append(f'<path class="whisker" d="M{left:.2f} 7H{right:.2f}M{left:.2f} 4V10M{right:.2f} 4V10"/>')
     parts.append(f'<path class="mean" d="M{mean * scale:.2f} 2V12"/>')
     label = f"{mean:.1f}" + (f" ± {sem:.1f}" if sem is not None else "") + f", interval {low:.1f} to {high:.1f}"
     return _svg("interval", BAR, 14, label, parts, stretch=True)
@@ -28,6 +27,96 @@ def interval(mean: float, sem: float | None, low: float, high: float, *, most: f
 def _svg(name: str, width: float, height: float, label: str, parts: Sequence[str], *, stretch: bool = False) -> Markup:
     shape = ' preserveAspectRatio="none"' if stretch else ""
     box = f'viewBox="0 0 {width:g} {height:g}"{shape}'
-    return Markup('<svg class="drawing {}" {} role="img" aria-label="{}">').format(  # noqa: S704
-        name, Markup(box), label  # noqa: S704
+    return Markup('<svg class="drawing {}" {} role="img" aria-label="{}">').format(
+        name,
+        Markup(box),
+        label,  # noqa: S704
     ) + Markup("".join(parts) + "</svg>")  # noqa: S704 only numbers and our own words
+
+
+MEDAL_LINES = ("gold", "silver", "bronze", "median")
+LABEL, HISTOGRAM, LANE = 15, 90, 22  # heights, in pixels
+
+
+def leaderboard(
+    distribution: Mapping[str, Any], thresholds: Mapping[str, float], agents: Sequence[Mapping[str, Any]]
+) -> Markup:
+    """How people scored, the better the further right, with medal lines, and a lane of dots for each agent."""
+    start, end = distribution["from"], distribution["to"]
+    counts, worse = distribution["counts"], distribution["worse"]
+
+    def place(score: float) -> float:
+        """In percent of the width; what is worse than the scale or better is held at its edge."""
+        share = (score - start) / (end - start) if end != start else 1.0
+        return 4 + 94 * min(1.0, max(-0.025, share))
+
+    top = LABEL * len(MEDAL_LINES)
+    base = top + HISTOGRAM
+    lanes = base + 12
+    height = lanes + LANE * len(agents) + 20
+    width = 94 / len(counts)
+    most = max(*counts, worse, 1)
+    bars = [(1.0, worse), *((4 + width * number, count) for number, count in enumerate(counts))]
+    parts = [
+        f'<rect class="people" x="{left:.2f}%" y="{base - HISTOGRAM * count / most:.1f}" '
+        f'width="{max(0.2, width - 0.15):.2f}%" height="{HISTOGRAM * count / most:.1f}"/>'
+        for left, count in bars
+        if count
+    ]
+    for number, name in enumerate(MEDAL_LINES):
+        x, side = place(thresholds[name]), "end" if place(thresholds[name]) > 50 else "start"
+        shift = -6 if side == "end" else 6
+        parts.append(
+            f'<line class="line {name}" x1="{x:.2f}%" x2="{x:.2f}%" y1="{LABEL * number + 4}" y2="{height - 18}"/>'
+        )
+        parts.append(
+            f'<text class="label {name}" x="{x:.2f}%" dx="{shift}" y="{LABEL * number + 12}" text-anchor="{side}">'
+            f"{name} {thresholds[name]:g}</text>"
+        )
+    for number, agent in enumerate(agents):
+        y = lanes + LANE * number + LANE / 2
+        parts.append(f'<line class="lane" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>')
+        for run in agent["runs"]:
+            if run["score"] is not None:
+                parts.append(
+                    f'<circle class="dot {run["result"]}" cx="{place(run["score"]):.2f}%" cy="{y:.1f}" r="5"/>'
+                )
+        parts.append(str(Markup('<text class="name" x="4" y="{}">{}</text>').format(f"{y - 4:.1f}", agent["agent"])))
+    foot = height - 4
+    parts.append(f'<text class="label" x="4%" y="{foot}" text-anchor="start">{start:g}</text>')
+    parts.append(f'<text class="label" x="98%" y="{foot}" text-anchor="end">{end:g} (best)</text>')
+    label = f"Scores of people from {start:g} to {end:g}; " + ", ".join(f"{k} {v:g}" for k, v in thresholds.items())
+    return _plain_svg("leaderboard", height, label, parts)
+
+
+def difference(value: float) -> Markup:
+    """A bar for a difference of percentages: to the right when the first is ahead."""
+    left, width = (50 + min(0.0, value) / 2, abs(value) / 2)
+    side = "ahead" if value > 0 else "behind"
+    parts = [
+        '<rect class="scale" x="0" y="4" width="100%" height="8"/>',
+        f'<rect class="{side}" x="{left:.2f}%" y="4" width="{width:.2f}%" height="8"/>',
+        '<line class="whisker" x1="50%" x2="50%" y1="1" y2="15"/>',
+    ]
+    return _plain_svg("difference", 16, f"{value:+.1f}", parts)
+
+
+def estimate(mean: float, low: float, high: float, most: float) -> Markup:
+    """A difference with its interval, on a scale from -most to most."""
+
+    def place(value: float) -> float:
+        return 50 + 49 * max(-1.0, min(1.0, value / most))
+
+    parts = [
+        '<rect class="scale" x="0" y="6" width="100%" height="8"/>',
+        f'<rect class="band" x="{place(low):.2f}%" y="7" width="{place(high) - place(low):.2f}%" height="6"/>',
+        '<line class="zero" x1="50%" x2="50%" y1="0" y2="20"/>',
+        f'<circle class="point" cx="{place(mean):.2f}%" cy="10" r="5"/>',
+    ]
+    return _plain_svg("estimate", 20, f"{mean:+.2f}, interval {low:.2f} to {high:.2f}", parts)
+
+
+def _plain_svg(name: str, height: float, label: str, parts: Sequence[str]) -> Markup:
+    """As wide as there is room: x is in percent, y in pixels, so that words keep their size."""
+    opened = Markup('<svg class="drawing {}" width="100%" height="{}" role="img" aria-label="{}">')
+    return opened.format(name, f"{height:g}", label) + Markup("".join(parts) + "</svg>")  # noqa: S704

@@ -1,5 +1,5 @@
 """One module for each kind of page: ROUTES says which paths it makes, `paths` which of them a site has."""
 
-from mlebench.web.pages import grid, standings
+from mlebench.web.pages import compare, competition, grid, standings
 
-MODULES = (standings, grid)
+MODULES = (standings, grid, compare, competition)

@@ -26,7 +26,10 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
         "board": board.name,
         "title": board.title,
         "boards": [{"title": other.title, "path": grid_path(site, other)} for other in site.boards],
-        "agents": [{"slug": slug, "agent": found.entry.agent, "name": found.entry.name, "model": found.entry.model} for slug, found in board.entries.items()],
+        "agents": [
+            {"slug": slug, "agent": found.entry.agent, "name": found.entry.name, "model": found.entry.model}
+            for slug, found in board.entries.items()
+        ],
         "rows": [_row(site, id, entries) for id in ids],
     }
     return Page(path, "grid.html", "Medal grid", data, live=site.live)
