@@ -36,7 +36,7 @@ def page(site: Site, path: str, id: str) -> Page | None:
         "thresholds": thresholds,
         "teams": len(board),
         "distribution": _distribution(board, competition.lower_is_better) if board else None,
-        "boards": [runs for one in site.boards if (runs := _runs(one, id))["agents"]],
+        "boards": [runs for one in site.boards if (runs := _runs(site, one, id))["agents"]],
         "description": competition.description,
     }
     return Page(path, "competition.html", competition.name, data, live=site.live and _is_open(data))
@@ -107,18 +107,18 @@ def _distribution(board: list[float], lower: bool) -> dict[str, Any]:
     return {"from": start, "to": end, "counts": counts, "worse": worse}
 
 
-def _runs(board: Board, id: str) -> dict[str, Any]:
+def _runs(site: Site, board: Board, id: str) -> dict[str, Any]:
     agents = []
     for slug, found in board.entries.items():
         outcomes = sorted(found.entry.of([id]), key=lambda outcome: outcome.seed)
         if outcomes:
-            runs = [_run(outcome) for outcome in outcomes]
+            runs = [_run(site, outcome) for outcome in outcomes]
             agents.append({"slug": slug, "agent": found.entry.name, "model": found.entry.model, "runs": runs})
     agents.sort(key=lambda agent: -max(run["percentile"] or 0 for run in agent["runs"]))
     return {"board": board.name, "title": board.title, "data": board.standings.data, "agents": agents}
 
 
-def _run(outcome: Outcome) -> dict[str, Any]:
+def _run(site: Site, outcome: Outcome) -> dict[str, Any]:
     return {
         "seed": outcome.seed,
         "result": result_of(outcome),
@@ -126,8 +126,7 @@ def _run(outcome: Outcome) -> dict[str, Any]:
         "percentile": outcome.percentile,
         "normalised": outcome.normalised,
         "hours": outcome.hours,
-        "group": outcome.where if outcome.run_id else None,
-        "run": f"{outcome.competition}_{outcome.run_id}" if outcome.run_id else None,
+        "page": site.run_page(outcome),
     }
 
 

@@ -56,7 +56,7 @@ ROUTES = ((HOME.replace(".", r"\."), page), (r"standings/([a-z0-9-]+)\.html", pa
 
 
 def _scope_names(board: Board) -> list[dict[str, Any]]:
-    """What can be chosen: the splits that any agent was run on, then categories; the one that most agents share first."""
+    """What can be chosen: splits, then categories; of the splits, the one that most agents were run on first."""
     counts: dict[tuple[str, str], int] = {}
     for found in board.standings.entries:
         for scope in found.scopes:
