@@ -8,7 +8,13 @@ from markupsafe import Markup
 
 
 def to_html(text: str) -> Markup:
-    return Markup(_parser().render(text))  # noqa: S704 the parser escapes what is not Markdown
+    """Headings come below those of the page that it stands in."""
+    parser = _parser()
+    tokens = parser.parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
+    return Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 what is not Markdown is escaped
 
 
 @cache
