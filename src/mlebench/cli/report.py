@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 import click
 
 from mlebench import paths
-from mlebench.cli.common import data_dir_option, registry_at, say, table_lines
+from mlebench.cli.common import data_dir_option, registry_at, say, table_lines, track
 from mlebench.cli.runs import runs_dir_option
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.report.model import SPLITS
 
 if TYPE_CHECKING:
+    from mlebench.registry import Registry
+    from mlebench.report.inputs import Inputs
     from mlebench.report.render import Table
     from mlebench.report.standings import Standings
 
@@ -35,8 +37,10 @@ if TYPE_CHECKING:
     help="Say how many seeds it takes to tell a difference of so many percentage points in the medal rate.",
 )
 @click.option("--published", is_flag=True, help="Show the published leaderboard too.")
-@click.option("--format", "form", type=click.Choice(["table", "md", "csv", "json"]), default="table", show_default=True)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of stdout.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "md", "csv", "json", "html"]), default="table", show_default=True
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A file, instead of stdout; for html, a folder.")
 @runs_dir_option
 @data_dir_option
 def command(
@@ -62,6 +66,8 @@ def command(
 
     if not (inputs or reports or experiments):
         raise click.UsageError("name a run group, a grading report or an experiment")
+    if form == "html" and output is None:
+        raise click.UsageError("--format html writes pages: name a folder for them with -o")
     registry = registry_at(data_dir)
     runs_dir = runs_dir or paths.default_runs_dir(registry.get_data_dir())
     found = Inputs(runs_dir)
@@ -69,7 +75,19 @@ def command(
         found.add(named)
     for id in experiments:
         found.add_experiment(id, table or paths.experiments_table(runs_dir))
-    _show(make_standings(found, split, pad=pad, power=power, published=published), form, output)
+    made = make_standings(found, split, pad=pad, power=power, published=published)
+    if form == "html" and output:
+        _write_pages(made, found, registry, output)
+    else:
+        _show(made, form, output)
+
+
+def _write_pages(made: "Standings", inputs: "Inputs", registry: "Registry", folder: Path) -> None:
+    from mlebench.web.site import Board, Site
+    from mlebench.web.write import write_pages
+
+    first = write_pages(Site([Board.of(made)], inputs.groups, registry), folder, lambda paths: track(paths, str))
+    click.echo(first)
 
 
 def _show(made: "Standings", form: str, output: Path | None) -> None:

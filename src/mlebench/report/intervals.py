@@ -7,6 +7,7 @@ competitions have nothing to do with each other, so the scatter is taken from th
 
 import math
 from dataclasses import dataclass, replace
+from functools import cache
 from statistics import NormalDist
 from typing import Any
 
@@ -91,12 +92,13 @@ def interval(sample: Sample) -> tuple[float, float]:
     """The limits, for LEVEL. A score interval is too short at a few events, so the exact limit is taken there."""
     low, high = _limits(sample, Z)
     runs = sample.competitions * sample.seeds
-    return min(low, _exact_low(sample.mean * runs, runs)), max(high, 1 - _exact_low((1 - sample.mean) * runs, runs))
+    events, failures = (math.floor(share * runs + 1e-9) for share in (sample.mean, 1 - sample.mean))
+    return min(low, _exact_low(events, runs)), max(high, 1 - _exact_low(failures, runs))
 
 
-def _exact_low(events: float, runs: int) -> float:
+@cache
+def _exact_low(count: int, runs: int) -> float:
     """Clopper and Pearson's lower limit of a rate, at no more than FEW events; else 1."""
-    count = math.floor(events + 1e-9)
     if count > FEW:
         return 1.0
     low, high = 0.0, count / runs

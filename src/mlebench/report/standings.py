@@ -1,6 +1,6 @@
 """Entries → standings: figures for every split and category, and agents compared. Nothing here reads a file."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,6 +91,17 @@ class EntryStandings:
 
 
 @dataclass(frozen=True)
+class Rules:
+    """What standings are asked for."""
+
+    splits: Mapping[str, Sequence[str]]
+    categories: Mapping[str, str | None]  # of each competition
+    pad: bool = False
+    asked: bool = False  # the splits were named: they are shown however little there is
+    power: float | None = None  # a difference of the medal rate, in percent
+
+
+@dataclass(frozen=True)
 class Standings:
     profile: str
     data: str  # twin, real or unknown
@@ -99,6 +110,7 @@ class Standings:
     comparisons: list[Comparison]
     needs: list[Need]
     published: list[PublishedEntry]
+    rules: Rules
 
 
 class Grid:
@@ -138,23 +150,12 @@ class Grid:
         return Estimate.of(self.values(name, known)).scaled(SCALES[name]) if known else None
 
 
-@dataclass(frozen=True)
-class Rules:
-    """What standings are asked for."""
-
-    splits: Mapping[str, Sequence[str]]
-    categories: Mapping[str, str | None]  # of each competition
-    pad: bool = False
-    asked: bool = False  # the splits were named: they are shown however little there is
-    power: float | None = None  # a difference of the medal rate, in percent
-
-
 def standings(
     entries: Sequence[Entry], rules: Rules, profile: str, data: str, published: Sequence[PublishedEntry] = ()
 ) -> Standings:
     """The first entry is compared with each of the others."""
     first, others = entries[0], entries[1:]
-    comparisons = [found for other in others for found in _comparisons(first, other, rules)]
+    comparisons = [found for other in others for found in compare(first, other, rules)]
     return Standings(
         profile=profile,
         data=data,
@@ -163,6 +164,7 @@ def standings(
         comparisons=comparisons,
         needs=[need for other in others or [first] for need in _needs(first, other, rules)],
         published=list(published),
+        rules=rules,
     )
 
 
@@ -217,7 +219,8 @@ def _pairs(one: Entry, other: Entry, rules: Rules) -> Iterable[tuple[str, list[s
             yield name, shared, Grid(one, shared, pad=rules.pad), Grid(other, shared, pad=rules.pad)
 
 
-def _comparisons(one: Entry, other: Entry, rules: Rules) -> Iterable[Comparison]:
+def compare(one: Entry, other: Entry, rules: Rules) -> Iterator[Comparison]:
+    """The first minus the second, over each set of competitions that both were run on."""
     for name, ids, first, second in _pairs(one, other, rules):
         differences = {figure: _difference(first, second, figure) for figure in COMPARED}
         yield Comparison(one.agent, other.agent, name, len(ids), (first.seeds, second.seeds), differences)

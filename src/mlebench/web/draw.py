@@ -1,6 +1,7 @@
 """Drawings, as SVG inside a page. Colours come from the stylesheet, by class, so that they follow light and dark."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from markupsafe import Markup
 
@@ -17,17 +18,114 @@ def interval(mean: float, sem: float | None, low: float, high: float, *, most: f
     ]
     if sem:
         left, right = max(0.0, mean - sem) * scale, min(most, mean + sem) * scale
-        parts.append(
-            f'<path class="whisker" d="M{left:.2f} 7H{right:.2f}M{left:.2f} 4V10M{right:.2f} 4V10"/>'
-        )
+        parts.append(f'<path class="whisker" d="M{left:.2f} 7H{right:.2f}M{left:.2f} 4V10M{right:.2f} 4V10"/>')
     parts.append(f'<path class="mean" d="M{mean * scale:.2f} 2V12"/>')
     label = f"{mean:.1f}" + (f" ± {sem:.1f}" if sem is not None else "") + f", interval {low:.1f} to {high:.1f}"
-    return _svg("interval", BAR, 14, label, parts, stretch=True)
+    return _svg("interval", BAR, 14, label, parts)
 
 
-def _svg(name: str, width: float, height: float, label: str, parts: Sequence[str], *, stretch: bool = False) -> Markup:
-    shape = ' preserveAspectRatio="none"' if stretch else ""
-    box = f'viewBox="0 0 {width:g} {height:g}"{shape}'
-    return Markup('<svg class="drawing {}" {} role="img" aria-label="{}">').format(  # noqa: S704
-        name, Markup(box), label  # noqa: S704
-    ) + Markup("".join(parts) + "</svg>")  # noqa: S704 only numbers and our own words
+def _svg(name: str, width: float, height: float, label: str, parts: Sequence[str]) -> Markup:
+    """Stretched to the room there is; strokes keep their width."""
+    opened = Markup(
+        '<svg class="drawing {}" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">'
+    )
+    return opened.format(name, f"{width:g}", f"{height:g}", label) + _drawn(parts)
+
+
+MEDAL_LINES = ("gold", "silver", "bronze", "median")
+LABEL, HISTOGRAM, GAP, LANE = 15, 90, 12, 22  # heights, in pixels
+LEFT, ROOM = 4.0, 94.0  # of the scale, in percent of the width; left of it stand those who did worse
+
+
+def leaderboard(
+    distribution: Mapping[str, Any], thresholds: Mapping[str, float], agents: Sequence[Mapping[str, Any]]
+) -> Markup:
+    """How people scored, the better the further right, with medal lines, and a lane of dots for each agent."""
+    start, end = distribution["from"], distribution["to"]
+
+    def place(score: float) -> float:
+        """In percent of the width; what is worse than the scale or better is held at its edge."""
+        share = (score - start) / (end - start) if end != start else 1.0
+        return LEFT + ROOM * min(1.0, max(-0.025, share))
+
+    base = LABEL * len(MEDAL_LINES) + HISTOGRAM
+    lanes = base + GAP
+    height = lanes + LANE * len(agents) + 20
+    parts = _histogram(distribution, base)
+    for number, name in enumerate(MEDAL_LINES):
+        parts += _medal_line(name, thresholds[name], place(thresholds[name]), LABEL * number, height - 18)
+    for number, agent in enumerate(agents):
+        parts += _lane(agent, place, lanes + LANE * number + LANE / 2)
+    parts.append(f'<text class="label" x="{LEFT}%" y="{height - 4}" text-anchor="start">{start:g}</text>')
+    parts.append(f'<text class="label" x="{LEFT + ROOM}%" y="{height - 4}" text-anchor="end">{end:g} (best)</text>')
+    label = f"Scores of people from {start:g} to {end:g}; " + ", ".join(f"{k} {v:g}" for k, v in thresholds.items())
+    return _plain_svg("leaderboard", height, label, parts)
+
+
+def _histogram(distribution: Mapping[str, Any], base: float) -> list[str]:
+    counts, worse = distribution["counts"], distribution["worse"]
+    width = ROOM / len(counts)
+    unit = HISTOGRAM / max(*counts, worse, 1)
+    bars = [(1.0, worse), *((LEFT + width * number, count) for number, count in enumerate(counts))]
+    return [
+        f'<rect class="people" x="{left:.2f}%" y="{base - unit * count:.1f}" '
+        f'width="{max(0.2, width - 0.15):.2f}%" height="{unit * count:.1f}"/>'
+        for left, count in bars
+        if count
+    ]
+
+
+def _medal_line(name: str, score: float, x: float, top: float, bottom: float) -> list[str]:
+    side, shift = ("end", -6) if x > 50 else ("start", 6)
+    return [
+        f'<line class="line {name}" x1="{x:.2f}%" x2="{x:.2f}%" y1="{top + 4}" y2="{bottom}"/>',
+        f'<text class="label {name}" x="{x:.2f}%" dx="{shift}" y="{top + 12}" text-anchor="{side}">'
+        f"{name} {score:g}</text>",
+    ]
+
+
+def _lane(agent: Mapping[str, Any], place: Callable[[float], float], y: float) -> list[str]:
+    dots = [
+        f'<circle class="dot {run["result"]}" cx="{place(run["score"]):.2f}%" cy="{y:.1f}" r="5"/>'
+        for run in agent["runs"]
+        if run["score"] is not None
+    ]
+    name = Markup('<text class="name" x="4" y="{}">{}</text>').format(f"{y - 4:.1f}", agent["agent"])
+    return [f'<line class="lane" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>', *dots, str(name)]
+
+
+def difference(value: float) -> Markup:
+    """A bar for a difference of percentages: to the right when the first is ahead."""
+    left, width = (50 + min(0.0, value) / 2, abs(value) / 2)
+    side = "ahead" if value > 0 else "behind"
+    parts = [
+        '<rect class="scale" x="0" y="4" width="100%" height="8"/>',
+        f'<rect class="{side}" x="{left:.2f}%" y="4" width="{width:.2f}%" height="8"/>',
+        '<line class="whisker" x1="50%" x2="50%" y1="1" y2="15"/>',
+    ]
+    return _plain_svg("difference", 16, f"{value:+.1f}", parts)
+
+
+def estimate(mean: float, low: float, high: float, most: float) -> Markup:
+    """A difference with its interval, on a scale from -most to most."""
+
+    def place(value: float) -> float:
+        return 50 + 49 * max(-1.0, min(1.0, value / most))
+
+    parts = [
+        '<rect class="scale" x="0" y="6" width="100%" height="8"/>',
+        f'<rect class="band" x="{place(low):.2f}%" y="7" width="{place(high) - place(low):.2f}%" height="6"/>',
+        '<line class="zero" x1="50%" x2="50%" y1="0" y2="20"/>',
+        f'<circle class="point" cx="{place(mean):.2f}%" cy="10" r="5"/>',
+    ]
+    return _plain_svg("estimate", 20, f"{mean:+.2f}, interval {low:.2f} to {high:.2f}", parts)
+
+
+def _plain_svg(name: str, height: float, label: str, parts: Sequence[str]) -> Markup:
+    """As wide as there is room: x is in percent, y in pixels, so that words keep their size."""
+    opened = Markup('<svg class="drawing {}" width="100%" height="{}" role="img" aria-label="{}">')
+    return opened.format(name, f"{height:g}", label) + _drawn(parts)
+
+
+def _drawn(parts: Sequence[str]) -> Markup:
+    return Markup("".join(parts) + "</svg>")  # noqa: S704 numbers and our own words; names were escaped

@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mlebench import __version__
 from mlebench.web import draw, draw_run
+from mlebench.web.markdown import to_html as markdown
 from mlebench.web.site import Page, Site
 
 FOLDER = Path(__file__).parent
@@ -19,15 +20,19 @@ POLICY = "default-src 'none'; style-src 'self' file:; script-src 'self' file:; i
 
 def to_html(page: Page, site: Site) -> str:
     root = "../" * page.depth
-    return _environment().get_template(page.template).render(
-        page=page,
-        site=site,
-        root=root,
-        data_path=Path(page.path).with_suffix(".json").name,
-        policy=POLICY,
-        version=__version__,
-        made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        **page.data,
+    return (
+        _environment()
+        .get_template(page.template)
+        .render(
+            page=page,
+            site=site,
+            root=root,
+            data_path=Path(page.path).with_suffix(".json").name,
+            policy=POLICY,
+            version=__version__,
+            made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            **page.data,
+        )
     )
 
 
@@ -45,7 +50,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters |= {"number": number, "duration": duration, "size": size, "score": score, "moment": moment}
+    filters = {"number": number, "duration": duration, "size": size, "score": score, "moment": moment}
+    environment.filters |= filters | {"markdown": markdown}
     environment.globals |= {"draw": draw, "draw_run": draw_run}
     return environment
 

@@ -76,7 +76,9 @@ class Pages:
             return _missing()
         size = os.fstat(opened.fileno()).st_size
         return StreamingResponse(
-            _chunks(opened, size), media_type="text/plain; charset=utf-8", headers=FILE_HEADERS | {"Content-Length": str(size)}
+            _chunks(opened, size),
+            media_type="text/plain; charset=utf-8",
+            headers=FILE_HEADERS | {"Content-Length": str(size)},
         )
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from mlebench.registry import Competition, Registry
-from mlebench.report.model import TWIN
+from mlebench.report.model import TWIN, Outcome
 from mlebench.report.standings import EntryStandings, Standings
 from mlebench.run.records import Group
 
@@ -47,7 +47,7 @@ class Board:
     @cached_property
     def entries(self) -> dict[str, EntryStandings]:
         """By the name that an entry has in paths."""
-        return {slug: entry for slug, entry in zip(self._slugs(), self.standings.entries, strict=True)}
+        return dict(zip(self._slugs(), self.standings.entries, strict=True))
 
     def _slugs(self) -> Iterator[str]:
         taken: set[str] = set()
@@ -88,6 +88,17 @@ class Site:
             known = id in set(self.competition_ids)
             self._competitions[id] = self.registry.get_competition(id) if known else None
         return self._competitions[id]
+
+    @cached_property
+    def _folder_of_group(self) -> dict[str, str]:
+        return {group.record.id: group.paths.root.name for group in self.groups}
+
+    def run_page(self, outcome: Outcome) -> str | None:
+        """The path of the page about a run; None for one that only a report tells of."""
+        folder = self._folder_of_group.get(outcome.where)
+        if folder is None or outcome.run_id is None:
+            return None
+        return f"run/{folder}/{outcome.competition}_{outcome.run_id}.html"
 
     def page(self, path: str) -> Page | None:
         """The page with this path; None when there is none."""

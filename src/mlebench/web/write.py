@@ -4,15 +4,25 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
 from mlebench.paths import write_whole
 from mlebench.web.render import ASSETS, to_html, to_json
 from mlebench.web.site import Site
 
+MARK = ".mlebench-pages"  # says that a folder may be written over
+
 
 def write_pages(site: Site, folder: Path, track: Callable[[list[str]], Iterable[str]] = iter) -> Path:
-    """Write them over what is there; the path of the first page."""
-    folder.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(ASSETS, folder / ASSETS.name, dirs_exist_ok=True)
+    """Write them, over pages of ours but over nothing else; the path of the first page."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()) and not (folder / MARK).is_file():
+            raise PrerequisiteError(f"{folder} is not empty, and holds no pages of ours: name another folder")
+        shutil.copytree(ASSETS, folder / ASSETS.name, dirs_exist_ok=True)
+        (folder / MARK).touch()
+    except OSError as error:
+        raise PrerequisiteError(f"cannot write pages to {folder}: {reason_of(error)}") from error
     first, *_ = wanted = list(site.paths())
     for path in track(wanted):
         page = site.page(path)

@@ -26,7 +26,10 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
         "board": board.name,
         "title": board.title,
         "boards": [{"title": other.title, "path": grid_path(site, other)} for other in site.boards],
-        "agents": [{"slug": slug, "agent": found.entry.agent, "name": found.entry.name, "model": found.entry.model} for slug, found in board.entries.items()],
+        "agents": [
+            {"slug": slug, "agent": found.entry.agent, "name": found.entry.name, "model": found.entry.model}
+            for slug, found in board.entries.items()
+        ],
         "rows": [_row(site, id, entries) for id in ids],
     }
     return Page(path, "grid.html", "Medal grid", data, live=site.live)
@@ -43,19 +46,18 @@ def _row(site: Site, id: str, entries: list[Entry]) -> dict[str, Any]:
         "category": known.category if known else None,
         "complexity": known.complexity if known else None,
         "known": known is not None,
-        "cells": [_cell(entry, id) for entry in entries],
+        "cells": [_cell(site, entry, id) for entry in entries],
     }
 
 
-def _cell(entry: Entry, id: str) -> list[dict[str, Any]]:
+def _cell(site: Site, entry: Entry, id: str) -> list[dict[str, Any]]:
     return [
         {
             "seed": outcome.seed,
             "result": result_of(outcome),
             "score": outcome.score,
             "percentile": outcome.percentile,
-            "group": outcome.where if outcome.run_id else None,
-            "run": f"{id}_{outcome.run_id}" if outcome.run_id else None,
+            "page": site.run_page(outcome),
         }
         for outcome in sorted(entry.of([id]), key=lambda outcome: outcome.seed)
     ]

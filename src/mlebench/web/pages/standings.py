@@ -40,11 +40,15 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
         "level": LEVEL,
         "notes": notes(standings),
         "scopes": _scope_names(board),
-        "rows": sorted(_rows(board), key=lambda row: -row["figures"]["any_medal"]["mean"] if row["figures"]["any_medal"] else 1),
+        "rows": sorted(
+            _rows(board), key=lambda row: -row["figures"]["any_medal"]["mean"] if row["figures"]["any_medal"] else 1
+        ),
         "entries": [_entry(slug, found) for slug, found in board.entries.items()],
         "published": [asdict(one) for one in standings.published],
     }
-    going_on = any(outcome.missing in ("running", "planned") for row in board.entries.values() for outcome in row.entry.outcomes)
+    going_on = any(
+        outcome.missing in ("running", "planned") for row in board.entries.values() for outcome in row.entry.outcomes
+    )
     return Page(path, "standings.html", "Standings", data, live=site.live and going_on)
 
 
@@ -52,13 +56,15 @@ ROUTES = ((HOME.replace(".", r"\."), page), (r"standings/([a-z0-9-]+)\.html", pa
 
 
 def _scope_names(board: Board) -> list[dict[str, Any]]:
-    """What can be chosen: the splits that any agent was run on, then categories; the one that most agents share first."""
+    """What can be chosen: splits, then categories; of the splits, the one that most agents were run on first."""
     counts: dict[tuple[str, str], int] = {}
     for found in board.standings.entries:
         for scope in found.scopes:
             counts[scope.kind, scope.name] = counts.get((scope.kind, scope.name), 0) + 1
     kinds = ("split", "given", "category")
-    ordered = sorted(counts, key=lambda one: (kinds.index(one[0]), -counts[one], one[1] if one[0] == "category" else ""))
+    ordered = sorted(
+        counts, key=lambda one: (kinds.index(one[0]), -counts[one], one[1] if one[0] == "category" else "")
+    )
     return [{"kind": kind, "name": name, "entries": counts[kind, name]} for kind, name in ordered]
 
 

@@ -1,0 +1,24 @@
+"""Descriptions, which are Markdown, as HTML: no markup of their own, no images, no links but to the web."""
+
+from functools import cache
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+
+def to_html(text: str) -> Markup:
+    """Headings come below those of the page that it stands in."""
+    parser = _parser()
+    tokens = parser.parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
+    return Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 what is not Markdown is escaped
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").disable("image")
+    parser.validateLink = lambda url: urlsplit(url).scheme in ("http", "https")  # type: ignore[method-assign]
+    return parser

@@ -1,0 +1,169 @@
+"""Pages as files: all of them, complete, harmless, and with the figures that `mlebench report` has."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urljoin
+
+import pytest
+from making_site import make_group
+
+from mlebench.cli import main
+from mlebench.paths import COMPETITION_PATH_VARIABLE
+from mlebench.registry import Registry
+from mlebench.web.render import to_html
+from mlebench.web.source import Source
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \"'&"
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> str:
+    with pytest.raises(SystemExit) as end:
+        main([str(argument) for argument in arguments])
+    streams = capsys.readouterr()
+    assert (end.value.code or 0) == code, streams.err
+    return streams.out + streams.err
+
+
+class Links(HTMLParser):
+    """Where a page leads, what it loads, and what it might run."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.inline: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        for name, value in attributes:
+            if name == "href" and tag == "a":
+                self.links.append(value or "")
+            elif name in ("src", "href", "action", "srcset", "data"):
+                self.loads.append(value or "")
+            elif name.startswith("on") or name == "style":
+                self.inline.append(f"{tag} {name}={value}")
+        if tag in ("script", "style") and not any(name == "src" for name, _ in attributes):
+            self.inline.append(tag)
+
+
+@pytest.fixture(scope="module")
+def written(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pages") / "out"
+    groups = [path for path in sorted(runs.iterdir()) if "dummy" not in path.name]
+    with pytest.raises(SystemExit) as end:
+        main(["report", *map(str, groups), "--published", "--format", "html", "-o", str(folder)])
+    assert not end.value.code
+    return folder
+
+
+def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(written: Path) -> None:
+    pages = list(written.rglob("*.html"))
+    assert len(pages) > 82
+    for page in pages:
+        found = Links(page.read_text(encoding="utf-8"))
+        assert found.inline == [], page
+        base = page.relative_to(written).as_posix()
+        for load in found.loads:
+            assert "://" not in load, (page, load)
+            assert (written / urljoin(base, load)).is_file(), (page, load)
+        for link in found.links:
+            if not link.startswith(("http://", "https://", "#")):
+                assert (written / unquote(urljoin(base, link)).partition("#")[0]).is_file(), (page, link)
+
+
+def test_every_page_has_its_data_beside_it(written: Path) -> None:
+    for page in written.rglob("*.html"):
+        assert json.loads(page.with_suffix(".json").read_bytes())["mlebench"], page
+
+
+def test_the_standings_are_those_of_the_report(
+    written: Path, runs: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    groups = [path for path in sorted(runs.iterdir()) if "dummy" not in path.name]
+    call(capsys, "report", *groups, "--format", "json", "-o", tmp_path / "r.json")
+    expected = json.loads((tmp_path / "r.json").read_bytes())
+    shown = json.loads((written / "index.json").read_bytes())
+    names = {entry["slug"]: entry["agent"] for entry in shown["entries"]}
+    ours: dict[Any, Any] = {(names[row["entry"]], row["kind"], row["name"]): row["figures"] for row in shown["rows"]}
+    theirs = {
+        (entry["agent"], scope["kind"], scope["name"]): scope["figures"]
+        for entry in expected["entries"]
+        for scope in entry["scopes"]
+    }
+    assert ours == theirs
+    page = (written / "index.html").read_text(encoding="utf-8")
+    figure = next(value["any_medal"] for value in theirs.values() if value["any_medal"])
+    assert f"{figure['mean']:.1f}" in page
+    assert len(shown["published"]) == 26
+
+
+def test_pages_are_written_over_pages_only(written: Path, runs: Path, tmp_path: Path, capsys: Any) -> None:
+    (group, *_) = sorted(runs.iterdir())
+    (tmp_path / "precious.txt").write_text("mine")
+    said = call(capsys, "report", group, "--format", "html", "-o", tmp_path, code=1)
+    assert "not empty" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
+    call(capsys, "report", group, "--format", "html", "-o", tmp_path / "new")
+    call(capsys, "report", group, "--format", "html", "-o", tmp_path / "new")
+
+
+def test_html_needs_a_folder(runs: Path, capsys: Any) -> None:
+    assert "-o" in call(capsys, "report", next(runs.iterdir()), "--format", "html", code=2)
+
+
+def test_markup_in_names_and_descriptions_stays_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "own" / "evil"
+    folder.mkdir(parents=True)
+    source = Registry().get_competition("spaceship-titanic").folder
+    for name in ("leaderboard.csv", "grade.py", "prepare.py"):
+        (folder / name).write_bytes((source / name).read_bytes())
+    config = (source / "config.yaml").read_text().replace("spaceship-titanic", "evil")
+    config = config.replace("name: Spaceship Titanic", f"name: {json.dumps(HOSTILE)}")
+    (folder / "config.yaml").write_text(config.replace("known_issues: []", f"known_issues: [{json.dumps(HOSTILE)}]"))
+    links = "[a](javascript:alert(3)) [b](data:text/html,x) ![c](https://elsewhere.example/x.png)"
+    (folder / "description.md").write_text(f"# x\n\n---\n\n{HOSTILE}\n\n{links}\n")
+    monkeypatch.setenv(COMPETITION_PATH_VARIABLE, str(tmp_path / "own"))
+    hostile = {"name": HOSTILE, "identity": "1", "model": HOSTILE, "scaffold": None}
+    make_group(tmp_path / "runs", "x", ["evil"], seeds=1, agent=hostile)
+    make_group(tmp_path / "runs", "y", ["evil"], seeds=1, agent={**hostile, "name": "y"})
+    site = Source([tmp_path / "runs"], Registry(tmp_path / "data")).site()
+    for path in ("index.html", "grid.html", "compare.html", "competitions.html", "competition/evil.html"):
+        page = site.page(path)
+        assert page is not None
+        text = to_html(page, site)
+        found = Links(text)
+        assert found.inline == []
+        assert "alert(1)" in text
+        assert all("elsewhere" not in load for load in found.loads)
+        assert not any(link.startswith(("javascript:", "data:")) for link in found.links)
+
+
+def test_kinds_of_data_have_standings_of_their_own(runs: Path) -> None:
+    site = Source([runs], Registry(runs.parent / "data")).site()
+    assert [board.name for board in site.boards] == ["real", "twins"]
+    home, twins = site.page("index.html"), site.page("standings/twins.html")
+    assert home is not None
+    assert twins is not None
+    assert {entry["agent"] for entry in twins.data["entries"]} == {"dummy"}
+    assert "dummy" not in {entry["agent"] for entry in home.data["entries"]}
+
+
+def test_what_cannot_be_read_is_said_and_the_rest_is_shown(own_runs: Path) -> None:
+    (run, *_) = sorted(own_runs.glob("*one/*/run.json"))
+    run.write_text("{")
+    site = Source([own_runs], Registry(own_runs.parent / "data")).site()
+    page = site.page("index.html")
+    assert page is not None
+    assert str(run) in to_html(page, site)
+    assert {entry["name"] for entry in page.data["entries"]} == {"one", "two", "three"}
+
+
+def test_nothing_run_yet(tmp_path: Path) -> None:
+    site = Source([tmp_path], Registry(tmp_path)).site()
+    for path in site.paths():
+        assert site.page(path) is not None
+    page = site.page("index.html")
+    assert page is not None
+    assert "Nothing has been run yet" in to_html(page, site)
