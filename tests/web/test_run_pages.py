@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from web.making_site import fill_run, make_group
+from making_site import fill_run, make_group
 
 from mlebench.paths import GroupPaths, RunPaths
 from mlebench.registry import Registry
