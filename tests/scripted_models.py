@@ -29,3 +29,8 @@ def playing(script: str | list[dict[str, Any]], folder: Path) -> Iterator[str]:
 def requests(folder: Path) -> list[dict[str, Any]]:
     """What the endpoint was asked, in order."""
     return [json.loads(line)["request"] for line in (folder / "requests.jsonl").read_text().splitlines()]
+
+
+def act(action: str, text: str = "", **keys: Any) -> dict[str, Any]:
+    """An answer with an action, for mlab."""
+    return {"text": f"Thought: so be it.\n{json.dumps({'action': action, **keys})}\n{text}"}

@@ -11,19 +11,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from scripted_models import playing, requests
+from scripted_models import act, playing, requests
 
 from mlebench.agents import load_agent
 from mlebench.grade import grade_csv
 from mlebench.registry import Competition
 
 FOLDER = Path(load_agent("mlab").folder)
-FINISH = {"text": 'Thought: Done.\n{"action": "finish", "reason": "enough"}'}
-
-
-def act(action: str, text: str = "", **keys: Any) -> dict[str, Any]:
-    """An answer with an action."""
-    return {"text": f"Thought: so be it.\n{json.dumps({'action': action, **keys})}\n{text}"}
+FINISH = act("finish", reason="enough")
 
 
 class Home:
