@@ -61,7 +61,7 @@ class Exchange:
 
     async def pass_on(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
         self.status, self.has_started = status, True
-        await self.start(status, kind, {"content-length": str(len(body)), **headers})
+        await self.start(status, kind, headers)
         await self.send(body)
 
     async def send(self, data: bytes) -> None:
