@@ -160,7 +160,7 @@ class Front:
     folder: Path
     port: int = 0
     gateway: Gateway | None = None
-    client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=30))
+    client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=30, verify=False, trust_env=False))
 
     def post(self, path: str = "/v1/chat/completions", token: str = TOKEN, **body: Any) -> httpx.Response:
         body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]} | body

@@ -5,7 +5,7 @@ import json
 import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -57,7 +57,10 @@ class Exchange:
     def tokens(self) -> Tokens:
         if self.path.endswith("/count_tokens"):
             return Tokens(0, 0, 0, 0)
-        return tokens_of(self.assembly.usage if self.assembly else self.usage)
+        if self.assembly is None:
+            return tokens_of(self.usage)
+        tokens = tokens_of(self.assembly.usage)
+        return tokens if self.assembly.is_usage_final else replace(tokens, output=None)
 
     async def pass_on(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
         self.status, self.has_started = status, True
@@ -92,6 +95,7 @@ class Upstream:
             timeout=httpx.Timeout(timing.idle, connect=timing.connect),
             limits=httpx.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=30),
             follow_redirects=False,
+            verify=access.endpoint.startswith("https:"),  # certificates take a while to load
             trust_env=self._host not in LOOPBACK,  # proxies and certificates, as other programs have them
         )
 
