@@ -1,4 +1,4 @@
-"""An endpoint that goes away, hangs, refuses or talks nonsense: the agent is told, and nothing hangs or counts twice."""
+"""An endpoint that goes away, hangs, refuses or talks nonsense: the agent is told, and nothing counts twice."""
 
 import json
 import threading
@@ -182,9 +182,7 @@ def test_garbage_becomes_an_error_of_ours(server: Endpoint, front: Any, behave: 
     assert len(server.seen) == 1
 
 
-def test_an_answer_that_is_too_large_is_cut_off(
-    server: Endpoint, front: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_that_is_too_large_is_cut_off(server: Endpoint, front: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlebench.gateway.upstream.LARGEST_ANSWER", 1 << 20)
     server.behave = lambda call: call.answer({"text": "x" * (2 << 20)})
     assert front().post().json()["error"]["type"] == "bad_answer"
