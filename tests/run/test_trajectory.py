@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import time
 import unicodedata
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mlebench.cli.story import story_lines
-from mlebench.paths import RunPaths
+from mlebench.paths import RunPaths, model_calls
+from mlebench.paths import trajectory as trajectory_file
 from mlebench.run import jsonlines, trajectory
-from mlebench.run.records import Group, Run, RunRecord
+from mlebench.run.records import Group, GroupRecord, Run, RunRecord
 from mlebench.run.trajectory import Story, story
 
 BEGUN = 1_800_000_000.0
@@ -34,9 +37,35 @@ def ended(tmp_path: Path) -> Run:
     (root / "logs").mkdir(parents=True)
     times = {"planned_at": _iso(BEGUN - 9), "started_at": _iso(BEGUN), "ended_at": _iso(BEGUN + 100)}
     record = RunRecord(
-        run_id="1", competition="spaceship-titanic", seed=0, state="ended", ended="finished", attempts=[{}], **times
+        run_id="1",
+        competition="spaceship-titanic",
+        seed=0,
+        state="ended",
+        ended="finished",
+        attempts=[{}],
+        model={"calls": 2, "input_tokens": 100, "output_tokens": None, "cost": 0.25},
+        **times,
     )
+    _write_group(root.parent, network="model")
     return Run(RunPaths(root), record)
+
+
+def _write_group(folder: Path, **facts: Any) -> None:
+    group = GroupRecord(
+        id="group",
+        created_at=_iso(BEGUN - 9),
+        agent={},
+        agent_source="mine",
+        competitions=["spaceship-titanic"],
+        seeds=1,
+        data_dir="data",
+        profile="v1",
+        twin=True,
+        sandbox="bubblewrap",
+        limits={},
+        **facts,
+    )
+    group.write(folder / "group.json")
 
 
 def _write(path: Path, *lines: Any) -> None:
@@ -71,7 +100,7 @@ STEPS = [
 
 
 def test_every_kind_is_told_in_order(ended: Run) -> None:
-    _write(ended.paths.trajectory, *STEPS)
+    _write(trajectory_file(ended.paths.logs), *STEPS)
     ended.paths.snapshots.mkdir()
     (ended.paths.snapshots / "00000006.5.csv").write_text("id,a\n")
     told = story(ended)
@@ -82,7 +111,6 @@ def test_every_kind_is_told_in_order(ended: Run) -> None:
         "thought",
         "bash",
         "output, exit code 0, 0.2 s",
-        "m, 10 tokens in",
         "auc = 0.75 (higher is better)",
         "submission of 5 bytes",
         "submission submission.csv",
@@ -96,37 +124,43 @@ def test_every_kind_is_told_in_order(ended: Run) -> None:
         "train.csv",
         'sheep: ["electric"]',
         "0:00:03  step 1    action: bash",
-        "cost unknown",
     ):
         assert words in text
 
 
 def test_the_gateway_s_account_of_calls_replaces_the_agent_s(ended: Run) -> None:
-    _write(ended.paths.trajectory, *STEPS)
-    answer = {
-        "choices": [
-            {"message": {"content": "Look there.", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}}
-        ]
-    }
-    tokens = {"input": 100, "cached": 60, "output": 20, "reasoning": 5}
-    call = {"time": BEGUN + 4.5, "seconds": 2.0, "model": "big", "status": 200, "tokens": tokens, "cost": 0.25}
-    refused = {"time": BEGUN + 5, "seconds": 0.1, "model": "big", "status": 429, "tokens": None, "cost": None}
-    _write(ended.paths.model_calls, call | {"request": {}, "answer": answer}, refused)
+    _write(trajectory_file(ended.paths.logs), *STEPS)
+    call = {"function": {"name": "f", "arguments": "{}"}}
+    answer = {"choices": [{"message": {"content": "Look there.", "tool_calls": [call]}}]}
+    tokens = {"input_tokens": 100, "cached_tokens": 60, "output_tokens": 20, "reasoning_tokens": 5}
+    good = {"time": BEGUN + 4.5, "seconds": 2.0, "model": "big", "status": 200, **tokens, "cost": 0.25}
+    bad = {"time": BEGUN + 5, "seconds": 0.1, "model": "big", "status": 429, "error": "slower", "cost": None}
+    _write(model_calls(ended.paths.logs), good | {"request": {}, "answer": answer}, bad)
     told = story(ended)
     calls = [event for event in told.events if event.kind == "call"]
     assert [event.title for event in calls] == [
         "big, 100 tokens in (60 cached), 20 out (5 reasoning), $0.2500, 2.0 s",
         "big, status 429, 0.1 s",
     ]
-    assert calls[0].text == "Look there.\nf {}"
-    assert told.usage
-    assert (told.usage.source, told.usage.calls, told.usage.input_tokens, told.usage.cost) == ("gateway", 2, 100, 0.25)
-    assert "by the gateway's account: 2 calls, 100 tokens in, 60 of them cached" in _shown(told)
+    assert [event.text for event in calls] == ["Look there.\nf {}", "slower"]
+    assert "by the gateway's account: 2 calls, 100 tokens in, $0.2500" in _shown(told)
+
+
+def test_without_a_gateway_the_agent_is_believed_and_cannot_forge_a_trace(ended: Run) -> None:
+    _write_group(ended.paths.root.parent, network="none")
+    _write(trajectory_file(ended.paths.logs), *STEPS)
+    _write(model_calls(ended.paths.logs), {"time": BEGUN, "model": "forged"})
+    told = story(ended)
+    assert [event.title for event in told.events if event.kind == "call"] == ["m, 10 tokens in"]
+    assert "by the agent's account: 1 calls, 10 tokens in, cost unknown" in _shown(told)
 
 
 def test_times_outside_the_run_do_not_reorder_the_story(ended: Run) -> None:
     times = [BEGUN + 50, 0, "soon", None, 1e300, float("nan"), -5, BEGUN + 60]
-    _write(ended.paths.trajectory, *({"kind": "thought", "time": at, "text": str(n)} for n, at in enumerate(times)))
+    _write(
+        trajectory_file(ended.paths.logs),
+        *({"kind": "thought", "time": at, "text": str(n)} for n, at in enumerate(times)),
+    )
     thoughts = [event for event in story(ended).events if event.kind == "thought"]
     assert [event.text for event in thoughts] == [str(n) for n in range(len(times))]
     assert [event.time - BEGUN for event in thoughts] == [50, 50, 50, 50, 50, 50, 50, 60]
@@ -138,7 +172,10 @@ ATTACKS = "\x1b[2Jgone\x1b]0;title\x07 \x9b31m \u202etxt.exe \r\b\x00 \ud800 \u2
 def test_texts_cannot_play_with_a_terminal(ended: Run) -> None:
     kinds = ["thought", "action", "output", "end", "call", ATTACKS]
     keys = ("text", "name", "reason", "model", "exit_code", "metric", ATTACKS)
-    _write(ended.paths.trajectory, *({"kind": kind, "time": BEGUN, **dict.fromkeys(keys, ATTACKS)} for kind in kinds))
+    _write(
+        trajectory_file(ended.paths.logs),
+        *({"kind": kind, "time": BEGUN, **dict.fromkeys(keys, ATTACKS)} for kind in kinds),
+    )
     text = _shown(story(ended))
     assert "gone" in text
     assert "<b>bold</b> [red]x[/red]" in text
@@ -148,14 +185,14 @@ def test_texts_cannot_play_with_a_terminal(ended: Run) -> None:
 
 
 def test_long_texts_lose_their_middle_and_say_so(ended: Run) -> None:
-    _write(ended.paths.trajectory, {"kind": "output", "time": BEGUN, "text": "a" * 60_000 + "b" * 60_000})
+    _write(trajectory_file(ended.paths.logs), {"kind": "output", "time": BEGUN, "text": "a" * 60_000 + "b" * 60_000})
     (event,) = (event for event in story(ended).events if event.kind == "output")
     assert event.cut == 20_000
     assert "… 20000 characters …" in event.text
     assert (event.text[0], event.text[-1]) == ("a", "b")
     shown = list(story_lines(story(ended)))
     assert max(map(len, shown)) < 200
-    _write(ended.paths.trajectory, {"kind": "output", "time": BEGUN, "text": "x\n" * 1000})
+    _write(trajectory_file(ended.paths.logs), {"kind": "output", "time": BEGUN, "text": "x\n" * 1000})
     assert "… 988 lines …" in _shown(story(ended))
 
 
@@ -173,7 +210,7 @@ def test_lines_that_cannot_be_read_are_counted(ended: Run, monkeypatch: pytest.M
         b"1" * 5000,
     ]
     long = [json.dumps(good).encode() + b" " * length for length in (999_999, 1_000_000, 2_000_001)]
-    _write(ended.paths.trajectory, good, *bad, *long, good)
+    _write(trajectory_file(ended.paths.logs), good, *bad, *long, good)
     told = story(ended)
     assert [event.text for event in told.events if event.kind == "thought"] == ["good", "good"]
     assert told.left_out == ["trajectory.jsonl: 10 lines that are not JSON objects, too long or too deeply nested"]
@@ -182,7 +219,7 @@ def test_lines_that_cannot_be_read_are_counted(ended: Run, monkeypatch: pytest.M
 def test_a_file_is_read_within_bounds(ended: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     line = {"kind": "thought", "time": BEGUN, "text": "good"}
     size = len(json.dumps(line)) + 1
-    _write(ended.paths.trajectory, *[line] * 1000)
+    _write(trajectory_file(ended.paths.logs), *[line] * 1000)
     monkeypatch.setattr(trajectory, "MOST_EVENTS", 10)
     told = story(ended)
     assert len(told.events) == 12
@@ -196,7 +233,7 @@ def test_a_file_is_read_within_bounds(ended: Run, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
 def test_what_is_no_file_is_not_read(ended: Run, kind: str, tmp_path: Path) -> None:
-    where = ended.paths.trajectory
+    where = trajectory_file(ended.paths.logs)
     if kind == "link":
         _write(tmp_path / "secret", *STEPS)
         where.symlink_to(tmp_path / "secret")
@@ -229,8 +266,8 @@ lines = st.dictionaries(names, values, max_size=8).flatmap(
 )
 @example(told=[{"kind": "output", "seconds": 10**400, "exit_code": 10**400}], called=[{"tokens": {"input": 10**400}}])
 def test_any_lines_make_a_story(ended: Run, told: list[Any], called: list[Any]) -> None:
-    _write(ended.paths.trajectory, *told)
-    _write(ended.paths.model_calls, *called)
+    _write(trajectory_file(ended.paths.logs), *told)
+    _write(model_calls(ended.paths.logs), *called)
     made = story(ended)
     assert [event.time for event in made.events] == sorted(event.time for event in made.events)
     assert all(BEGUN <= event.time <= BEGUN + 100 for event in made.events)
@@ -238,6 +275,15 @@ def test_any_lines_make_a_story(ended: Run, told: list[Any], called: list[Any]) 
     text.encode()
     assert not [c for c in text if c not in "\n\t" and unicodedata.category(c) == "Cc"]
     json.dumps(made.to_dict(), allow_nan=False)
+
+
+def test_the_page_describes_every_kind() -> None:
+    page = (Path(__file__).parents[2] / "docs/trajectories.md").read_text(encoding="utf-8")
+    rows = [row.split("|") for row in re.findall(r"^\| `.*", page, re.MULTILINE)]
+    described = {row[1].strip(" `"): tuple(re.findall(r"`(\w+)`", row[2])) for row in rows}
+    for kind, known in trajectory.KINDS.items():
+        assert set(described[kind]) - {"step", "text"} == set(known.keys), kind
+    assert [row[1].strip(" `") for row in rows][-8:] == [item.name for item in fields(trajectory.Event)]
 
 
 def test_a_real_run_tells_its_story(run: Callable[..., Group], mlebench: Mlebench) -> None:

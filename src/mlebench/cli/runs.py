@@ -148,6 +148,7 @@ def _tell(group: "Group", run: "Run") -> None:
         _line("network", facts.get("network"))
         _line("limits", _limits_text(facts))
     _line("time", _times(run))
+    _tell_model(group, run)
     for attempt in record.attempts:
         ended = attempt.get("ended", "is going on")
         _line(f"attempt {attempt['number']}", f"{attempt['started_at']} on {attempt['host']}: {ended}")
@@ -167,6 +168,37 @@ def _tell(group: "Group", run: "Run") -> None:
     for item in facts.get("collected", {}).get("left_out", []):
         _line("left out", f"{_one_line(item['name'])}: {item['reason']}")
     _line("files", run.paths.root)
+
+
+def _tell_model(group: "Group", run: "Run") -> None:
+    from mlebench.run.model import use_so_far
+
+    asked, use = group.record.model, use_so_far(group, run)
+    if asked:
+        budget = f", at most {asked['budget']}" if asked.get("budget") else ""
+        _line("model", _one_line(f"{', '.join(asked['models'])} at {asked['endpoint']}{budget}"))
+    if use:
+        _line("calls", _calls_text(use))
+        _line("tokens", _tokens_text(use))
+        _line("cost", _cost_text(use))
+
+
+def _calls_text(use: dict[str, Any]) -> str:
+    named = [("failed", "failed"), ("retries", "retries"), ("refused", "refused"), ("calls_without_usage", "uncounted")]
+    rest = [f"{use[key]} {word}" for key, word in named if use.get(key)]
+    over = ", the budget was used up" if (use.get("budget") or {}).get("exceeded") else ""
+    return ", ".join([str(use.get("calls")), *rest]) + over
+
+
+def _tokens_text(use: dict[str, Any]) -> str:
+    named = [(name, use.get(f"{name}_tokens")) for name in ("input", "cached", "output", "reasoning")]
+    return ", ".join(f"{count} {name}" for name, count in named if count is not None)
+
+
+def _cost_text(use: dict[str, Any]) -> str:
+    if use.get("cost") is None:
+        return "not known"
+    return f"{'at least ' if use.get('is_lower_bound') else ''}{use['cost']:.4f} US dollars"
 
 
 def _line(name: str, value: Any) -> None:

@@ -3,17 +3,20 @@
 from collections.abc import Iterator
 
 from mlebench.cli.live import duration_text
-from mlebench.run.trajectory import Event, Story
+from mlebench.run.trajectory import AGENT, GATEWAY, Event, Story
 
 MOST_LINES = 12  # of a text
 WIDEST = 160  # characters of a line
 
 
 def story_lines(story: Story, most: int = MOST_LINES) -> Iterator[str]:
+    told = any(event.source == AGENT and event.kind == "thought" for event in story.events)
     for event in story.events:
         step = "" if event.step is None else f"step {event.step}"
         yield f"{duration_text(max(0.0, event.time - story.begun)):>9}  {step:<9} {_mark(event)}{event.title}"
-        yield from (f"{'':<11}  {line}".rstrip() for line in _excerpt(event, most))
+        # What the model said is mostly told again by the agent; but it is the gateway that can be believed.
+        shown = min(most, 2) if told and event.source == GATEWAY else most
+        yield from (f"{'':<11}  {line}".rstrip() for line in _excerpt(event, shown))
     if story.usage:
         yield ""
         yield f"Calls of a model, by the {story.usage.source}'s account: {_usage_text(story)}"

@@ -59,8 +59,10 @@ class Inputs:
             "description": "obfuscated" if record.obfuscate else "named",
             "knowledge": record.knowledge,
         }
-        key = (name,) if name else (agent, record.agent.get("identity"), hours, *conditions.values())
-        model = record.agent.get("model")
+        asked = record.model or {}
+        model = ", ".join(asked.get("models", [])) or record.agent.get("model")
+        bounds = (model, asked.get("budget"), tuple(asked.get("tools", ())))
+        key = (name,) if name else (agent, record.agent.get("identity"), hours, *conditions.values(), bounds)
         for run in group.runs():
             reading = _reading_of_run(run, group)
             self._take(key, reading, agent=agent, model=model, hours_limit=hours, conditions=conditions)

@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from mlebench.paths import RunPaths
+from mlebench.paths import LOGS, RunPaths, model_calls, trajectory
 from mlebench.run.jsonlines import Omissions, as_json, number, read_objects, title
-from mlebench.run.records import RUNNING, Run
+from mlebench.run.model import use_so_far
+from mlebench.run.records import RUNNING, Group, Run
 from mlebench.untrusted import plain
 
 MOST_EVENTS = 50_000  # of one kind of source
@@ -64,31 +65,42 @@ class Story:
 
 def story(run: Run) -> Story:
     """The story of a run's last attempt, so far as it has gone."""
-    files, snapshots = _places(run)
+    group = Group.read(run.paths.group.root)
+    places = _places(run)
     begun = _seconds(run.record.started_at or run.record.planned_at)
     ended = _seconds(run.record.ended_at) if run.record.ended_at else float("inf")
     left_out: list[str] = []
-    told = _read(files.trajectory, _told, left_out)
-    calls = _read(files.model_calls, _called, left_out)
-    if calls:
-        told = [event for event in told if event.kind != "call"]  # the gateway's account goes before the agent's
+    told = _read(trajectory(places.logs), _told, left_out)
+    calls: list[Event] = []
+    if group.record.network == "model":  # else a file of that name is the agent's own
+        calls = _read(model_calls(places.calls), _called, left_out)
+        told = [event for event in told if event.kind != "call"]
     events = [
         *_in_order(told, begun, ended),
         *_in_order(calls, begun, ended),
-        *_submissions(snapshots, begun),
+        *_submissions(places.snapshots, begun),
         *_outcome(run, begun),
     ]
-    own = calls or [event for event in told if event.kind == "call"]
-    return Story(begun, sorted(events, key=lambda event: event.time), _usage(own), left_out)
+    own = [event for event in told if event.kind == "call"]
+    usage = _usage(own) if own else _counted(use_so_far(group, run))
+    return Story(begun, sorted(events, key=lambda event: event.time), usage, left_out)
 
 
-def _places(run: Run) -> tuple[RunPaths, Path]:
-    """What the attempt left, and the snapshots of its submission: while it goes on, in its working folder."""
+class _Places(NamedTuple):
+    """The folders that hold the agent's logs, the gateway's trace, and snapshots of the submission."""
+
+    logs: Path
+    calls: Path
+    snapshots: Path
+
+
+def _places(run: Run) -> _Places:
+    """While an attempt goes on, its files are in its working folder."""
     attempts = run.record.attempts
     if run.record.state != RUNNING or not attempts:
-        return run.paths, run.paths.snapshots
-    work = RunPaths(run.paths.group.work(attempts[-1]["token"]))
-    return RunPaths(work.root / "home"), work.snapshots
+        return _Places(run.paths.logs, run.paths.logs, run.paths.snapshots)
+    work = run.paths.group.work(attempts[-1]["token"])
+    return _Places(work / "home" / LOGS, work, RunPaths(work).snapshots)
 
 
 def _seconds(text: str) -> float:
@@ -128,7 +140,7 @@ def _in_order(events: Iterable[Event], begun: float, ended: float) -> Iterator[E
 
 def _told(line: Line) -> Event:
     kind = title(line.get("kind"), 40) or "unknown"
-    known = _KINDS.get(kind)
+    known = KINDS.get(kind)
     keys = known.keys if known else ()
     text, cut = shortened(_text(line.get("text")) if known else _rest(line, ("kind", "time", "step")))
     if known and (others := _rest(line, ("kind", "time", "step", "text", *keys))):
@@ -209,7 +221,7 @@ def _validation_title(facts: Line) -> str:
     return f"{named} ({direction})" if direction else named
 
 
-_KINDS = {
+KINDS = {
     "start": _Kind(("agent", "model"), lambda facts: _joined(*(f"{key} {facts[key]}" for key in facts))),
     "thought": _Kind((), lambda _: "thought"),
     "action": _Kind(("name",), lambda facts: str(facts.get("name", "action"))),
@@ -230,12 +242,9 @@ _KINDS = {
 
 
 def _called(line: Line) -> Event:
-    tokens = line.get("tokens")
-    flat = {**line, **(tokens if isinstance(tokens, dict) else {})}
-    names = {name: name for name in ("model", "status", "cost", "seconds", *TOKENS)}
-    names |= {name: name.removesuffix("_tokens") for name in TOKENS if name not in flat}
-    facts = {name: _fact(flat[key]) for name, key in names.items() if flat.get(key) is not None}
-    text, cut = shortened(said(line.get("answer")))
+    keys = ("model", "status", *TOKENS, "cost", "seconds", "retries", "error")
+    facts = {key: _fact(line[key]) for key in keys if line.get(key) is not None}
+    text, cut = shortened("\n".join(filter(None, [said(line.get("answer")), _text(line.get("error"))])))
     return Event(number(line.get("time")) or 0.0, "call", GATEWAY, _call_title(facts), None, text, cut, facts)
 
 
@@ -254,22 +263,31 @@ def said(answer: Any) -> str:
     return ""
 
 
-def _usage(calls: list[Event]) -> Usage | None:
-    if not calls:
-        return None
+def _usage(calls: list[Event]) -> Usage:
+    """What the agent's lines add up to."""
     sums: dict[str, Any] = {}
     for name in (*TOKENS, "cost"):
         known = [call.facts[name] for call in calls if isinstance(call.facts.get(name), int | float)]
         sums[name] = sum(known) if known else None
-    return Usage(calls[0].source, len(calls), **sums)
+    return Usage(AGENT, len(calls), **sums)
+
+
+def _counted(use: Line | None) -> Usage | None:
+    """What the gateway has counted, which also holds where its trace was cut short."""
+    if use is None:
+        return None
+    return Usage(GATEWAY, **{name: number(use.get(name)) for name in ("calls", *TOKENS, "cost")})  # type: ignore[arg-type]
 
 
 def _submissions(folder: Path, begun: float) -> Iterator[Event]:
     """The states of the submission that were kept while the run went on."""
     for path in sorted(folder.glob("*.csv")):
-        size = path.stat().st_size
+        try:
+            size, after = path.stat().st_size, float(path.stem)
+        except (OSError, ValueError):  # it is making room for others just now
+            continue
         facts = {"path": path.name, "bytes": size}
-        yield Event(begun + float(path.stem), "submission", HOST, f"submission of {size} bytes", facts=facts)
+        yield Event(begun + after, "submission", HOST, f"submission of {size} bytes", facts=facts)
 
 
 def _outcome(run: Run, begun: float) -> Iterator[Event]:

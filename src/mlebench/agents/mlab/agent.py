@@ -18,7 +18,7 @@ from model import BudgetOverError, Model, ModelGoneError, TimeOverError
 
 STARTED = time.monotonic()
 MOST_WITHOUT_ACTION = 5  # answers in a row in which no action can be found
-RESERVE = 30.0  # seconds before the end of the time in which nothing new is begun
+RESERVE = 60.0  # seconds before the end of the time in which nothing is begun; of a short time, a fifth
 
 
 def main() -> None:
@@ -59,7 +59,7 @@ def _options() -> argparse.Namespace:
 
 def seconds_left() -> float:
     limit = float(os.environ.get("TIME_LIMIT_SECS", "86400"))
-    return limit - RESERVE * min(1.0, limit / 600) - (time.monotonic() - STARTED)
+    return limit - min(RESERVE, limit / 5) - (time.monotonic() - STARTED)
 
 
 class Agent:
@@ -150,9 +150,9 @@ class Agent:
 
 def _duration(seconds: float) -> str:
     minutes = max(0, int(seconds)) // 60
-    return (
-        f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min" if minutes else "less than 1 min"
-    )
+    if minutes < 60:
+        return f"{minutes} min" if minutes else "less than 1 min"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 if __name__ == "__main__":
