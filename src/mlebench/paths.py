@@ -66,7 +66,7 @@ MANIFEST, MANIFEST_FILES = "manifest.json", "manifest.files.jsonl"
 CONFIG, DESCRIPTION = "config.yaml", "description.md"  # of a competition folder, like the three that follow
 LEADERBOARD, CHECKSUMS, TWIN = "leaderboard.csv", "checksums.yaml", "twin.py"
 SUBMISSION, LOGS, CODE, RUN_LOG = "submission", "logs", "code", "run.log"
-RUNNER_LOG = "runner.log"
+RUNNER_LOG, FINDINGS = "runner.log", "findings"  # also in a run's folder
 GRADING_REPORT = "grading_report.json"  # preceded by a timestamp
 SCRATCH = "mlebench-"  # how the names of scratch folders begin
 DATA_DIR_VARIABLE = "MLEBENCH_DATA_DIR"
@@ -221,10 +221,6 @@ class RunPaths:
 
     def attempt(self, number: int) -> Path:
         return self.root / "attempts" / str(number)
-
-    @property
-    def findings(self) -> Path:
-        return self.root / "findings"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from mlebench.paths import GroupPaths, RunPaths
+from mlebench.paths import GroupPaths, RunPaths, trajectory
 from mlebench.registry import Competition, Registry
 from mlebench.run.records import GroupRecord, RunRecord
 from mlebench.scoring import Medals, Thresholds, read_leaderboard
@@ -175,4 +175,4 @@ def fill_run(run: Path, *, submissions: Sequence[float] = (60.0, 900.0, 4000.0),
             {"kind": "output", **at, "text": "fold done\n" * (3 if step % 2 else 40), "exit_code": 0, "seconds": 241.5},
             {"kind": "validation", **at, "metric": "auc", "value": 0.8 + step / 100, "higher_is_better": True},
         ]
-    where.trajectory.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    trajectory(where.logs).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from making_site import fill_run, make_group
 
-from mlebench.paths import GroupPaths, RunPaths
+from mlebench.paths import FINDINGS, GroupPaths, RunPaths, model_use, trajectory
 from mlebench.registry import Registry
 from mlebench.run.records import Group, Run
 from mlebench.untrusted import FileMissingError, open_below
@@ -222,7 +222,7 @@ def test_files_are_linked_only_where_they_can_be_asked_for(ended: Run) -> None:
 
 
 def test_findings_are_shown_whatever_they_hold(ended: Run) -> None:
-    folder = ended.paths.findings
+    folder = ended.paths.root / FINDINGS
     folder.mkdir()
     (folder / "rules.json").write_text('{"verdict": "<b>clean", "signs": [{"file": "x.py"}], "share": NaN}')
     (folder / "list.json").write_text('["a", 1]')
@@ -268,7 +268,7 @@ def test_markup_and_control_codes_are_only_text(ended: Run) -> None:
     (ended.paths.logs / "esc\x1b[31m\nname").write_text("x")
     (ended.paths.logs / os.fsdecode(b"not-\xff-text")).write_text("x")
     ended.paths.submission.write_text(f'id,"{evil}"\n1,"=HYPERLINK(""x"")"\n')
-    ended.paths.trajectory.write_text(json.dumps({"kind": evil, "time": 1, "text": evil}) + "\nnot json\n")
+    trajectory(ended.paths.logs).write_text(json.dumps({"kind": evil, "time": 1, "text": evil}) + "\nnot json\n")
     ended.write(detail=evil, report={**(ended.record.report or {}), "reason": evil, "suspicious": evil})
     html = made_run(ended, files=True)
     assert "<script>alert" not in html
@@ -291,9 +291,9 @@ def test_links_are_shown_and_never_followed(ended: Run, tmp_path: Path) -> None:
     ended.paths.submission.symlink_to(secret / "key.py")
     ended.paths.log.unlink()
     ended.paths.log.symlink_to(secret / "key.py")
-    ended.paths.trajectory.unlink()
-    ended.paths.trajectory.symlink_to(secret / "key.py")
-    ended.paths.findings.symlink_to(secret)
+    trajectory(ended.paths.logs).unlink()
+    trajectory(ended.paths.logs).symlink_to(secret / "key.py")
+    (ended.paths.root / FINDINGS).symlink_to(secret)
     ended.paths.over_time.symlink_to(secret / "key.py")
     html = made_run(ended, files=True)
     assert "hunter2" not in html
@@ -347,7 +347,7 @@ def test_what_is_shown_is_bounded(ended: Run) -> None:
         deep = deep / "d"
     deep.mkdir(parents=True)
     ended.paths.submission.write_text(",".join(["wide" * 1000] * 5000) + "\n")
-    with ended.paths.trajectory.open("w") as file:
+    with trajectory(ended.paths.logs).open("w") as file:
         for number in range(5000):
             file.write(json.dumps({"kind": "output", "time": number, "text": "y" * 9000}) + "\n")
     data = data_of(ended)
@@ -388,13 +388,27 @@ def test_a_run_folder_that_is_a_link_has_no_page(ended: Run, tmp_path: Path) -> 
     assert site_of(ended.paths.root.parent.parent).page(run_path(ended)) is None
 
 
-def test_calls_and_cost_as_the_gateway_counted_them(ended: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    used = {"calls": 12, "input_tokens": 3456, "output_tokens": 78, "cost": 1.25, "models": {"m": {"calls": 12}}}
-    monkeypatch.setattr(type(ended.record), "model", used, raising=False)
+USED = {"calls": 12, "input_tokens": 3456, "output_tokens": 78, "cost": 1.25, "models": {"<m>": {"calls": 12}}}
+
+
+def test_calls_and_cost_as_the_gateway_counted_them(ended: Run) -> None:
+    ended.write(model=USED)
     assert data_of(ended)["model"]["tokens"]["input"] == 3456
     text = words(made_run(ended))
     assert "$1.25 12 calls" in text
-    assert "3,456" in text
+    assert "input tokens 3,456" in text
+    assert "&lt;m&gt; calls 12" in text
+    site = site_of(ended.paths.root.parent.parent)
+    assert page_of(site, f"group/{ended.paths.root.parent.name}.html").data["cost"] == 1.25
+    assert page_of(site, "groups.html").data["groups"][0]["cost"] == 1.25
+
+
+def test_calls_and_cost_so_far(tmp_path: Path) -> None:
+    group = make_group(tmp_path / "runs", "live", IDS[:1], states=("running",), network="model")
+    work = GroupPaths(group).work("t")
+    work.mkdir(parents=True)
+    model_use(work).write_text(json.dumps(USED))
+    assert "$1.25 12 calls" in words(made_run(first_run(group, "running"), live=True))
 
 
 def test_scores_that_are_no_numbers_do_not_stop_a_page(ended: Run) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 from mlebench.report.boards import Boards
 from mlebench.report.model import UNJUDGED
-from mlebench.run.records import Run
+from mlebench.run.model import use_so_far
+from mlebench.run.records import Group, Run
 from mlebench.web.remains import shown
 from mlebench.web.render import duration, moment, size
 
@@ -14,7 +15,7 @@ _BYTES = {"memory", "disk", "shm", "log", "memory_peak", "peak_memory", "log_dro
 _SECONDS = {"seconds", "cpu_seconds"}
 _NAMES = {
     "kept": "limits kept by",
-    "used": "used",
+    "cost": "cost, $",
     "unsealed_by": "unsealed by",
     "gpus": "GPUs",
     "gpus_per_run": "GPUs per run",
@@ -99,9 +100,9 @@ def number_of(value: Any) -> float | int | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def model_use(run: Run) -> dict[str, Any] | None:
-    """Calls, tokens and cost as the gateway counted them; None where the record tells nothing."""
-    used = getattr(run.record, "model", None)
+def model_use(group: Group, run: Run) -> dict[str, Any] | None:
+    """Calls, tokens and cost as the gateway counted them, so far; None where it tells nothing."""
+    used = use_so_far(group, run)
     if not isinstance(used, dict):
         return None
     nested = used.get("tokens")
@@ -109,4 +110,9 @@ def model_use(run: Run) -> dict[str, Any] | None:
         kind: number_of(nested.get(kind) if isinstance(nested, dict) else used.get(f"{kind}_tokens"))
         for kind in ("input", "cached", "output", "reasoning")
     }
-    return {"calls": number_of(used.get("calls")), "tokens": tokens, "cost": number_of(used.get("cost"))}
+    return {
+        "calls": number_of(used.get("calls")),
+        "tokens": tokens,
+        "cost": number_of(used.get("cost")),
+        "rows": fact_rows(used),
+    }

@@ -52,11 +52,11 @@ def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
         "report": shown(group.record.report),
         "counts": counts,
         "medals": medals_of(runs),
-        "cost": cost_of(runs),
+        "cost": cost_of(group, runs),
         "seconds_limit": number_of(group.record.limits.get("seconds")),
         "failures": _failures(runs),
         "going_on": [_going_on(site, group, run) for run in runs if run.record.state == RUNNING][:MOST_SHOWN],
-        "rows": [_row(site, run, boards) for run in runs[(at - 1) * MOST_ROWS : at * MOST_ROWS]],
+        "rows": [_row(site, group, run, boards) for run in runs[(at - 1) * MOST_ROWS : at * MOST_ROWS]],
         "number": at,
         "pages": [path_of(name, one) for one in range(1, pages + 1)],
     }
@@ -91,9 +91,9 @@ def title_of(site: Site, id: str) -> str:
     return known.name if known else short(id, 80)
 
 
-def _row(site: Site, run: Run, boards: Boards) -> dict[str, Any]:
+def _row(site: Site, group: Group, run: Run, boards: Boards) -> dict[str, Any]:
     record, report = run.record, run.record.report or {}
-    use = model_use(run)
+    use = model_use(group, run)
     return {
         "run": run.paths.root.name,
         "competition": short(record.competition, 80),

@@ -47,9 +47,9 @@ def medals_of(runs: Sequence[Run]) -> dict[str, int]:
     return {name: won[name] for name in MEDALS}
 
 
-def cost_of(runs: Sequence[Run]) -> float | None:
+def cost_of(group: Group, runs: Sequence[Run]) -> float | None:
     """US dollars; None where no run tells."""
-    known = [use["cost"] for run in runs if (use := model_use(run)) and use["cost"] is not None]
+    known = [use["cost"] for run in runs if (use := model_use(group, run)) and use["cost"] is not None]
     return sum(known) if known else None
 
 
@@ -75,6 +75,6 @@ def _row(group: Group) -> dict[str, Any]:
         "network": group.record.network,
         "counts": counts_of(runs),
         "medals": medals_of(runs),
-        "cost": cost_of(runs),
+        "cost": cost_of(group, runs),
         "hours": sum(run.record.seconds or 0.0 for run in runs) / 3600,
     }

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mlebench.errors import PrerequisiteError
-from mlebench.paths import CODE, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, RunPaths
+from mlebench.paths import CODE, FINDINGS, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, RunPaths
 from mlebench.report.boards import Boards
 from mlebench.run.group import elapsed
 from mlebench.run.records import ENDED, Group, Run
@@ -85,8 +85,7 @@ def _data(site: Site, group: Group, run: Run) -> dict[str, Any]:
         "files": _files(site, run, place),
         "scores": history.scores(run),
         "story": _story(run),
-        "model": model_use(run),
-        "model_rows": fact_rows(getattr(record, "model", None) or {}),
+        "model": model_use(group, run),
         "card": fact_rows(_card(group, run)),
         "report": fact_rows(record.report or {}),
         "findings": list(_findings(run)),
@@ -207,10 +206,9 @@ def _findings(run: Run) -> Iterator[dict[str, Any]]:
     """What was found out about it later."""
     if run.record.state != ENDED:
         return
-    name = run.paths.findings.name
-    found = [one for one in listing(run.paths.root, name).files if one["path"].endswith(".json")]
+    found = [one for one in listing(run.paths.root, FINDINGS).files if one["path"].endswith(".json")]
     for one in found[:MOST_FINDINGS]:
-        value = json_of(run.paths.root, f"{name}/{one['path']}", LONGEST_FINDING)
+        value = json_of(run.paths.root, f"{FINDINGS}/{one['path']}", LONGEST_FINDING)
         yield {
             "name": one["name"].removesuffix(".json"),
             "rows": fact_rows(value if isinstance(value, dict) else {"found": value}),
