@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+WITHOUT_SUBMISSION = ("missing", "not_prepared", "infra_error")
+
 
 class Verdict(NamedTuple):
     """How a submission was judged."""
@@ -186,7 +188,7 @@ def with_verdict(report: CompetitionReport, verdict: Verdict) -> CompetitionRepo
         **medals._asdict(),
         score=verdict.score,
         any_medal=medals.gold_medal or medals.silver_medal or medals.bronze_medal,
-        submission_exists=verdict.status not in ("missing", "not_prepared"),
+        submission_exists=verdict.status not in WITHOUT_SUBMISSION,
         valid_submission=verdict.score is not None,
         status=verdict.status,
         reason=verdict.reason,

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Any
 
 SPLITS = ("low", "medium", "high", "all", "systemcard")
-INFRA_ERROR = "infra_error"  # as records of runs have it
+INFRA_ERROR = "infra_error"  # as records of runs and reports have it
 TWIN = "twin"
 # Nobody judged these submissions, so they say nothing about the agent.
-UNJUDGED = ("not_prepared", "grader_error")
+UNJUDGED = ("not_prepared", "grader_error", INFRA_ERROR)
 
 
 @dataclass(frozen=True)

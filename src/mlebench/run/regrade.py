@@ -10,9 +10,10 @@ from mlebench.grade.row import DEFAULT_LIMITS, NOT_JUDGED, Job, Limits, Unjudged
 from mlebench.grade.worker import Workers
 from mlebench.registry import Registry
 from mlebench.run import lease as leases
+from mlebench.run.grading import run_info
 from mlebench.run.group import finish, unfinished
 from mlebench.run.records import PRESENT, Group, Run
-from mlebench.scoring import CompetitionReport, RunInfo
+from mlebench.scoring import CompetitionReport
 
 logger = logging.getLogger(__name__)
 
@@ -56,9 +57,16 @@ def regrade(
 
 
 def _job(run: Run, group: Group, limits: Limits, interval: bool) -> Job:
-    info = RunInfo(agent=group.record.agent["name"], seed=run.record.seed, run_id=run.record.run_id)
     registry = Registry(group.record.data_dir, group.record.profile)
-    return Job(registry, run.record.competition, str(run.paths.submission), limits, group.paths.root, info, interval)
+    return Job(
+        registry,
+        run.record.competition,
+        str(run.paths.submission),
+        limits,
+        group.paths.root,
+        run_info(run, group),
+        interval,
+    )
 
 
 def _replace_report(run: Run, report: CompetitionReport) -> None:
