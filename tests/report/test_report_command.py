@@ -101,7 +101,7 @@ def test_a_run_group_with_what_it_took(call: Any, tmp_path: Path) -> None:
     out, err = call("g", "--runs-dir", tmp_path / "runs", "--split", "low")
     row = re.split("  +", out.splitlines()[1])
     assert row[:6] == ["mine", "low", "22", "1 of 2", "1", "100.00"]
-    assert row[-5:] == ["22.00", "11.00", "43", "22", "1"]
+    assert row[-8:] == ["22.00", "11.00", "43", "22", "1", "-", "-", "-"]
     assert "Some runs were not sealed" in err
     padded, err = call("g", "--runs-dir", tmp_path / "runs", "--split", "low", "--pad-missing")
     assert re.split("  +", padded.splitlines()[1])[3:6] == ["2", "1", "97.73 ± 2.27"]

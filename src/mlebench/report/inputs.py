@@ -14,6 +14,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.report.boards import Boards
 from mlebench.report.model import TWIN, UNJUDGED, Entry, Outcome, Reading
+from mlebench.report.spent import model_use
 from mlebench.run.records import Group, Run, find_group
 
 UNNAMED = "reports"
@@ -196,6 +197,7 @@ def _reading_of_run(run: Run, group: Group) -> Reading:
             "gpu_hours": record.gpu_hours,
             "rerolls": record.rerolls,
             "sealed": record.conditions.get("sealed"),
+            **model_use(record),
         },
     )
 

@@ -34,6 +34,9 @@ class Outcome:
     gpu_hours: float | None = None
     rerolls: int | None = None
     sealed: bool | None = None
+    calls: float | None = None  # of models, through the gateway
+    tokens: dict[str, float | None] | None = None
+    cost: float | None = None  # in US dollars
 
     @property
     def any_medal(self) -> bool:
