@@ -56,6 +56,14 @@ def grade_csv(
     """
     path = Path(path_to_submission)
     report = ungraded_report(path, competition, run)
+    return graded_report(report, competition, limit=limit, log_otherwise=log_otherwise, interval=interval)
+
+
+def graded_report(
+    report: CompetitionReport, competition: Competition, *, limit: int, log_otherwise: Path | None, interval: bool
+) -> CompetitionReport:
+    """The same, of a submission of which there is a blank report."""
+    path = Path(report.submission_path)
     _require_answers(competition)
     report = with_verdict(with_data(report, competition), _verdict(path, competition, limit, interval))
     report = _with_standing(report, competition)
