@@ -210,6 +210,11 @@ class RunPaths:
     def snapshots(self) -> Path:
         return self.root / "snapshots"
 
+    @property
+    def over_time(self) -> Path:
+        """The scores of snapshots; it is among them, so that it goes where they go."""
+        return self.snapshots / "scores.json"
+
     def attempt(self, number: int) -> Path:
         return self.root / "attempts" / str(number)
 

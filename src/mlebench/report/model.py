@@ -37,6 +37,7 @@ class Outcome:
     calls: float | None = None  # of models, through the gateway
     tokens: dict[str, float | None] | None = None
     cost: float | None = None  # in US dollars
+    over_time: list[dict[str, Any]] | None = None  # the scores of its snapshots; None: they were not graded
 
     @property
     def any_medal(self) -> bool:
