@@ -134,8 +134,8 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
 def _drawn(submission: "pd.DataFrame", competition: Competition, score: float) -> list[float] | None:
     from mlebench.grade.interval import drawn_scores
 
-    id = competition.submission.get("id", "")
-    return drawn_scores(competition.grader, submission, load_answers(competition.answers), id, score)
+    answers = load_answers(competition.answers)
+    return drawn_scores(competition.grader, submission, answers, competition.submission, score)
 
 
 def _invalid(error: InvalidSubmissionError, sha256: str) -> Verdict:
