@@ -52,14 +52,15 @@ class Draws:
     """A submission and the answers, ready to be drawn from. Facts are the `submission` of a competition's config."""
 
     def __init__(self, submission: pd.DataFrame, answers: pd.DataFrame, facts: Mapping[str, Any]):
-        self._id, self._column = facts["id"], facts.get("groups", {}).get("column")
+        self._id: str = facts["id"]
+        self._column: str | None = facts.get("groups", {}).get("column")
         ids = answers[self._id].to_numpy()
         numbers, names = pd.factorize(ids, sort=True)  # so ids of a group keep their order under new names
         known = pd.Index(names)
         found = known.get_indexer(pd.Index(submission[self._id].to_numpy()))
         if min(numbers.min(initial=0), found.min(initial=0)) < 0:
             raise ValueError("there are ids that the other side does not have")
-        groups = _groups(answers, names, np.unique(numbers, return_index=True)[1], facts.get("groups", {}))
+        groups = _groups(answers, np.asarray(names), np.unique(numbers, return_index=True)[1], facts.get("groups", {}))
         self.count = int(groups.max(initial=-1)) + 1
         self._ids = Members(groups, self.count)
         self._sides = [
@@ -78,7 +79,7 @@ class Draws:
     def _drawn(self, table: pd.DataFrame, places: np.ndarray, counts: np.ndarray, copies: np.ndarray) -> pd.DataFrame:
         rows = table.iloc[places].reset_index(drop=True)
         rows[self._id] = _renamed(table[self._id], np.repeat(np.arange(len(counts)), counts))
-        if self._column in table:
+        if self._column is not None and self._column in table:
             rows[self._column] = _renamed(table[self._column], np.repeat(copies, counts))
         return rows
 
@@ -93,7 +94,7 @@ def _groups(answers: pd.DataFrame, ids: np.ndarray, rows: np.ndarray, declared: 
     return np.arange(len(ids))
 
 
-def _renamed(column: pd.Series, numbers: np.ndarray) -> np.ndarray:
+def _renamed(column: Any, numbers: np.ndarray) -> np.ndarray:
     """Numbers stay numbers; texts sort as the numbers in them do."""
     if column.dtype.kind in "iuf":
         return numbers
