@@ -112,6 +112,14 @@ class Group:
             found = list(self._runs_on_disk())
         yield from sorted(found, key=lambda run: (run.record.seed, order.get(run.record.competition, 0)))
 
+    def run_paths(self) -> Iterator[RunPaths]:
+        """Where the runs lie, without reading them."""
+        name = RunPaths(self.paths.root).record.name
+        with os.scandir(self.paths.root) as entries:
+            for entry in entries:
+                if os.path.isfile(f"{entry.path}/{name}"):  # noqa: PTH113 there may be thousands
+                    yield RunPaths(Path(entry.path))
+
     def _runs_on_disk(self) -> Iterator[Run]:
         """There may be tens of thousands, so each file is touched once and few paths are made."""
         name = RunPaths(self.paths.root).record.name
