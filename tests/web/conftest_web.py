@@ -1,4 +1,5 @@
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,8 @@ class Serving:
         (bound,) = self._listening.__enter__()
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [bound]})
         self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
         return f"http://{LOOPBACK}:{bound.getsockname()[1]}"
 
     def __exit__(self, *_: object) -> None:
