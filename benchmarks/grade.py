@@ -119,16 +119,13 @@ def _compare(batch: str, data: Path, ours: Path, reference: Path, repeat: int) -
             if mine != theirs:
                 different = [pair for pair in zip(mine, theirs, strict=False) if pair[0] != pair[1]]
                 print(f"{batch}: {len(different)} scores differ: {different[:5]}", file=sys.stderr)
-    mine, theirs = (
-        Cost(median(cost.seconds for cost in side), int(median(cost.peak_bytes for cost in side)))
-        for side in zip(*rounds, strict=True)
-    )
+    mine, theirs = (Cost(*map(median, zip(*side, strict=True))) for side in zip(*rounds, strict=True))
     share = mine.peak_bytes / theirs.peak_bytes
-    print(
-        f"{batch:8}{mine.seconds:8.1f}s {theirs.seconds:8.1f}s {theirs.seconds / mine.seconds:6.1f} times"
-        f"{mine.peak_bytes / 1e6:8.0f} MB {theirs.peak_bytes / 1e6:8.0f} MB  x{share:.2f}",
-        flush=True,
-    )
+    print(f"{batch}: ours, reference, ratio")
+    print(f"  time     {mine.seconds:8.2f} s {theirs.seconds:8.2f} s {theirs.seconds / mine.seconds:6.1f} times")
+    cpu = theirs.cpu_seconds / mine.cpu_seconds
+    print(f"  CPU time {mine.cpu_seconds:8.2f} s {theirs.cpu_seconds:8.2f} s {cpu:6.1f} times")
+    print(f"  memory   {mine.peak_bytes / 1e6:7.0f} MB {theirs.peak_bytes / 1e6:7.0f} MB  x{share:.2f}", flush=True)
 
 
 def _scores(output: Path) -> list[tuple[str, float | None]]:

@@ -36,6 +36,7 @@ main()
 class Cost(NamedTuple):
     seconds: float
     peak_bytes: int = 0
+    cpu_seconds: float = 0.0  # tells more than `seconds` when the machine is busy
 
 
 def time_command(*command: object, cwd: Path | None = None, repeat: int = 1) -> Cost:
@@ -49,7 +50,7 @@ def time_command(*command: object, cwd: Path | None = None, repeat: int = 1) -> 
 
 
 def measure_command(*command: object, cwd: Path | None = None) -> Cost:
-    """Time, and the memory of the largest process: the command itself or one that it waited for."""
+    """Time, and the memory of the largest process: the command itself or one that it waited for, directly or not."""
     start = time.perf_counter()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen([str(part) for part in command], cwd=cwd, stdout=output, stderr=subprocess.STDOUT)
@@ -58,7 +59,7 @@ def measure_command(*command: object, cwd: Path | None = None) -> Cost:
         if process.returncode:
             output.seek(0)
             sys.exit(f"{command[0]} failed:\n{output.read().decode(errors='replace')[-2000:]}")
-    return Cost(time.perf_counter() - start, usage.ru_maxrss * 1024)
+    return Cost(time.perf_counter() - start, usage.ru_maxrss * 1024, usage.ru_utime + usage.ru_stime)
 
 
 def time_prepare(python: Path, id: str, raw: Path, out: Path, cwd: Path) -> Cost:

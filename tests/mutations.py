@@ -1,14 +1,20 @@
 """A corpus of mutated submissions: faults of agents, of their tools, and of people who look for holes.
 
-`mutations(...)` gives any number of them for one competition, the same ones each time: first each kind once, in an
-order that depends on the seed, then several kinds on top of each other.
+`mutations(...)` gives them for one competition, the same ones each time: first each kind once, in an order that depends
+on the seed, then several kinds on top of each other.
 """
 
 import csv
 import io
+import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+
+from mlebench.kit import public_sample_bytes
+from mlebench.registry import Competition
+
+COUNT = int(os.environ.get("MLEBENCH_MUTATIONS", "20"))  # for each competition
 
 ODD_CELLS = (
     "",
@@ -314,20 +320,13 @@ DAMAGE: dict[str, Damage] = {
 }
 
 
-def mutations(
-    sample: bytes,
-    gold: bytes,
-    id: str,
-    targets: list[str],
-    truth: list[str] | None = None,
-    *,
-    count: int,
-    seed: str = "",
-) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of so many mutated submissions; the same for the same arguments."""
-    table = _table(sample, gold, id, targets, truth)
+def mutations(competition: Competition, seed: str) -> Iterator[tuple[str, bytes]]:
+    """(name, content) of mutated submissions to a competition that is prepared; the same for the same seed."""
+    facts = competition.submission
+    sample, gold = public_sample_bytes(competition), competition.gold_submission.read_bytes()
+    table = _table(sample, gold, facts["id"], facts["targets"], facts.get("truth"))
     names = random.Random(seed).sample([*KINDS, *DAMAGE], len(KINDS) + len(DAMAGE))
-    for number in range(count):
+    for number in range(COUNT):
         rng = random.Random(f"{seed}/{number}")
         if number >= len(names):
             yield _several(table, rng, number)

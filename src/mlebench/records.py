@@ -52,11 +52,17 @@ class Record:
     @classmethod
     def read(cls, path: Path) -> Self:
         try:
-            return cls.from_dict(json.loads(path.read_bytes()), path)
+            return cls.parse(path.read_bytes(), path)
         except FileNotFoundError:
             raise PrerequisiteError(f"there is no {path}") from None
+
+    @classmethod
+    def parse(cls, content: bytes, where: Path | str) -> Self:
+        """The record that a file holds."""
+        try:
+            return cls.from_dict(json.loads(content), where)
         except (ValueError, RecursionError) as error:
-            raise PrerequisiteError(f"{path} is not JSON: {error}") from None
+            raise PrerequisiteError(f"{where} is not JSON: {error}") from None
 
     def write(self, path: Path) -> None:
         write_whole(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")

@@ -174,7 +174,7 @@ class CompetitionReport:
 
     In JSON the reference's sixteen fields come first, in its order. `status` says how grading ended: `graded`,
     `missing` (no submission), `invalid` (the agent's fault), `grader_error` (ours), `limit` (it took too long, or too
-    much memory) or `not_prepared`; `reason` why.
+    much memory), `not_prepared`, or `infra_error` (the run ended with one, so there is nothing to grade); `reason` why.
     Existing clients do not give it; then it follows from the other fields. What else is not known is None.
     """
 

@@ -1,7 +1,6 @@
 """A corpus of mutated submissions for every competition: graders and the format check take whatever comes."""
 
 import io
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,10 @@ from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.errors import InvalidSubmissionError
 from mlebench.grade.answers import load_answers
-from mlebench.kit import public_sample_bytes
 from mlebench.registry import Competition, Registry
 from mlebench.validate import over_public
 from mlebench.validate.check import check_format
 from mlebench.validate.reading import read_table
-
-# How many for each competition; each of the kinds there are comes once before any comes twice.
-COUNT = int(os.environ.get("MLEBENCH_MUTATIONS", "20"))
 
 # Where the format check accepts what the grader refuses, and why it cannot know better. Decision 6 names them too.
 MORE_LENIENT: dict[str, str] = {}
@@ -30,19 +25,10 @@ def test_mutated_submissions_get_a_verdict_and_the_format_check_accepts_only_wha
 ) -> None:
     competition = Registry(tmp_path / "data").get_competition(competition_id)
     prepare(competition, TwinSource())
-    facts, answers = competition.submission, load_answers(competition.answers)
-    corpus = mutations(
-        public_sample_bytes(competition),
-        competition.gold_submission.read_bytes(),
-        facts["id"],
-        facts["targets"],
-        facts.get("truth"),
-        count=COUNT,
-        seed=competition_id,
-    )
+    answers = load_answers(competition.answers)
     # The format check has the public folder; where the answers would be, there is nothing.
     public = over_public(Registry(tmp_path / "nowhere").get_competition(competition_id), competition.public_dir)
-    for name, content in corpus:
+    for name, content in mutations(competition, competition_id):
         with np.errstate(over="ignore"):  # a score may be infinite
             accepted, reason = _graded(competition, content, answers)
             valid, message = check_format(io.BytesIO(content), public)

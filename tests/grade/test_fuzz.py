@@ -1,7 +1,6 @@
 """Mutated submissions through the batch: each gets a verdict, in time, whatever it is."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,7 @@ from mutations import mutations
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.grade import Limits, grade_jsonl
-from mlebench.kit import public_sample_bytes
 from mlebench.registry import Registry
-
-COUNT = int(os.environ.get("MLEBENCH_MUTATIONS", "20"))
 
 
 # A table, texts, boxes in texts, and run lengths: where graders read cells themselves.
@@ -30,18 +26,8 @@ def test_mutated_submissions_are_graded_or_invalid_within_ten_seconds(id: str, t
     registry = Registry(tmp_path / "data")
     competition = registry.get_competition(id)
     prepare(competition, TwinSource())
-    facts = competition.submission
-    corpus = mutations(
-        public_sample_bytes(competition),
-        competition.gold_submission.read_bytes(),
-        facts["id"],
-        facts["targets"],
-        facts.get("truth"),
-        count=COUNT,
-        seed=f"batch of {id}",
-    )
     names, lines = [], []
-    for number, (name, content) in enumerate(corpus):
+    for number, (name, content) in enumerate(mutations(competition, f"batch of {id}")):
         path = tmp_path / f"{number}.csv"
         path.write_bytes(content)
         names.append(name)

@@ -1,18 +1,22 @@
 """Intervals by drawing test rows: they cover what they should, and are refused where draws mean nothing."""
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from mlebench.data.pipeline import prepare
+from mlebench.data.sources import TwinSource
 from mlebench.errors import InvalidSubmissionError
 from mlebench.grade import grade_csv
-from mlebench.grade.interval import DRAWS, drawn_scores, interval_of
+from mlebench.grade.answers import load_answers
+from mlebench.grade.interval import DRAWS, Draws, drawn_scores, interval_of
 from mlebench.kit import align
 from mlebench.metrics import accuracy, rmse
-from mlebench.registry import Competition
+from mlebench.registry import Competition, Registry
 from mlebench.scoring import Grader, Thresholds
 
 THRESHOLDS = Thresholds(0.9, 0.8, 0.7, 0.5)
@@ -40,7 +44,7 @@ def test_draws_of_an_accuracy_spread_as_the_binomial_says() -> None:
     submission, truth = _tables(400, 0.75)
     grader = Grader("accuracy", _accuracy)
     score = grader.score(submission, truth)
-    scores = drawn_scores(grader, submission, truth, "id", score)
+    scores = drawn_scores(grader, submission, truth, {"id": "id"}, score)
     assert scores is not None
     assert len(scores) == DRAWS
     spread = math.sqrt(score * (1 - score) / 400)
@@ -77,9 +81,47 @@ def test_rows_that_share_an_id_are_drawn_together() -> None:
         return float((left.sort_values("id")["y"].to_numpy() - right.sort_values("id")["y"].to_numpy()).mean())
 
     grader = Grader("error", error)
-    scores = drawn_scores(grader, submission, truth, "id", grader.score(submission, truth))
+    scores = drawn_scores(grader, submission, truth, {"id": "id"}, grader.score(submission, truth))
     assert scores is not None
     assert np.std(scores) == pytest.approx(submission["y"].std() / math.sqrt(60), rel=0.2)  # not of 600
+
+
+@pytest.mark.parametrize("groups", [{"column": "patient"}, {"pattern": "p[0-9]+"}])
+def test_groups_that_a_competition_declares_are_drawn_whole(groups: dict[str, str]) -> None:
+    """The mean error of patients, each with ten rows that err alike and its last row counting twice."""
+    rng = np.random.default_rng(0)
+    patients = np.repeat([f"p{number}" for number in range(60)], 10)
+    ids = [f"{patient}_{row}" for patient, row in zip(patients, list(range(10)) * 60, strict=True)]
+    truth = pd.DataFrame({"id": ids, "patient": patients, "y": np.zeros(600)})
+    submission = truth[["id"]].assign(y=np.repeat(rng.random(60), 10)).sample(frac=1, random_state=0)
+
+    def error(left: pd.DataFrame, right: pd.DataFrame) -> float:
+        assert right["id"].is_unique
+        merged = left.merge(right, on="id").sort_values("id")
+        if "column" in groups:
+            assert (merged.groupby("patient").size() == 10).all()  # two draws of one patient are two patients
+        assert (merged["y_x"].to_numpy().reshape(60, 10).std(axis=1) < 1e-9).all()
+        return float(merged["y_x"].mean())
+
+    grader = Grader("error", error)
+    scores = drawn_scores(grader, submission, truth, {"id": "id", "groups": groups}, grader.score(submission, truth))
+    assert scores is not None
+    assert np.std(scores) == pytest.approx(submission["y"].std() / math.sqrt(60), rel=0.2)  # not of 600
+
+
+def test_ids_of_a_group_keep_their_order() -> None:
+    """A grader may take rows of a group by their place: those of `c` are told from those of `a` and `b`."""
+    studies = np.repeat([f"s{number}" for number in range(20)], 3)
+    truth = pd.DataFrame({"id": [f"{study}_{part}" for study, part in zip(studies, "cab" * 20, strict=True)]})
+    truth["y"] = [part == "c" for part in "cab" * 20]
+
+    def error(left: pd.DataFrame, right: pd.DataFrame) -> float:
+        by_study = right.sort_values("id")["y"].to_numpy().reshape(-1, 3)
+        assert (by_study == [False, False, True]).all()
+        return 0.0
+
+    facts = {"id": "id", "groups": {"pattern": "s[0-9]+"}}
+    assert drawn_scores(Grader("error", error), truth, truth, facts, 0.0) == [0.0] * DRAWS
 
 
 def _some_ids_count_more(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
@@ -102,17 +144,33 @@ def _infinite(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
 def test_there_is_no_interval_where_a_grader_does_not_allow_draws(grade) -> None:
     submission, truth = _tables(100, 0.75)
     grader = Grader("odd", grade)
-    assert drawn_scores(grader, submission, truth, "id", grader.score(submission, truth)) is None
+    assert drawn_scores(grader, submission, truth, {"id": "id"}, grader.score(submission, truth)) is None
 
 
 def test_there_is_no_interval_without_rows_that_can_be_matched() -> None:
     submission, truth = _tables(100, 0.75)
     grader = Grader("rmse", _rmse)
     score = grader.score(submission, truth)
-    assert drawn_scores(grader, submission, truth, "id", score) is not None
-    assert drawn_scores(grader, submission, truth, "", score) is None
-    assert drawn_scores(grader, submission, truth.to_dict("records"), "id", score) is None
-    assert drawn_scores(grader, submission.assign(id="elsewhere"), truth, "id", score) is None
+    assert drawn_scores(grader, submission, truth, {"id": "id"}, score) is not None
+    assert drawn_scores(grader, submission, truth, {}, score) is None
+    assert drawn_scores(grader, submission, truth.to_dict("records"), {"id": "id"}, score) is None
+    assert drawn_scores(grader, submission.assign(id="elsewhere"), truth, {"id": "id"}, score) is None
+
+
+def test_declared_groups_have_several_ids_each(tmp_path: Path) -> None:
+    registry = Registry(tmp_path)
+    declared = [
+        competition
+        for competition in map(registry.get_competition, registry.list_competition_ids())
+        if "groups" in competition.submission
+    ]
+    assert len(declared) == 14
+    for competition in declared:
+        prepare(competition, TwinSource())
+        answers, facts = load_answers(competition.answers), competition.submission
+        if pattern := facts["groups"].get("pattern"):
+            assert all(re.match(pattern, str(id)) for id in answers[facts["id"]]), competition.id
+        assert 1 < Draws(answers, answers, facts).count < answers[facts["id"]].nunique(), competition.id
 
 
 def test_reports_have_an_interval_on_request(titanic: Competition, tmp_path: Path) -> None:

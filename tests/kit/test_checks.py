@@ -212,6 +212,17 @@ def test_rows_are_ordered_as_pandas_orders_them_ties_and_gaps_included(ids: list
         assert sorting_order(series.to_numpy(), "id").tolist() == expected
 
 
+TEXTS = st.text(st.sampled_from("aAb0~ \0\x7fé€\U0001f600"), max_size=3) | st.integers(60, 70).map(
+    lambda count: "a" * count
+)
+
+
+@given(st.lists(TEXTS, max_size=40, unique=True) | st.lists(TEXTS, max_size=40))
+def test_the_quick_order_of_texts_is_that_of_pandas(texts: list[str]) -> None:
+    values = np.array([*texts, None], dtype=object)[:-1]
+    assert sorting_order(values, "id").tolist() == pd.Series(values, dtype=object).sort_values().index.tolist()
+
+
 TARGETS = st.sampled_from([[0, 1, 2, 3, 4, 5], [True, False] * 3, list("ababab"), [0.5, 1.0, 0.0, 0.25, 1.0, 0.0]])
 
 

@@ -29,6 +29,7 @@ from mlebench.metrics import (
     mean_column_auroc,
     mean_column_spearman,
     mean_levenshtein,
+    mean_reciprocal_rank_at_k,
     micro_f1_of_tags,
     pearson,
     quadratic_weighted_kappa,
@@ -351,6 +352,16 @@ def test_mean_average_precision_at_k_is_the_mean_of_its_definition(rankings: lis
     assert mean_average_precision_at_k(*zip(*rankings, strict=True), k) == pytest.approx(np.mean(expected))
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.lists(st.integers(0, 6), max_size=9)), min_size=1, max_size=40),
+    st.integers(1, 7),
+)
+def test_with_one_right_item_it_is_the_mean_reciprocal_rank_to_the_last_bit(rankings: list[Any], k: int) -> None:
+    actual, predicted = zip(*rankings, strict=True)
+    reciprocal = mean_reciprocal_rank_at_k(actual, predicted, k)
+    assert reciprocal == mean_average_precision_at_k([{item} for item in actual], predicted, k)
+
+
 @pytest.mark.parametrize(
     ("actual", "predicted", "k", "score"),
     [
@@ -566,6 +577,7 @@ def test_levenshtein_of_worked_examples(true: str, predicted: str, distance: int
         (lambda: rmsle(np.array([1, 0]), np.array([1, 1])), np.float64),
         (lambda: mean_angular_error(np.eye(2), np.ones((2, 2))), np.float64),
         (lambda: mean_average_precision_at_k([{1}], [[1]], 1), np.float64),
+        (lambda: mean_reciprocal_rank_at_k([1], [[1]], 1), np.float64),
         (lambda: pearson(np.array([1, 0]), np.array([1, 0])), np.float64),
         (lambda: pearson(np.array([1, 0]), np.array([1, 1])), np.float64),
         (lambda: mean_column_spearman(np.eye(2), np.eye(2)), np.float64),

@@ -11,10 +11,12 @@ import pytest
 from making import report, write_group, write_reports
 
 from mlebench.cli import main
+from mlebench.errors import PrerequisiteError
+from mlebench.paths import grades_log
 from mlebench.registry import Competition, Registry
-from mlebench.report.over_time import grade_snapshots
 from mlebench.report.published import published_entries
-from mlebench.run.records import Run
+from mlebench.run.over_time import grade_snapshots
+from mlebench.run.records import Group, Run
 
 LOW = Registry().get_split("low")
 
@@ -101,7 +103,7 @@ def test_a_run_group_with_what_it_took(call: Any, tmp_path: Path) -> None:
     out, err = call("g", "--runs-dir", tmp_path / "runs", "--split", "low")
     row = re.split("  +", out.splitlines()[1])
     assert row[:6] == ["mine", "low", "22", "1 of 2", "1", "100.00"]
-    assert row[-5:] == ["22.00", "11.00", "43", "22", "1"]
+    assert row[-8:] == ["22.00", "11.00", "43", "22", "1", "-", "-", "-"]
     assert "Some runs were not sealed" in err
     padded, err = call("g", "--runs-dir", tmp_path / "runs", "--split", "low", "--pad-missing")
     assert re.split("  +", padded.splitlines()[1])[3:6] == ["2", "1", "97.73 ± 2.27"]
@@ -169,16 +171,26 @@ def test_an_empty_report_is_told(call: Any, tmp_path: Path) -> None:
     assert "there are no runs" in call(write_reports(tmp_path / "a.json", []), code=1)[1]
 
 
-def test_score_over_time_from_kept_submissions(titanic: Competition, tmp_path: Path) -> None:
+def test_score_over_time_from_kept_submissions(call: Any, titanic: Competition, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"data_dir": str(titanic.paths.data_dir), "twin": True}
-    run = {"competition": titanic.id, "seed": 3}
-    group = write_group(tmp_path, "g", [run, run | {"state": "running", "run_id": "going-on"}], **asked)
+    run = {"competition": titanic.id, "rerolls": 0}
+    group = write_group(tmp_path, "g", [run | {"seed": 0}, run | {"seed": 1}], **asked)
     done = Run.read(group / f"{titanic.id}_g-run0")
     done.paths.snapshots.mkdir()
-    for seconds, source in ((1.5, titanic.sample_submission), (60.0, titanic.gold_submission)):
-        (done.paths.snapshots / f"{seconds:010.1f}.csv").write_bytes(source.read_bytes())
-    points = list(grade_snapshots(done))
-    assert [(point.seconds, point.report.score) for point in points] == [(1.5, 0.425), (60.0, 1.0)]
-    assert {(point.report.agent, point.report.seed, point.report.run_id) for point in points} == {("mine", 3, "g-run0")}
-    with pytest.raises(ValueError, match="has not ended"):
-        next(grade_snapshots(Run.read(group / f"{titanic.id}_going-on")))
+    contents = [titanic.sample_submission.read_bytes(), b"nonsense", titanic.gold_submission.read_bytes()]
+    for seconds, content in zip((1.5, 7.0, 60.0), contents, strict=True):
+        (done.paths.snapshots / f"{seconds:010.1f}.csv").write_bytes(content)
+    before = done.paths.record.read_bytes()
+    log = grades_log(titanic.paths.data_dir)
+    graded_before = len(log.read_text().splitlines()) if log.exists() else 0
+    (graded,) = grade_snapshots(Group.read(group))
+    points = [(point["seconds"], point["status"], point["score"], point["any_medal"]) for point in graded.points]
+    assert points == [(1.5, "graded", 0.425, False), (7.0, "invalid", None, False), (60.0, "graded", 1.0, True)]
+    lines = [json.loads(line) for line in log.read_text().splitlines()[graded_before:]]
+    assert [(line["agent"], line["seed"], line["run_id"]) for line in lines] == [("mine", 0, "g-run0")] * 3
+    assert done.paths.record.read_bytes() == before
+    runs = json.loads(call(group, "--format", "json")[0])["entries"][0]["runs"]
+    assert [one["over_time"] for one in runs] == [graded.points, None]
+    write_group(tmp_path, "going-on", [run | {"seed": 0, "state": "running"}], **asked)
+    with pytest.raises(PrerequisiteError, match="have not ended"):
+        grade_snapshots(Group.read(tmp_path / "going-on"))

@@ -9,9 +9,11 @@ from making import report, write_group, write_reports
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
 from mlebench.report.boards import Boards
-from mlebench.report.inputs import Inputs
+from mlebench.report.inputs import Inputs, read_grading_report
 from mlebench.report.make import make_standings
 from mlebench.report.model import Entry
+from mlebench.run.group import finish
+from mlebench.run.records import Group
 from mlebench.scoring import read_leaderboard
 
 BIRDS, PIZZA, SPOOKY = "mlsp-2013-birds", "random-acts-of-pizza", "spooky-author-identification"
@@ -102,6 +104,24 @@ def test_runs_that_nobody_judged_are_missing(inputs: Inputs, tmp_path: Path) -> 
     assert [one.missing for one in entry.outcomes] == ["infra_error", "running", "grader_error", None]
     last = entry.outcomes[-1]
     assert (last.silver, last.any_medal, last.hours, last.ended) == (True, True, 2.0, "timeout")
+
+
+def test_a_group_s_report_alone_tells_of_infrastructure_errors(inputs: Inputs, tmp_path: Path) -> None:
+    runs: list[dict[str, Any]] = [
+        {"competition": BIRDS, "seed": 0, "report": report(BIRDS, "gold", agent="mine", seed=0, run_id="g-run0")},
+        {"competition": BIRDS, "seed": 1, "ended": "infra_error", "detail": "the disk is on fire"},
+    ]
+    path = finish(Group.read(write_group(tmp_path / "runs", "g", runs)))
+    assert path is not None
+    failed = read_grading_report(path)[1]
+    assert (failed["status"], failed["reason"]) == ("infra_error", "the disk is on fire")
+    assert (failed["submission_exists"], failed["valid_submission"]) == (False, False)
+    inputs.add_report(path)
+    (entry,) = entries(inputs)
+    assert [(one.seed, one.run_id, one.missing) for one in entry.outcomes] == [
+        (0, "g-run0", None),
+        (1, "g-run1", "infra_error"),
+    ]
 
 
 def test_experiments_name_run_groups_of_ours_and_of_the_reference(inputs: Inputs, tmp_path: Path) -> None:

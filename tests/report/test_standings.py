@@ -1,10 +1,16 @@
 """Figures over splits, categories and what is missing; agents compared."""
 
+import csv
+import io
+import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mlebench.report.model import Entry, Outcome
+from mlebench.report.render import tables, to_csv
+from mlebench.report.spent import model_use
 from mlebench.report.standings import Rules, Scope, Standings, standings
 
 SPLITS = {"low": ["a", "b"], "all": ["a", "b", "c"]}
@@ -119,6 +125,27 @@ def test_hours_rerolls_unsealed_runs_and_infra_errors_stand_beside() -> None:
     all = scopes(made(found))["all"].spent
     assert (all.hours, all.gpu_hours, all.rerolls, all.unsealed, all.infra_errors) == (4.0, 3.0, 2, 1, 1)
     assert scopes(made(TWO_SEEDS))["all"].spent.hours is None
+
+
+def test_calls_tokens_and_cost_are_those_of_the_runs_that_tell() -> None:
+    def used(model: Any) -> dict[str, Any]:
+        return {"rerolls": 0, **model_use(SimpleNamespace(model=model))}
+
+    tokens = {"input": 1000, "cached": 400, "output": 20, "reasoning": None}
+    priced = won("a", 0, **used({"calls": 3, "tokens": tokens, "cost": 0.25, "more": "to come"}))
+    unpriced = won("b", 0, **used({"calls": 2, "tokens": tokens, "cost": None}))
+    broken = won("c", 0, **used({"calls": "many", "tokens": 5, "cost": math.inf}))
+    found = made(entry(priced, unpriced, broken))
+    spent = scopes(found)["all"].spent
+    assert (spent.calls, spent.cost) == (5, 0.25)
+    assert spent.tokens == {"input": 2000, "cached": 800, "output": 40, "reasoning": None}
+    assert spent.unknown == {"calls": 1, "tokens": 1, "cost": 2}
+    assert tables(found)[0].rows[1][-3:] == ["5 (1 unknown)", "2040 (1 unknown)", "0.25 (2 unknown)"]
+    row = next(row for row in csv.DictReader(io.StringIO(to_csv(found))) if row["name"] == "all")
+    assert (row["input_tokens"], row["reasoning_tokens"], row["cost"], row["cost_unknown"]) == ("2000", "", "0.25", "2")
+
+    nothing = made(entry(won("a", 0, **used(None))))
+    assert (scopes(nothing)["given"].spent.cost, tables(nothing)[0].rows[0][-3:]) == (None, ["-", "-", "-"])
 
 
 def test_agents_are_compared_over_the_competitions_that_both_ran() -> None:

@@ -9,6 +9,7 @@ from conftest_run import SUBMIT, Mlebench, reports_of
 
 from mlebench.registry import Competition
 from mlebench.run import lease as leases
+from mlebench.run.over_time import read_over_time
 from mlebench.run.records import Group
 
 Runner = Callable[..., Group]
@@ -61,6 +62,26 @@ def test_a_run_that_somebody_works_on_is_left_alone(group: Group, mlebench: Mleb
     assert "is being done again" in done.stderr
     assert "Traceback" not in done.stderr
     assert reports_of(group) == before
+
+
+def test_snapshots_of_a_run_are_graded_on_request(run: Runner, mlebench: Mlebench) -> None:
+    group = run(SUBMIT)
+    (one,) = group.runs()
+    (kept,) = one.paths.snapshots.iterdir()
+    (one.paths.snapshots / "0000009999.0.csv").write_text("wrong")
+    before = reports_of(group)
+    done = mlebench("grade", str(group.paths.root), "--snapshots")
+    assert json.loads(done.stdout) == {"runs": 1, "snapshots": 2}
+    lines = [line.split() for line in done.stderr.splitlines() if line.startswith(one.record.competition)]
+    assert [cells[2:4] for cells in lines] == [[f"{float(kept.stem):g}", "graded"], ["9999", "invalid"]]
+    points = read_over_time(one)
+    assert points is not None
+    assert [points[0][name] for name in ("score", "submission_sha256")] == [
+        before[0][name] for name in ("score", "submission_sha256")
+    ]
+    assert reports_of(group) == before
+    for arguments in (["--snapshots"], ["x", "--snapshots", "--interval"]):
+        assert "--snapshots goes with a run group" in mlebench("grade", *arguments, code=2).stderr
 
 
 def test_a_group_and_a_file_do_not_go_together(mlebench: Mlebench, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from conftest_run import SUBMIT
 
 from mlebench.run.execute import CANNOT_WORK, FINAL, MAY_BE_RETRIED
 from mlebench.run.group import RETRIES
+from mlebench.run.over_time import FIGURES, OverTime
 from mlebench.run.records import Group, GroupRecord, RunRecord
 from mlebench.sandbox.base import ENDINGS, Limits
 
@@ -26,10 +27,16 @@ def _named(heading: str) -> list[str]:
 def test_fields_of_records() -> None:
     assert _named("group.json") == ["schema", *(item.name for item in fields(GroupRecord))]
     assert _named("run.json") == ["schema", *(item.name for item in fields(RunRecord))]
+    assert _named("snapshots/scores.json") == ["schema", *(item.name for item in fields(OverTime))]
     limits = next(
         row for row in PAGE.read_text(encoding="utf-8").splitlines() if row.startswith("| `limits` | of each")
     )
     assert re.findall(r"`(\w+)`", limits)[1:] == [item.name for item in fields(Limits)]
+
+
+def test_figures_of_points() -> None:
+    (row,) = [row for row in PAGE.read_text(encoding="utf-8").splitlines() if row.startswith("| `points`")]
+    assert re.findall(r"`(\w+)`", row) == ["points", "seconds", *FIGURES]
 
 
 def test_words_and_codes() -> None:

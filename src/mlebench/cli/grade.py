@@ -1,8 +1,8 @@
 """mlebench grade"""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,9 @@ from mlebench.cli.common import (
 from mlebench.cli.quantities import Duration, Size
 from mlebench.cli.runs import runs_dir_option
 
+if TYPE_CHECKING:
+    from mlebench.run.records import Group, Run
+
 MOST_JOBS = 8
 AGENTS_FAULT = ("invalid", "missing")
 LONGEST_REASON = 80
@@ -38,6 +41,9 @@ LONGEST_REASON = 80
 @click.option("--jobs", type=click.IntRange(min=1), help=f"Submissions at a time. Default: CPUs, at most {MOST_JOBS}.")
 @click.option("--time-limit", type=Duration(), default="10m", show_default=True, help="For each submission.")
 @click.option("--memory", type=Size(), help="For each submission. Default: the machine's share per job.")
+@click.option(
+    "--snapshots", is_flag=True, help="Grade what the runs of a GROUP had submitted at earlier times instead."
+)
 @click.option("--interval", is_flag=True, help="Also an interval of each score, by drawing test rows again.")
 @judging_options
 @runs_dir_option
@@ -47,13 +53,18 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
     """Grade many submissions, or those of a run GROUP again.
 
     A file of JSON lines names the submissions; the summary goes to the output folder. A run group is named by its path
-    or the beginning of its name; its report is replaced. Counts are JSON on stdout, a table of all submissions goes to
-    stderr. Each submission ends with a status. The exit code is 1 when one could not be judged for another reason than
-    the submission itself: the summary says why.
+    or the beginning of its name; its report is replaced. With --snapshots, reports stay as they are: the submissions
+    that were kept while the runs went on are graded, and scores over time are written beside them. Counts are JSON on
+    stdout, a table of all submissions goes to stderr. Each submission ends with a status. The exit code is 1 when one
+    could not be judged for another reason than the submission itself: the summary says why.
     """
     from mlebench.grade.row import NOT_JUDGED
 
     how = _how(options)
+    if options["snapshots"]:
+        if group is None or how.pop("interval"):
+            raise click.UsageError("--snapshots goes with a run group, and not with --interval")
+        raise SystemExit(_grade_snapshots(group, options, how))
     if group is None:
         if options["submission"] is None or options["output_dir"] is None:
             raise click.UsageError("give --submission and --output-dir, or name a run group")
@@ -97,22 +108,48 @@ def _grade_lines(options: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]
 
 
 def _grade_group(named: str, options: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
-    from mlebench.run.records import find_group
     from mlebench.run.regrade import regrade
 
+    return regrade(_find(named, options), track=_track_runs, **how)
+
+
+def _grade_snapshots(named: str, options: dict[str, Any], how: dict[str, Any]) -> int:
+    """The exit code."""
+    from mlebench.run.over_time import grade_snapshots
+
+    graded = grade_snapshots(_find(named, options), track=_track_runs, **how)
+    print_json({"runs": len(graded), "snapshots": sum(len(run.points) for run in graded)})
+    rows = [
+        [run.competition, run.run_id, f"{point['seconds']:g}", *_cells(point)] for run in graded for point in run.points
+    ]
+    for line in table_lines(["competition", "run", "seconds", "status", "score", "medal", "reason"], rows):
+        say(line)
+    judged = ("graded", *AGENTS_FAULT)
+    return 0 if all(point["status"] in judged for run in graded for point in run.points) else FAILED
+
+
+def _find(named: str, options: dict[str, Any]) -> "Group":
+    from mlebench.run.records import find_group
+
     runs_dir = options["runs_dir"] or paths.default_runs_dir(registry_at(options["data_dir"]).get_data_dir())
-    return regrade(
-        find_group(named, runs_dir), track=lambda runs: track(runs, lambda run: run.record.competition), **how
-    )
+    return find_group(named, runs_dir)
+
+
+def _track_runs(runs: "list[Run]") -> "Iterable[Run]":
+    return track(runs, lambda run: run.record.competition)
 
 
 def _rows(summary: dict[str, Any]) -> Iterator[list[Any]]:
     for report in summary["competition_reports"]:
-        medal = next((kind for kind in ("gold", "silver", "bronze") if report[f"{kind}_medal"]), None)
-        yield [report["competition_id"], report["status"], report["score"], medal, _short(report["reason"])]
+        yield [report["competition_id"], *_cells(report)]
     for row in summary["unjudged"]:
         name = row["competition_id"] or f"line {row['line']}"
         yield [_short(name), row["status"], None, None, _short(row["reason"])]
+
+
+def _cells(report: dict[str, Any]) -> list[Any]:
+    medal = next((kind for kind in ("gold", "silver", "bronze") if report[f"{kind}_medal"]), None)
+    return [report["status"], report["score"], medal, _short(report["reason"])]
 
 
 def _short(text: str | None) -> str | None:

@@ -1,6 +1,8 @@
 """Where a score stands: among the people who took part, between the sample submission and gold, near perfection."""
 
 import math
+from bisect import bisect_left
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from mlebench.registry import Competition
@@ -25,11 +27,27 @@ BEYOND_BEST = "beyond the best human score"
 AT_OPTIMUM = "at the metric's optimum"
 
 
+class Board:
+    """A human leaderboard that counts whom a score beats; nobody beats an equal."""
+
+    def __init__(self, scores: Iterable[float], *, lower: bool):
+        self._sign = -1 if lower else 1
+        self._scores = sorted(self._sign * score for score in scores)  # worst first
+        self.teams = len(self._scores)
+
+    def beaten(self, score: float) -> int:
+        return bisect_left(self._scores, self._sign * score)
+
+    def percentile(self, score: float) -> float:
+        """The share of teams that are beaten."""
+        return self.beaten(score) / self.teams
+
+
 class Standing(NamedTuple):
     """What a score is worth; all None where there is no finite score."""
 
     teams_beaten: int | None = None
-    percentile: float | None = None  # the share of teams that are beaten; nobody beats an equal
+    percentile: float | None = None
     normalised_score: float | None = None
     suspicious: str | None = None
 
@@ -38,14 +56,14 @@ class Standing(NamedTuple):
         if score is None or not math.isfinite(score):
             return cls()
         sign = -1 if competition.lower_is_better else 1
-        beaten = sum(sign * other < sign * score for other in board)
+        humans = Board(board, lower=competition.lower_is_better)
         doubts = {
-            BEYOND_BEST: beaten == len(board),
+            BEYOND_BEST: humans.beaten(score) == humans.teams,
             AT_OPTIMUM: competition.grader.name in REACH_ONE_OR_ZERO and score == max(0, sign),
         }
         return cls(
-            teams_beaten=beaten,
-            percentile=beaten / len(board),
+            teams_beaten=humans.beaten(score),
+            percentile=humans.percentile(score),
             normalised_score=normalised(score, competition.sample_score, gold, sign),
             suspicious=" and ".join(text for text, applies in doubts.items() if applies) or None,
         )

@@ -1,14 +1,16 @@
 """How much a score owes to the choice of test rows: an interval, by drawing the rows again.
 
-Rows are drawn with replacement by their id; those that share an id are drawn together. Each draw gets new ids, the
-same on both sides, since graders want them to be unique. A grader to which ids or the order of rows mean more than that
-gives another score when the ids alone are changed: then there is no interval. Rows that belong together in another way
-than by their id count as independent, so an interval may be too narrow.
+Groups of rows that belong together (one patient, one sentence) are drawn with replacement, each as a whole. Where a
+competition declares no groups, an id is one; rows that share it are drawn together. Each draw gets new names for ids
+and groups, the same on both sides, since graders want them to be unique. A grader to which ids or the order of rows
+mean more than that gives another score when the names alone are changed: then there is no interval.
 """
 
 import logging
 import math
+import re
 import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,53 +33,84 @@ class Interval(NamedTuple):
     medal_holds: float | None = None
 
 
-class Rows:
-    """The rows of a table by the number of their id."""
+class Members:
+    """What belongs to each number: the rows of an id, the ids of a group."""
 
-    def __init__(self, table: pd.DataFrame, id: str, numbers: np.ndarray, count: int):
-        self._table, self._id = table, id
+    def __init__(self, numbers: np.ndarray, count: int):
         self._order = np.argsort(numbers, kind="stable")
         self._counts = np.bincount(numbers, minlength=count)
         self._starts = self._counts.cumsum() - self._counts
 
-    def drawn(self, drawn: np.ndarray, names: np.ndarray) -> pd.DataFrame:
-        """The rows of these ids, under new names."""
+    def of(self, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The members of what was drawn, one after another, and how many each has."""
         counts = self._counts[drawn]
         within = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
-        places = self._order[np.repeat(self._starts[drawn], counts) + within]
-        rows = self._table.iloc[places].reset_index(drop=True)
-        rows[self._id] = np.repeat(names, counts)
-        return rows
+        return self._order[np.repeat(self._starts[drawn], counts) + within], counts
 
 
 class Draws:
-    """A submission and the answers, ready to be drawn from."""
+    """A submission and the answers, ready to be drawn from. Facts are the `submission` of a competition's config."""
 
-    def __init__(self, submission: pd.DataFrame, answers: pd.DataFrame, id: str):
-        numbers, names = pd.factorize(answers[id].to_numpy())
+    def __init__(self, submission: pd.DataFrame, answers: pd.DataFrame, facts: Mapping[str, Any]):
+        self._id: str = facts["id"]
+        self._column: str | None = facts.get("groups", {}).get("column")
+        ids = answers[self._id].to_numpy()
+        numbers, names = pd.factorize(ids, sort=True)  # so ids of a group keep their order under new names
         known = pd.Index(names)
-        found = known.get_indexer(pd.Index(submission[id].to_numpy()))
+        found = known.get_indexer(pd.Index(submission[self._id].to_numpy()))
         if min(numbers.min(initial=0), found.min(initial=0)) < 0:
             raise ValueError("there are ids that the other side does not have")
-        self.count = len(known)
-        self._sides = Rows(submission, id, found, self.count), Rows(answers, id, numbers, self.count)
-        texts = np.array([f"{number:09d}" for number in range(self.count)], dtype=object)
-        self._names = np.arange(self.count) if known.dtype.kind in "iuf" else texts
+        groups = _groups(answers, np.asarray(names), np.unique(numbers, return_index=True)[1], facts.get("groups", {}))
+        self.count = int(groups.max(initial=-1)) + 1
+        self._ids = Members(groups, self.count)
+        self._sides = [
+            (submission, Members(found, len(known))),
+            (answers, Members(numbers, len(known))),
+        ]
 
     def score(self, grader: Grader, drawn: np.ndarray) -> float:
-        score = grader.score(*(side.drawn(drawn, self._names) for side in self._sides))
+        ids, sizes = self._ids.of(drawn)
+        copies = np.repeat(np.arange(len(drawn)), sizes)
+        score = grader.score(*(self._drawn(table, *rows.of(ids), copies) for table, rows in self._sides))
         if not math.isfinite(score):
             raise ValueError("a draw has no finite score")
         return score
 
+    def _drawn(self, table: pd.DataFrame, places: np.ndarray, counts: np.ndarray, copies: np.ndarray) -> pd.DataFrame:
+        rows = table.iloc[places].reset_index(drop=True)
+        rows[self._id] = _renamed(table[self._id], np.repeat(np.arange(len(counts)), counts))
+        if self._column is not None and self._column in table:
+            rows[self._column] = _renamed(table[self._column], np.repeat(copies, counts))
+        return rows
 
-def drawn_scores(grader: Grader, submission: pd.DataFrame, answers: Any, id: str, score: float) -> list[float] | None:
+
+def _groups(answers: pd.DataFrame, ids: np.ndarray, rows: np.ndarray, declared: Mapping[str, str]) -> np.ndarray:
+    """The number of the group that each id is in: told by a column of the answers, or by the id's first letters."""
+    if "column" in declared:
+        return pd.factorize(answers[declared["column"]].to_numpy()[rows])[0]
+    if "pattern" in declared:
+        found = [re.match(declared["pattern"], str(id)) for id in ids]
+        return pd.factorize(np.array([match[0] if match else "" for match in found], dtype=object))[0]
+    return np.arange(len(ids))
+
+
+def _renamed(column: Any, numbers: np.ndarray) -> np.ndarray:
+    """Numbers stay numbers; texts sort as the numbers in them do."""
+    if column.dtype.kind in "iuf":
+        return numbers
+    return np.array([f"{number:09d}" for number in numbers.tolist()], dtype=object)
+
+
+def drawn_scores(
+    grader: Grader, submission: pd.DataFrame, answers: Any, facts: Mapping[str, Any], score: float
+) -> list[float] | None:
     """The scores of `DRAWS` draws; None where the grader does not allow that, or takes too long."""
+    id = facts.get("id")
     if not isinstance(answers, pd.DataFrame) or id not in answers or id not in submission:
         return None
     rng, deadline, scores = np.random.default_rng(0), time.monotonic() + SECONDS, []
     try:
-        draws = Draws(submission, answers, id)
+        draws = Draws(submission, answers, facts)
         if not math.isclose(draws.score(grader, rng.permutation(draws.count)), score, rel_tol=1e-9, abs_tol=1.5e-5):
             return None
         while len(scores) < DRAWS:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+WITHOUT_SUBMISSION = ("missing", "not_prepared", "infra_error")
+
 
 class Verdict(NamedTuple):
     """How a submission was judged."""
@@ -54,6 +56,14 @@ def grade_csv(
     """
     path = Path(path_to_submission)
     report = ungraded_report(path, competition, run)
+    return graded_report(report, competition, limit=limit, log_otherwise=log_otherwise, interval=interval)
+
+
+def graded_report(
+    report: CompetitionReport, competition: Competition, *, limit: int, log_otherwise: Path | None, interval: bool
+) -> CompetitionReport:
+    """The same, of a submission of which there is a blank report."""
+    path = Path(report.submission_path)
     _require_answers(competition)
     report = with_verdict(with_data(report, competition), _verdict(path, competition, limit, interval))
     report = _with_standing(report, competition)
@@ -124,8 +134,8 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
 def _drawn(submission: "pd.DataFrame", competition: Competition, score: float) -> list[float] | None:
     from mlebench.grade.interval import drawn_scores
 
-    id = competition.submission.get("id", "")
-    return drawn_scores(competition.grader, submission, load_answers(competition.answers), id, score)
+    answers = load_answers(competition.answers)
+    return drawn_scores(competition.grader, submission, answers, competition.submission, score)
 
 
 def _invalid(error: InvalidSubmissionError, sha256: str) -> Verdict:
@@ -186,7 +196,7 @@ def with_verdict(report: CompetitionReport, verdict: Verdict) -> CompetitionRepo
         **medals._asdict(),
         score=verdict.score,
         any_medal=medals.gold_medal or medals.silver_medal or medals.bronze_medal,
-        submission_exists=verdict.status not in ("missing", "not_prepared"),
+        submission_exists=verdict.status not in WITHOUT_SUBMISSION,
         valid_submission=verdict.score is not None,
         status=verdict.status,
         reason=verdict.reason,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from mlebench.errors import PrerequisiteError, UnreadableSubmissionError
 from mlebench.faults import explanation
 from mlebench.grade.log import log_grade
-from mlebench.grade.one import Verdict, grade_csv, ungraded_report, with_data, with_verdict
+from mlebench.grade.one import Verdict, graded_report, ungraded_report, with_data, with_verdict
 from mlebench.registry import Registry
 from mlebench.scoring import CompetitionReport, RunInfo
 from mlebench.untrusted import LARGEST_SUBMISSION
@@ -15,7 +15,7 @@ from mlebench.untrusted import LARGEST_SUBMISSION
 logger = logging.getLogger(__name__)
 
 # Statuses of reports that say nothing of the submission: somebody else must act.
-NOT_JUDGED = ("not_prepared", "grader_error", "limit")
+NOT_JUDGED = ("not_prepared", "grader_error", "limit", "infra_error")
 
 
 class Limits(NamedTuple):
@@ -59,13 +59,8 @@ def grade_row(job: Job) -> CompetitionReport | Unjudged:
     except (PrerequisiteError, OSError) as error:
         return _unknown(error)
     try:
-        return grade_csv(
-            path,
-            competition,
-            job.run,
-            limit=job.limits.size,
-            log_otherwise=job.log_otherwise,
-            interval=job.interval,
+        return graded_report(
+            blank, competition, limit=job.limits.size, log_otherwise=job.log_otherwise, interval=job.interval
         )
     except UnreadableSubmissionError as error:
         return Unjudged("bad_entry", str(error))

@@ -19,6 +19,9 @@ Values = Literal[
 ]  # fmt: skip
 
 
+LONGEST_NAME = 64  # characters of an id; longer ones would take too much memory side by side
+
+
 def require_columns(submission: pd.DataFrame, names: Sequence[str]) -> None:
     missing = [name for name in names if name not in submission.columns]
     if missing:
@@ -118,12 +121,29 @@ def sorting_order(values: np.ndarray, name: str) -> np.ndarray:
 
     Where ids repeat, the order among equals decides a score: it is that of pandas' default sort, which is not stable.
     """
+    if (quick := _order_of_names(values)) is not None:
+        return quick
     empty = pd.isna(values)
     filled, rows = values[~empty], np.arange(len(values))
     try:
         return np.concatenate([rows[~empty][np.argsort(filled, kind="quicksort")], rows[empty]])
     except TypeError:
         raise InvalidSubmissionError(f"Column `{name}` mixes text and numbers.") from None
+
+
+def _order_of_names(values: np.ndarray) -> np.ndarray | None:
+    """The same, several times as fast, of short ASCII texts that are all different; None of anything else."""
+    if values.dtype != object or pd.api.types.infer_dtype(values, skipna=False) != "string":
+        return None
+    if max(map(len, values)) > LONGEST_NAME:
+        return None
+    try:
+        names = values.astype("S")  # bytes sort as the text does
+    except UnicodeEncodeError:
+        return None
+    order = np.argsort(names, kind="stable")
+    names = names[order]
+    return None if (names[1:] == names[:-1]).any() else order
 
 
 def require_row_sums(probabilities: np.ndarray, tolerance: float = 1e-6, *, decimals: int | None = None) -> None:

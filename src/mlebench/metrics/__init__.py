@@ -34,6 +34,7 @@ from mlebench.metrics.ranking import (
     label_weighted_ranking_precision,
     mean_average_precision_at_k,
     mean_column_auroc,
+    mean_reciprocal_rank_at_k,
     pooled_kendall_tau,
     weighted_auroc,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "mean_log_error_of_groups",
     "mean_percentile_distance",
     "mean_precision_over_ious",
+    "mean_reciprocal_rank_at_k",
     "micro_f1_of_tags",
     "pearson",
     "points_in_boxes_f1",

@@ -1,6 +1,6 @@
 """Metrics of an order: scores against classes, ranked lists against sets."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -135,13 +135,22 @@ def average_precision_at_k(actual: Collection[Any], predicted: Sequence[Any], k:
         if item in actual and item not in seen:
             hits += 1
             total += hits / place
-        seen.add(item)
+            seen.add(item)
     return total / min(len(actual), k)
 
 
 def mean_average_precision_at_k(actual: Sequence[Collection[Any]], predicted: Sequence[Sequence[Any]], k: int) -> float:
     """The mean of `average_precision_at_k` over all lists; higher is better."""
     return np.float64(np.mean([average_precision_at_k(*pair, k) for pair in zip(actual, predicted, strict=False)]))
+
+
+def mean_reciprocal_rank_at_k(actual: Iterable[Any], predicted: Iterable[Sequence[Any]], k: int) -> float:
+    """The mean of `average_precision_at_k` where one item is right in each list, but quicker; higher is better."""
+    ranks = []
+    for item, items in zip(actual, predicted, strict=False):
+        first = items[:k]
+        ranks.append(1 / (first.index(item) + 1) if item in first else 0.0)
+    return np.float64(np.mean(ranks))
 
 
 def pooled_kendall_tau(y_true: Sequence[Sequence[Any]], y_pred: Sequence[Sequence[Any]]) -> float:

@@ -1,23 +1,22 @@
-"""Where a score stands: among the people who took part, and between the sample submission and gold."""
+"""What standings need to know of competitions, each looked up once."""
 
 import math
-from bisect import bisect_left
 from functools import cache
 from typing import Any
 
 from mlebench.errors import PrerequisiteError
-from mlebench.grade.board import normalised
+from mlebench.grade.board import Board, normalised
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import read_leaderboard
 
 
 class Boards:
-    """What standings need to know of competitions; of one that is not known here, nothing is."""
+    """Of a competition that is not known here, nothing is."""
 
     def __init__(self, registry: Registry):
         self._registry = registry
         self._competition = cache(self._find)
-        self._board = cache(self._sorted_board)
+        self._board = cache(self._find_board)
 
     def category(self, id: str) -> str | None:
         found = self._competition(id)
@@ -28,10 +27,7 @@ class Boards:
         board = self._board(id)
         if board is None:
             return None
-        if score is None or math.isnan(score):
-            return 0.0
-        lower, scores = board
-        return bisect_left(scores, -score if lower else score) / len(scores)
+        return 0.0 if score is None or math.isnan(score) else board.percentile(score)
 
     def normalised(self, report: dict[str, Any]) -> float | None:
         """0 is the sample submission's score on real data, 1 the gold threshold; without a score it is 0."""
@@ -50,14 +46,10 @@ class Boards:
         except PrerequisiteError:
             return None
 
-    def _sorted_board(self, id: str) -> tuple[bool, list[float]] | None:
-        """Whether lower is better, and the scores, worst first and so that higher is better."""
+    def _find_board(self, id: str) -> Board | None:
         found = self._competition(id)
-        if found is None:
-            return None
         try:
-            scores = read_leaderboard(found.leaderboard)
+            scores = read_leaderboard(found.leaderboard) if found else []
         except PrerequisiteError:
             return None
-        lower = found.lower_is_better
-        return (lower, sorted(-score if lower else score for score in scores)) if scores else None
+        return Board(scores, lower=found.lower_is_better) if found and scores else None

@@ -14,6 +14,8 @@ from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.report.boards import Boards
 from mlebench.report.model import TWIN, UNJUDGED, Entry, Outcome, Reading
+from mlebench.report.spent import model_use
+from mlebench.run.over_time import read_over_time
 from mlebench.run.records import Group, Run, find_group
 
 UNNAMED = "reports"
@@ -206,6 +208,8 @@ def _reading_of_run(run: Run, group: Group) -> Reading:
             "gpu_hours": record.gpu_hours,
             "rerolls": record.rerolls,
             "sealed": record.conditions.get("sealed"),
+            **model_use(record),
+            "over_time": read_over_time(run) if record.is_final else None,
         },
     )
 

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Any
 
 SPLITS = ("low", "medium", "high", "all", "systemcard")
-INFRA_ERROR = "infra_error"  # as records of runs have it
+INFRA_ERROR = "infra_error"  # as records of runs and reports have it
 TWIN = "twin"
 # Nobody judged these submissions, so they say nothing about the agent.
-UNJUDGED = ("not_prepared", "grader_error")
+UNJUDGED = ("not_prepared", "grader_error", INFRA_ERROR)
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,10 @@ class Outcome:
     gpu_hours: float | None = None
     rerolls: int | None = None
     sealed: bool | None = None
+    calls: float | None = None  # of models, through the gateway
+    tokens: dict[str, float | None] | None = None
+    cost: float | None = None  # in US dollars
+    over_time: list[dict[str, Any]] | None = None  # the scores of its snapshots; None: they were not graded
 
     @property
     def any_medal(self) -> bool:

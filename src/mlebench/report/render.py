@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from mlebench import __version__
 from mlebench.report.intervals import LEVEL, Difference, Estimate
 from mlebench.report.model import TWIN
+from mlebench.report.spent import TOKENS, Spent
 from mlebench.report.standings import RATES, SCALES, EntryStandings, Scope, Standings
 
 SCHEMA = 1
@@ -55,7 +56,7 @@ def notes(standings: Standings) -> list[str]:
 def _standings_table(standings: Standings) -> Table:
     header = ["agent", "split", "competitions", "seeds", "missing", "any medal", LIMITS, "gold", "silver", "bronze"]
     header += ["above median", "valid", "submitted", "percentile", "normalised"]
-    header += ["hours", "GPU hours", "re-rolls", "unsealed", "infra errors"]
+    header += ["hours", "GPU hours", "re-rolls", "unsealed", "infra errors", "calls", "tokens", "cost, $"]
     rows = [
         [*_place(found, scope), *_medals(scope), *_means(scope), *_spent(scope)]
         for found, scope in _scopes(standings, "split", "given")
@@ -90,7 +91,18 @@ def _means(scope: Scope) -> list[str]:
 
 
 def _spent(scope: Scope) -> list[str]:
-    return [_number(value, 2 if isinstance(value, float) else 0) for value in asdict(scope.spent).values()]
+    spent = scope.spent
+    used = {"calls": (spent.calls, 0), "tokens": (spent.all_tokens, 0), "cost": (spent.cost, 2)}
+    return [
+        _number(spent.hours, 2),
+        _number(spent.gpu_hours, 2),
+        *(_number(count, 0) for count in (spent.rerolls, spent.unsealed, spent.infra_errors)),
+        *(_sum(value, places, (spent.unknown or {}).get(name)) for name, (value, places) in used.items()),
+    ]
+
+
+def _sum(value: float | None, places: int, unknown: int | None) -> str:
+    return _number(value, places) + (f" ({unknown} unknown)" if value is not None and unknown else "")
 
 
 def _extra_tables(standings: Standings) -> list[Table]:
@@ -153,9 +165,8 @@ def to_markdown(standings: Standings) -> str:
 def to_csv(standings: Standings) -> str:
     """A row for each entry, scope and figure, in full precision; what is not known is empty."""
     file = io.StringIO()
-    spent = ("hours", "gpu_hours", "rerolls", "unsealed", "infra_errors")
-    figures = ("mean", "sem", "low", "high")
-    head = ("agent", "profile", "data", "padded", "kind", "name", *COUNTED, "figure", *figures, *spent)
+    figures, unknown = ("mean", "sem", "low", "high"), _flat(Spent())
+    head = ("agent", "profile", "data", "padded", "kind", "name", *COUNTED, "figure", *figures, *unknown)
     rows = csv.writer(file, lineterminator="\n")
     rows.writerow(head)
     for found, scope in _scopes(standings, "split", "given", "category"):
@@ -164,13 +175,27 @@ def to_csv(standings: Standings) -> str:
             facts = [standings.profile, standings.data, str(standings.padded).lower(), scope.kind, scope.name]
             counts = [getattr(scope, count) for count in COUNTED]
             limits = [estimate.get(figure) for figure in figures]
-            rows.writerow([found.entry.agent, *facts, *counts, name, *limits, *asdict(scope.spent).values()])
+            rows.writerow([found.entry.agent, *facts, *counts, name, *limits, *_flat(scope.spent).values()])
     for one in standings.published:
         for split, (mean, sem) in one.medals.items():
             blank = [None] * len(COUNTED)
             facts = ["v1", "published", str(one.padded).lower(), "split", split]
-            rows.writerow([f"{one.agent} / {one.models}", *facts, *blank, RATES[0], mean, sem, *[None] * 7])
+            rows.writerow(
+                [f"{one.agent} / {one.models}", *facts, *blank, RATES[0], mean, sem, None, None, *unknown.values()]
+            )
     return file.getvalue()
+
+
+def _flat(spent: Spent) -> dict[str, float | None]:
+    """By the name of a column."""
+    tokens, unknown = spent.tokens or {}, spent.unknown or {}
+    return {
+        **{name: getattr(spent, name) for name in ("hours", "gpu_hours", "rerolls", "unsealed", "infra_errors")},
+        "calls": spent.calls,
+        **{f"{kind}_tokens": tokens.get(kind) for kind in TOKENS},
+        "cost": spent.cost,
+        **{f"{name}_unknown": unknown.get(name) for name in ("calls", "tokens", "cost")},
+    }
 
 
 def to_json(standings: Standings) -> str:

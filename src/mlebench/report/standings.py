@@ -8,43 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlebench.report.intervals import Difference, Estimate, Sample, seeds_needed
-from mlebench.report.model import INFRA_ERROR, Entry, Outcome
+from mlebench.report.model import Entry
 from mlebench.report.published import PublishedEntry
+from mlebench.report.spent import Spent
 
 RATES = ("any_medal", "gold", "silver", "bronze", "above_median", "valid", "submitted")
 # What a figure is multiplied by: rates and percentiles are shown in percent.
 SCALES = dict.fromkeys((*RATES, "percentile"), 100.0) | {"normalised": 1.0}
 COMPARED = ("any_medal", "normalised")
 GIVEN = "given"
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What the runs took, and what a reader of their scores should know; None where no input tells."""
-
-    hours: float | None
-    gpu_hours: float | None
-    rerolls: int | None
-    unsealed: int | None
-    infra_errors: int | None
-
-    @classmethod
-    def of(cls, outcomes: Iterable[Outcome]) -> "Spent":
-        told = [outcome for outcome in outcomes if outcome.rerolls is not None]
-        if not told:
-            return cls(None, None, None, None, None)
-        return cls(
-            hours=_total(outcome.hours for outcome in told),
-            gpu_hours=_total(outcome.gpu_hours for outcome in told),
-            rerolls=sum(outcome.rerolls or 0 for outcome in told),
-            unsealed=sum(outcome.sealed is False for outcome in told),
-            infra_errors=sum(outcome.ended == INFRA_ERROR for outcome in told),
-        )
-
-
-def _total(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(sum(known)) if known else None
 
 
 @dataclass(frozen=True)

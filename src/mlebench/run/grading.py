@@ -11,6 +11,10 @@ from mlebench.scoring import RunInfo
 
 def grade_run(submission: Path, competition: Competition, run: Run, group: Group) -> dict[str, Any]:
     """The report, which names the submission where it will be found."""
-    info = RunInfo(agent=group.record.agent["name"], seed=run.record.seed, run_id=run.record.run_id)
-    report = grade_csv(submission, competition, run=info).to_dict()
+    report = grade_csv(submission, competition, run_info(run, group)).to_dict()
     return report | {"submission_path": str(run.paths.submission)}
+
+
+def run_info(run: Run, group: Group) -> RunInfo:
+    """What reports say of the run that a submission comes from."""
+    return RunInfo(agent=group.record.agent["name"], seed=run.record.seed, run_id=run.record.run_id)

@@ -12,6 +12,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.grade import aggregate_reports
 from mlebench.registry import Registry
 from mlebench.run import lease as leases
+from mlebench.run.grading import run_info
 from mlebench.run.plan import write_metadata
 from mlebench.run.publish import set_aside
 from mlebench.run.records import PRESENT, Group, Run
@@ -74,7 +75,7 @@ def _finish(group: Group) -> Path | None:
     if not all(run.record.is_final for run in runs):
         return None
     registry = Registry(group.record.data_dir, group.record.profile)
-    reports = [_report(run, registry) for run in runs]
+    reports = [_report(run, group, registry) for run in runs]
     name = f"{paths.timestamp()}_{paths.GRADING_REPORT}"
     for old in group.paths.root.glob(f"*_{paths.GRADING_REPORT}"):  # existing tools expect exactly one
         group.paths.superseded.mkdir(exist_ok=True)
@@ -85,14 +86,15 @@ def _finish(group: Group) -> Path | None:
     return path
 
 
-def _report(run: Run, registry: Registry) -> CompetitionReport:
-    """A run's report; one that ended without any counts as one without a submission."""
+def _report(run: Run, group: Group, registry: Registry) -> CompetitionReport:
+    """A run's report; one that the infrastructure failed has none, which is not the agent's fault."""
     if run.record.report is not None:
         return CompetitionReport.from_dict(run.record.report)
     from mlebench.grade.one import Verdict, ungraded_report, with_verdict
 
-    report = ungraded_report(run.paths.submission, registry.get_competition(run.record.competition))
-    return with_verdict(report, Verdict("missing", reason=f"the run ended with {run.record.ended}"))
+    competition = registry.get_competition(run.record.competition)
+    report = ungraded_report(run.paths.submission, competition, run_info(run, group))
+    return with_verdict(report, Verdict(INFRA_ERROR, reason=run.record.detail))
 
 
 def submission_lines(group: Group, log: str, code: str) -> list[dict[str, Any]]:

@@ -2,7 +2,9 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from mlebench.errors import PrerequisiteError
@@ -10,9 +12,9 @@ from mlebench.grade.row import DEFAULT_LIMITS, NOT_JUDGED, Job, Limits, Unjudged
 from mlebench.grade.worker import Workers
 from mlebench.registry import Registry
 from mlebench.run import lease as leases
+from mlebench.run.grading import run_info
 from mlebench.run.group import finish, unfinished
 from mlebench.run.records import PRESENT, Group, Run
-from mlebench.scoring import CompetitionReport, RunInfo
 
 logger = logging.getLogger(__name__)
 
@@ -31,14 +33,14 @@ def regrade(
 
     A run whose submission could not be judged this time keeps the report that it has, and is listed as `unjudged`.
     """
-    if open_ := unfinished(group):
-        raise PrerequisiteError(
-            f"{len(open_)} runs of {group.paths.root} have not ended: finish them with `mlebench run --resume`"
-        )
+    require_ended(group)
     runs = [run for run in group.runs() if run.record.submission == PRESENT]
     unjudged = []
     with Workers(jobs) as workers:
-        waiting = {run.paths.root: workers.grade(_job(run, group, limits, interval)) for run in runs}
+        waiting = {
+            run.paths.root: workers.grade(job_of(run, group, run.paths.submission, limits, interval=interval))
+            for run in runs
+        }
         for run in track(runs):
             outcome = waiting[run.paths.root].result()
             if isinstance(outcome, Unjudged) or outcome.status in NOT_JUDGED:
@@ -47,7 +49,8 @@ def regrade(
                     {"competition_id": run.record.competition, "status": outcome.status, "reason": outcome.reason}
                 )
             else:
-                _replace_report(run, outcome)
+                with held(run):
+                    run.write(report=outcome.to_dict())
     path = finish(Group.read(group.paths.root))
     if path is None:
         raise PrerequisiteError(f"a run of {group.paths.root} is being done again: grade the group when it has ended")
@@ -55,19 +58,27 @@ def regrade(
     return json.loads(path.read_bytes()) | {"unjudged": unjudged}
 
 
-def _job(run: Run, group: Group, limits: Limits, interval: bool) -> Job:
-    info = RunInfo(agent=group.record.agent["name"], seed=run.record.seed, run_id=run.record.run_id)
-    registry = Registry(group.record.data_dir, group.record.profile)
-    return Job(registry, run.record.competition, str(run.paths.submission), limits, group.paths.root, info, interval)
+def require_ended(group: Group) -> None:
+    """While a run goes on, nothing of its group is graded: the score could reach an agent."""
+    if open_ := unfinished(group):
+        raise PrerequisiteError(
+            f"{len(open_)} runs of {group.paths.root} have not ended: finish them with `mlebench run --resume`"
+        )
 
 
-def _replace_report(run: Run, report: CompetitionReport) -> None:
-    """Under the run's lease: nobody may do the run again meanwhile."""
+def job_of(run: Run, group: Group, submission: Path, limits: Limits, *, interval: bool = False) -> Job:
+    registry, info = Registry(group.record.data_dir, group.record.profile), run_info(run, group)
+    return Job(registry, run.record.competition, str(submission), limits, group.paths.root, info, interval)
+
+
+@contextmanager
+def held(run: Run) -> Iterator[None]:
+    """Under the run's lease: nobody does the run again meanwhile, or has done so."""
     lease = leases.acquire(run.paths.leases, wait=False)
     try:
         if lease is None or Run.read(run.paths.root).record != run.record:
             raise PrerequisiteError(f"{run.paths.root} is being done again: grade the group when it has ended")
-        run.write(report=report.to_dict())
+        yield
     finally:
         if lease is not None:
             lease.release()

@@ -1,10 +1,10 @@
 import pandas as pd
 
 from mlebench.kit import align
-from mlebench.metrics import mean_average_precision_at_k
+from mlebench.metrics import mean_reciprocal_rank_at_k
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     # Quirk of v1: hotels are compared as text; an empty cell is no fault but the one guess `nan`, which is wrong.
     predicted, true = align(submission, answers, id="image", target="hotel_id", values="text")
-    return mean_average_precision_at_k([{hotel} for hotel in true], [cell.split(" ") for cell in predicted], k=5)
+    return mean_reciprocal_rank_at_k(true, (cell.split(" ") for cell in predicted), k=5)

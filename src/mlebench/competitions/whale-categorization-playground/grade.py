@@ -1,11 +1,11 @@
 import pandas as pd
 
 from mlebench.kit import align, require_only_columns
-from mlebench.metrics import mean_average_precision_at_k
+from mlebench.metrics import mean_reciprocal_rank_at_k
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_only_columns(submission, "Image", ["Id"], id_first=False)
     # Quirk of v1: an empty cell is no fault but the one guess `nan`, which is wrong.
     predicted, true = align(submission, answers, id="Image", target="Id", values="text")
-    return mean_average_precision_at_k([{whale} for whale in true], [cell.split(" ") for cell in predicted], k=5)
+    return mean_reciprocal_rank_at_k(true, (cell.split(" ") for cell in predicted), k=5)

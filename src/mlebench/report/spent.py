@@ -1,0 +1,71 @@
+"""What runs took, and what a reader of their scores should know: time, money, second throws of the dice."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlebench.report.model import INFRA_ERROR, Outcome
+
+TOKENS = ("input", "cached", "output", "reasoning")  # cached ones are among the input, reasoning is among the output
+
+
+def model_use(record: Any) -> dict[str, Any]:
+    """Calls, tokens and cost of a run, as the gateway counted them; None where its record does not tell."""
+    used = getattr(record, "model", None)
+    used = used if isinstance(used, dict) else {}
+    tokens = used.get("tokens")
+    return {
+        "calls": _number(used.get("calls")),
+        "tokens": {kind: _number(tokens.get(kind)) for kind in TOKENS} if isinstance(tokens, dict) else None,
+        "cost": _number(used.get("cost")),
+    }
+
+
+def _number(value: Any) -> float | None:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return value if known else None
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Sums over those runs that tell; None where none does. `unknown` counts the others."""
+
+    hours: float | None = None
+    gpu_hours: float | None = None
+    rerolls: int | None = None
+    unsealed: int | None = None
+    infra_errors: int | None = None
+    calls: float | None = None
+    tokens: dict[str, float | None] | None = None
+    cost: float | None = None  # in US dollars
+    unknown: dict[str, int] | None = None  # runs without calls, tokens, cost
+
+    @classmethod
+    def of(cls, outcomes: Iterable[Outcome]) -> "Spent":
+        told = [outcome for outcome in outcomes if outcome.rerolls is not None]
+        if not told:
+            return cls()
+        tokens = {kind: [(outcome.tokens or {}).get(kind) for outcome in told] for kind in TOKENS}
+        calls, costs = [outcome.calls for outcome in told], [outcome.cost for outcome in told]
+        without_tokens = sum(None in pair for pair in zip(tokens["input"], tokens["output"], strict=True))
+        return cls(
+            hours=_total([outcome.hours for outcome in told]),
+            gpu_hours=_total([outcome.gpu_hours for outcome in told]),
+            rerolls=sum(outcome.rerolls or 0 for outcome in told),
+            unsealed=sum(outcome.sealed is False for outcome in told),
+            infra_errors=sum(outcome.ended == INFRA_ERROR for outcome in told),
+            calls=_total(calls),
+            tokens={kind: _total(counts) for kind, counts in tokens.items()},
+            cost=_total(costs),
+            unknown={"calls": calls.count(None), "tokens": without_tokens, "cost": costs.count(None)},
+        )
+
+    @property
+    def all_tokens(self) -> float | None:
+        return _total([(self.tokens or {}).get(kind) for kind in ("input", "output")])
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
