@@ -321,6 +321,13 @@ def test_a_folder_of_the_agent_that_is_a_link_hides_nothing_else(tmp_path: Path)
     assert "submission.csv" not in html
 
 
+def test_a_record_cannot_lead_out_of_its_group(tmp_path: Path) -> None:
+    run = first_run(make_group(tmp_path / "runs", "live", IDS[:1], states=("running",)), "running")
+    (tmp_path / "run.log").write_text("hunter2")
+    run.write(attempts=[run.record.attempts[0] | {"token": str(tmp_path)}])
+    assert "hunter2" not in made_run(run)
+
+
 def test_pipes_sockets_and_binaries_do_not_stop_a_page(ended: Run) -> None:
     fill_run(ended.paths.root)
     os.mkfifo(ended.paths.code / "pipe.py")

@@ -42,8 +42,8 @@ class Place:
     def of(cls, group: Group, run: Run) -> "Place":
         attempts = run.record.attempts
         if run.record.state == RUNNING and attempts:
-            work = group.paths.work(str(attempts[-1].get("token")))
-            if work.is_dir():  # otherwise its result is being put in place
+            work = group.paths.work(Path(str(attempts[-1].get("token"))).name)
+            if work.is_dir() and not work.is_symlink():  # otherwise its result is being put in place
                 return cls(work, "home/", None)
         failed = run.paths.attempt(len(attempts))
         if attempts and not run.paths.log.exists() and (failed / RUN_LOG).exists():
