@@ -191,7 +191,9 @@ class _Execution:
         with ValidatorDoor(token, competition, task.binds[0].source, task.hidden) as door:
             task = with_door(task, door.socket)
             conditions = self._conditions(competition, sandbox, task) | {"validator": door.sandbox.name}
-            session = Session(task, sandbox.launch(task))
+            with self.lease.renewed():  # an image may have much to copy
+                launch = sandbox.launch(task)
+            session = Session(task, launch)
             self._note_keeper(session.pid)
             outcome = self._watch(session, door, Snapshots(task))
         conditions["kept"] = session.kept
