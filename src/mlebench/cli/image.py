@@ -29,11 +29,12 @@ def build(agent: str | None, base_image: str | None, light: bool, tag: str | Non
     from mlebench.run.images import agent_tag, build_agent, build_environment, builds_on_environment
 
     loaded = load_agent(agent) if agent else None
-    if loaded is None or (builds_on_environment(loaded) and (base_image or light or image_id(IMAGE) is None)):
-        name = IMAGE if loaded else tag or IMAGE
+    name = tag or (agent_tag(loaded) if loaded else IMAGE)
+    if loaded is None:
         build_environment(name, base_image, light=light, options=options)
-    if loaded:
-        name = tag or agent_tag(loaded)
+    else:
+        if builds_on_environment(loaded) and (base_image or light or image_id(IMAGE) is None):
+            build_environment(IMAGE, base_image, light=light, options=options)
         build_agent(loaded, name, options)
     say(f"Built {name}")
     click.echo(image_id(name))

@@ -94,7 +94,7 @@ class Docker:
 def image_id(name: str) -> str | None:
     """The id of an image; None if there is none of that name."""
     facts = _image(name)
-    return facts and facts["Id"]
+    return None if facts is None else facts["Id"]
 
 
 def search_path(image: str | None) -> list[str]:
@@ -110,7 +110,7 @@ def _run(task: Task, name: str, user: int) -> list[str]:
 
 
 def _fill_home(task: Task, user: int) -> None:
-    """Copy what the image has in /home, which the task's own folder will hide: a Dockerfile may have put files there."""
+    """Copy what the image has in /home, where its Dockerfile may have put files: the task's own folder will hide it."""
     mount = f'type=bind,"source={task.home}","target={FILLED}"'
     seal = ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
     command = [*_run(task, f"{PREFIX}{task.name}-home", user), "--rm", *seal, "--mount", mount]
