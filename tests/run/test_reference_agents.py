@@ -1,4 +1,4 @@
-"""A folder in the form that the reference has, with conda lines and a Dockerfile, runs as it is in every real sandbox."""
+"""A folder in the reference's form, with conda lines and a Dockerfile, runs as it is in bubblewrap and docker."""
 
 import os
 import subprocess
