@@ -13,17 +13,17 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The names of the files in the wheel."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bool]:
+    """The files in the wheel, and whether each is a program."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True)
     (built,) = folder.glob("mlebench-*.whl")
     with zipfile.ZipFile(built) as archive:
-        return archive.namelist()
+        return {file.filename: bool(file.external_attr >> 16 & 0o111) for file in archive.infolist()}
 
 
-def test_the_wheel_carries_every_file_of_the_package(wheel: list[str]) -> None:
+def test_the_wheel_carries_every_file_of_the_package(wheel: dict[str, bool]) -> None:
     source = Path(mlebench.__file__).parent
     here = {
         f"mlebench/{path.relative_to(source).as_posix()}"
@@ -31,7 +31,8 @@ def test_the_wheel_carries_every_file_of_the_package(wheel: list[str]) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert here == {name for name in wheel if name.startswith("mlebench/")}
-    assert "environment/instructions.txt" in wheel
+    assert {"environment/instructions.txt", "environment/Dockerfile", "environment/requirements.txt"} <= wheel.keys()
+    assert wheel["environment/conda/bin/conda"], "`mlebench image build` makes a program of it"
 
 
 def test_no_file_names_a_package_index_and_no_lock_file_is_kept() -> None:

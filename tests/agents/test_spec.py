@@ -112,6 +112,13 @@ def test_only_agents_with_a_model_or_secrets_need_a_network(tmp_path: Path) -> N
     assert agent_with(tmp_path / "2", "needs_model: true").needs_network
 
 
+def test_obfuscate_is_a_wish_and_no_variable(tmp_path: Path) -> None:
+    agent = agent_with(tmp_path, 'env_vars: {OBFUSCATE: "true", A: 1}')
+    assert (agent.obfuscate, agent.env) == (True, {"A": "1"})
+    plain = agent_with(tmp_path / "2", "env_vars: {OBFUSCATE: false}")
+    assert (plain.obfuscate, plain.env) == (False, {})
+
+
 def test_which_entry_is_meant(tmp_path: Path) -> None:
     one = folder_with(tmp_path / "one", "shared: {x: 1}\nonly: {start: scout/start.sh}")
     assert load_agent(str(one)).name == "only"
@@ -143,6 +150,7 @@ def test_which_entry_is_meant(tmp_path: Path) -> None:
         ('env_vars: {KEY: "Bearer ${{ secrets.KEY }}"}', "`scout.env_vars.KEY` must be .* and nothing else"),
         ("env_vars: {KEY: [1]}", "`scout.env_vars.KEY` must be text"),
         ("env_vars: {A=B: 1}", "`scout.env_vars.A=B` is not a name"),
+        ("env_vars: {OBFUSCATE: 1}", "`scout.env_vars.OBFUSCATE` must be true or false"),
         ('privileged: "yes"', "`scout.privileged` must be bool"),
         ("knowledge: [1]", "`scout.knowledge` must be a list of texts"),
         ("python: 3.10", "`scout.python` must be a version in quotes"),

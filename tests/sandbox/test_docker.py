@@ -38,3 +38,7 @@ def test_variables_stand_in_no_argument(tmp_path: Path) -> None:
 @pytest.mark.parametrize("network", ["none", "full"])
 def test_the_hosts_own_network_is_never_used(tmp_path: Path, network: str) -> None:
     assert "host" not in _after(Docker().launch(make_task(tmp_path, "true", network=network)).argv, "--network")
+
+
+def test_an_image_that_is_not_there_is_never_fetched(tmp_path: Path) -> None:
+    assert _after(Docker().launch(make_task(tmp_path, "true")).argv, "--pull") == ["never"]

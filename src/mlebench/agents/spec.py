@@ -21,6 +21,7 @@ from mlebench.registry import Competition
 COMMAND = "command"  # the built-in agent that runs what --agent-command says
 _SECRET = re.compile(r"\$\{\{\s*secrets\.(\w+)\s*\}\}")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_OBFUSCATE = "OBFUSCATE"  # with which folders written for the reference ask that a task's name be hidden
 _ID = re.compile(r"\w[\w./@+-]{0,99}")
 _ARGUMENTS: dict[str, Callable[[str, Any], list[str]]] = {
     "argparse": lambda key, value: [f"--{key}", str(value)],
@@ -46,6 +47,7 @@ class Agent:
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)  # variable: the name of the secret
     privileged: bool = False
+    obfuscate: bool = False
     dockerfile: str | None = None
     model: str | None = None
     scaffold: str | None = None
@@ -167,7 +169,7 @@ def _arguments(keys: Keys) -> tuple[str, ...]:
     return tuple(word for key, value in values.items() for word in _ARGUMENTS[str(kind)](key, value))
 
 
-def _environment(keys: Keys) -> dict[str, dict[str, str]]:
+def _environment(keys: Keys) -> dict[str, Any]:
     env: dict[str, str] = {}
     secrets: dict[str, str] = {}
     for variable, value in keys.get("env_vars", dict, default={}).items():
@@ -181,7 +183,11 @@ def _environment(keys: Keys) -> dict[str, dict[str, str]]:
             raise keys.error(f"env_vars.{variable}", "must be ${{ secrets.NAME }} and nothing else")
         else:
             env[variable] = str(value)
-    return {"env": env, "secrets": secrets}
+    # Scripts that see it move texts about, in folders that must be writable. We hide the name before they start.
+    obfuscate = env.pop(_OBFUSCATE, "false").lower()
+    if obfuscate not in ("true", "false"):
+        raise keys.error(f"env_vars.{_OBFUSCATE}", f"must be true or false, not {obfuscate!r}")
+    return {"env": env, "secrets": secrets, "obfuscate": obfuscate == "true"}
 
 
 def _programs(keys: Keys, folder: Path, is_built_in: bool) -> dict[str, Any]:

@@ -65,10 +65,12 @@ RETRIES = ("infra", "failed", "timeout")
     help="A folder that agents may read, at /home/knowledge.",
 )
 @click.option("--retain", is_flag=True, help="Keep the sandbox's folders, and its container, after the run.")
-@click.option("--image", metavar="IMAGE", help="The image for docker. Default: mlebench-env.")
+@click.option("--image", metavar="IMAGE", help="The image for docker. Default: the agent's, or mlebench-env.")
 @click.option("--twin", is_flag=True, help="Run on twins, which are made if they are not there.")
 @click.option(
-    "--container-config", type=click.Path(dir_okay=False, path_type=Path), help="A JSON file with limits of containers."
+    "--container-config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A JSON file with limits and runtime of containers.",
 )
 @click.option("--resume", metavar="GROUP", help="Continue a run group, named by its path or the beginning of its name.")
 @click.option(
@@ -128,6 +130,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any]) -> "Reques
     from mlebench.run.plan import Request
     from mlebench.sandbox import best_sandbox, sandbox_named
 
+    options["runtime"] = None  # has no option of its own
     if options["like"]:
         options = _like(options)
     if not options["agent"] and options["agent_command"]:
@@ -137,7 +140,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any]) -> "Reques
     agent = load_agent(options["agent"], options["agent_command"])
     wishes = Wishes(options["time_limit"], options["memory"], options["cpus"], options["shm"])
     if options["container_config"]:
-        from_file, listed = read_container_config(options["container_config"])
+        from_file, listed, runtime = read_container_config(options["container_config"])
         wishes = Wishes(
             *(
                 ours if ours is not None else theirs
@@ -145,6 +148,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any]) -> "Reques
             )
         )
         gpus = gpus or (None if listed is None else ",".join(listed) or "none")
+        options["runtime"] = runtime or options["runtime"]
     registry = registry_at(options["data_dir"], twin=options["twin"])
     sandbox = options["sandbox"]
     if agent.host_only:
@@ -167,6 +171,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any]) -> "Reques
         knowledge=options["knowledge"],
         retain=options["retain"],
         image=options["image"],
+        runtime=options["runtime"],
         like=options["like"],
     )
 

@@ -2,17 +2,23 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mlebench.errors import PrerequisiteError
 from mlebench.run.machine import Wishes
 
 UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-KEYS = ("mem_limit", "shm_size", "nano_cpus", "cpus", "gpus")
+KEYS = ("mem_limit", "shm_size", "nano_cpus", "cpus", "gpus", "runtime")
 
 
-def read_container_config(path: Path) -> tuple[Wishes, list[str] | None]:
-    """Limits, and the GPUs it asks for (None: it does not say). A key that we do not translate is refused."""
+class ContainerConfig(NamedTuple):
+    wishes: Wishes
+    gpus: list[str] | None  # None: it does not say
+    runtime: str | None
+
+
+def read_container_config(path: Path) -> ContainerConfig:
+    """What it asks for. A key that we do not translate is refused."""
     try:
         data = json.loads(path.read_bytes())
     except OSError as error:
@@ -22,10 +28,24 @@ def read_container_config(path: Path) -> tuple[Wishes, list[str] | None]:
     if not isinstance(data, dict):
         raise PrerequisiteError(f"{path} must hold a JSON object")
     if unknown := sorted(data.keys() - set(KEYS)):
-        raise PrerequisiteError(f"{path}: `{unknown[0]}` has no meaning here; known are {', '.join(KEYS)}")
-    cpus = data.get("cpus") or (data["nano_cpus"] / 1e9 if data.get("nano_cpus") else None)
-    wishes = Wishes(memory=_size(path, data, "mem_limit"), shm=_size(path, data, "shm_size"), cpus=cpus)
-    return wishes, _gpus(path, data.get("gpus"))
+        names = ", ".join(f"`{key}`" for key in unknown)
+        verb = "has" if len(unknown) == 1 else "have"
+        raise PrerequisiteError(f"{path}: {names} {verb} no meaning here; known are {', '.join(KEYS)}")
+    wishes = Wishes(memory=_size(path, data, "mem_limit"), shm=_size(path, data, "shm_size"), cpus=_cpus(path, data))
+    runtime = data.get("runtime")
+    if not isinstance(runtime, str | None):
+        raise PrerequisiteError(f"{path}: `runtime` must be the name of a runtime, not {runtime!r}")
+    return ContainerConfig(wishes, _gpus(path, data.get("gpus")), runtime)
+
+
+def _cpus(path: Path, data: dict[str, Any]) -> float | None:
+    for key, unit in (("cpus", 1), ("nano_cpus", 10**9)):
+        value = data.get(key)
+        if value is not None:
+            if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+                raise PrerequisiteError(f"{path}: `{key}` must be a number above 0, not {value!r}")
+            return value / unit
+    return None
 
 
 def _size(path: Path, data: dict[str, Any], key: str) -> int | None:
@@ -48,6 +68,8 @@ def _gpus(path: Path, value: Any) -> list[str] | None:
             return []
         case -1 | "all":
             return ["all"]
+        case int() if value > 0 and value is not True:
+            return [str(index) for index in range(value)]
         case list():
             return [str(item) for item in value]
-    raise PrerequisiteError(f"{path}: `gpus` must be -1 for all, 0 for none, or a list of indices, not {value!r}")
+    raise PrerequisiteError(f"{path}: `gpus` must be -1 for all, a number, or a list of indices, not {value!r}")

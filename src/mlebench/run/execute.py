@@ -198,7 +198,9 @@ class _Execution:
         ):
             task = with_doors(task, agent, door.socket, model, model_port)
             conditions = self._conditions(competition, sandbox, task) | {"validator": door.sandbox.name}
-            session = Session(task, sandbox.launch(task))
+            with self.lease.renewed():  # an image may have much to copy
+                launch = sandbox.launch(task)
+            session = Session(task, launch)
             self._note_keeper(session.pid)
             outcome = self._watch(session, door, model, Snapshots(task))
             if model and model.has_died:

@@ -3,24 +3,28 @@
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlebench import paths
 from mlebench.agents import Agent, base_python, venv_of
-from mlebench.errors import PrerequisiteError, SandboxError
+from mlebench.errors import PrerequisiteError
 from mlebench.gateway.door import ModelDoor
 from mlebench.registry import Competition
+from mlebench.run.images import environment_dir, image_facts
 from mlebench.run.records import Group, Run
 from mlebench.sandbox.base import HOME, Bind, Limits, Task
-from mlebench.sandbox.bubblewrap import hidden_paths
+from mlebench.sandbox.bubblewrap import hidden_paths, interpreter_prefixes
+from mlebench.sandbox.docker import search_path
 
 VALIDATOR = "validator"  # the door
 VALIDATOR_PORTS = (5000, 5001, 5005)  # where existing agents look for it
 MODEL = "model"  # the other door
 MODEL_PORT = 4000
 KNOWLEDGE = "knowledge"
+CONDA = "/opt/conda"
 
 
 @dataclass(frozen=True)
@@ -55,12 +59,13 @@ def make_task(
         command=agent.command(f"{place.home}/agent"),
         work=work,
         limits=Limits(**group.record.limits),
-        binds=(Bind(public, f"{HOME}/data"), *_knowledge(group), *_python(venv)),
+        binds=(Bind(public, f"{HOME}/data"), *_knowledge(group), *_python(venv), *_conda(group, venv)),
         env=_environment(group, run, agent, place, venv, ports[0]),
         ports=dict.fromkeys(ports, VALIDATOR),
         network=group.record.network,
         gpus=gpus,
-        image=group.record.image,
+        **image_facts(agent, group.record.image),
+        runtime=group.record.runtime,
         privileged=agent.privileged,
         retain=group.record.retain,
         hidden=(*hidden_paths(), Path(group.record.data_dir), group.paths.root.parent),
@@ -101,7 +106,7 @@ def neutral_id(group: Group, competition: str) -> str:
 
 
 def _write_texts(home: Path, group: Group, place: Place) -> None:
-    text = environment_file("instructions.txt").read_text(encoding="utf-8")
+    text = (environment_dir() / "instructions.txt").read_text(encoding="utf-8")
     if group.record.knowledge:
         text += f"\nKnowledge\n  {HOME}/{KNOWLEDGE}/            material that you may use, read-only\n"
     text = text.replace(f"{HOME}/data", place.data).replace(f"{HOME}/", f"{place.home}/")
@@ -109,16 +114,8 @@ def _write_texts(home: Path, group: Group, place: Place) -> None:
     for name in ("instructions.txt", "instructions_obfuscated.txt"):
         (home / name).write_text(text, encoding="utf-8")
     script = home / "validate_submission.sh"
-    shutil.copyfile(environment_file("validate_submission.sh"), script)
+    shutil.copyfile(environment_dir() / "validate_submission.sh", script)
     script.chmod(0o755)
-
-
-def environment_file(name: str) -> Path:
-    """A file of `environment/`, which lies beside the package when installed and beside `src/` in a checkout."""
-    for folder in (paths.module_dir().parent, paths.module_dir().parent.parent):
-        if (folder / "environment" / name).is_file():
-            return folder / "environment" / name
-    raise SandboxError(f"environment/{name} is missing from this installation: install mlebench again")
 
 
 def _knowledge(group: Group) -> list[Bind]:
@@ -132,8 +129,21 @@ def _python(venv: Path | None) -> list[Bind]:
     return [Bind(folder, str(folder)) for folder in dict.fromkeys([base_python(venv), venv])]
 
 
+def _conda(group: Group, venv: Path | None) -> list[Bind]:
+    """Stand-ins for conda's programs, which an image of ours has already."""
+    if group.record.sandbox != "bubblewrap":
+        return []
+    source = environment_dir() / "conda"
+    binds = [Bind(file, f"{CONDA}/{file.relative_to(source)}") for file in sorted(source.rglob("*")) if file.is_file()]
+    pythons = {*interpreter_prefixes(Path(sys.base_prefix)), *([base_python(venv)] if venv else [])}
+    if Path(CONDA) not in pythons:
+        return binds
+    # A real conda is shown there, whose Python is in use: its own programs can be covered, and nothing added.
+    return [bind for bind in binds if Path(bind.target).is_file() and bind.source.name != "python"]
+
+
 def _environment(group: Group, run: Run, agent: Agent, place: Place, venv: Path | None, port: int) -> dict[str, str]:
-    search = [*([f"{venv}/bin"] if venv else []), "/usr/local/bin", "/usr/bin", "/bin"]
+    search = [*([f"{venv}/bin"] if venv else []), *_search_path(group, agent)]
     obfuscated = group.record.obfuscate
     return {
         **_agents_own(group, agent),
@@ -173,3 +183,10 @@ def with_doors(task: Task, agent: Agent, validator: Path, model: ModelDoor | Non
         ports=task.ports | {model_port: MODEL},
         env=task.env | model.variables(model_port, agent.secrets),
     )
+
+
+def _search_path(group: Group, agent: Agent) -> list[str]:
+    if group.record.sandbox == "docker":
+        return search_path(image_facts(agent, group.record.image)["image"])
+    conda = [f"{CONDA}/bin"] if group.record.sandbox == "bubblewrap" else []
+    return ["/usr/local/bin", "/usr/bin", "/bin", *conda]

@@ -17,6 +17,7 @@ from mlebench.gateway.door import refuse_other_secrets
 from mlebench.records import now
 from mlebench.registry import Registry
 from mlebench.run import machine
+from mlebench.run.images import image_facts
 from mlebench.run.records import Group, GroupRecord, RunRecord
 from mlebench.sandbox import Sandbox
 from mlebench.sandbox.base import Limits, Task
@@ -45,6 +46,7 @@ class Request:
     knowledge: Path | None = None
     retain: bool = False
     image: str | None = None
+    runtime: str | None = None
     like: str | None = None
 
 
@@ -69,11 +71,12 @@ def plan(request: Request) -> Group:
         twin=holds_twins(request.registry.get_data_dir()),
         sandbox="host" if request.agent.host_only else request.sandbox.name,
         image=request.image,
+        runtime=request.runtime,
         limits=asdict(limits),
         gpus_per_run=len(request.gpus) // request.workers,
         network=request.network,
         model=request.model.to_dict() if request.model else None,
-        obfuscate=request.obfuscate,
+        obfuscate=request.obfuscate or request.agent.obfuscate,
         knowledge=None if request.knowledge is None else str(request.knowledge.absolute()),
         retain=request.retain,
         workers=request.workers,
@@ -142,6 +145,8 @@ def _refuse(request: Request) -> None:
         raise PrerequisiteError(f"{request.workers} workers cannot share {len(request.gpus)} GPUs: use fewer workers")
     if request.knowledge is not None and not request.knowledge.is_dir():
         raise PrerequisiteError(f"--knowledge: {request.knowledge} is not a folder")
+    if request.runtime and request.sandbox.name != "docker":
+        raise PrerequisiteError(f"the runtime {request.runtime} of --container-config is for --sandbox docker only")
     if not agent.host_only and (fault := request.sandbox.fault(_sketch(request))):
         raise PrerequisiteError(f"the sandbox {request.sandbox.name} cannot be used: {fault}")
     _refuse_unprepared(request.registry, request.competitions)
@@ -159,9 +164,9 @@ def _refuse_network(request: Request) -> None:
 
 def _sketch(request: Request) -> Task:
     """As much of the runs' tasks as a sandbox needs to say whether it can do them."""
-    limits = Limits(seconds=0)
-    network, privileged = request.network, request.agent.privileged
-    return Task("", (), Path(), limits, network=network, image=request.image, privileged=privileged)
+    agent = request.agent
+    asked = {"network": request.network, "privileged": agent.privileged, "runtime": request.runtime}
+    return Task("", (), Path(), Limits(seconds=0), **asked, **image_facts(agent, request.image))
 
 
 def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
@@ -181,5 +186,15 @@ def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
 
 def as_request_facts(record: GroupRecord) -> dict[str, Any]:
     """What a group was asked to be, for `--like`."""
-    kept = ("agent_source", "agent_command", "competitions", "seeds", "sandbox", "image", "network", "obfuscate")
+    kept = (
+        "agent_source",
+        "agent_command",
+        "competitions",
+        "seeds",
+        "sandbox",
+        "image",
+        "runtime",
+        "network",
+        "obfuscate",
+    )
     return {name: getattr(record, name) for name in (*kept, "knowledge", "retain", "workers", "limits", "profile")}

@@ -34,6 +34,7 @@ class GroupRecord(Record):
     twin: bool
     sandbox: str
     image: str | None = None
+    runtime: str | None = None  # of containers
     limits: dict[str, Any]
     gpus_per_run: int = 0
     network: str = "none"

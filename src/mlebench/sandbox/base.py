@@ -51,6 +51,14 @@ class Bind:
 
 
 @dataclass(frozen=True)
+class OwnImage:
+    """An image that was made for the task. What it has in /home is the task's, too."""
+
+    build: str  # the command that builds it
+    identity: str | None  # of the agent whose files it must have; None: any will do
+
+
+@dataclass(frozen=True)
 class Task:
     """One program, what it sees and what it may use. `work` holds its writable folders: home/ and tmp/."""
 
@@ -65,6 +73,8 @@ class Task:
     network: str = "none"
     gpus: tuple[str, ...] = ()
     image: str | None = None
+    own_image: OwnImage | None = None
+    runtime: str | None = None  # of containers; None: the engine's default
     privileged: bool = False
     retain: bool = False  # whether what a backend made for it is kept afterwards
     hidden: tuple[Path, ...] = ()  # what must not be seen, even where it lies below something that is

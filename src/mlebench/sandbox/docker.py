@@ -7,13 +7,30 @@ import subprocess
 from functools import cache
 from typing import Any
 
+from mlebench.errors import SandboxError
 from mlebench.sandbox.base import DOORS, HOME, RELAY, Launch, Task, masks
-from mlebench.sandbox.bubblewrap import FIRST_UID, give
+from mlebench.sandbox.bubblewrap import FIRST_UID, INNER_UID, give
 
 IMAGE = "mlebench-env"
 PREFIX = "mlebench-"
 VARIABLES = 101  # the descriptor that carries the environment
+IDENTITY = "mlebench.agent"  # the label of an agent's image: which files it was built from
+SYSBOX = "sysbox-runc"  # its containers have 65536 users
 ENGINE_FAILED = 125  # the exit code of `docker run` when no container came to run
+FILL_SECONDS = 1800
+FILLED = f"{DOORS}/home"
+# Runs in the task's image. What we have put there goes before what the image has.
+FILL = f"""
+import os, shutil
+for entry in os.scandir("{HOME}"):
+    there = os.path.join("{FILLED}", entry.name)
+    if entry.name == "data" or os.path.isfile(there):
+        continue
+    if entry.is_dir(follow_symlinks=False):
+        shutil.copytree(entry.path, there, symlinks=True, dirs_exist_ok=True)
+    else:
+        shutil.copy2(entry.path, there, follow_symlinks=False)
+"""
 
 
 class Docker:
@@ -22,23 +39,23 @@ class Docker:
     def fault(self, task: Task | None = None) -> str | None:
         if fault := _engine_fault():
             return fault
-        image = task.image if task and task.image else IMAGE
-        if _image(image) is None:
-            return (
-                f"there is no image {image}: build it in a checkout of mlebench with "
-                f"`docker build --platform=linux/amd64 -t {IMAGE} -f environment/Dockerfile .`; or name one: --image"
-            )
+        if fault := _image_fault(task):
+            return fault
+        if task and task.runtime and task.runtime not in (known := _runtimes()):
+            return f"this Docker engine has no runtime {task.runtime!r}; it has {', '.join(known)}"
         if task and (odd := [name for name, value in task.env.items() if "\n" in value]):
             return f"docker takes no variable of several lines: {odd[0]}"
         return None
 
     def launch(self, task: Task) -> Launch:
-        uid = FIRST_UID + os.getpid() if os.geteuid() == 0 else None
-        if uid is not None:
-            give(task.work, uid)
+        user = os.geteuid()
+        if user == 0:
+            user = INNER_UID if task.runtime == SYSBOX else FIRST_UID + os.getpid()
+            give(task.work, user)
+        if task.own_image:
+            _fill_home(task, user)
         name = f"{PREFIX}{task.name}"
-        user = uid if uid is not None else os.geteuid()
-        command = ["docker", "run", "--name", name, "--log-driver", "none", "--user", f"{user}:{user}"]
+        command = ["docker", *_run(task, name, user), "--log-driver", "none"]
         command += [*_limits(task), *_seal(task), *_binds(task)]
         command += ["--env-file", f"/dev/fd/{VARIABLES}"]
         variables = "".join(f"{name}={value}\n" for name, value in task.env.items())
@@ -67,10 +84,41 @@ class Docker:
             "image": image,
             "image_id": facts.get("Id"),
             "image_digests": facts.get("RepoDigests") or [],
+            **({"runtime": task.runtime} if task.runtime else {}),
         }
 
     def remove_leftovers(self, name: str) -> None:
-        _docker("rm", "--force", "--volumes", f"{PREFIX}{name}")
+        _docker("rm", "--force", "--volumes", f"{PREFIX}{name}", f"{PREFIX}{name}-home")
+
+
+def image_id(name: str) -> str | None:
+    """The id of an image; None if there is none of that name."""
+    facts = _image(name)
+    return None if facts is None else facts["Id"]
+
+
+def search_path(image: str | None) -> list[str]:
+    """Where programs are looked for in an image."""
+    facts = _image(image or IMAGE)
+    variables = dict(text.split("=", 1) for text in (facts["Config"]["Env"] if facts else None) or [])
+    return variables.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(":")
+
+
+def _run(task: Task, name: str, user: int) -> list[str]:
+    runtime = ["--runtime", task.runtime] if task.runtime else []
+    return ["run", "--pull", "never", "--name", name, "--user", f"{user}:{user}", *runtime]
+
+
+def _fill_home(task: Task, user: int) -> None:
+    """Copy what the image has in /home, where its Dockerfile may have put files: the task's own folder will hide it."""
+    mount = f'type=bind,"source={task.home}","target={FILLED}"'
+    seal = ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
+    command = [*_run(task, f"{PREFIX}{task.name}-home", user), "--rm", *seal, "--mount", mount]
+    image = task.image or IMAGE
+    done = _docker(*command, "--entrypoint", "python3", image, "-I", "-S", "-c", FILL, seconds=FILL_SECONDS)
+    if done is None or done.returncode != 0:
+        reason = "it takes too long" if done is None else (done.stderr.strip().splitlines() or ["it fails"])[-1][-500:]
+        raise SandboxError(f"what the image {image} has in {HOME} cannot be copied: {reason}")
 
 
 def _limits(task: Task) -> list[str]:
@@ -86,7 +134,9 @@ def _limits(task: Task) -> list[str]:
 
 def _seal(task: Task) -> list[str]:
     network = "bridge" if task.network == "full" else "none"
-    arguments = ["--network", network, "--hostname", "sandbox", "--workdir", HOME]
+    arguments = ["--network", network, "--hostname", "sandbox"]
+    if not task.own_image:  # whose Dockerfile says where to start
+        arguments += ["--workdir", HOME]
     if task.gpus:
         arguments += ["--gpus", f'"device={",".join(task.gpus)}"']
     if task.privileged:
@@ -128,6 +178,23 @@ def _engine_fault() -> str | None:
     return None
 
 
+def _image_fault(task: Task | None) -> str | None:
+    image = task.image if task and task.image else IMAGE
+    own = task.own_image if task else None
+    facts = _image(image)
+    build = f"`{own.build if own else 'mlebench image build'}`"
+    if facts is None:
+        return f"there is no image {image}: build it with {build}, or name one with --image"
+    if own and own.identity and (facts["Config"]["Labels"] or {}).get(IDENTITY) != own.identity:
+        return f"the image {image} was not built from the agent's folder as it is now: build it with {build}"
+    return None
+
+
+def _runtimes() -> list[str]:
+    done = _docker("info", "--format", "{{json .Runtimes}}")
+    return sorted(json.loads(done.stdout)) if done and done.returncode == 0 else []
+
+
 @cache
 def _engine_version() -> str:
     done = _docker("version", "--format", "{{.Server.Version}}")
@@ -141,8 +208,8 @@ def _image(name: str) -> dict[str, Any] | None:
     return json.loads(done.stdout)[0]
 
 
-def _docker(*arguments: str) -> subprocess.CompletedProcess[str] | None:
+def _docker(*arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[str] | None:
     try:
-        return subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=60, check=False)  # noqa: S603, S607
+        return subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=seconds, check=False)  # noqa: S603, S607
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -1,0 +1,40 @@
+"""mlebench image"""
+
+import click
+
+from mlebench.agents import load_agent
+from mlebench.cli.common import say
+from mlebench.sandbox.docker import IMAGE, image_id
+
+
+@click.group("image")
+def command() -> None:
+    """Build the images that agents run in, in docker."""
+
+
+@command.command()
+@click.option("--agent", metavar="FOLDER[#ID]", help="Build the image of this agent's Dockerfile.")
+@click.option(
+    "--base-image", metavar="IMAGE", help="What mlebench-env is built on. Default: python:3.11-slim-bookworm."
+)
+@click.option("--light", is_flag=True, help="mlebench-env is a bare Python, without the packages agents commonly use.")
+@click.option("--tag", help="The image's name. Default: mlebench-env, or the name of the agent's folder.")
+@click.argument("options", nargs=-1, metavar="[-- OPTIONS OF DOCKER BUILD]")
+def build(agent: str | None, base_image: str | None, light: bool, tag: str | None, options: tuple[str, ...]) -> None:
+    """Build mlebench-env or, with --agent, an agent's own image on top of it.
+
+    An agent's Dockerfile usually begins with FROM mlebench-env. That image is built first if it is missing, or if
+    --base-image or --light is given. What follows `--` goes to `docker build`: -- --build-arg PIP_INDEX_URL
+    """
+    from mlebench.run.images import agent_tag, build_agent, build_environment, builds_on_environment
+
+    loaded = load_agent(agent) if agent else None
+    name = tag or (agent_tag(loaded) if loaded else IMAGE)
+    if loaded is None:
+        build_environment(name, base_image, light=light, options=options)
+    else:
+        if builds_on_environment(loaded) and (base_image or light or image_id(IMAGE) is None):
+            build_environment(IMAGE, base_image, light=light, options=options)
+        build_agent(loaded, name, options)
+    say(f"Built {name}")
+    click.echo(image_id(name))

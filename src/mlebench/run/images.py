@@ -1,0 +1,97 @@
+"""The images that containers are made of: the environment's, and those of agents that have a Dockerfile."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mlebench import paths
+from mlebench.agents import Agent
+from mlebench.errors import PrerequisiteError, SandboxError
+from mlebench.sandbox.base import HOME, OwnImage
+from mlebench.sandbox.docker import IDENTITY, IMAGE
+
+# What Dockerfiles written for the reference are told.
+FOLDERS = {
+    "SUBMISSION_DIR": f"{HOME}/{paths.SUBMISSION}",
+    "LOGS_DIR": f"{HOME}/{paths.LOGS}",
+    "CODE_DIR": f"{HOME}/{paths.CODE}",
+    "AGENT_DIR": f"{HOME}/agent",
+}
+
+
+def environment_dir() -> Path:
+    """`environment/`, which lies beside the package when installed and beside `src/` in a checkout."""
+    for folder in (paths.module_dir().parent, paths.module_dir().parent.parent):
+        if (folder / "environment" / "instructions.txt").is_file():
+            return folder / "environment"
+    raise SandboxError("the folder environment/ is missing from this installation: install mlebench again")
+
+
+def image_facts(agent: Agent, named: str | None) -> dict[str, Any]:
+    """What a task says about its image, which docker alone heeds: the one that was named, the agent's own, or ours."""
+    if not agent.dockerfile:
+        return {"image": named}
+    build = f"mlebench image build --agent {shlex.quote(agent.spec)}"
+    return {
+        "image": named or agent_tag(agent),
+        "own_image": OwnImage(build, None if named else _identity(agent)),
+    }
+
+
+def agent_tag(agent: Agent) -> str:
+    """The name of the folder, as in the reference: its entries share an image. Docker wants small letters."""
+    return re.sub("[^a-z0-9]+", "-", agent.folder.name.lower()).strip("-") or "agent"
+
+
+def _identity(agent: Agent) -> str:
+    return f"{agent.identity}/{agent.dockerfile}"
+
+
+def build_environment(
+    tag: str, base_image: str | None = None, *, light: bool = False, options: Sequence[str] = ()
+) -> None:
+    """Build the image that agents run in; `light`: without the packages that they commonly use."""
+    arguments = {"BASE_IMAGE": base_image, "INSTALL_HEAVY_DEPENDENCIES": "false" if light else None}
+    with tempfile.TemporaryDirectory(prefix=paths.SCRATCH) as scratch:
+        # Where mlebench is installed, much else lies beside this folder.
+        folder = Path(scratch, "environment")
+        shutil.copytree(environment_dir(), folder)
+        _build(tag, folder / "Dockerfile", Path(scratch), arguments, options)
+
+
+def build_agent(agent: Agent, tag: str, options: Sequence[str] = ()) -> None:
+    """Build an agent's own image, with a label that says from which files."""
+    if not agent.dockerfile:
+        raise PrerequisiteError(f"the agent {agent.name} has no `dockerfile` in its {paths.CONFIG}: it needs no image")
+    with tempfile.TemporaryDirectory(prefix=paths.SCRATCH) as scratch:
+        agent.copy_to(Path(scratch))
+        label = ["--label", f"{IDENTITY}={_identity(agent)}"]
+        _build(tag, Path(scratch, agent.dockerfile), Path(scratch), FOLDERS, [*label, *options])
+
+
+def builds_on_environment(agent: Agent) -> bool:
+    """Whether an agent's Dockerfile begins where ours ends."""
+    if not agent.dockerfile:
+        return False
+    text = (agent.folder / agent.dockerfile).read_text(encoding="utf-8", errors="replace")
+    return re.search(rf"^\s*FROM\s(.*\s)?{IMAGE}(:latest)?\s*$", text, re.MULTILINE | re.IGNORECASE) is not None
+
+
+def _build(
+    tag: str, dockerfile: Path, context: Path, arguments: Mapping[str, str | None], options: Sequence[str]
+) -> None:
+    command = ["docker", "build", "--platform=linux/amd64", "--tag", tag, "--file", str(dockerfile)]
+    for name, value in arguments.items():
+        command += ["--build-arg", f"{name}={value}"] if value is not None else []
+    try:
+        code = subprocess.run([*command, *options, str(context)], stdout=sys.stderr, check=False).returncode  # noqa: S603
+    except FileNotFoundError:
+        raise PrerequisiteError("there is no `docker`: install Docker, or use --sandbox bubblewrap") from None
+    if code != 0:
+        raise PrerequisiteError(f"`docker build` of {tag} ended with exit code {code}; what it said is above")
