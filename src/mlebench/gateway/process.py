@@ -91,8 +91,6 @@ def _listen(ended: asyncio.Event) -> None:
 
 def main() -> None:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="gateway: %(message)s")
-    # httpcore tries to import this several times for each call; where it is missing, the whole path is searched.
-    sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     line = bytearray()
     while not line.endswith(b"\n"):  # not a byte more: what follows is for the loop
