@@ -12,6 +12,7 @@ import asyncio
 import json
 import os
 import random
+import resource
 import statistics
 import subprocess
 import sys
@@ -112,13 +113,15 @@ async def compare(options: argparse.Namespace, port: int) -> None:
             for _ in range(options.rounds):  # in turns: the machine may be busier at times
                 await measure(direct, options.streams, options.requests)
                 await measure(through, options.streams, options.requests)
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)  # of the gateway: the endpoint still runs
         use = json.loads((Path(folder) / "model.json").read_text())
     print(f"{options.streams} streams at once, {options.events} events each; load {os.getloadavg()[0]:.1f}")
     for what in ("first", "whole"):
         without, with_it = (statistics.median(getattr(place, what)) * 1000 for place in (direct, through))
         words = "until the first event" if what == "first" else "until the end"
         print(f"{words}: direct {without:.2f} ms, gateway {with_it:.2f} ms, added {with_it - without:.2f} ms")
-    print(f"{use['calls']} calls, {use['failed']} failed")
+    cpu = (ended.ru_utime + ended.ru_stime) / use["calls"] * 1000
+    print(f"{use['calls']} calls, {use['failed']} failed; {cpu:.2f} ms of CPU time each, with the start of the process")
 
 
 def main() -> None:

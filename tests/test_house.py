@@ -36,7 +36,7 @@ ORDER = (
 FOR_CLIENTS = {"grade_helpers", "utils", "competitions.utils"}
 # The way out of tables. This list may only shrink.
 TO_PANDAS_USERS: set[str] = set()
-HEAVY = ("pandas", "numpy", "pyarrow", "scipy", "PIL", "rich", "kaggle", "sklearn", "starlette", "uvicorn", "httpx")
+HEAVY = ("pandas", "numpy", "pyarrow", "scipy", "PIL", "rich", "kaggle", "sklearn", "starlette", "uvicorn")
 
 
 def _modules() -> Iterator[tuple[str, ast.Module, str]]:

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest_run import Mlebench
+from conftest_run import SUBMIT, Mlebench, Start
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mlebench.cli.story import story_lines
 from mlebench.paths import RunPaths, model_calls
 from mlebench.paths import trajectory as trajectory_file
+from mlebench.registry import Competition
 from mlebench.run import jsonlines, trajectory
 from mlebench.run.records import Group, GroupRecord, Run, RunRecord
 from mlebench.run.trajectory import Story, story
@@ -135,7 +136,8 @@ def test_the_gateway_s_account_of_calls_replaces_the_agent_s(ended: Run) -> None
     tokens = {"input_tokens": 100, "cached_tokens": 60, "output_tokens": 20, "reasoning_tokens": 5}
     good = {"time": BEGUN + 4.5, "seconds": 2.0, "model": "big", "status": 200, **tokens, "cost": 0.25}
     bad = {"time": BEGUN + 5, "seconds": 0.1, "model": "big", "status": 429, "error": "slower", "cost": None}
-    _write(model_calls(ended.paths.logs), good | {"request": {}, "answer": answer}, bad)
+    # The trace has calls in the order in which they ended, and tells when they began.
+    _write(model_calls(ended.paths.logs), bad, good | {"request": {}, "answer": answer})
     told = story(ended)
     calls = [event for event in told.events if event.kind == "call"]
     assert [event.title for event in calls] == [
@@ -298,3 +300,19 @@ def test_a_real_run_tells_its_story(run: Callable[..., Group], mlebench: Mlebenc
     assert f"the run ends: finished, score {(one.record.report or {})['score']}" in text
     events = json.loads(mlebench("runs", "show", str(one.paths.root), "--story", "--json").stdout)["events"]
     assert {"time", "kind", "source", "title", "step", "text", "cut", "facts"} == set(events[0])
+
+
+def test_a_run_that_goes_on_tells_its_story_so_far(start: Start, titanic: Competition, tmp_path: Path) -> None:
+    line = json.dumps({"kind": "thought", "time": time.time(), "step": 1, "text": "I wait."})
+    program = f"{SUBMIT}; echo '{line}' > $LOGS_DIR/trajectory.jsonl; sleep 300"
+    named = ["--agent-command", program, "-c", titanic.id, "--sandbox", "process", "--runs-dir", str(tmp_path)]
+    start("run", *named)
+    deadline = time.monotonic() + 120
+    titles: set[str] = set()
+    while not {"thought", f"submission of {titanic.sample_submission.stat().st_size} bytes"} <= titles:
+        assert time.monotonic() < deadline, titles
+        time.sleep(0.1)
+        for record in tmp_path.glob("*/group.json"):
+            (one,) = Group.read(record.parent).runs()
+            titles = {event.title for event in story(one).events}
+    assert not any("the run ends" in title for title in titles)

@@ -193,7 +193,7 @@ class Gateway:
             call.cancel()
         if self._calls:
             await asyncio.wait(self._calls, timeout=5)
-        await self.upstream.close()
+        self.upstream.close()
         self.trace.close()
         self.write()
 

@@ -4,16 +4,13 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import urlsplit
-
-import httpx
 
 from mlebench.gateway.access import ModelAccess, upstream_url
+from mlebench.gateway.client import Answer, Client, SilentError
 from mlebench.gateway.prices import Tokens
 from mlebench.gateway.wire import Assembly, Events, GarbageError, error_body, error_event, is_anthropic, tokens_of
 
@@ -21,7 +18,6 @@ LARGEST_ANSWER = 64 << 20
 LARGEST_ERROR = 1 << 20
 PASSED_ON = ("anthropic-version", "anthropic-beta")  # of a request's headers
 NO_RETRY = {"x-should-retry": "false"}  # the clients of both providers heed this: we have tried often enough
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
@@ -91,33 +87,10 @@ def is_telling(key: str | None) -> bool:
 class Upstream:
     def __init__(self, access: ModelAccess, key: str | None, timing: Timing, deadline: float):
         self._access, self._key, self._timing, self._deadline = access, key, timing, deadline
-        # Proxies and certificates are found as other programs find them; certificates take a while to load.
-        self._trust_env = (urlsplit(access.endpoint).hostname or "") not in LOOPBACK
-        secure = access.endpoint.startswith("https:")
-        self._verify = httpx.create_ssl_context(trust_env=self._trust_env) if secure else False
-        self._free: list[httpx.AsyncClient] = []
+        self._client = Client(access.endpoint, timing.connect, timing.idle)
 
-    async def close(self) -> None:
-        for client in self._free:
-            await client.aclose()
-
-    @asynccontextmanager
-    async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
-        """A client with a connection of its own. The time that one pool takes grows with the square of its size."""
-        client = self._free.pop() if self._free else self._new_client()
-        try:
-            yield client
-        finally:
-            self._free.append(client)
-
-    def _new_client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(
-            timeout=httpx.Timeout(self._timing.idle, connect=self._timing.connect),
-            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30),
-            follow_redirects=False,
-            verify=self._verify,
-            trust_env=self._trust_env,
-        )
+    def close(self) -> None:
+        self._client.close()
 
     def scrubbed(self, data: bytes) -> bytes:
         """Without the key, should the endpoint repeat it."""
@@ -132,9 +105,9 @@ class Upstream:
                 await self._with_retries(exchange, content, self._headers(exchange.path, headers))
         except TimeoutError:
             await self._fail(exchange, FailedError(504, "timeout", f"no whole answer came within {seconds:.0f} s"))
-        except httpx.TimeoutException:
+        except SilentError:
             await self._fail(exchange, FailedError(504, "timeout", "the endpoint fell silent"))
-        except (httpx.TransportError, httpx.InvalidURL) as error:
+        except OSError as error:
             reason = str(error) or type(error).__name__
             await self._fail(exchange, FailedError(502, "connection_error", f"the connection failed: {reason}"))
         except GarbageError as error:
@@ -166,35 +139,30 @@ class Upstream:
             last = exchange.retries >= self._timing.retries
             wanted: float | None = None
             try:
-                async with (
-                    self._client() as client,
-                    client.stream("POST", url, content=content, headers=headers) as response,
-                ):
-                    exchange.status = response.status_code
-                    wanted = _retry_after(response)
-                    error = None if response.status_code == 200 else await self._error_of(response)
+                async with self._client.post(url, content, headers) as answer:
+                    exchange.status = answer.status
+                    wanted = _retry_after(answer.headers.get("retry-after", ""))
+                    error = None if answer.status == 200 else await self._error_of(answer)
                     if error is None:
-                        await self._take(exchange, response)
+                        await self._take(exchange, answer)
                         return
                     if last or not _may_be_retried(error) or (wanted or 0) > self._timing.longest_pause:
                         await self._pass_error(exchange, error, wanted)
                         return
-            except httpx.ReadTimeout:
-                raise
-            except httpx.TransportError:
+            except OSError:
                 if exchange.has_started or last:
                     raise
             exchange.retries += 1
             pause = min(self._timing.longest_pause, self._timing.first_pause * 2 ** (exchange.retries - 1))
             await asyncio.sleep(max(wanted or 0.0, pause * random.uniform(0.5, 1.0)))
 
-    async def _error_of(self, response: httpx.Response) -> "_Error":
-        body = self.scrubbed(await _read(response, LARGEST_ERROR))
+    async def _error_of(self, answer: Answer) -> "_Error":
+        body = self.scrubbed(await _read(answer, LARGEST_ERROR))
         try:
             data = json.loads(body)
         except (ValueError, RecursionError):
             data = None
-        return _Error(response.status_code, body, data)
+        return _Error(answer.status, body, data)
 
     async def _pass_error(self, exchange: Exchange, error: "_Error", wanted: float | None) -> None:
         if not 400 <= error.status < 600 or not isinstance(error.data, dict):
@@ -206,13 +174,13 @@ class Upstream:
         headers = NO_RETRY | ({"retry-after": f"{wanted:.0f}"} if wanted else {})
         await exchange.pass_on(error.status, error.body, **headers)
 
-    async def _take(self, exchange: Exchange, response: httpx.Response) -> None:
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    async def _take(self, exchange: Exchange, answer: Answer) -> None:
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         if exchange.stream and kind == "text/event-stream":
-            await self._take_stream(exchange, response)
+            await self._take_stream(exchange, answer)
             return
         exchange.is_answered = True
-        body = self.scrubbed(await _read(response, LARGEST_ANSWER))
+        body = self.scrubbed(await _read(answer, LARGEST_ANSWER))
         try:
             data = json.loads(body)
         except (ValueError, RecursionError):
@@ -222,11 +190,11 @@ class Upstream:
         exchange.answer, exchange.usage = data, data.get("usage")
         await exchange.pass_on(200, body)
 
-    async def _take_stream(self, exchange: Exchange, response: httpx.Response) -> None:
+    async def _take_stream(self, exchange: Exchange, answer: Answer) -> None:
         """Pass events on as they come, but for the one about usage, if the agent did not ask for it."""
         exchange.assembly = assembly = Assembly(exchange.path)
         events, size = Events(), 0
-        async for data in response.aiter_bytes():
+        async for data in answer.pieces:
             size += len(data)
             if size > LARGEST_ANSWER:
                 raise GarbageError(f"it answered with more than {LARGEST_ANSWER} bytes")
@@ -269,17 +237,16 @@ def _may_be_retried(error: _Error) -> bool:
     return error.status == 408 or error.status >= 500
 
 
-async def _read(response: httpx.Response, most: int) -> bytes:
+async def _read(answer: Answer, most: int) -> bytes:
     body = bytearray()
-    async for data in response.aiter_bytes():
+    async for data in answer.pieces:
         body += data
         if len(body) > most:
             raise GarbageError(f"it answered with more than {most} bytes")
     return bytes(body)
 
 
-def _retry_after(response: httpx.Response) -> float | None:
-    text = response.headers.get("retry-after", "")
+def _retry_after(text: str) -> float | None:
     try:
         return max(0.0, float(text))
     except ValueError:

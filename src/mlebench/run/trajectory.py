@@ -77,7 +77,7 @@ def story(run: Run) -> Story:
         told = [event for event in told if event.kind != "call"]
     events = [
         *_in_order(told, begun, ended),
-        *_in_order(calls, begun, ended),
+        *(replace(call, time=min(max(call.time, begun), ended)) for call in calls),
         *_submissions(places.snapshots, begun),
         *_outcome(run, begun),
     ]
