@@ -145,6 +145,14 @@ def test_long_requests_and_answers_are_cut_in_the_trace(server: Endpoint, front:
     assert gate.gateway.trace.cut == 1
 
 
+def test_an_answer_with_numbers_that_are_none_leaves_a_trace_that_is_json(server: Endpoint, front: Any) -> None:
+    server.behave = lambda call: call.answer({"choices": [], "logprob": float("-inf"), "usage": {"prompt_tokens": 1.5}})
+    gate = front()
+    assert "-Infinity" in gate.post().text
+    line = (gate.folder / "calls.jsonl").read_text()
+    assert json.loads(line, parse_constant=lambda name: pytest.fail(name))["answer"]["logprob"] is None
+
+
 def test_counting_tokens_is_free(server: Endpoint, front: Any) -> None:
     server.behave = lambda call: call.answer({"input_tokens": 77})
     gate = front(budget="1tokens")

@@ -6,6 +6,7 @@ import ssl
 import subprocess
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def test_any_body_in_any_framing_and_splitting(pieces: list[bytes], framing: str
         "closed": b"HTTP/1.1 100 Continue\r\n\r\n" + HEAD + b"\r\n" + body,
     }[framing]
     places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
-    parts = [data[start:end] for start, end in zip(places, places[1:], strict=False)]
+    parts = [data[start:end] for start, end in pairwise(places)]
     assert answered(*parts) == [(200, body)]
 
 

@@ -137,8 +137,6 @@ class Gateway:
         except RefusedError as error:
             self.trace.write(_line(begun, path, body, status=error.status, error=error.message))
             raise
-        except RecursionError:
-            raise RefusedError(400, "invalid_request_error", "The request is nested too deeply.") from None
         await self._forward(_exchange(path, body, send), body, model, reservation, headers)
 
     async def _reserve(self, path: str, body: dict[str, Any], model: str) -> Reservation:
@@ -234,9 +232,9 @@ def _exchange(path: str, body: dict[str, Any], send: Send) -> Exchange:
 
 def _parsed(raw: bytes) -> dict[str, Any]:
     try:
-        body = json.loads(raw)
-    except (ValueError, RecursionError):
-        raise RefusedError(400, "invalid_request_error", "The request is not JSON.") from None
+        body = wire.parsed(raw, numbers_only=True)
+    except ValueError as error:
+        raise RefusedError(400, "invalid_request_error", f"The request is not JSON: {str(error)[:200]}.") from None
     if not isinstance(body, dict):
         raise RefusedError(400, "invalid_request_error", "The request is not a JSON object.")
     return body

@@ -12,7 +12,16 @@ from typing import Any
 from mlebench.gateway.access import ModelAccess, upstream_url
 from mlebench.gateway.client import Answer, Client, SilentError
 from mlebench.gateway.prices import Tokens
-from mlebench.gateway.wire import Assembly, Events, GarbageError, error_body, error_event, is_anthropic, tokens_of
+from mlebench.gateway.wire import (
+    Assembly,
+    Events,
+    GarbageError,
+    error_body,
+    error_event,
+    is_anthropic,
+    parsed,
+    tokens_of,
+)
 
 LARGEST_ANSWER = 64 << 20
 LARGEST_ERROR = 1 << 20
@@ -159,8 +168,8 @@ class Upstream:
     async def _error_of(self, answer: Answer) -> "_Error":
         body = self.scrubbed(await _read(answer, LARGEST_ERROR))
         try:
-            data = json.loads(body)
-        except (ValueError, RecursionError):
+            data = parsed(body)
+        except ValueError:
             data = None
         return _Error(answer.status, body, data)
 
@@ -182,8 +191,8 @@ class Upstream:
         exchange.is_answered = True
         body = self.scrubbed(await _read(answer, LARGEST_ANSWER))
         try:
-            data = json.loads(body)
-        except (ValueError, RecursionError):
+            data = parsed(body)
+        except ValueError:
             data = None
         if not isinstance(data, dict):
             raise GarbageError(f"it answered 200 with {body[:200].decode('utf-8', 'replace')!r}")

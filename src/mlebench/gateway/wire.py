@@ -1,6 +1,7 @@
 """The forms of the two providers: paths, errors, usage, limits on output, and streams put together again."""
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ OUTPUT_LIMITS = {
     MESSAGES: ("max_tokens",),
 }
 LONGEST_EVENT = 8 << 20
+DEEPEST = 200  # lists and objects within each other
 _END_OF_EVENT = re.compile(rb"\r?\n\r?\n")
 _WHOLE = {"role", "id", "type", "object", "name", "model", "finish_reason", "created", "signature"}
 _LAST_RESPONSES = {"response.completed", "response.failed", "response.incomplete"}
@@ -27,6 +29,34 @@ _LAST_RESPONSES = {"response.completed", "response.failed", "response.incomplete
 
 class GarbageError(Exception):
     """What the endpoint sent is not in any form that we know."""
+
+
+def parsed(text: bytes, *, numbers_only: bool = False) -> Any:
+    """What JSON says; ValueError if it is none, or nested too deeply. Infinity and NaN become null, or an error."""
+
+    def odd(name: str) -> None:
+        if numbers_only:
+            raise ValueError(f"{name} is no number")
+
+    def number(digits: str) -> float | None:
+        value = float(digits)
+        return value if math.isfinite(value) else odd(digits)
+
+    try:
+        data = json.loads(text, parse_constant=odd, parse_float=number)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    level = [data]
+    for _ in range(DEEPEST):
+        level = [item for value in level for item in _inside(value)]
+        if not level:
+            return data
+    raise ValueError("nested too deeply")
+
+
+def _inside(value: Any) -> list[Any]:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [item for item in items if isinstance(item, dict | list)]
 
 
 def is_anthropic(path: str) -> bool:
@@ -134,8 +164,8 @@ def _event(raw: bytes) -> Event:
             return Event(raw)
         raise GarbageError("its stream holds no events")
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
+        data = parsed(text)
+    except ValueError:
         raise GarbageError("an event of its stream is not JSON") from None
     if not isinstance(data, dict):
         raise GarbageError("an event of its stream is not an object")
