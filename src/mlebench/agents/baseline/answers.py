@@ -155,7 +155,9 @@ def filled(task: Task, question: Question, predicted: np.ndarray) -> bytes:
     count = np.bincount(task.group, minlength=ids)
     by_id = np.column_stack([np.bincount(task.group, column, minlength=ids) for column in predicted.T])
     by_id = np.where(count[:, None] > 0, by_id / np.maximum(count, 1)[:, None], predicted.mean(0))
-    return written(task.sample, {name: np.array(cells, dtype=object)[task.rows] for name, cells in question.write(by_id).items()})
+    return written(
+        task.sample, {name: np.array(cells, dtype=object)[task.rows] for name, cells in question.write(by_id).items()}
+    )
 
 
 def written(sample: pd.DataFrame, columns: "dict[str, np.ndarray]") -> bytes:

@@ -10,9 +10,10 @@ from answers import Question
 from features import Features
 from metric import Metric
 from outside import Clock, Trajectory
+from task import UnclearError
 
 KEPT_BACK = 0.2
-FEWEST = 10  # rows, for any to be kept back
+FEWEST = 10  # groups, for any to be kept back
 BLENDED = 3
 
 
@@ -27,6 +28,7 @@ class Contest:
     def __init__(
         self,
         question: Question,
+        groups: np.ndarray,  # rows of the same group are kept back together
         train: Features,
         test: Features,
         metric: Metric,
@@ -39,12 +41,19 @@ class Contest:
         self._hand_in, self._trajectory = hand_in, trajectory
         self._random = np.random.default_rng(seed)
         self._problem = models.Problem(question.kind, question.width, metric.name, seed)
-        order = self._random.permutation(len(train))
-        kept = int(KEPT_BACK * len(train)) if len(train) >= FEWEST else 0
-        self._back, self._rest = order[:kept] if kept else order, order[kept:]
+        self._back, self._rest = self._parts(groups)
         self._entries: list[Entry] = []
         self._predicted: dict[str, np.ndarray] = {}
         self._best = -np.inf
+
+    def _parts(self, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that are kept back, and the others; where there are too few, all rows are both."""
+        every = np.arange(len(groups))
+        names = self._random.permutation(np.unique(groups))
+        if len(names) < FEWEST:
+            return every, every
+        kept = np.isin(groups, names[: int(KEPT_BACK * len(names))])
+        return every[kept], every[~kept]
 
     def run(self, trials: int, clock: Clock) -> None:
         for model in models.usual(self._problem, self._train):
@@ -94,3 +103,5 @@ class Contest:
                 self._predicted[str(entry.model)] = predict(self._test)
         if self._hand_in(np.mean([self._predicted[str(entry.model)] for entry in entries], axis=0)):
             self._best = self._better(value)
+        elif self._best == -np.inf:
+            raise UnclearError("what the models predict is not what is asked")

@@ -1,6 +1,5 @@
 """Finds the files that belong to the rows of a table: pictures, sounds, arrays, in folders or archives."""
 
-import io
 import os
 import tarfile
 import zipfile
@@ -21,7 +20,6 @@ KINDS = {
     "other": (".xyz", ".bin", ".txt", ".json", ".parquet"),
 }
 KIND_OF = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes}
-MOST_FILES = 3_000_000
 PER_ROW = 6
 
 
@@ -47,10 +45,10 @@ class Files:
     def __init__(self, data: Path):
         self._data = data
         self._archives: dict[str, zipfile.ZipFile | tarfile.TarFile] = {}
-        self._all = list(self._found())
-        sides = [_side(file) for file in self._all]
-        self.test = [file for file, side in zip(self._all, sides, strict=True) if side != "train"]
-        self.train = [file for file, side in zip(self._all, sides, strict=True) if side != "test"]
+        found = list(self._found())
+        sides = [_side(file) for file in found]
+        self.test = [file for file, side in zip(found, sides, strict=True) if side != "train"]
+        self.train = [file for file, side in zip(found, sides, strict=True) if side != "test"]
 
     def _found(self) -> Iterator[File]:
         unpacked = set()
@@ -59,11 +57,11 @@ class Files:
             place = Path(folder).relative_to(self._data).as_posix()
             for name in sorted(names):
                 path = name if place == "." else f"{place}/{name}"
-                suffix = os.path.splitext(name)[1].lower()
-                if suffix in KIND_OF and place != ".":
+                kind = KIND_OF.get(_suffix(name))
+                if kind and place != ".":
                     unpacked.add(path.split("/")[0])
-                    yield File("", path, KIND_OF[suffix])
-        for name in sorted(os.listdir(self._data)):
+                    yield File("", path, kind)
+        for name in sorted(entry.name for entry in self._data.iterdir()):
             if name.split(".")[0] not in unpacked and name.endswith((".zip", ".tar", ".tar.gz", ".tgz")):
                 yield from self._members(name)
 
@@ -74,7 +72,7 @@ class Files:
         except (OSError, zipfile.BadZipFile, tarfile.TarError, EOFError):
             return
         for member in names:
-            kind = KIND_OF.get(os.path.splitext(member)[1].lower())
+            kind = KIND_OF.get(_suffix(member))
             if kind and "__MACOSX" not in member:
                 yield File(name, member, kind)
 
@@ -91,7 +89,7 @@ class Files:
         if isinstance(archive, zipfile.ZipFile):
             return archive.read(file.path)
         member = archive.extractfile(file.path)
-        return member.read() if member else io.BytesIO().read()
+        return member.read() if member else b""
 
     def of(self, keys: Sequence[str], is_test: bool) -> list[list[File]]:
         """The files of each key: those it names, or those in a folder that it names."""
@@ -102,6 +100,10 @@ class Files:
         """The share of keys that have files, told from some of them."""
         some = {*list(dict.fromkeys(keys))[:300]} - {""}
         return len(_lookup(some, self.test if is_test else self.train)) / len(some) if some else 0.0
+
+
+def _suffix(name: str) -> str:
+    return f".{name.rpartition('.')[2].lower()}"
 
 
 def _side(file: File) -> str:
@@ -116,7 +118,7 @@ def _lookup(keys: set[str], files: list[File]) -> dict[str, list[File]]:
     found: dict[str, list[File]] = defaultdict(list)
     for file in files:
         parts = file.parts
-        stem = os.path.splitext(parts[-1])[0]
+        stem = parts[-1].rpartition(".")[0]
         for name in dict.fromkeys((stem, parts[-1], *parts[:-1], file.path, "/".join(parts[1:]))):
             if name in keys:
                 found[name].append(file)

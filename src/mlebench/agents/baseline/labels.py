@@ -158,6 +158,7 @@ def _alike(sample: pd.DataFrame, targets: list[str], tables: list[Table], tests:
         return None
     cells = sample[targets[0]].unique()[:100]
     tokens = {token for cell in cells for token in (cell, *cell.split()[:20])} - {""}
+    weight = 1.5 if len(cells) > 1 else 0.5  # one value for all rows is found in many columns
     in_tests = {name for table in tests for name in table.frame}
     given = {name.casefold() for name in (*in_tests, *sample)}
     best: tuple[float, Table, str] | None = None
@@ -169,8 +170,8 @@ def _alike(sample: pd.DataFrame, targets: list[str], tables: list[Table], tests:
             values = set(table.frame[name].iloc[:50_000])
             likeness = SequenceMatcher(None, name.casefold(), targets[0].casefold()).ratio()
             usual = 0.5 * (name.casefold() in USUAL_NAMES) - 0.5 * (len(values) == len(table.frame))
-            points = likeness + usual + 1.5 * len(tokens & values) / max(1, len(tokens))
-            if points >= 0.8 and len(values) > 1 and (best is None or points > best[0]):
+            points = likeness + usual + weight * len(tokens & values) / max(1, len(tokens))
+            if points >= 0.7 and len(values) > 1 and (best is None or points > best[0]):
                 best = points, table, name
     if best is None:
         return None
@@ -179,13 +180,14 @@ def _alike(sample: pd.DataFrame, targets: list[str], tables: list[Table], tests:
     return _told(Known(names, frame.drop(columns=[name]), frame[[name]].set_axis(targets, axis=1)))
 
 
-def in_files(sample: pd.DataFrame, id: str, targets: list[str], files: Files, description: str) -> Known | None:
+def in_files(sample: pd.DataFrame, targets: list[str], files: Files, description: str) -> Known | None:
     """The class of a training file is its folder, or the word or digit at one end of its name."""
     tests = set(files.test)
     labelled = [file for file in files.train if file not in tests] or files.train
     kinds = Counter(file.kind for file in labelled if file.kind != "other")
     labelled = [file for file in labelled if kinds and file.kind == kinds.most_common(1)[0][0]]
-    for classes in (_folders(labelled), _ends_of_names(labelled)):
+    in_tests = {part for file in files.test for part in file.parts[:-1]}
+    for classes in (_folders(labelled, in_tests), _ends_of_names(labelled)):
         numbers = Counter(name for name in classes if name)
         if len(numbers) < 2 or numbers.total() < 0.9 * len(labelled) or numbers.total() < 2 * len(numbers):
             continue
@@ -204,9 +206,10 @@ def in_files(sample: pd.DataFrame, id: str, targets: list[str], files: Files, de
     return None
 
 
-def _folders(files: Sequence[File]) -> list[str]:
+def _folders(files: Sequence[File], others: set[str]) -> list[str]:
+    """A folder that test files have too tells no class."""
     names = [file.parts[-2] if len(file.parts) > 1 else "" for file in files]
-    return ["" if name.casefold() in NO_CLASS_FOLDERS or name.startswith("_") else name for name in names]
+    return ["" if name in others or name.casefold() in NO_CLASS_FOLDERS or name[:1] == "_" else name for name in names]
 
 
 def _ends_of_names(files: Sequence[File]) -> list[str]:
@@ -224,11 +227,12 @@ def _positive(classes: list[str], description: str) -> str:
     return classes[0] if near[0] > near[1] else classes[1]
 
 
-def aligned(
-    known: Known, test: pd.DataFrame, targets: list[str]
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+def aligned(known: Known, test: pd.DataFrame, targets: list[str]) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Training rows, truth and test rows; column names of both sides are spelled alike."""
     own = {name.casefold(): name for name in known.train}
-    same = {name: own[name.casefold()] for name in test if name.casefold() in own and name not in known.train}
-    test = test.rename(columns=same) if len({*same.values()}) == len(same) else test
-    return known.train, known.truth, test.drop(columns=[name for name in targets if name in test])
+    test = test.drop(columns=[name for name in targets if name in test])
+    for name in list(test):
+        spelled = own.get(name.casefold(), name)
+        if spelled not in test:
+            test = test.rename(columns={name: spelled})
+    return known.train, known.truth, test

@@ -52,9 +52,7 @@ class Agent:
         description = (self._data / "description.md").read_text(encoding="utf-8", errors="replace")
         files = Files(self._data)
         wanted = metric.from_description(description)
-        task = understand(
-            tables.read_sample(content), tables.find(self._data, found), files, description, wanted
-        )
+        task = understand(tables.read_sample(content), tables.find(self._data, found), files, description, wanted)
         self._trajectory.thought(task.describe())
         if self._fill_texts(task):
             return
@@ -63,6 +61,7 @@ class Agent:
         train, test, rows = self._features(task, files)
         contest = Contest(
             question.learned_from(rows),
+            task.belongs_to[rows],
             train,
             test,
             metric.used_for(question.kind, wanted),
@@ -102,8 +101,8 @@ class Agent:
         asked = [text for text, kept in zip(truth, back, strict=True) if kept]
         by_words = task.metric.name == "jaccard"
         values = {name: texts.likeness(asked, guess(task.train[back]), by_words) for name, guess in ways.items()}
-        best = max(values, key=lambda name: values[name])
-        if values[best] < 0.2:
+        best = max(values, key=lambda name: values[name], default=None)
+        if best is None or values[best] < 0.2:
             return False
         self._trajectory.thought(f"Fill {task.targets[0]}: {best}.")
         self._trajectory.validation("jaccard" if by_words else "accuracy", values[best], True)

@@ -1,6 +1,7 @@
 """A vector of numbers for each file: pictures, sounds, arrays, scans, series; of other files, how their bytes are."""
 
 import io
+import itertools
 import re
 import struct
 import warnings
@@ -102,7 +103,15 @@ def of_series(values: np.ndarray) -> Vector:
     spectrum = np.abs(np.fft.rfft(values - values.mean()))[1:]
     shares = [part.sum() for part in np.array_split(spectrum, 8)] / max(spectrum.sum(), 1e-9)
     quantiles = np.quantile(values, [0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1])
-    rest = [values.mean(), values.std(), np.abs(values).mean(), np.abs(steps).mean(), steps.std(), values[0], values[-1]]
+    rest = [
+        values.mean(),
+        values.std(),
+        np.abs(values).mean(),
+        np.abs(steps).mean(),
+        steps.std(),
+        values[0],
+        values[-1],
+    ]
     return np.concatenate([quantiles, rest, shares])
 
 
@@ -117,8 +126,12 @@ def _sound(content: bytes) -> Vector:
     frames = np.lib.stride_tricks.sliding_window_view(samples, size)[:: size // 2] * np.hanning(size)
     spectrum = np.abs(np.fft.rfft(frames))[:, 1:]
     edges = np.unique(np.geomspace(1, spectrum.shape[1], BANDS + 1).astype(int))
-    bands = np.log(np.stack([spectrum[:, a - 1 : b].mean(1) for a, b in zip(edges, edges[1:], strict=False)], 1) + 1e-6)
-    times = np.stack([part.mean(0) for part in np.array_split(bands, 8)]) if len(bands) >= 8 else np.zeros((8, bands.shape[1]))
+    bands = np.log(np.stack([spectrum[:, a - 1 : b].mean(1) for a, b in itertools.pairwise(edges)], 1) + 1e-6)
+    times = (
+        np.stack([part.mean(0) for part in np.array_split(bands, 8)])
+        if len(bands) >= 8
+        else np.zeros((8, bands.shape[1]))
+    )
     steps = np.abs(np.diff(bands, axis=0)).mean(0) if len(bands) > 1 else np.zeros(bands.shape[1])
     return np.concatenate([bands.mean(0), bands.std(0), bands.max(0), steps, times.ravel(), [np.log(len(samples))]])
 
@@ -135,7 +148,9 @@ def _samples(data: bytes, width: int, channels: int, order: str) -> np.ndarray:
         values = np.frombuffer(data, np.uint8).astype(np.float32) / 128 - 1
     else:
         kind = np.dtype(f"{order}i{width}") if width in (2, 4) else np.dtype(np.int8)
-        values = np.frombuffer(data, kind, len(data) // kind.itemsize).astype(np.float32) / 2.0 ** (8 * kind.itemsize - 1)
+        values = np.frombuffer(data, kind, len(data) // kind.itemsize).astype(np.float32) / 2.0 ** (
+            8 * kind.itemsize - 1
+        )
     return values[: len(values) // channels * channels].reshape(-1, channels).mean(1)
 
 
@@ -160,7 +175,10 @@ def _scan(content: bytes) -> Vector:
     for mark in (b"\xff\xd8\xff", b"\xff\x4f\xff\x51"):
         if 0 <= at < (begin := content.find(mark, at)) < at + 200:
             return _image(content[begin:])
-    shape = [re.search(rb"\x28\x00" + tag + rb"\x00(?:US\x02\x00|\x02\x00\x00\x00)(..)", content, re.S) for tag in (b"\x10", b"\x11")]
+    shape = [
+        re.search(rb"\x28\x00" + tag + rb"\x00(?:US\x02\x00|\x02\x00\x00\x00)(..)", content, re.S)
+        for tag in (b"\x10", b"\x11")
+    ]
     height, width = (struct.unpack("<H", match[1])[0] if match else 0 for match in shape)
     pixels = content[-height * width * 2 :] if height and width and len(content) - at > height * width * 2 else b""
     if pixels:

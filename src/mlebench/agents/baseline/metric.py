@@ -44,7 +44,9 @@ def from_description(text: str) -> Metric:
     """The metric that the section on evaluation names first, or else the whole text; `unknown` if none."""
     section = re.search(r"^#+[^\n]*(evaluation|metric|scor)[^\n]*\n(.*?)(?=^#|\Z)", text, re.I | re.M | re.S)
     for part in (section[2] if section else "", text):
-        found = [(match.start(), name, wants) for name, wants, words in WORDS if (match := re.search(words, part, re.I))]
+        found = [
+            (match.start(), name, wants) for name, wants, words in WORDS if (match := re.search(words, part, re.I))
+        ]
         if found:
             _, name, wants = min(found)
             return Metric(name, "other" if wants == "ranked" and re.search(BOXES, part, re.I) else wants)

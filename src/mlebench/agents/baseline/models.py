@@ -50,7 +50,7 @@ def usual(problem: Problem, features: Features) -> list[Model]:
     """Those that are always tried, the quickest first; large problems leave out the slow ones."""
     rows, columns = len(features), features.dense.shape[1] + features.sparse.shape[1]
     cost = rows * problem.width
-    models = [Model("prior"), Model("linear", {"strength": 1.0})]
+    models = [Model("prior"), Model("linear", {"strength": 1.0})] if columns else [Model("prior")]
     if problem.kind == "classes" and rows * columns * problem.width > 3e9:
         models = [Model("prior")]
     if features.dense.shape[1]:
@@ -79,7 +79,7 @@ def drawn(problem: Problem, features: Features, random: np.random.Generator) -> 
     return Model(name, settings[name])
 
 
-def _prior(problem: Problem, features: Features, truth: np.ndarray, settings: dict[str, Any]) -> Predict:
+def _prior(problem: Problem, truth: np.ndarray) -> Predict:
     if problem.kind == "classes":
         middle = (np.bincount(truth, minlength=problem.width) + 0.5) / (len(truth) + 0.5 * problem.width)
     elif problem.metric == "rmsle":
@@ -133,7 +133,7 @@ def _neighbours(problem: Problem, features: Features, truth: np.ndarray, setting
     if problem.kind == "classes":
         make = lambda: KNeighborsClassifier(count, weights="distance")  # noqa: E731
         predict = _of_classifiers(problem, make, scaled.dense(features), truth, scaled.dense)
-        prior = _prior(problem, features, truth, {})
+        prior = _prior(problem, truth)
         return lambda asked: 0.9 * predict(asked) + 0.1 * prior(asked)
     model = KNeighborsRegressor(count, weights="distance")
     model.fit(scaled.dense(features), _onto_scale(problem, truth))
@@ -147,7 +147,7 @@ def _forest(problem: Problem, features: Features, truth: np.ndarray, settings: d
     if problem.kind == "classes":
         make = lambda: ExtraTreesClassifier(**options)  # noqa: E731
         predict = _of_classifiers(problem, make, scaled.filled(features), truth, scaled.filled)
-        prior = _prior(problem, features, truth, {})
+        prior = _prior(problem, truth)
         return lambda asked: 0.97 * predict(asked) + 0.03 * prior(asked)
     model = ExtraTreesRegressor(**options)
     model.fit(scaled.filled(features), _onto_scale(problem, truth))
@@ -180,7 +180,7 @@ def _of_classifiers(
     """One classifier for classes; one for each flag. Classes that it has never seen get nothing."""
     if problem.kind == "classes":
         if len(np.unique(truth)) < 2:
-            return _prior(problem, Features(np.zeros((1, 0)), sparse.csr_matrix((1, 0))), truth, {})
+            return _prior(problem, truth)
         model = make().fit(inputs, truth)
 
         def predict(asked: Features) -> np.ndarray:
@@ -209,7 +209,7 @@ def _from_scale(problem: Problem, predicted: np.ndarray) -> np.ndarray:
 
 
 _FIT: dict[str, Callable[[Problem, Features, np.ndarray, dict[str, Any]], Predict]] = {
-    "prior": _prior,
+    "prior": lambda problem, _, truth, __: _prior(problem, truth),
     "linear": _linear,
     "neighbours": _neighbours,
     "forest": _forest,

@@ -1,7 +1,9 @@
 """What is asked: which columns of the sample are to be filled, what is known of them, and which rows are like which."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import labels
 import numpy as np
@@ -34,9 +36,29 @@ class Task:
 
     @property
     def inputs(self) -> list[str]:
-        """Columns that both sides have, without the id: that one tells rows apart and nothing more."""
-        ids = {self.id.casefold()}
-        return [name for name in self.test if name in self.train and name.casefold() not in ids]
+        """Columns that both sides have, without ids: those tell rows or groups apart and nothing more."""
+        both = [name for name in self.test if name in self.train and name.casefold() != self.id.casefold()]
+        return [name for name in both if name not in self.groups]
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """Columns that say which rows belong together, none of them in both parts: patients, trips, recordings."""
+        found = []
+        for name in self.train:
+            if re.search(r"(id|uid|name|group)$", name, re.I) and isinstance(self.train[name].iloc[0], str):
+                values = self.train[name]
+                repeats = 1 < values.nunique() < 0.9 * len(values)
+                is_new = name not in self.test or self.test[name].isin(values).mean() < 0.05
+                found += [name] if repeats and is_new else []
+        return [name for name in found if name in self.test or name.casefold() == self.id.casefold()]
+
+    @cached_property
+    def belongs_to(self) -> np.ndarray:
+        """The number of each training row's group: rows of one group are not learned from and judged by at once."""
+        if not self.groups:
+            return np.arange(len(self.train))
+        coarsest = min(self.groups, key=lambda name: self.train[name].nunique())
+        return pd.factorize(self.train[coarsest])[0]
 
     def describe(self) -> str:
         files = sum(map(bool, self.train_files))
@@ -58,7 +80,7 @@ def understand(sample: pd.DataFrame, tables: list[Table], files: Files, descript
     if not targets:
         raise UnclearError("the sample has no column to fill")
     rows, ids = pd.factorize(sample[id])
-    known = labels.in_tables(sample, targets, tables) or labels.in_files(sample, id, targets, files, description)
+    known = labels.in_tables(sample, targets, tables) or labels.in_files(sample, targets, files, description)
     if known is None:
         raise UnclearError(f"no table and no folder tells {targets[:5]}")
     test, group = test_rows(sample, id, targets, pd.Index(ids), [t for t in tables if t.name not in known.names])
@@ -71,6 +93,8 @@ def understand(sample: pd.DataFrame, tables: list[Table], files: Files, descript
         _find_files(task, files)
     if not task.inputs and not any(task.train_files):
         _use_ids(task)
+    if not task.inputs and not any(task.train_files) and not any("train" in name.lower() for name in known.names):
+        raise UnclearError("nothing is known of the rows to predict, and no table is for training")
     return task
 
 
@@ -115,7 +139,9 @@ def test_rows(
         if table.is_test and len(table.frame) == len(sample) == len(ids) and labels.is_array(table):
             return table.frame, np.arange(len(ids))
     first = ~sample[id].duplicated()
-    return sample.loc[first, [name for name in sample if name not in targets]].reset_index(drop=True), np.arange(len(ids))
+    return sample.loc[first, [name for name in sample if name not in targets]].reset_index(drop=True), np.arange(
+        len(ids)
+    )
 
 
 def _keyed(frame: pd.DataFrame, id: str, ids: pd.Index) -> Iterator[tuple[pd.Series, pd.DataFrame]]:
