@@ -169,7 +169,7 @@ def _alike(sample: pd.DataFrame, targets: list[str], tables: list[Table], tests:
                 continue
             values = set(table.frame[name].iloc[:50_000])
             likeness = SequenceMatcher(None, name.casefold(), targets[0].casefold()).ratio()
-            usual = 0.5 * (name.casefold() in USUAL_NAMES) - 0.5 * (len(values) == len(table.frame))
+            usual = 1.0 * (name.casefold() in USUAL_NAMES) - 0.5 * (len(values) == len(table.frame))
             points = likeness + usual + weight * len(tokens & values) / max(1, len(tokens))
             if points >= 0.7 and len(values) > 1 and (best is None or points > best[0]):
                 best = points, table, name
