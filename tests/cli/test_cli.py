@@ -153,9 +153,12 @@ def test_demo_runs_an_agent_on_twelve_twins_and_works_twice(tmp_path: Path) -> N
     first = run("demo", "--data-dir", tmp_path / "twins")
     assert first.returncode == 0, first.stderr
     header, *rows = first.stdout.splitlines()
-    assert header.split()[:3] == ["competition", "ended", "score"]
+    assert header.split()[:4] == ["competition", "agent", "ended", "score"]
     assert len(rows) == 12
-    assert all(row.split()[1] == "finished" for row in rows)
+    assert all(row.split()[1:3] == ["dummy", "finished"] for row in rows)
     assert {row.split()[0] for row in rows} <= set(Registry().list_competition_ids())
+    assert (
+        "The agent baseline is left out: not installed: run `mlebench agents install baseline#baseline`" in first.stderr
+    )
     assert run("demo", "--data-dir", tmp_path / "twins").stdout == first.stdout
     assert len(list((tmp_path / "twins-runs").iterdir())) == 2

@@ -7,7 +7,7 @@ Links are refused, so nothing outside the folder is read.
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,22 +19,24 @@ COPY_BYTES = 1 << 20
 PASSED_OVER = {"__pycache__", ".git", ".venv"}
 
 
-def identity(folder: Path) -> str:
-    """The same for folders that hold the same files."""
-    return _read_through(folder, None)
+def identity(folder: Path, shared: Sequence[Path] = ()) -> str:
+    """The same for folders that hold the same files. Shared files count as if they lay in the folder."""
+    return _read_through(folder, shared, None)
 
 
-def copy_files(folder: Path, target: Path) -> str:
+def copy_files(folder: Path, target: Path, shared: Sequence[Path] = ()) -> str:
     """Copy the files to a folder that exists; returns the identity of what was copied."""
-    return _read_through(folder, target)
+    return _read_through(folder, shared, target)
 
 
-def _read_through(folder: Path, target: Path | None) -> str:
+def _read_through(folder: Path, shared: Sequence[Path], target: Path | None) -> str:
     whole, left = hashlib.sha256(), LARGEST_FOLDER
-    for name, mode in sorted(_files(folder, "")):
+    files = [(name, mode, folder / name) for name, mode in _files(folder, "")]
+    files += [(path.name, path.stat().st_mode, path) for path in shared]
+    for name, mode, path in sorted(files):
         is_program = bool(mode & stat.S_IXUSR)
         try:
-            with open_untrusted(folder / name, left) as source, _copy(target, name, is_program) as copy:
+            with open_untrusted(path, left) as source, _copy(target, name, is_program) as copy:
                 content = hashlib.sha256()
                 while block := source.read(COPY_BYTES):
                     content.update(block)
@@ -43,7 +45,7 @@ def _read_through(folder: Path, target: Path | None) -> str:
         except FileTooLargeError:
             raise PrerequisiteError(f"{folder} holds more than {LARGEST_FOLDER >> 30} GB, too much to copy") from None
         except UntrustedFileError as error:
-            raise PrerequisiteError(f"the file {folder / name} {error}") from None
+            raise PrerequisiteError(f"the file {path} {error}") from None
         whole.update(f"{len(name)} {name} {is_program:d} {content.hexdigest()}\n".encode(errors="surrogateescape"))
     return whole.hexdigest()
 

@@ -1,7 +1,8 @@
 """An agent: a folder with a config.yaml, in the form that the reference has, and what one entry there says.
 
 An entry names the script that starts the agent, its arguments and its variables. Paths are relative to the folder's
-parent. `model`, `scaffold`, `knowledge`, `requirements`, `python`, `needs_model` and `host_only` are ours.
+parent. `model`, `scaffold`, `knowledge`, `requirements`, `python`, `needs_model`, `shares` and `host_only` are ours;
+the last two are for built-in agents only.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ _ARGUMENTS: dict[str, Callable[[str, Any], list[str]]] = {
 }
 _KEYS = {
     *("start", "dockerfile", "kwargs_type", "kwargs", "env_vars", "privileged"),
-    *("model", "scaffold", "knowledge", "requirements", "python", "needs_model", "host_only"),
+    *("model", "scaffold", "knowledge", "requirements", "python", "needs_model", "shares", "host_only"),
 }
 
 
@@ -55,6 +56,7 @@ class Agent:
     requirements: str | None = None
     python: str | None = None
     needs_model: bool = False
+    shares: tuple[str, ...] = ()  # files of other built-in agents that lie beside its own when it runs
     host_only: bool = False
 
     @property
@@ -77,7 +79,8 @@ class Agent:
 
     def copy_to(self, agent_dir: Path) -> None:
         """Copy the folder's files; PrerequisiteError if they are no longer those that were loaded."""
-        if _with_command(copy_files(self.folder, agent_dir), self.shell_command) != self.identity:
+        copied = copy_files(self.folder, agent_dir, _shared(self.shares))
+        if _with_command(copied, self.shell_command) != self.identity:
             raise PrerequisiteError(f"{self.folder} has changed since the run was planned")
 
     def submit(self, competition: Competition, submission: Path) -> None:
@@ -106,7 +109,6 @@ def load_agent(text: str, command: str | None = None) -> Agent:
         raise PrerequisiteError(f"there is no agent {place!r}: it is no folder, and those built in are {names}")
     if (is_built_in and place == COMMAND) != (command is not None):
         raise PrerequisiteError(f"the agent `{COMMAND}` and --agent-command go together: give both or neither")
-    files = identity(folder)
     config = folder / paths.CONFIG
     entries = read_yaml(config)
     id = id or _only_id(config, entries)
@@ -116,11 +118,15 @@ def load_agent(text: str, command: str | None = None) -> Agent:
         raise ConfigError(f"{config}: the id {id!r} must be letters, digits and ./@+-_, at most 100")
     keys = Keys(config, entry, f"{id}.")
     keys.only(_KEYS)
+    shares = _texts(keys, "shares")
+    if shares and not is_built_in:
+        raise keys.error("shares", "is for built-in agents: copy the files into the folder")
     return Agent(
         name=id,
         spec=f"{place if is_built_in else folder}#{id}",
         folder=folder,
-        identity=_with_command(files, command),
+        identity=_with_command(identity(folder, _shared(shares)), command),
+        shares=shares,
         arguments=_arguments(keys) if command is None else (command,),
         shell_command=command,
         **_environment(keys),
@@ -131,6 +137,10 @@ def load_agent(text: str, command: str | None = None) -> Agent:
         knowledge=_texts(keys, "knowledge"),
         needs_model=keys.get("needs_model", bool, default=False),
     )
+
+
+def _shared(files: tuple[str, ...]) -> list[Path]:
+    return [paths.agents_dir() / file for file in files]
 
 
 def _with_command(files: str, command: str | None) -> str:

@@ -9,8 +9,12 @@ from mlebench import paths
 from mlebench.cli.common import data_dir_option, print_table, registry_at, say, track
 
 if TYPE_CHECKING:
+    from mlebench.agents import Agent
+    from mlebench.registry import Registry
     from mlebench.run.records import Group
     from mlebench.sandbox import Sandbox
+
+AGENTS = ("dummy", "baseline")
 
 # One of each kind: tabular, text, images in zips, records, masks, given split, nested archives, grouped text; then
 # boxes, ranked labels, a sample submission inside an archive, and groups of rows.
@@ -33,26 +37,47 @@ COMPETITIONS = (
 @click.command()
 @data_dir_option
 def command(data_dir: Path | None) -> None:
-    """Make twins, prepare them, run the dummy agent on them in a sandbox, and grade what it submits."""
-    from mlebench.agents import load_agent
-    from mlebench.cli.live import live_view
+    """Make twins, prepare them, run agents on them in a sandbox, and grade what they submit.
+
+    These are dummy, which hands in the sample submission, and baseline, which trains small models, if it is installed.
+    """
     from mlebench.data.pipeline import prepare
     from mlebench.data.sources import TwinSource
+
+    registry = registry_at(data_dir, twin=True)
+    for id in track(COMPETITIONS, "twin of {}".format):
+        prepare(registry.get_competition(id), TwinSource())
+    sandbox = _sandbox()
+    groups = [_run(agent, registry, sandbox) for agent in _agents()]
+    _print(groups)
+    runs = paths.default_runs_dir(registry.get_data_dir())
+    say(f"Twins are synthetic: these scores say nothing about real data. The runs are in {runs}")
+
+
+def _agents() -> "list[Agent]":
+    """Those that can run."""
+    from mlebench.agents import load_agent, venv_fault
+
+    agents = [load_agent(name) for name in AGENTS]
+    for agent in agents:
+        if fault := venv_fault(agent):
+            say(f"The agent {agent.name} is left out: {fault}")
+    return [agent for agent in agents if not venv_fault(agent)]
+
+
+def _run(agent: "Agent", registry: "Registry", sandbox: "Sandbox") -> "Group":
+    from mlebench.cli.live import live_view
     from mlebench.run.group import finish, unfinished
     from mlebench.run.local import LocalExecutor
     from mlebench.run.machine import Wishes, cpu_count
     from mlebench.run.plan import Request, plan
     from mlebench.run.records import Group
 
-    registry = registry_at(data_dir, twin=True)
-    for id in track(COMPETITIONS, "twin of {}".format):
-        prepare(registry.get_competition(id), TwinSource())
-    sandbox = _sandbox()
-    say(f"Running the agent dummy in the sandbox {sandbox.name}")
+    say(f"Running the agent {agent.name} in the sandbox {sandbox.name}")
     workers = min(2, cpu_count())
     request = Request(
-        agent=load_agent("dummy"),
-        agent_source="dummy",
+        agent=agent,
+        agent_source=agent.spec,
         competitions=COMPETITIONS,
         registry=registry,
         runs_dir=paths.default_runs_dir(registry.get_data_dir()),
@@ -64,8 +89,7 @@ def command(data_dir: Path | None) -> None:
     with live_view(group) as tick:
         LocalExecutor(workers).run(unfinished(group), tick)
     finish(Group.read(group.paths.root))
-    _print(group)
-    say(f"Twins are synthetic: these scores say nothing about real data. The runs are in {group.paths.root}")
+    return group
 
 
 def _sandbox() -> "Sandbox":
@@ -75,16 +99,18 @@ def _sandbox() -> "Sandbox":
     try:
         return best_sandbox()
     except PrerequisiteError as error:
-        say(f"{error}. That will do for this demo, whose agent is harmless.")
+        say(f"{error}. That will do for this demo, whose agents are harmless.")
         return sandbox_named("process")
 
 
-def _print(group: "Group") -> None:
+def _print(groups: "list[Group]") -> None:
     from mlebench.cli.live import medal
 
     rows = []
-    for run in group.runs():
-        report = run.record.report or {}
-        thresholds = [report.get(f"{name}_threshold") for name in ("gold", "silver", "bronze", "median")]
-        rows.append([run.record.competition, run.record.ended, report.get("score"), *thresholds, medal(report)])
-    print_table(["competition", "ended", "score", "gold", "silver", "bronze", "median", "medal"], rows)
+    for runs in zip(*(group.runs() for group in groups), strict=True):
+        for group, run in zip(groups, runs, strict=True):
+            report = run.record.report or {}
+            thresholds = [report.get(f"{name}_threshold") for name in ("gold", "silver", "bronze", "median")]
+            what = [run.record.competition, group.record.agent["name"], run.record.ended, report.get("score")]
+            rows.append([*what, *thresholds, medal(report)])
+    print_table(["competition", "agent", "ended", "score", "gold", "silver", "bronze", "median", "medal"], rows)

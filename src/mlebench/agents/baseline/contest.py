@@ -1,0 +1,107 @@
+"""Models against each other on rows kept back: whatever is best so far is fitted to all rows and handed in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import metric
+import models
+import numpy as np
+from answers import Question
+from features import Features
+from metric import Metric
+from outside import Clock, Trajectory
+from task import UnclearError
+
+KEPT_BACK = 0.2
+FEWEST = 10  # groups, for any to be kept back
+BLENDED = 3
+
+
+@dataclass
+class Entry:
+    model: models.Model
+    value: float
+    kept_back: np.ndarray  # predictions
+
+
+class Contest:
+    def __init__(
+        self,
+        question: Question,
+        groups: np.ndarray,  # rows of the same group are kept back together
+        train: Features,
+        test: Features,
+        metric: Metric,
+        seed: int,
+        hand_in: Callable[[np.ndarray], bool],
+        trajectory: Trajectory,
+    ):
+        self._question, self._train, self._test = question, train, test
+        self._metric = metric
+        self._hand_in, self._trajectory = hand_in, trajectory
+        self._random = np.random.default_rng(seed)
+        self._problem = models.Problem(question.kind, question.width, metric.name, seed)
+        self._back, self._rest = self._parts(groups)
+        self._entries: list[Entry] = []
+        self._predicted: dict[str, np.ndarray] = {}
+        self._best = -np.inf
+
+    def _parts(self, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that are kept back, and the others; where there are too few, all rows are both."""
+        every = np.arange(len(groups))
+        names = self._random.permutation(np.unique(groups))
+        if len(names) < FEWEST:
+            return every, every
+        kept = np.isin(groups, names[: int(KEPT_BACK * len(names))])
+        return every[kept], every[~kept]
+
+    def run(self, trials: int, clock: Clock) -> None:
+        for model in models.usual(self._problem, self._train):
+            if clock.left() < 0:
+                return
+            self._try(model)
+        self._blend()
+        for _ in range(trials):
+            if clock.left() < 0:
+                return
+            self._try(models.drawn(self._problem, self._train, self._random))
+        if trials:
+            self._blend()
+
+    def _try(self, model: models.Model) -> None:
+        self._trajectory.action("fit", f"{model} on {len(self._rest)} rows")
+        part = self._question.learned_from(self._rest)
+        predict = model.fit(self._problem, self._train.take(self._rest), part.truth)
+        predicted = predict(self._train.take(self._back))
+        value = self._value(predicted)
+        self._trajectory.validation(self._metric.name, value, self._metric.higher_is_better)
+        self._entries.append(Entry(model, value, predicted))
+        if self._better(value) > self._best:
+            self._submit([self._entries[-1]], value)
+
+    def _blend(self) -> None:
+        """The mean of the best few, if that is better than each of them."""
+        best = sorted(self._entries, key=lambda entry: -self._better(entry.value))[:BLENDED]
+        for count in range(2, len(best) + 1):
+            value = self._value(np.mean([entry.kept_back for entry in best[:count]], axis=0))
+            if self._better(value) > self._best:
+                self._trajectory.thought("The mean of " + ", ".join(str(entry.model) for entry in best[:count]))
+                self._trajectory.validation(self._metric.name, value, self._metric.higher_is_better)
+                self._submit(best[:count], value)
+
+    def _value(self, predicted: np.ndarray) -> float:
+        truth = self._question.truth[self._back]
+        return metric.score(self._metric, self._question.kind, truth, predicted)
+
+    def _better(self, value: float) -> float:
+        return -np.inf if np.isnan(value) else value if self._metric.higher_is_better else -value
+
+    def _submit(self, entries: list[Entry], value: float) -> None:
+        for entry in entries:
+            if str(entry.model) not in self._predicted:
+                predict = entry.model.fit(self._problem, self._train, self._question.truth)
+                self._predicted[str(entry.model)] = predict(self._test)
+        if self._hand_in(np.mean([self._predicted[str(entry.model)] for entry in entries], axis=0)):
+            self._best = self._better(value)
+        elif self._best == -np.inf:
+            raise UnclearError("what the models predict is not what is asked")

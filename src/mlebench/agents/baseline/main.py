@@ -1,0 +1,127 @@
+"""Hands in the sample, then whatever it can learn from the files. No language model; it runs in a sandbox.
+
+What cannot be understood or goes wrong leaves the submission as it is.
+"""
+
+import argparse
+import os
+import traceback
+from pathlib import Path
+
+import answers
+import features
+import media
+import metric
+import numpy as np
+import pandas as pd
+import sample
+import tables
+import texts
+from contest import KEPT_BACK, Contest
+from files import Files
+from outside import Clock, Submission, Trajectory
+from task import Task, UnclearError, understand
+
+MOST_ROWS = 150_000  # that models learn from
+TIME_FOR_FILES = 0.5
+
+
+class Agent:
+    def __init__(self, data: Path, submission: Path, logs: Path, seconds: float, trials: int, seed: int):
+        self._data, self._seed, self._trials = data, seed, trials
+        self._clock = Clock(seconds, float(os.environ.get("TIME_LIMIT_SECS", "inf")))
+        self._trajectory = Trajectory(logs)
+        self._submission = Submission(submission, self._trajectory)
+
+    def run(self) -> None:
+        self._trajectory.start("baseline-search" if self._trials else "baseline")
+        try:
+            self._work()
+            self._trajectory.end("finished")
+        except UnclearError as error:
+            self._trajectory.end(f"stays with what it has: {error}")
+        except Exception as error:  # the files may be anything, and what is submitted stays submitted
+            traceback.print_exc()
+            self._trajectory.end(f"stays with what it has: {type(error).__name__}: {error}")
+
+    def _work(self) -> None:
+        found = sample.find(self._data)
+        content = sample.read(found)
+        self._submission.begin(content)
+        self._trajectory.thought(f"{found.name} is submitted as it is; now for something better.")
+        description = (self._data / "description.md").read_text(encoding="utf-8", errors="replace")
+        files = Files(self._data)
+        wanted = metric.from_description(description)
+        task = understand(tables.read_sample(content), tables.find(self._data, found), files, description, wanted)
+        self._trajectory.thought(task.describe())
+        if self._fill_texts(task):
+            return
+        question = answers.question(task)
+        self._trajectory.thought(f"The models learn {question.width} {question.kind}.")
+        train, test, rows = self._features(task, files)
+        contest = Contest(
+            question.learned_from(rows),
+            task.belongs_to[rows],
+            train,
+            test,
+            metric.used_for(question.kind, wanted),
+            self._seed,
+            lambda predicted: self._submission.hand_in(answers.filled(task, question, predicted)),
+            self._trajectory,
+        )
+        contest.run(self._trials, self._clock)
+
+    def _features(self, task: Task, files: Files) -> tuple[features.Features, features.Features, np.ndarray]:
+        """Of training rows (no more than a number of them, and those whose files were read) and of test rows."""
+        random = np.random.default_rng(self._seed)
+        rows = np.sort(random.permutation(len(task.train))[:MOST_ROWS])
+        more = None
+        if any(task.test_files):
+            tests = media.features(task.test_files, files, self._clock.part(TIME_FOR_FILES / 2))
+            trains = media.features([task.train_files[row] for row in rows], files, self._clock.part(TIME_FOR_FILES))
+            width = min(tests.shape[1], trains.shape[1])
+            read = ~np.isnan(trains[:, :width]).all(1)
+            if read.any() and not task.inputs:
+                rows, trains = rows[read], trains[read]
+            more = np.vstack([trains[:, :width], tests[:, :width]])
+            self._trajectory.thought(f"{width} numbers of each file; {int(read.sum())} training rows have them.")
+        columns = task.inputs
+        train = task.train[columns].iloc[rows].reset_index(drop=True)
+        return *features.of_rows(train, task.test[columns], more, self._seed), rows
+
+    def _fill_texts(self, task: Task) -> bool:
+        """Where a cell is often a copy of another one, or follows from it, that is the way to fill it."""
+        if len(task.targets) > 1 or task.is_by_class:
+            return False
+        truth = [str(cell) for cell in task.truth[task.targets[0]]]
+        if len(set(truth)) < 0.02 * len(truth) + 5 or pd.to_numeric(pd.Series(truth), errors="coerce").notna().all():
+            return False
+        back = np.random.default_rng(self._seed).random(len(truth)) < KEPT_BACK
+        ways = texts.ways(task, task.train[~back], [text for text, kept in zip(truth, back, strict=True) if not kept])
+        asked = [text for text, kept in zip(truth, back, strict=True) if kept]
+        by_words = task.metric.name == "jaccard"
+        values = {name: texts.likeness(asked, guess(task.train[back]), by_words) for name, guess in ways.items()}
+        best = max(values, key=lambda name: values[name], default=None)
+        if best is None or values[best] < 0.2:
+            return False
+        self._trajectory.thought(f"Fill {task.targets[0]}: {best}.")
+        self._trajectory.validation("jaccard" if by_words else "accuracy", values[best], True)
+        guesses = texts.ways(task, task.train, truth)[best](task.test)
+        cells = pd.Series(guesses).groupby(task.group).first().reindex(np.arange(task.rows.max() + 1))
+        sample_cells = task.sample[task.targets[0]].to_numpy()
+        given = cells.to_numpy()[task.rows]
+        filled = np.where(pd.isna(given), sample_cells, given)
+        return self._submission.hand_in(answers.written(task.sample, {task.targets[0]: filled}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--trials", type=int, default=0)
+    options = parser.parse_args()
+    data, submission, logs = (Path(os.environ[f"{name}_DIR"]) for name in ("DATA", "SUBMISSION", "LOGS"))
+    Agent(data, submission, logs, options.seconds, options.trials, int(os.environ.get("SEED", "0"))).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""The agent `baseline` on one competition, in a process that has loaded its libraries already.
+
+A fork server loads them once; each competition then costs what its models cost. Validation is ours, called directly:
+the way through HTTP is tested elsewhere.
+"""
+
+import io
+import multiprocessing
+import os
+import sys
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from mlebench import paths
+from mlebench.registry import Competition, Registry
+
+
+def run(competition: Competition, home: Path, seconds: float = 300, trials: int = 0) -> int | None:
+    """Leave `submission/`, `logs/` and `log` in a folder; returns the exit code."""
+    for name in ("submission", "logs"):
+        (home / name).mkdir(parents=True)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["sklearn.ensemble", "sklearn.neighbors", "pandas", "mlebench.validate.check"])
+    process = context.Process(target=_inside, args=(competition.paths.data_dir, competition.id, home, seconds, trials))
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def _inside(data_dir: Path, id: str, home: Path, seconds: float, trials: int) -> None:
+    log = os.open(home / "log", os.O_CREAT | os.O_WRONLY)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    sys.path[:0] = [str(paths.agents_dir() / "baseline"), str(paths.agents_dir() / "dummy")]
+    import main  # type: ignore[import-not-found]
+    import outside  # type: ignore[import-not-found]
+
+    from mlebench.validate.check import check_format
+
+    competition = Registry(data_dir).get_competition(id)
+    outside.validate = lambda content: check_format(io.BytesIO(content), competition)
+    with threadpool_limits(1):  # other tests run at the same time
+        main.Agent(competition.public_dir, home / "submission", home / "logs", seconds, trials, seed=0).run()
