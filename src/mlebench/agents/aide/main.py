@@ -180,7 +180,9 @@ class Search:
         try:
             result = self._interpreter.run(code, reset_session)
         except Exception as error:  # AIDE does not survive a program that takes its interpreter with it
-            result = ExecutionResult([f"{error}\n"], time.monotonic() - began, type(error).__name__)
+            result = lost(time.monotonic() - began, self._interpreter.timeout, error)
+        if result.exc_type == "SystemExit" and (result.exc_info or {}).get("args", []) in ([], ["0"], ["None"]):
+            result.exc_type = None  # AIDE takes sys.exit(0) for a fault
         self._interpreter.end()
         if result.exc_type is None:
             fault = format_fault(self._made) if self._made.is_file() else "There is no ./working/submission.csv."
@@ -202,6 +204,13 @@ class Search:
                 part.write_text(node.code, encoding="utf-8")
             part.replace(target)
         self._trajectory.tell_step("submission", path=str(SUBMISSION))
+
+
+def lost(seconds: float, limit: float, error: Exception) -> ExecutionResult:
+    """The outcome of a program whose interpreter is gone."""
+    if seconds > limit:
+        return ExecutionResult([f"The program was ended after {duration(limit)}.\n"], seconds, "TimeoutError")
+    return ExecutionResult([f"The program ended the interpreter that ran it: {error}\n"], seconds, "Killed")
 
 
 def preview(workspace: Path) -> str:
