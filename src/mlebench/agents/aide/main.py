@@ -1,4 +1,5 @@
-"""Runs AIDE on a competition and hands in the best of its programs. Lives in a sandbox, with the packages of its venv."""
+"""Runs AIDE on a competition and hands in its best program. Lives in a sandbox, with the packages of its venv."""
+# pyright: reportMissingImports=false
 
 import argparse
 import builtins
@@ -9,6 +10,7 @@ import shutil
 import signal
 import time
 import traceback
+import warnings
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -21,7 +23,7 @@ from aide.journal import Journal, Node
 from aide.utils import config as aide_config
 from aide.utils import data_preview
 from bench import Clock, Trajectory, duration, fill, format_fault, require_endpoint, require_model, task_texts
-from model import Model, ModelGoneError
+from endpoint import Model, ModelGoneError
 
 ENV = os.environ
 PROMPTS = Path(__file__).parent / "prompts"
@@ -37,6 +39,7 @@ def main() -> int:
     model = require_model(options.model, ENV)
     base_url, key = require_endpoint(ENV)
     random.seed(int(ENV["SEED"]))
+    warnings.simplefilter("ignore")  # of AIDE's own drawing of its tree, after each step
     multiprocessing.set_start_method("fork")
     trajectory = Trajectory(Path(ENV["LOGS_DIR"]) / "trajectory.jsonl")
     trajectory.tell("start", agent="aide", model=model)
@@ -88,6 +91,9 @@ def configure(options: argparse.Namespace, model: str, feedback_model: str, prog
 
 class Interpreter(aide.interpreter.Interpreter):
     """AIDE's, whose programs are ended with all that they started, and are the main program."""
+
+    process: Any
+    group: int
 
     def create_process(self) -> None:
         super().create_process()

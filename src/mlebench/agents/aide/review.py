@@ -1,6 +1,7 @@
 """Reads the review of a program that AIDE asks its feedback model for. Standard library only."""
 
 import json
+import math
 from typing import Any
 
 
@@ -13,10 +14,11 @@ def read_review(text: str | None) -> dict[str, Any] | None:
     if not isinstance(review, dict) or not isinstance(review.get("is_bug"), bool):
         return None
     metric = review.get("metric")
-    is_number = isinstance(metric, int | float) and not isinstance(metric, bool) and abs(metric) < float("inf")
+    if not isinstance(metric, int | float) or isinstance(metric, bool) or not math.isfinite(metric):
+        metric = None
     return {
         "is_bug": review["is_bug"],
         "summary": str(review.get("summary") or ""),
-        "metric": float(metric) if is_number else None,
+        "metric": None if metric is None else float(metric),
         "lower_is_better": review.get("lower_is_better") is not False,
     }

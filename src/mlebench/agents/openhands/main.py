@@ -1,4 +1,5 @@
 """Runs OpenHands on a competition. Lives in a sandbox, which is its workspace, with the packages of its venv."""
+# pyright: reportMissingImports=false
 
 import argparse
 import os

@@ -1,4 +1,5 @@
-"""AIDE's way to a model. AIDE picks a provider's own address by the model's name; here every name goes to the gateway."""
+"""AIDE's way to a model. AIDE picks a provider's address by the model's name; here every name goes to the gateway."""
+# pyright: reportMissingImports=false
 
 import time
 from typing import Any
