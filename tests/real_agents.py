@@ -50,7 +50,11 @@ def _python(agent: str) -> str:
     if version is None:
         return sys.executable
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path(pwd.getpwuid(os.geteuid()).pw_dir) / ".pyenv")
-    for found in (sys.executable, f"python{version}", *map(str, sorted(pyenv.glob(f"versions/{version}.*/bin/python")))):
+    for found in (
+        sys.executable,
+        f"python{version}",
+        *map(str, sorted(pyenv.glob(f"versions/{version}.*/bin/python"))),
+    ):
         ask = [found, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
         if shutil.which(found) and subprocess.run(ask, capture_output=True, text=True).stdout.strip() == version:
             return found

@@ -56,6 +56,12 @@ def require_model(named: str | None, env: Mapping[str, str]) -> str:
     raise SystemExit("no model is named: run with `--model NAME`")
 
 
+def is_budget(error: Exception) -> bool:
+    """Whether the gateway refused a call because the run's budget is used up. Some clients show its text only."""
+    told = f"{error} {getattr(error, 'body', '')}"
+    return "budget_exceeded" in told or "This run's budget is" in told
+
+
 def fill(prompt: Path, **values: str) -> str:
     """A prompt with `{name}` replaced by values. Other braces stay as they are."""
     text = prompt.read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import openai
-from bench import Clock, Trajectory
+from bench import Clock, Trajectory, is_budget
 from review import read_review
 
 TRIES = 3  # for an answer that can be read
@@ -89,7 +89,7 @@ class Model:
         """Return when the request may be sent again, as it was or without what the model does not take."""
         if isinstance(error, openai.APITimeoutError):
             raise ModelGoneError("time", 0) from error
-        if "budget_exceeded" in str(error):  # the gateway's word
+        if is_budget(error):
             raise ModelGoneError(f"budget: {error}", 0) from error
         if isinstance(error, PASSING) and self._clock.left() > wait:
             print(f"the model cannot be reached, trying again in {wait:.0f} s: {error}", flush=True)

@@ -7,7 +7,17 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from bench import Clock, Trajectory, duration, fill, format_fault, require_endpoint, require_model, task_texts
+from bench import (
+    Clock,
+    Trajectory,
+    duration,
+    fill,
+    format_fault,
+    is_budget,
+    require_endpoint,
+    require_model,
+    task_texts,
+)
 from openhands.sdk import LLM, Agent, Conversation, Tool
 from openhands.sdk.context.condenser import default_condenser
 from openhands.sdk.conversation.exceptions import ConversationRunError
@@ -104,8 +114,7 @@ class Session:
             try:
                 self._conversation.run()
             except ConversationRunError as error:
-                is_budget = "budget_exceeded" in str(error)  # the gateway's word
-                return f"{'budget' if is_budget else 'no model'}: {error}", 0 if is_budget else 1
+                return (f"budget: {error}", 0) if is_budget(error) else (f"no model: {error}", 1)
             status = self._conversation.state.execution_status
             if self._story.steps >= self._steps:
                 return "steps", 0
