@@ -35,7 +35,7 @@ class Home:
 
     def run(self, url: str, *options: str, code: int = 0, **env: str) -> str:
         """What it printed, when it has ended with this exit code."""
-        knobs = ("--steps", "12", "--command-seconds", "20", "--patience-seconds", "5", *options)
+        knobs = ("--steps", "20", "--command-seconds", "20", "--patience-seconds", "5", *options)
         command = [sys.executable, str(FOLDER / "agent.py"), *knobs]
         settings: dict[str, Any] = {"env": {**self.env, "OPENAI_BASE_URL": url, **env}, "cwd": self.root}
         done = subprocess.run(command, **settings, capture_output=True, text=True, check=False)
@@ -100,6 +100,9 @@ def test_actions(home: Home, tmp_path: Path) -> None:
         act("list", path="$HOME/knowledge"),
         act("read", path="nothing"),
         act("read", path=["a"]),
+        {"text": '{"action": "read", "path": "sub/a.py", "start": Infinity}'},
+        act("execute", command="ln -s nowhere broken"),
+        act("list"),
         act("write", path="b.py"),
         FINISH,
     ]
@@ -114,10 +117,18 @@ def test_actions(home: Home, tmp_path: Path) -> None:
     assert seen[5] == "hints.md  8 bytes"
     assert seen[6].startswith("Error: FileNotFoundError")
     assert seen[7] == "Error: `path` is missing, or is no text"
-    assert "the content is missing" in seen[8]
+    assert seen[8].startswith("Error: OverflowError")
+    assert "broken  7 bytes" in seen[10]
+    assert "the content is missing" in seen[11]
     asked = requests(tmp_path)
     assert "hints.md" in asked[0]["messages"][1]["content"]
     assert seen[4] in asked[5]["messages"][-1]["content"]
+
+
+def test_a_command_may_remove_its_logs(home: Home, tmp_path: Path) -> None:
+    with playing([act("execute", command="rm -r $LOGS_DIR"), FINISH], tmp_path) as url:
+        home.run(url)
+    assert home.end == "the model is done: enough"
 
 
 def test_the_best_submission_is_kept(home: Home, tmp_path: Path) -> None:
@@ -157,17 +168,19 @@ def test_actions_that_do_not_exist_are_answered_until_steps_run_out(home: Home, 
 
 def test_endless_commands_end(home: Home, tmp_path: Path) -> None:
     script = [
-        act("execute", command="yes & while true; do :; done"),
+        act("execute", command="yes"),
         act("execute", command="exec >&-; sleep 99"),
+        act("execute", command="sleep 98 & echo begun"),
         FINISH,
     ]
     with playing(script, tmp_path) as url:
-        home.run(url, "--command-seconds", "1")
-    first, second = home.told("output")
-    assert first["text"].startswith("y\ny\n")
-    assert "characters left out" in first["text"]
-    assert first["text"].endswith("It was ended after 1 seconds: too long.")
-    assert (first["exit_code"], second["exit_code"]) == (None, None)
+        home.run(url, "--command-seconds", "2")
+    printing, silent, background = home.told("output")
+    assert printing["text"].startswith("y\ny\n")
+    assert "left out" in printing["text"]
+    assert printing["text"].endswith("It was ended after 2 seconds: too long.")
+    assert (printing["exit_code"], silent["exit_code"]) == (None, None)
+    assert background["text"] == "begun\n\nExit code 0."
     assert home.end.startswith("the model is done")
 
 

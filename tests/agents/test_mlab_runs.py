@@ -131,6 +131,27 @@ def test_a_run_has_the_end_that_fits(
     assert all(str(reason) in end for end in ends)
 
 
+CODER = """
+import json, os, subprocess, urllib.request
+task = {"role": "user", "content": open(os.environ["INSTRUCTIONS"]).read()}
+body = {"model": os.environ["MLEBENCH_MODEL"], "messages": [task]}
+head = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(body).encode(), head)
+answer = json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"]
+subprocess.run(["bash", "-c", answer], check=True)
+"""
+
+
+def test_a_program_without_a_trajectory_has_its_story_told_from_the_trace(play: Play, tmp_path: Path) -> None:
+    """As any coding agent on the command line, through `command`."""
+    script = [{"when": "submission.csv", "text": "cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"}]
+    command = f"python3 - <<'END'{CODER}END"
+    (run,) = play(script, "--agent-command", command, "-c", "spaceship-titanic", agent="command").runs()
+    assert (run.record.ended, run.record.submission) == ("finished", "present"), run.paths.log.read_text()
+    (call,) = (event for event in story(run).events if event.kind == "call")
+    assert call.text == script[0]["text"]
+
+
 @pytest.mark.skipif(
     os.environ.get("MLEBENCH_REAL_AGENTS") != "1", reason="mlab's packages are installed if MLEBENCH_REAL_AGENTS=1"
 )

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 import urllib.request
@@ -13,6 +14,7 @@ import httpx
 import pytest
 
 from mlebench.errors import PrerequisiteError
+from mlebench.gateway.scripted import script
 from mlebench.gateway.scripted.script import read_script, shipped
 from mlebench.gateway.scripted.server import application
 
@@ -219,6 +221,20 @@ def test_scripts_that_ship_can_be_read() -> None:
         read_script(name)
     with pytest.raises(PrerequisiteError, match="scripts that ship are aide, mlab, openhands"):
         read_script("nothing")
+
+
+def test_the_page_describes_every_key_and_its_example_works(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/agents.md").read_text(encoding="utf-8")
+    section = page.partition("## Try an agent without paying")[2].partition("\n## ")[0]
+    keys, conditions = (
+        re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE)))
+        for table in re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE)
+    )
+    assert keys == list(script.KEYS)
+    assert conditions[1:] == list(script.CONDITIONS)
+    (tmp_path / "solve.py").write_text("print(1)\n")
+    (tmp_path / "script.yaml").write_text(section.partition("```yaml\n")[2].partition("```")[0])
+    read_script(str(tmp_path / "script.yaml"))
 
 
 def test_the_command_prints_its_url_first_logs_requests_and_cuts_connections(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import time
 import unicodedata
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -273,6 +275,15 @@ def test_any_lines_make_a_story(ended: Run, told: list[Any], called: list[Any]) 
     text.encode()
     assert not [c for c in text if c not in "\n\t" and unicodedata.category(c) == "Cc"]
     json.dumps(made.to_dict(), allow_nan=False)
+
+
+def test_the_page_describes_every_kind() -> None:
+    page = (Path(__file__).parents[2] / "docs/trajectories.md").read_text(encoding="utf-8")
+    rows = [row.split("|") for row in re.findall(r"^\| `.*", page, re.MULTILINE)]
+    described = {row[1].strip(" `"): tuple(re.findall(r"`(\w+)`", row[2])) for row in rows}
+    for kind, known in trajectory.KINDS.items():
+        assert set(described[kind]) - {"step", "text"} == set(known.keys), kind
+    assert [row[1].strip(" `") for row in rows][-8:] == [item.name for item in fields(trajectory.Event)]
 
 
 def test_a_real_run_tells_its_story(run: Callable[..., Group], mlebench: Mlebench) -> None:

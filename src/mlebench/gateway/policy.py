@@ -111,15 +111,12 @@ def estimated_input(value: Any, name: str = "") -> int:
 
 
 def asked_output(path: str, body: dict[str, Any]) -> int | None:
-    """The most tokens that an answer may have, as far as the request says so; for one of `answers`."""
-    for name in OUTPUT_LIMITS.get(path, ()):
-        value = body.get(name)
-        if value is None:
-            continue
+    """The most tokens that one answer may have, if the request says so; of two limits, the one that allows more."""
+    asked = {name: body[name] for name in OUTPUT_LIMITS[path] if body.get(name) is not None}
+    for name, value in asked.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise RefusedError(400, "invalid_request_error", f"`{name}` must be a number of tokens")
-        return value
-    return None
+    return max(asked.values(), default=None)
 
 
 def answers(body: dict[str, Any]) -> int:

@@ -153,7 +153,6 @@ class Gateway:
         begun, clock = time.time(), time.monotonic()
         try:
             await self.upstream.call(exchange, policy.as_sent(exchange.path, body, reservation.output), headers)
-            await exchange.end()
         except asyncio.CancelledError:
             exchange.error = exchange.error or "the connection was closed before the answer was whole"
             raise
@@ -161,25 +160,32 @@ class Gateway:
             exchange.error = f"the gateway failed: {type(error).__name__}"
             raise
         finally:
-            seconds = time.monotonic() - clock
-            tokens = exchange.tokens
-            ended = Ended(model, tokens, seconds, exchange.retries, exchange.error, exchange.is_answered)
-            cost = self.ledger.settle(reservation, ended)
-            self.trace.write(
-                _line(
-                    begun,
-                    exchange.path,
-                    body,
-                    answer=exchange.answer or (exchange.assembly and exchange.assembly.answer()),
-                    status=exchange.status,
-                    seconds=round(seconds, 4),
-                    retries=exchange.retries,
-                    usage=exchange.assembly.usage if exchange.assembly else exchange.usage,
-                    **{f"{name}_tokens": getattr(tokens, name) for name in COUNTED},
-                    cost=cost,
-                    error=exchange.error,
-                )
-            )
+            self._conclude(exchange, body, model, reservation, begun, time.monotonic() - clock)
+        await exchange.end()  # not before it is counted: the agent's next call finds the budget as it is
+
+    def _conclude(
+        self,
+        exchange: Exchange,
+        body: dict[str, Any],
+        model: str,
+        reservation: Reservation,
+        begun: float,
+        seconds: float,
+    ) -> None:
+        tokens = exchange.tokens
+        ended = Ended(model, tokens, seconds, exchange.retries, exchange.error, exchange.is_answered)
+        cost = self.ledger.settle(reservation, ended)
+        facts = {
+            "answer": exchange.answer or (exchange.assembly and exchange.assembly.answer()),
+            "status": exchange.status,
+            "seconds": round(seconds, 4),
+            "retries": exchange.retries,
+            "usage": exchange.assembly.usage if exchange.assembly else exchange.usage,
+            **{f"{name}_tokens": getattr(tokens, name) for name in COUNTED},
+            "cost": cost,
+            "error": exchange.error,
+        }
+        self.trace.write(_line(begun, exchange.path, body, **facts))
 
     async def close(self) -> None:
         """End what is under way; each call is counted and written down."""

@@ -4,8 +4,9 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -57,11 +58,14 @@ class Exchange:
     def tokens(self) -> Tokens:
         if self.path.endswith("/count_tokens"):
             return Tokens(0, 0, 0, 0)
-        return tokens_of(self.assembly.usage if self.assembly else self.usage)
+        if self.assembly is None:
+            return tokens_of(self.usage)
+        tokens = tokens_of(self.assembly.usage)
+        return tokens if self.assembly.is_usage_final else replace(tokens, output=None)
 
     async def pass_on(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
         self.status, self.has_started = status, True
-        await self.start(status, kind, {"content-length": str(len(body)), **headers})
+        await self.start(status, kind, headers)
         await self.send(body)
 
     async def send(self, data: bytes) -> None:
@@ -87,16 +91,33 @@ def is_telling(key: str | None) -> bool:
 class Upstream:
     def __init__(self, access: ModelAccess, key: str | None, timing: Timing, deadline: float):
         self._access, self._key, self._timing, self._deadline = access, key, timing, deadline
-        self._host = urlsplit(access.endpoint).hostname or ""
-        self._client = httpx.AsyncClient(
-            timeout=httpx.Timeout(timing.idle, connect=timing.connect),
-            limits=httpx.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=30),
-            follow_redirects=False,
-            trust_env=self._host not in LOOPBACK,  # proxies and certificates, as other programs have them
-        )
+        # Proxies and certificates are found as other programs find them; certificates take a while to load.
+        self._trust_env = (urlsplit(access.endpoint).hostname or "") not in LOOPBACK
+        secure = access.endpoint.startswith("https:")
+        self._verify = httpx.create_ssl_context(trust_env=self._trust_env) if secure else False
+        self._free: list[httpx.AsyncClient] = []
 
     async def close(self) -> None:
-        await self._client.aclose()
+        for client in self._free:
+            await client.aclose()
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
+        """A client with a connection of its own. The time that one pool takes grows with the square of its size."""
+        client = self._free.pop() if self._free else self._new_client()
+        try:
+            yield client
+        finally:
+            self._free.append(client)
+
+    def _new_client(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            timeout=httpx.Timeout(self._timing.idle, connect=self._timing.connect),
+            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30),
+            follow_redirects=False,
+            verify=self._verify,
+            trust_env=self._trust_env,
+        )
 
     def scrubbed(self, data: bytes) -> bytes:
         """Without the key, should the endpoint repeat it."""
@@ -145,7 +166,10 @@ class Upstream:
             last = exchange.retries >= self._timing.retries
             wanted: float | None = None
             try:
-                async with self._client.stream("POST", url, content=content, headers=headers) as response:
+                async with (
+                    self._client() as client,
+                    client.stream("POST", url, content=content, headers=headers) as response,
+                ):
                     exchange.status = response.status_code
                     wanted = _retry_after(response)
                     error = None if response.status_code == 200 else await self._error_of(response)

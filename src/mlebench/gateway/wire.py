@@ -153,6 +153,7 @@ class Assembly:
     path: str
     usage: Any = None
     is_complete: bool = False
+    is_usage_final: bool = False  # Anthropic says at the beginning what went in, and at the end what came out
     error: str | None = None
     _answer: dict[str, Any] = field(default_factory=dict)
     _choices: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -186,6 +187,7 @@ class Assembly:
 
     def _take_chunk(self, chunk: dict[str, Any]) -> None:
         self.usage = chunk.get("usage") or self.usage
+        self.is_usage_final = True
         for name, value in chunk.items():
             if name not in ("choices", "usage") and value is not None:
                 self._answer.setdefault(name, value)
@@ -203,6 +205,7 @@ class Assembly:
         if isinstance(response, dict):
             self._answer = response
             self.usage = response.get("usage") or self.usage
+            self.is_usage_final = True
         self.is_complete |= event.get("type") in _LAST_RESPONSES
 
     def _take_message(self, event: dict[str, Any]) -> None:
@@ -218,6 +221,7 @@ class Assembly:
                 _merge(self._blocks.setdefault(index, {}), fields)
             case {"type": "message_delta"}:
                 self._take_usage(event.get("usage"))
+                self.is_usage_final = True
                 if isinstance(delta := event.get("delta"), dict):
                     self._answer |= delta
             case {"type": "message_stop"}:

@@ -140,7 +140,7 @@ def _in_order(events: Iterable[Event], begun: float, ended: float) -> Iterator[E
 
 def _told(line: Line) -> Event:
     kind = title(line.get("kind"), 40) or "unknown"
-    known = _KINDS.get(kind)
+    known = KINDS.get(kind)
     keys = known.keys if known else ()
     text, cut = shortened(_text(line.get("text")) if known else _rest(line, ("kind", "time", "step")))
     if known and (others := _rest(line, ("kind", "time", "step", "text", *keys))):
@@ -221,7 +221,7 @@ def _validation_title(facts: Line) -> str:
     return f"{named} ({direction})" if direction else named
 
 
-_KINDS = {
+KINDS = {
     "start": _Kind(("agent", "model"), lambda facts: _joined(*(f"{key} {facts[key]}" for key in facts))),
     "thought": _Kind((), lambda _: "thought"),
     "action": _Kind(("name",), lambda facts: str(facts.get("name", "action"))),

@@ -5,7 +5,6 @@ To add one, write a method of Actions and describe it in prompts/system.txt.
 
 import http.client
 import json
-import math
 import os
 import re
 import select
@@ -72,7 +71,7 @@ class Actions:
             if name not in NAMES:
                 raise ActionError(f"there is no action {name!r}; there are {', '.join(NAMES)} and finish")
             seen = shortened(getattr(self, name)(step, action), SHOWN)
-        except (ActionError, OSError, ValueError, TypeError) as error:
+        except (ActionError, OSError, ValueError, TypeError, OverflowError) as error:
             seen = f"Error: {error}" if isinstance(error, ActionError) else f"Error: {type(error).__name__}: {error}"
         seconds = round(time.monotonic() - begun, 3)
         self._journal.note("output", step, text=seen, exit_code=self._exit_code, seconds=seconds)
@@ -82,7 +81,7 @@ class Actions:
         folder = self._path(action, default=".")
         rows = []
         for path in sorted(folder.iterdir())[:500]:
-            rows.append(f"{path.name}/" if path.is_dir() else f"{path.name}  {path.stat().st_size} bytes")
+            rows.append(f"{path.name}/" if path.is_dir() else f"{path.name}  {path.lstat().st_size} bytes")
         return "\n".join(rows) or "The folder is empty."
 
     def read(self, _: int, action: dict[str, Any]) -> str:
@@ -134,7 +133,7 @@ class Actions:
         if not valid:
             return f"Not handed in. {verdict}"
         value, higher = action.get("value"), action.get("higher_is_better", True) is not False
-        value = value if isinstance(value, int | float) and math.isfinite(value) else None
+        value = value if isinstance(value, int | float) and abs(value) < 1e300 else None
         if value is not None:
             facts = {"metric": action.get("metric"), "value": value, "higher_is_better": higher}
             self._journal.note("validation", step, **facts)
@@ -181,7 +180,11 @@ def _run(command: str, folder: Path, seconds: float) -> tuple[str, int | None]:
     head, tail, lost = b"", b"", 0
     with process:
         pipe = process.stdout.fileno() if process.stdout else -1
-        while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        while time.monotonic() < deadline:
+            if not select.select([pipe], [], [], 0.1)[0]:
+                if process.poll() is None:
+                    continue
+                break  # what it has left in the background keeps the pipe open
             if not (block := os.read(pipe, 1 << 16)):
                 break
             room = KEPT - len(head)

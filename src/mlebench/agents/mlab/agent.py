@@ -150,9 +150,9 @@ class Agent:
 
 def _duration(seconds: float) -> str:
     minutes = max(0, int(seconds)) // 60
-    return (
-        f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min" if minutes else "less than 1 min"
-    )
+    if minutes < 60:
+        return f"{minutes} min" if minutes else "less than 1 min"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 if __name__ == "__main__":

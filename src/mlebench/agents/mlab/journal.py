@@ -80,5 +80,6 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _append(path: Path, line: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)  # a command may have removed the folder
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")

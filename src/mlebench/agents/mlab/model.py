@@ -84,7 +84,10 @@ class _PassingError(Exception):
 
 def _judged(error: urllib.error.HTTPError) -> Exception:
     """Which kind of failure a status is. Only what may pass by itself is worth another try."""
-    text = error.read(10_000).decode("utf-8", "replace")
+    try:
+        text = error.read(10_000).decode("utf-8", "replace")
+    except (OSError, http.client.HTTPException):
+        text = ""
     fault = f"HTTP {error.code}: {' '.join(text.split())[:300]}"
     if error.code == 403 and "budget_exceeded" in text:
         return BudgetOverError(fault)

@@ -10,7 +10,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 
 _INCLUDE = re.compile(r"^([ \t]*)<<([\w.-]+)>>$", re.MULTILINE)
-_KINDS: dict[str, tuple[type, ...]] = {
+KEYS: dict[str, tuple[type, ...]] = {
     "when": (dict, str),
     "repeat": (bool,),
     "text": (str,),
@@ -22,7 +22,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "disconnect": (bool,),
     "garbage": (str,),
 }
-_WHEN = {"last": str, "prompt": str, "model": str, "tool": str, "turn": int}
+CONDITIONS = {"last": str, "prompt": str, "model": str, "tool": str, "turn": int}
 _USAGE = ("input", "cached", "output", "reasoning")
 
 
@@ -122,10 +122,10 @@ def _answer(path: Path, number: int, item: Any) -> Answer:
     if not isinstance(item, dict):
         raise PrerequisiteError(f"{where} must hold keys and values, not {item!r}")
     for key, value in item.items():
-        if key not in _KINDS:
-            raise PrerequisiteError(f"{where}: `{key}` is not known; known are {', '.join(_KINDS)}")
-        if not isinstance(value, _KINDS[key]) or (isinstance(value, bool) and bool not in _KINDS[key]):
-            raise PrerequisiteError(f"{where}: `{key}` must be {_KINDS[key][0].__name__}, not {value!r}")
+        if key not in KEYS:
+            raise PrerequisiteError(f"{where}: `{key}` is not known; known are {', '.join(KEYS)}")
+        if not isinstance(value, KEYS[key]) or (isinstance(value, bool) and bool not in KEYS[key]):
+            raise PrerequisiteError(f"{where}: `{key}` must be {KEYS[key][0].__name__}, not {value!r}")
     values = _with_files(path, item)
     values["when"] = _when(where, values.get("when", {}))
     values["tool_calls"] = tuple(_tool_call(where, call) for call in values.get("tool_calls", []))
@@ -140,12 +140,12 @@ def _answer(path: Path, number: int, item: Any) -> Answer:
 def _when(where: str, when: Any) -> dict[str, Any]:
     when = {"last": when} if isinstance(when, str) else when
     for key, value in when.items():
-        if key not in _WHEN or type(value) is not _WHEN[key]:
+        if key not in CONDITIONS or type(value) is not CONDITIONS[key]:
             raise PrerequisiteError(
                 f"{where}: `when.{key}`: give a text for last, prompt, model, tool or a number for turn"
             )
         try:
-            re.compile(value if _WHEN[key] is str else "")
+            re.compile(value if CONDITIONS[key] is str else "")
         except re.error as error:
             raise PrerequisiteError(f"{where}: `when.{key}` is not a regular expression: {error}") from None
     return when

@@ -37,7 +37,13 @@ def serve(script: Script, port: int, log: Path | None, ready: Callable[[str], No
         raise PrerequisiteError(f"cannot write {log}: {reason_of(error)}") from None
     # A connection that the script cuts off is no news: nothing is logged but what cannot go on.
     config = uvicorn.Config(
-        application(script, stream), loop="asyncio", ws="none", lifespan="off", log_config=None, log_level="critical"
+        application(script, stream),
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",
+        timeout_graceful_shutdown=1,
     )
     ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}/v1")
     try:
