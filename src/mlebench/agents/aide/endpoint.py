@@ -9,7 +9,8 @@ from bench import Clock, Trajectory, is_budget
 from review import read_review
 
 TRIES = 3  # for an answer that can be read
-LONGEST_WAIT = 60.0
+ANSWER_SECONDS = 600.0  # for one answer
+LONGEST_WAIT, PATIENCE = 60.0, 900.0  # between tries, and until it gives up
 PASSING = (openai.RateLimitError, openai.APIConnectionError, openai.InternalServerError)
 
 
@@ -72,34 +73,39 @@ class Model:
         return review
 
     def _ask(self, request: dict[str, Any]) -> Any:
-        wait = 1.5
+        first, wait = time.monotonic(), 1.5
         while True:
             began = time.monotonic()
             settings = {key: value for key, value in request.items() if key not in self._refused}
             try:
-                answer = self._client.chat.completions.create(**settings, timeout=max(1.0, self._clock.left()))
+                seconds = min(ANSWER_SECONDS, max(1.0, self._clock.left()))
+                answer = self._client.chat.completions.create(**settings, timeout=seconds)
             except openai.APIError as error:
-                self._require_hope(error, settings, wait)
-                wait = min(2 * wait, LONGEST_WAIT)
+                if self._is_passing(error, settings, time.monotonic() - first):
+                    self._pause(wait, error)
+                    wait = min(2 * wait, LONGEST_WAIT)
             else:
                 self._tell(answer, time.monotonic() - began)
                 return answer.choices[0].message
 
-    def _require_hope(self, error: openai.APIError, settings: dict[str, Any], wait: float) -> None:
-        """Return when the request may be sent again, as it was or without what the model does not take."""
-        if isinstance(error, openai.APITimeoutError):
-            raise ModelGoneError("time", 0) from error
+    def _is_passing(self, error: openai.APIError, settings: dict[str, Any], failing: float) -> bool:
+        """Whether to wait before trying again: not if the model only refused a setting. Raises if there is no hope."""
         if is_budget(error):
             raise ModelGoneError(f"budget: {error}", 0) from error
-        if isinstance(error, PASSING) and self._clock.left() > wait:
-            print(f"the model cannot be reached, trying again in {wait:.0f} s: {error}", flush=True)
-            time.sleep(wait)
-        elif isinstance(error, openai.BadRequestError) and "temperature" in settings and "temperature" in str(error):
+        if isinstance(error, openai.BadRequestError):
+            if "temperature" not in settings or "temperature" not in str(error):
+                raise error  # this one request is refused; the next may not be
             self._refused.add("temperature")
-        elif isinstance(error, openai.BadRequestError):
-            raise error  # this one request is refused; the next may not be
-        else:
+            return False
+        if not isinstance(error, PASSING) or failing > PATIENCE:
             raise ModelGoneError(f"the model cannot be reached: {error}") from error
+        return True
+
+    def _pause(self, wait: float, error: openai.APIError) -> None:
+        if self._clock.left() < wait:
+            raise ModelGoneError("time", 0) from error
+        print(f"the model cannot be reached, trying again in {wait:.0f} s: {error}", flush=True)
+        time.sleep(wait)
 
     def _tell(self, answer: Any, seconds: float) -> None:
         usage = answer.usage
