@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from mlebench.errors import SandboxError
@@ -146,7 +147,7 @@ def _seal(task: Task) -> list[str]:
 
 def _binds(task: Task) -> list[str]:
     binds = [(task.home, HOME, True), (task.work / "tmp", "/tmp", True), (task.work / "tmp", "/var/tmp", True)]  # noqa: S108
-    binds += [(bind.source, bind.target, bind.writable) for bind in task.binds]
+    binds += [*_open_root(task), *((bind.source, bind.target, bind.writable) for bind in task.binds)]
     binds += [(socket, f"{DOORS}/{door}.sock", False) for door, socket in task.doors.items()]
     if task.ports:
         binds.append((RELAY, f"{DOORS}/{RELAY.name}", False))
@@ -158,6 +159,14 @@ def _binds(task: Task) -> list[str]:
         text = f'type=bind,"source={source}","target={target}"'
         arguments += ["--mount", text if writable else f"{text},readonly"]
     return arguments
+
+
+def _open_root(task: Task) -> list[tuple[Path, str, bool]]:
+    """Images close /root to all but root. Where a venv's Python lies there, an open folder takes its place."""
+    inside = [bind.target.removeprefix("/root/") for bind in task.binds if bind.target.startswith("/root/")]
+    for target in inside:
+        (task.work / "root" / target).mkdir(parents=True, exist_ok=True)
+    return [(task.work / "root", "/root", False)] if inside else []
 
 
 def _through_relay(task: Task) -> list[str]:
