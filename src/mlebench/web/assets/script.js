@@ -114,9 +114,12 @@ function swap(fresh) {
     if (!other || other.innerHTML === part.dataset.last) continue;
     part.dataset.last = other.innerHTML;
     const open = all("details[open][id]", part).map((one) => one.id);
+    const focused = part.contains(document.activeElement) ? document.activeElement : null;
     const atEnd = part.scrollHeight - part.scrollTop - part.clientHeight < 40;
     part.replaceChildren(...document.importNode(other, true).childNodes);
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    const again = focused && all("a, button, summary, [tabindex]", part).find((one) => one.textContent === focused.textContent);
+    again?.focus({ preventScroll: true });
     if (part.dataset.swap === "tail" && atEnd) part.scrollTop = part.scrollHeight;
     const table = part.closest("table[data-sortable]");
     const sorted = table?.querySelector("th[aria-sort]");
