@@ -199,6 +199,15 @@ def test_scores_of_kept_submissions_are_drawn_once_they_are_known(ended: Run) ->
     assert "--snapshots" not in text
 
 
+def test_a_score_that_is_far_away_is_drawn_as_such(ended: Run) -> None:
+    report = ended.record.report or {}
+    span = report["gold_threshold"] - report["median_threshold"]
+    ended.write(report=report | {"score": report["median_threshold"] - 100 * span})
+    assert "far beyond the scale" in made_run(ended)
+    ended.write(report=report | {"score": report["median_threshold"]})
+    assert "far beyond the scale" not in made_run(ended)
+
+
 def test_story_code_submission_and_files(ended: Run) -> None:
     fill_run(ended.paths.root)
     data = data_of(ended)

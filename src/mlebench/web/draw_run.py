@@ -51,6 +51,16 @@ class Range(NamedTuple):
         """0 to 1; what lies outside is at the edge."""
         return min(1.0, max(0.0, (self.sign * score - self.low) / (self.high - self.low)))
 
+    def mark(self, score: float) -> str:
+        """The class of a score's point: hollow, if it is at the edge because it lies beyond it."""
+        return "ours" if self.low <= self.sign * score <= self.high else "ours off"
+
+
+def is_beyond(scores: Sequence[float], thresholds: Mapping[str, float], lower: bool) -> bool:
+    """Whether some of these scores are too far away to be drawn where they belong."""
+    shown = Range.of(thresholds, lower, scores)
+    return any(shown.mark(score) != "ours" for score in scores)
+
 
 def scale(score: float | None, thresholds: Mapping[str, float], lower: bool) -> Markup:
     """The scores that earn medals, better ones further to the right, and the run's own."""
@@ -66,7 +76,7 @@ def scale(score: float | None, thresholds: Mapping[str, float], lower: bool) -> 
     if score is not None:
         at = min(99.2, max(0.8, 100 * shown.place(score)))
         parts.append(f'<line class="ours" x1="{at:.2f}%" x2="{at:.2f}%" y1="7" y2="30"/>')
-        parts.append(f'<circle class="ours" cx="{at:.2f}%" cy="6" r="5"/>')
+        parts.append(f'<circle class="{shown.mark(score)}" cx="{at:.2f}%" cy="6" r="5"/>')
         label += f"; this run at {score:g}"
     return _fluid("medal-scale", label, parts)
 
@@ -118,7 +128,7 @@ def _steps(points: Sequence[Mapping[str, Any]], shown: Range, whole: float) -> I
             yield f'<line class="step" x1="{x:.2f}%" x2="{x:.2f}%" y1="{before:.1f}" y2="{y:.1f}"/>'
         yield f'<line class="step" x1="{x:.2f}%" x2="{until:.2f}%" y1="{y:.1f}" y2="{y:.1f}"/>'
         yield (
-            f'<circle class="ours" cx="{x:.2f}%" cy="{y:.1f}" r="4">'
+            f'<circle class="{shown.mark(point["score"])}" cx="{x:.2f}%" cy="{y:.1f}" r="4">'
             f"<title>{point['score']:g} after {point['seconds']:,.0f} s</title></circle>"
         )
         before = y
