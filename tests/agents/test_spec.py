@@ -167,7 +167,7 @@ def test_what_is_no_agent_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     for text in ("nobody", "", "#dummy", "../nobody"):
-        with pytest.raises(PrerequisiteError, match="those built in are command, dummy, oracle"):
+        with pytest.raises(PrerequisiteError, match="those built in are baseline, command, dummy, oracle"):
             load_agent(text)
     with pytest.raises(ConfigError, match=r"there is no .*empty/config\.yaml"):
         load_agent("empty")
@@ -277,3 +277,14 @@ def test_what_enters_a_sandbox_never_imports_mlebench() -> None:
         for file in load_agent(name, "true" if name == "command" else None).folder.iterdir():
             assert not file.is_file() or "mlebench." not in file.read_text()
             assert not file.is_file() or "import mlebench" not in file.read_text()
+
+
+def test_a_built_in_agent_may_share_files_of_another(tmp_path: Path) -> None:
+    agent = load_agent("baseline")
+    agent.copy_to(tmp_path)
+    for name in ("sample.py", "seven_zip.py"):
+        assert (tmp_path / name).read_bytes() == (agent.folder.parent / "dummy" / name).read_bytes()
+    assert agent.identity != folders.identity(agent.folder), "they are part of what the agent is"
+    assert agent.identity == folders.identity(tmp_path), "as if they lay in its folder"
+    with pytest.raises(ConfigError, match="shares is for built-in agents"):
+        agent_with(tmp_path / "other", "shares: [dummy/sample.py]")
