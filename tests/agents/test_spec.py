@@ -286,5 +286,5 @@ def test_a_built_in_agent_may_share_files_of_another(tmp_path: Path) -> None:
         assert (tmp_path / name).read_bytes() == (agent.folder.parent / "dummy" / name).read_bytes()
     assert agent.identity != folders.identity(agent.folder), "they are part of what the agent is"
     assert agent.identity == folders.identity(tmp_path), "as if they lay in its folder"
-    with pytest.raises(ConfigError, match="shares is for built-in agents"):
+    with pytest.raises(ConfigError, match="shares` is for built-in agents"):
         agent_with(tmp_path / "other", "shares: [dummy/sample.py]")
