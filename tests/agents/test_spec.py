@@ -285,3 +285,14 @@ def test_what_enters_a_sandbox_never_imports_mlebench() -> None:
         for file in load_agent(name, "true" if name == "command" else None).folder.iterdir():
             assert not file.is_file() or "mlebench." not in file.read_text()
             assert not file.is_file() or "import mlebench" not in file.read_text()
+
+
+def test_a_built_in_agent_may_share_files_of_another(tmp_path: Path) -> None:
+    agent = load_agent("baseline")
+    agent.copy_to(tmp_path)
+    for name in ("sample.py", "seven_zip.py"):
+        assert (tmp_path / name).read_bytes() == (agent.folder.parent / "dummy" / name).read_bytes()
+    assert agent.identity != folders.identity(agent.folder), "they are part of what the agent is"
+    assert agent.identity == folders.identity(tmp_path), "as if they lay in its folder"
+    with pytest.raises(ConfigError, match="shares` is for built-in agents"):
+        agent_with(tmp_path / "other", "shares: [dummy/sample.py]")

@@ -109,6 +109,7 @@ def load_agent(text: str, command: str | None = None) -> Agent:
         raise PrerequisiteError(f"there is no agent {place!r}: it is no folder, and those built in are {names}")
     if (is_built_in and place == COMMAND) != (command is not None):
         raise PrerequisiteError(f"the agent `{COMMAND}` and --agent-command go together: give both or neither")
+    files = identity(folder)  # before anything is read: a folder with links or pipes is refused
     config = folder / paths.CONFIG
     entries = read_yaml(config)
     id = id or _only_id(config, entries)
@@ -125,7 +126,7 @@ def load_agent(text: str, command: str | None = None) -> Agent:
         name=id,
         spec=f"{place if is_built_in else folder}#{id}",
         folder=folder,
-        identity=_with_command(identity(folder, _shared(shares)), command),
+        identity=_with_command(identity(folder, _shared(shares)) if shares else files, command),
         shares=shares,
         arguments=_arguments(keys) if command is None else (command,),
         shell_command=command,
