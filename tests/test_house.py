@@ -17,7 +17,7 @@ SOURCE = Path(mlebench.__file__).parent
 # Each may import itself and what stands before it.
 ORDER = (
     ["errors", "faults"],
-    ["paths", "processes", "untrusted"],
+    ["files", "paths", "processes", "untrusted"],
     ["records"],
     ["sandbox", "gateway"],
     ["metrics", "kit"],

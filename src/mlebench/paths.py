@@ -52,7 +52,6 @@ Settings come from the environment, then from a YAML file (keys `data_dir`, `com
 import os
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -272,6 +271,11 @@ def door_prefix(token: str) -> str:
     return f"{SCRATCH}{token}-"
 
 
+def pages_dir(runs_dir: Path) -> Path:
+    """Where the demo writes pages about its runs."""
+    return runs_dir.with_name(f"{runs_dir.name}-pages")
+
+
 def twin_record(raw: Path) -> Path:
     return raw.parent / "twin.json"
 
@@ -382,17 +386,6 @@ def _setting(key: str, kind: type) -> Any:
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
-
-
-def write_whole(path: Path, text: str | Iterable[str]) -> None:
-    """Write a file, of a text or of its pieces, so that it is there whole or not at all."""
-    part = path.with_name(f"{path.name}.part-{os.getpid()}")
-    try:
-        with part.open("w", encoding="utf-8") as stream:
-            stream.writelines([text] if isinstance(text, str) else text)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def timestamp() -> str:

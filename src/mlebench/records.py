@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from mlebench import __version__
 from mlebench.errors import PrerequisiteError
-from mlebench.paths import write_whole
+from mlebench.files import write_whole
 
 
 def now() -> str:

@@ -160,5 +160,7 @@ def test_demo_runs_an_agent_on_twelve_twins_and_works_twice(tmp_path: Path) -> N
     assert (
         "The agent baseline is left out: not installed: run `mlebench agents install baseline#baseline`" in first.stderr
     )
+    assert (page := tmp_path / "twins-runs-pages" / "index.html").is_file()
+    assert f"Pages to look at: {page}" in first.stderr
     assert run("demo", "--data-dir", tmp_path / "twins").stdout == first.stdout
     assert len(list((tmp_path / "twins-runs").iterdir())) == 2

@@ -37,7 +37,7 @@ COMPETITIONS = (
 @click.command()
 @data_dir_option
 def command(data_dir: Path | None) -> None:
-    """Make twins, prepare them, run agents on them in a sandbox, and grade what they submit.
+    """Make twins, prepare them, run agents on them in a sandbox, grade what they submit, and write pages about it.
 
     These are dummy, which hands in the sample submission, and baseline, which trains small models, if it is installed.
     """
@@ -52,6 +52,7 @@ def command(data_dir: Path | None) -> None:
     _print(groups)
     runs = paths.default_runs_dir(registry.get_data_dir())
     say(f"Twins are synthetic: these scores say nothing about real data. The runs are in {runs}")
+    say(f"Pages to look at: {_write_pages(groups, registry, paths.pages_dir(runs))}")
 
 
 def _agents() -> "list[Agent]":
@@ -101,6 +102,20 @@ def _sandbox() -> "Sandbox":
     except PrerequisiteError as error:
         say(f"{error}. That will do for this demo, whose agents are harmless.")
         return sandbox_named("process")
+
+
+def _write_pages(groups: "list[Group]", registry: "Registry", folder: Path) -> Path:
+    from mlebench.report.inputs import Inputs
+    from mlebench.report.make import make_standings
+    from mlebench.run.records import Group
+    from mlebench.web.site import Board, Site
+    from mlebench.web.write import write_pages
+
+    inputs = Inputs(folder)
+    for group in groups:
+        inputs.add_group(Group.read(group.paths.root))
+    site = Site([Board.of(make_standings(inputs))], inputs.groups, registry)
+    return write_pages(site, folder, lambda names: track(names, "pages".format))
 
 
 def _print(groups: "list[Group]") -> None:

@@ -10,6 +10,7 @@ from mlebench.cli.common import data_dir_option, registry_at, say, table_lines, 
 from mlebench.cli.runs import runs_dir_option
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
+from mlebench.files import write_whole
 from mlebench.report.model import SPLITS
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _show(made: "Standings", form: str, output: Path | None) -> None:
         click.echo(text, nl=False)
     else:
         try:
-            paths.write_whole(output, text)
+            write_whole(output, text)
         except OSError as error:
             raise PrerequisiteError(f"cannot write {output}: {reason_of(error)}") from error
     for note in render.notes(made):

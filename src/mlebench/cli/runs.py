@@ -9,6 +9,7 @@ import click
 from mlebench import paths
 from mlebench.cli.common import data_dir_option, print_json, print_table, registry_at, size_text
 from mlebench.errors import PrerequisiteError
+from mlebench.files import write_whole
 from mlebench.untrusted import plain
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def submission(runs_dir: Path, group: str, rel_log_path: str, rel_code_path: str
     if output is None:
         click.echo(text, nl=False)
     else:
-        paths.write_whole(output, text)
+        write_whole(output, text)
 
 
 def _list_groups(runs_dir: Path, *, as_json: bool) -> None:

@@ -33,7 +33,8 @@ from mlebench.data.kaggle_api import (
 from mlebench.data.provenance import record_download
 from mlebench.data.sources import LocalSource, describe_raw, lacking_beside
 from mlebench.errors import PrerequisiteError
-from mlebench.paths import CompetitionPaths, write_whole
+from mlebench.files import write_whole
+from mlebench.paths import CompetitionPaths
 from mlebench.registry import Competition
 
 Progress = Callable[[int, int | None], None]  # bytes that are here, bytes in all where Kaggle says so

@@ -20,7 +20,8 @@ from mlebench import __version__
 from mlebench.data.faults import explained
 from mlebench.data.identity import Files, content_identity
 from mlebench.errors import PrerequisiteError
-from mlebench.paths import MANIFEST, MANIFEST_FILES, PRIVATE, PUBLIC, write_whole
+from mlebench.files import write_whole
+from mlebench.paths import MANIFEST, MANIFEST_FILES, PRIVATE, PUBLIC
 from mlebench.records import Record, now
 from mlebench.registry import Competition
 

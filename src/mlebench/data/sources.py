@@ -14,7 +14,8 @@ from mlebench.data.faults import explained
 from mlebench.data.provenance import known_of
 from mlebench.data.state import claim_data_dir
 from mlebench.errors import PrerequisiteError
-from mlebench.paths import TWIN, CompetitionPaths, write_whole
+from mlebench.files import write_whole
+from mlebench.paths import TWIN, CompetitionPaths
 from mlebench.registry import Competition, code_name
 from mlebench.scoring import import_fn
 

@@ -7,6 +7,7 @@ from mlebench import paths
 from mlebench.data.faults import explained
 from mlebench.data.manifest import Manifest, read_head
 from mlebench.errors import NotPreparedError, PrerequisiteError
+from mlebench.files import write_whole
 from mlebench.registry import Competition
 
 logger = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ def claim_data_dir(data_dir: Path, *, twin: bool) -> None:
         raise PrerequisiteError(fault)
     if twin and not holds_twins(data_dir):
         data_dir.mkdir(parents=True, exist_ok=True)
-        paths.write_whole(paths.data_dir_record(data_dir), '{"kind": "twin"}\n')
+        write_whole(paths.data_dir_record(data_dir), '{"kind": "twin"}\n')
 
 
 def data_dir_fault(data_dir: Path, *, twin: bool) -> str | None:

@@ -14,7 +14,8 @@ from mlebench.data.manifest import Manifest, files_in, read_files, read_head, re
 from mlebench.data.provenance import Advance, archive_md5
 from mlebench.data.state import holds_twins, require_prepared
 from mlebench.errors import InvalidSubmissionError, PrerequisiteError
-from mlebench.paths import MANIFEST, write_whole
+from mlebench.files import write_whole
+from mlebench.paths import MANIFEST
 from mlebench.registry import Competition
 
 logger = logging.getLogger(__name__)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mlebench.files import write_whole
 from mlebench.gateway.access import TOKENS, ModelAccess
 from mlebench.gateway.policy import RefusedError
 from mlebench.gateway.prices import MILLION, Price, Tokens
-from mlebench.paths import write_whole
 
 USUAL_OUTPUT = 32_768  # what is set aside for an answer whose request does not say how long it may be
 LEAST_OUTPUT = 256  # with less than that left, such a request is not worth sending

@@ -9,6 +9,7 @@ from typing import Any
 
 from mlebench import paths
 from mlebench.errors import PrerequisiteError
+from mlebench.files import write_whole
 from mlebench.grade import aggregate_reports
 from mlebench.registry import Registry
 from mlebench.run import lease as leases
@@ -81,7 +82,7 @@ def _finish(group: Group) -> Path | None:
         group.paths.superseded.mkdir(exist_ok=True)
         old.rename(group.paths.superseded / old.name)
     path = group.paths.root / name
-    paths.write_whole(path, json.dumps(aggregate_reports(reports), indent=2))
+    write_whole(path, json.dumps(aggregate_reports(reports), indent=2))
     group.record.changed(report=name).write(group.paths.record)
     return path
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mlebench.paths import write_whole
+from mlebench.files import write_whole
 from mlebench.processes import Process
 
 EXPIRY = 60.0

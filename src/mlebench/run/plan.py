@@ -12,6 +12,7 @@ from mlebench import paths
 from mlebench.agents import Agent, venv_fault
 from mlebench.data.state import holds_twins, preparation_fault
 from mlebench.errors import PrerequisiteError
+from mlebench.files import write_whole
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.door import refuse_other_secrets
 from mlebench.records import now
@@ -109,7 +110,7 @@ def write_metadata(where: paths.GroupPaths, record: GroupRecord, success: dict[s
         "created_at": record.id.partition("_")[0],
         "runs": {name: {"success": done} for name, done in success.items()},
     }
-    paths.write_whole(where.metadata, json.dumps(data, indent=4))
+    write_whole(where.metadata, json.dumps(data, indent=4))
 
 
 def _new_folder(runs_dir: Path, name: str) -> Path:

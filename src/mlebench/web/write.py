@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
-from mlebench.paths import write_whole
+from mlebench.files import write_whole
 from mlebench.web.render import ASSETS, to_html, to_json
 from mlebench.web.site import Site
 
