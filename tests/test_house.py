@@ -17,8 +17,9 @@ SOURCE = Path(mlebench.__file__).parent
 # Each may import itself and what stands before it.
 ORDER = (
     ["errors", "faults"],
+    ["settings"],
     ["files", "paths", "processes", "untrusted"],
-    ["records"],
+    ["records", "lease"],
     ["sandbox", "gateway"],
     ["metrics", "kit"],
     ["scoring", "workers"],

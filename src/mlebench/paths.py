@@ -32,6 +32,7 @@
 ├── <timestamp>_grading_report.json
 ├── superseded/               grading reports that a newer one has replaced
 ├── .leases/                  who writes the grading report
+├── .slurm/<n>.{sh,txt,log}   what was submitted to Slurm: a script, its runs, what went wrong before one began
 ├── .work/<token>/            the writable folders of a sandbox while it lives, under a name that tells nothing
 │   ├── model.json            what the run has used of a model so far
 │   └── model-calls.jsonl     a line for each of its calls; moves to logs/ when the run ends
@@ -46,7 +47,7 @@
     ├── attempts/<n>/         what earlier attempts left
     └── findings/             what was found out about the run later
 
-Settings come from the environment, then from a YAML file (keys `data_dir`, `competition_path`).
+Settings come from the environment, then from a YAML file (keys `data_dir`, `competition_path`, `slurm`).
 """
 
 import os
@@ -55,9 +56,8 @@ import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from mlebench.errors import PrerequisiteError
+from mlebench.settings import read_setting
 
 PROFILES = ("v1", "v2")
 PUBLIC, PRIVATE = "public", "private"
@@ -210,6 +210,10 @@ class RunPaths:
         return self.root / RUN_LOG
 
     @property
+    def runner_log(self) -> Path:
+        return self.root / RUNNER_LOG
+
+    @property
     def snapshots(self) -> Path:
         return self.root / "snapshots"
 
@@ -243,6 +247,10 @@ class GroupPaths:
     @property
     def leases(self) -> Path:
         return self.root / ".leases"
+
+    @property
+    def slurm(self) -> Path:
+        return self.root / ".slurm"
 
     def work(self, token: str) -> Path:
         return self.root / ".work" / token
@@ -332,7 +340,7 @@ def default_data_dir(*, twin: bool = False) -> Path:
     """The data directory when none is named: real data and twins have different ones."""
     if named := os.environ.get(DATA_DIR_VARIABLE):
         return resolved(named)
-    if not twin and (configured := _setting("data_dir", str)):
+    if not twin and (configured := read_setting(config_file(), "data_dir", str)):
         return resolved(Path(configured).expanduser())
     return resolved(cache_dir() / ("twins" if twin else "data"))
 
@@ -365,27 +373,8 @@ def competition_path() -> list[Path]:
     if named := os.environ.get(COMPETITION_PATH_VARIABLE):
         entries = named.split(os.pathsep)
     else:
-        entries = _setting("competition_path", list) or []
+        entries = read_setting(config_file(), "competition_path", list) or []
     return [Path(entry).expanduser().resolve() for entry in entries if entry]
-
-
-def _setting(key: str, kind: type) -> Any:
-    path = config_file()
-    if not path.is_file():
-        return None
-    import yaml
-
-    try:
-        value = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get(key)
-    except (yaml.YAMLError, AttributeError) as error:
-        raise PrerequisiteError(f"{path} is not a YAML mapping: {_first_line(error)}") from error
-    if value is not None and not isinstance(value, kind):
-        raise PrerequisiteError(f"{path}: `{key}` must be a {kind.__name__}, not {value!r}")
-    return value
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
 
 
 def timestamp() -> str:

@@ -14,14 +14,15 @@ from typing import Any
 
 import pytest
 
+from mlebench import lease as leases
 from mlebench.agents import load_agent
 from mlebench.errors import SandboxError
 from mlebench.processes import Process
 from mlebench.registry import Competition, Registry
 from mlebench.run import execute as execution
 from mlebench.run import group as groups
-from mlebench.run import lease as leases
-from mlebench.run.execute import FINAL, INFRA_ATTEMPTS, MAY_BE_RETRIED, abandon, execute
+from mlebench.run.attempts import INFRA_ATTEMPTS
+from mlebench.run.execute import FINAL, MAY_BE_RETRIED, abandon, execute
 from mlebench.run.plan import Request, plan
 from mlebench.run.publish import publish, stage
 from mlebench.run.records import Group, Run

@@ -13,8 +13,8 @@ from pathlib import Path
 from conftest_run import SUBMIT, Start, reports_of
 from sandboxes import leftovers, processes, require
 
+from mlebench.lease import acquire
 from mlebench.registry import Competition
-from mlebench.run.lease import acquire
 from mlebench.run.records import Group, Run
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.usage import descendants

@@ -10,9 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from mlebench import lease as leases
+from mlebench.lease import EXPIRY, GIVE_UP, Lease, LeaseLostError, acquire
 from mlebench.processes import Process
-from mlebench.run import lease as leases
-from mlebench.run.lease import EXPIRY, GIVE_UP, Lease, LeaseLostError, acquire
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_one_holds_it_until_it_is_released(folder: Path) -> None:
 
 def test_of_a_process_that_was_killed_it_can_be_taken_over_at_once(folder: Path) -> None:
     program = (
-        "import os, sys; from pathlib import Path; from mlebench.run.lease import acquire\n"
+        "import os, sys; from pathlib import Path; from mlebench.lease import acquire\n"
         "assert acquire(Path(sys.argv[1])); os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", program, str(folder)], check=False)
@@ -55,7 +55,7 @@ def test_a_process_id_that_was_given_out_again_is_not_the_holder(folder: Path) -
 
 def test_one_of_many_processes_gets_it(folder: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from mlebench.run.lease import acquire\n"
+        "import sys, time; from pathlib import Path; from mlebench.lease import acquire\n"
         "print(acquire(Path(sys.argv[1])) is not None, flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", program, str(folder)]

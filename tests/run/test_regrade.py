@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from conftest_run import SUBMIT, Mlebench, reports_of
 
+from mlebench import lease as leases
 from mlebench.registry import Competition
-from mlebench.run import lease as leases
 from mlebench.run.over_time import read_over_time
 from mlebench.run.records import Group
 

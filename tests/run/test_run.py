@@ -133,7 +133,7 @@ def test_exec_is_idempotent(mlebench: Mlebench, run: Runner) -> None:
 
 
 def test_a_run_that_somebody_works_on_is_left_alone(mlebench: Mlebench, run: Runner) -> None:
-    from mlebench.run.lease import acquire
+    from mlebench.lease import acquire
 
     group = run(SUBMIT)
     (one,) = group.runs()

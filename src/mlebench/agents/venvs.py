@@ -4,7 +4,6 @@ It lies outside mlebench's own environment, under a name made of the agent's fol
 hold. A venv cannot be moved, so it is made where it will stay; `ready.json`, written last, says that it is whole.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -20,6 +19,7 @@ from pathlib import Path
 from mlebench import paths
 from mlebench.agents.spec import Agent
 from mlebench.errors import PrerequisiteError
+from mlebench.lease import held
 from mlebench.records import Record
 
 _PINNED = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w., -]*\])?\s*===?\s*[\w.!+-]+(\s*;[^#]*?)?(\s+--hash[= ]\S+)*")
@@ -121,8 +121,9 @@ def _require_pins(requirements: Path) -> None:
 def _alone(venv: Path) -> Iterator[None]:
     """Wait until nobody else makes this venv."""
     venv.parent.mkdir(parents=True, exist_ok=True)
-    with paths.venv_lock(venv).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    if paths.venv_lock(venv).is_file():  # of an earlier version
+        paths.venv_lock(venv).unlink()
+    with held(paths.venv_lock(venv)):
         yield
 
 

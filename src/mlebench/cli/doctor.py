@@ -6,16 +6,21 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from mlebench import paths
 from mlebench.cli.common import data_dir_option, print_table, registry_at, show_checks
+from mlebench.cli.placing import placement_of, placement_options
+from mlebench.cli.runs import runs_dir_option
 from mlebench.data.state import holds_twins, is_prepared
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import explanation
 from mlebench.registry import Registry
+
+if TYPE_CHECKING:
+    from mlebench.run.executors import Placement
 
 
 class Finding(NamedTuple):
@@ -27,9 +32,25 @@ class Finding(NamedTuple):
 
 @click.command()
 @click.option("--kaggle", is_flag=True, help="Also ask Kaggle about every competition: rules and download size.")
+@placement_options
+@runs_dir_option
+@click.option("--look", type=click.Path(path_type=Path), hidden=True)  # what a node is asked to do
 @data_dir_option
-def command(kaggle: bool, data_dir: Path | None) -> None:
-    """Look over this machine: Python, disk, data, Kaggle login, sandboxes. Each line says what to do."""
+def command(kaggle: bool, data_dir: Path | None, runs_dir: Path | None, look: Path | None, **placing: Any) -> None:
+    """Look over this machine: Python, disk, data, Kaggle login, sandboxes. Each line says what to do.
+
+    With `--executor slurm` or `ray`, a small job looks over each node instead, up to eight.
+    """
+    if look:
+        from mlebench.run.nodes import look as look_around
+
+        look_around(look)
+        return
+    placement = placement_of(**placing)
+    if placement.is_remote:
+        shared = runs_dir or paths.default_runs_dir(registry_at(data_dir).get_data_dir())
+        print_table(["", "what", "found", "what to do"], list(_nodes(placement, shared.absolute())))
+        return
     findings = [
         *_found("python", _python),
         *_found("settings", _settings),
@@ -47,6 +68,34 @@ def command(kaggle: bool, data_dir: Path | None) -> None:
         click.echo()
         registry = registry_at(data_dir)
         show_checks(registry, registry.list_competition_ids(), KaggleSource())
+
+
+def _nodes(placement: "Placement", shared: Path) -> Iterator[Finding]:
+    from mlebench.run.nodes import ask_nodes
+
+    for node, facts in ask_nodes(placement, shared).items():
+        if facts is None:
+            yield Finding("bad", node, "does not answer", f"is it busy, does it see {shared} and {sys.executable}?")
+            continue
+        works = [name for name, fault in facts["sandboxes"].items() if fault is None]
+        yield Finding(
+            "ok" if works else "bad",
+            f"{node}: sandboxes",
+            ", ".join(works) or "none works",
+            "" if works else str(facts["sandboxes"]["bubblewrap"]),
+        )
+        kept = ", ".join(facts["limits"])
+        yield Finding(
+            "ok" if kept else "look", f"{node}: cgroups", kept or "none", "" if kept else "limits are watched"
+        )
+        yield Finding("ok", f"{node}: GPUs", ", ".join(facts["gpus"]) or "none")
+        yield Finding("ok", f"{node}: agents' venvs", ", ".join(facts["venvs"]) or "none")
+        late = abs(facts["ahead"]) > 60
+        advice = "no run depends on it, but times in records do: synchronise it" if late else ""
+        yield Finding("look" if late else "ok", f"{node}: clock", f"{facts['ahead']:+g} s", advice)
+        faults = "; ".join(facts["disk"])
+        advice = "results are not safe on this disk: name another with --runs-dir" if faults else ""
+        yield Finding("bad" if faults else "ok", f"{node}: disk", faults or "works as it must", advice)
 
 
 def _found(what: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:
@@ -126,7 +175,7 @@ def _kaggle() -> Iterator[Finding]:
 def _sandboxes() -> Iterator[Finding]:
     from mlebench.sandbox import sandbox_named
 
-    for name in ("docker", "bubblewrap"):
+    for name in ("docker", "podman", "bubblewrap"):
         fault = sandbox_named(name).fault()
         yield Finding("look" if fault else "ok", name, "does not work here" if fault else "works", fault or "")
 

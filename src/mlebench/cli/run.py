@@ -9,11 +9,13 @@ import click
 from mlebench import paths
 from mlebench.cli.common import data_dir_option, registry_at, say
 from mlebench.cli.model_options import model_access, model_options
+from mlebench.cli.placing import gpus_per_run, placement_of, placement_of_group, placement_options
 from mlebench.cli.quantities import Duration, Size
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
 
 if TYPE_CHECKING:
+    from mlebench.run.executors import Placement
     from mlebench.run.plan import Request
     from mlebench.run.records import Group
 
@@ -43,7 +45,10 @@ RETRIES = ("infra", "failed", "timeout")
 )
 @click.option("--workers", "--n-workers", type=click.IntRange(1), default=1, show_default=True, help="Runs at a time.")
 @click.option(
-    "--sandbox", type=click.Choice(["auto", "docker", "bubblewrap", "process"]), default="auto", show_default=True
+    "--sandbox",
+    type=click.Choice(["auto", "docker", "podman", "bubblewrap", "process"]),
+    default="auto",
+    show_default=True,
 )
 @click.option("--time-limit", type=Duration(), help="For each run. Default: 24h.")
 @click.option("--memory", type=Size(), help="For each run. Default: 440 GB or the machine's share per worker.")
@@ -54,7 +59,9 @@ RETRIES = ("infra", "failed", "timeout")
 )
 @click.option("--shm", type=Size(), help="Size of /dev/shm. Default: 4g.")
 @click.option(
-    "--gpus", metavar="all|none|0,1,…", help="Shared out over the workers. Default: one for each, where there are any."
+    "--gpus",
+    metavar="all|none|0,1,…",
+    help="Shared out over the workers. Default: one for each, where there are any. Slurm, Ray: how many for each run.",
 )
 @click.option("--network", type=click.Choice(["none", "model", "full"]), default="none", show_default=True)
 @model_options
@@ -65,7 +72,7 @@ RETRIES = ("infra", "failed", "timeout")
     help="A folder that agents may read, at /home/knowledge.",
 )
 @click.option("--retain", is_flag=True, help="Keep the sandbox's folders, and its container, after the run.")
-@click.option("--image", metavar="IMAGE", help="The image for docker. Default: the agent's, or mlebench-env.")
+@click.option("--image", metavar="IMAGE", help="For docker and podman. Default: the agent's, or mlebench-env.")
 @click.option("--twin", is_flag=True, help="Run on twins, which are made if they are not there.")
 @click.option(
     "--container-config",
@@ -86,6 +93,7 @@ RETRIES = ("infra", "failed", "timeout")
     type=click.Path(file_okay=False, path_type=Path),
     help="Where run groups lie. Default: beside the data.",
 )
+@placement_options
 @data_dir_option
 def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str | None, **options: Any) -> None:
     """Run an agent on competitions, in sandboxes, and grade what it submits.
@@ -95,35 +103,37 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
     """
     from mlebench.run.records import find_group
 
+    placement = placement_of(options["executor"], options["slurm_options"], options["ray_address"])
     if resume:
         runs_dir = options["runs_dir"] or paths.default_runs_dir(registry_at(options["data_dir"]).get_data_dir())
         group = find_group(resume, runs_dir)
         given = click.get_current_context().get_parameter_source("workers")
         workers = workers if given and given.name == "COMMANDLINE" else group.record.workers
-        chosen = _chosen_gpus(gpus, workers) if gpus or group.record.gpus_per_run else []
-        _execute(group, workers, chosen, retries)
+        placement = placement if options["executor"] else placement_of_group(group)
+        here = not placement.is_remote and (gpus or group.record.gpus_per_run)
+        _execute(group, workers, _chosen_gpus(gpus, workers) if here else [], retries, placement)
         return
     if retries:
         raise click.UsageError("--retry goes with --resume")
-    group, chosen = _plan(workers, gpus, options)
+    group, chosen = _plan(workers, gpus, options, placement)
     say(f"Run group {group.paths.root}")
     if group.record.sandbox == "process":
         say("Warning: a plain process isolates nothing. The agent can read the answers; these runs count as unsealed.")
     if group.record.network == "full":
         say("Warning: the network is open. The agent can reach the competition's solutions; these runs are unsealed.")
-    _execute(group, workers, chosen, ())
+    _execute(group, workers, chosen, (), placement)
 
 
-def _plan(workers: int, gpus: str | None, options: dict[str, Any]) -> "tuple[Group, list[str]]":
+def _plan(workers: int, gpus: str | None, options: dict[str, Any], placement: "Placement") -> "tuple[Group, list[str]]":
     from mlebench.run.plan import plan
 
-    request = _request(workers, gpus, options)
+    request = _request(workers, gpus, options, placement)
     if options["twin"]:
         _prepare_twins(request.registry, request.competitions)
     return plan(request), list(request.gpus)
 
 
-def _request(workers: int, gpus: str | None, options: dict[str, Any]) -> "Request":
+def _request(workers: int, gpus: str | None, options: dict[str, Any], placement: "Placement") -> "Request":
     from mlebench.agents import load_agent
     from mlebench.run.container_config import read_container_config
     from mlebench.run.machine import Wishes
@@ -153,6 +163,8 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any]) -> "Reques
     sandbox = options["sandbox"]
     if agent.host_only:
         sandbox = "process"
+    elif sandbox == "auto" and placement.is_remote:
+        sandbox = "bubblewrap"  # which nodes have most often; this machine's sandboxes tell nothing
     return Request(
         agent=agent,
         agent_source=agent.spec,
@@ -164,7 +176,9 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any]) -> "Reques
         seeds=options["seeds"],
         workers=workers,
         wishes=wishes,
-        gpus=_chosen_gpus(gpus, workers),
+        gpus=[] if placement.is_remote else _chosen_gpus(gpus, workers),
+        gpus_per_run=gpus_per_run(gpus) if placement.is_remote else 0,
+        placement=placement,
         network=options["network"],
         model=model_access(options, agent.model),
         obfuscate=options["obfuscate"],
@@ -253,23 +267,49 @@ def _prepare_twins(registry: Registry, ids: Sequence[str]) -> None:
         prepare(competition, TwinSource())
 
 
-def _execute(group: "Group", workers: int, gpus: list[str], retries: Sequence[str]) -> None:
-    from mlebench.cli.live import live_view, print_runs
-    from mlebench.run.group import finish, retry, unfinished
-    from mlebench.run.local import LocalExecutor
+def _execute(group: "Group", workers: int, gpus: list[str], retries: Sequence[str], placement: "Placement") -> None:
+    from mlebench.cli.live import print_runs
+    from mlebench.run.group import finished_report, retry, unfinished
     from mlebench.run.records import Group
 
     if retries:
         say(f"{retry(group, retries)} runs will be done again")
-    executor = LocalExecutor(workers, gpus)
+        group = Group.read(group.paths.root)
+    runs = list(group.runs())  # read once: there may be thousands
+    report, interrupts = finished_report(group, runs), 0
+    if report is None:
+        report, interrupts = _do_the_rest(group, workers, gpus, placement)
+        runs = list(group.runs())
+    print_runs(runs)
+    if interrupts:
+        say(f"{_interrupted(placement)} `mlebench run --resume {group.paths.root}` continues it.")
+        raise SystemExit(130)
+    if report is None:
+        say(f"{len(unfinished(group))} runs have not ended. `mlebench run --resume {group.paths.root}` continues it.")
+        raise SystemExit(1)
+    say(f"Grading report: {report}")
+    if any(run.record.ended == "infra_error" for run in runs):
+        raise SystemExit(1)
+
+
+def _do_the_rest(group: "Group", workers: int, gpus: list[str], placement: "Placement") -> tuple[Path | None, int]:
+    """Do what has not ended; the report, if all has, and how often somebody interrupted."""
+    from mlebench.cli.live import live_view
+    from mlebench.run.executors import Attended, scheduler_for
+    from mlebench.run.group import finish, unfinished
+    from mlebench.run.local import LocalExecutor
+    from mlebench.run.records import Group
+
+    if placement.is_remote:
+        executor = Attended(scheduler_for(group, placement, workers))
+    else:
+        executor = LocalExecutor(workers, gpus)
     with live_view(group) as tick:
         executor.run(unfinished(group), tick)
-    group = Group.read(group.paths.root)
-    report = finish(group)
-    print_runs(group)
-    if executor.interrupts:
-        say(f"Interrupted. `mlebench run --resume {group.paths.root}` continues it.")
-        raise SystemExit(130)
-    say(f"Grading report: {report}")
-    if any(run.record.ended == "infra_error" for run in group.runs()):
-        raise SystemExit(1)
+    return finish(Group.read(group.paths.root)), executor.interrupts
+
+
+def _interrupted(placement: "Placement") -> str:
+    if not placement.is_remote:
+        return "Interrupted."
+    return f"Detached: what {placement.name} has goes on, and `mlebench runs cancel` ends it."

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
-from mlebench.cli.common import data_dir_option, print_json, print_table, registry_at, size_text
+from mlebench.cli.common import data_dir_option, print_json, print_table, registry_at, say, size_text
+from mlebench.cli.placing import placement_of, placement_of_group, placement_options
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.untrusted import plain
@@ -47,7 +48,7 @@ def list_runs(runs_dir: Path, group: str, as_json: bool) -> None:
     if as_json:
         print_json([run.record.to_dict() for run in found.runs()])
     else:
-        print_runs(found)
+        print_runs(found.runs())
 
 
 @command.command()
@@ -71,6 +72,21 @@ def show(runs_dir: Path, run: str, as_json: bool, as_story: bool, lines: int | N
         return
     _tell(Group.read(found.paths.group.root), found)
     _show_log(found, 10 if lines is None else lines)
+
+
+@command.command()
+@click.argument("group")
+@placement_options
+@click.pass_obj
+def cancel(runs_dir: Path, group: str, **options: Any) -> None:
+    """Tell the scheduler to let go of a group's runs: those that go on end, and can be resumed."""
+    from mlebench.run.executors import scheduler_for
+    from mlebench.run.records import find_group
+
+    found = find_group(group, runs_dir)
+    placement = placement_of(**options) if options["executor"] else placement_of_group(found)
+    count = scheduler_for(found, placement, found.record.workers).cancel()
+    say(f"{placement.name} lets go of {count} runs. `mlebench run --resume {found.paths.root}` continues them.")
 
 
 @command.command()

@@ -4,7 +4,6 @@ An interrupted or failed prepare leaves nothing that looks prepared, and the nex
 prepares of one competition take turns.
 """
 
-import fcntl
 import hashlib
 import json
 import logging
@@ -34,6 +33,7 @@ from mlebench.data.sources import (
 from mlebench.data.state import claim_data_dir, is_prepared, preparation_fault, read_manifest_head
 from mlebench.data.verification import check_archive, check_prepared, check_sample_score, overwrite
 from mlebench.errors import PrerequisiteError
+from mlebench.lease import held
 from mlebench.registry import Competition, Preparer
 
 logger = logging.getLogger(__name__)
@@ -250,11 +250,12 @@ def _check_complete(competition: Competition, files: Files) -> None:
 @contextmanager
 def _locked(where: paths.CompetitionPaths, watch: Watch) -> Iterator[None]:
     where.root.mkdir(parents=True, exist_ok=True)
-    with where.lock.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            logger.info("Waiting: another process is preparing %s", where.id)
-            watch("waiting for another process", 0, None)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    if where.lock.is_file():  # of an earlier version
+        where.lock.unlink()
+
+    def waiting() -> None:
+        logger.info("Waiting: another process is preparing %s", where.id)
+        watch("waiting for another process", 0, None)
+
+    with held(where.lock, waiting):
         yield

@@ -16,36 +16,37 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from mlebench.agents import Agent, load_agent
+from mlebench import lease as leases
+from mlebench.agents import Agent, load_agent, venv_fault
 from mlebench.data.open_runs import mark_open, unmark_open
 from mlebench.data.state import data_identity, read_manifest_head, require_prepared, source_kind
 from mlebench.errors import PrerequisiteError, SandboxError
 from mlebench.gateway.door import ModelDoor
+from mlebench.lease import Lease, LeaseLostError
 from mlebench.paths import SUBMISSION
 from mlebench.processes import Process, process_start
 from mlebench.records import now
 from mlebench.registry import Competition, Registry
-from mlebench.run import lease as leases
 from mlebench.run import machine
+from mlebench.run.attempts import is_exhausted
 from mlebench.run.door import ValidatorDoor, remove_door
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import MODEL_PORT, make_task, with_doors
-from mlebench.run.lease import Lease, LeaseLostError
 from mlebench.run.model import model_use, open_model, tools_allowed
 from mlebench.run.publish import gather, is_published, move_parts, publish, settle, stage, tidy
 from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import Sandbox, sandbox_named
-from mlebench.sandbox.base import CANCELLED, FINISHED, INFRA_ERROR, Task
+from mlebench.sandbox.base import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, Task
 from mlebench.sandbox.collect import remove_tree
 from mlebench.sandbox.session import Outcome, Session
 
 logger = logging.getLogger(__name__)
 
 FINAL, MAY_BE_RETRIED, CANNOT_WORK = 0, 75, 2  # exit codes
-INFRA_ATTEMPTS = 3  # so often a run is tried again when the infrastructure fails
 TICK = 0.2
-PARENT_VARIABLE = "MLEBENCH_PARENT_FD"  # a pipe that ends with whoever started us
+PARENT_VARIABLE = "MLEBENCH_PARENT_FD"  # a pipe that ends with whoever started us, or
+STARTER = "starter"  # to end with the process that did
 
 
 def execute(folder: Path, gpus: tuple[str, ...] = ()) -> int:
@@ -127,6 +128,8 @@ class _Execution:
         agent = load_agent(record.agent_source, record.agent_command)
         if agent.identity != record.agent["identity"]:
             raise PrerequisiteError(f"{agent.folder} has changed since these runs were planned: plan them anew")
+        if fault := venv_fault(agent):
+            raise PrerequisiteError(f"agent {agent.name} is {fault}")
         competition = Registry(record.data_dir, record.profile).get_competition(self.run.record.competition)
         require_prepared(competition)
         return agent, competition, sandbox_named("process" if agent.host_only else record.sandbox)
@@ -207,6 +210,9 @@ class _Execution:
                 outcome = replace(outcome, ended=INFRA_ERROR, detail="the gateway to the model died")
         conditions["kept"] = session.kept
         conditions["used"] = outcome.used
+        if self._was_stopped(outcome):
+            sandbox.remove_leftovers(token)
+            outcome = replace(outcome, ended=CANCELLED, detail="it was told to stop")
         if outcome.ended == CANCELLED:
             self._keep_attempt(token, CANCELLED, outcome.detail)
             return MAY_BE_RETRIED
@@ -214,6 +220,13 @@ class _Execution:
             sandbox.remove_leftovers(token)
             return self._failed(outcome.detail or "the sandbox failed", conditions)
         return self._publish(competition, outcome, conditions, task.work)
+
+    def _was_stopped(self, outcome: Outcome) -> bool:
+        """Whether an agent or its keeper died of a signal that was meant for us: schedulers send it to all."""
+        if outcome.ended not in (AGENT_ERROR, INFRA_ERROR):
+            return False
+        time.sleep(TICK)  # ours may be on its way
+        return self.stopping
 
     def _host_only(self, agent: Agent, competition: Competition) -> int:
         """An agent of ours that sees the answers: for self-tests of the benchmark."""
@@ -317,10 +330,7 @@ class _Execution:
         """The infrastructure failed: to be tried again, but not for ever."""
         logger.warning("%s: %s", self.run.paths.root.name, reason)
         self._keep_attempt(self.lease.token, INFRA_ERROR, reason)
-        failed = [
-            item for item in self.run.record.attempts if item.get("ended") == INFRA_ERROR and not item.get("forgiven")
-        ]
-        if len(failed) < INFRA_ATTEMPTS:
+        if not is_exhausted(self.run.record.attempts):
             return MAY_BE_RETRIED
         return give_up(self.run, self.lease, reason, conditions or {})
 
@@ -373,6 +383,8 @@ def _await_end(keeper: Process) -> None:
 
 def _parent_pipe() -> int | None:
     number = os.environ.get(PARENT_VARIABLE)
+    if number == STARTER:
+        return os.pidfd_open(os.getppid())
     return int(number) if number else None
 
 

@@ -7,12 +7,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from mlebench import lease as leases
 from mlebench import paths
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.grade import aggregate_reports
 from mlebench.registry import Registry
-from mlebench.run import lease as leases
+from mlebench.run.attempts import forgiven
 from mlebench.run.grading import run_info
 from mlebench.run.plan import write_metadata
 from mlebench.run.publish import set_aside
@@ -36,6 +37,9 @@ def retry(group: Group, kinds: Iterable[str]) -> int:
         for run in group.runs():
             if run.record.ended in RETRIES[kind]:
                 count += _retry(run, kind)
+    if count:
+        with leases.held(group.paths.leases):  # until they have ended again, no report counts
+            Group.read(group.paths.root).record.changed(report=None).write(group.paths.record)
     return count
 
 
@@ -47,9 +51,7 @@ def _retry(run: Run, kind: str) -> bool:
         run = Run.read(run.paths.root)
         if run.record.ended not in RETRIES[kind]:  # another runner has been quicker
             return False
-        # Attempts of an infrastructure that has been mended do not count against the new ones.
-        attempts = [attempt | {"forgiven": True} for attempt in run.record.attempts]
-        set_aside(run, attempts=attempts, rerolls=run.record.rerolls + (kind != "infra"))
+        set_aside(run, attempts=forgiven(run.record.attempts), rerolls=run.record.rerolls + (kind != "infra"))
         return True
     finally:
         lease.release()
@@ -57,6 +59,12 @@ def _retry(run: Run, kind: str) -> bool:
 
 def unfinished(group: Group) -> list[Path]:
     return [run.paths.root for run in group.runs() if not run.record.is_final]
+
+
+def finished_report(group: Group, runs: Iterable[Run]) -> Path | None:
+    """The report of a group with which nothing is left to do."""
+    report = group.paths.root / str(group.record.report)
+    return report if report.is_file() and all(run.record.is_final for run in runs) else None
 
 
 def finish(group: Group) -> Path | None:
@@ -119,7 +127,9 @@ def elapsed(run: Run) -> float | None:
     if run.record.state != "running" or not run.record.started_at:
         return None
     started = datetime.fromisoformat(run.record.started_at)
-    return (datetime.now(started.tzinfo) - started).total_seconds()
+    return max(
+        0.0, (datetime.now(started.tzinfo) - started).total_seconds()
+    )  # it may be on a host whose clock is ahead
 
 
 def groups_in(runs_dir: Path) -> list[Group]:

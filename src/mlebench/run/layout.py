@@ -186,7 +186,7 @@ def with_doors(task: Task, agent: Agent, validator: Path, model: ModelDoor | Non
 
 
 def _search_path(group: Group, agent: Agent) -> list[str]:
-    if group.record.sandbox == "docker":
-        return search_path(image_facts(agent, group.record.image)["image"])
+    if group.record.sandbox in ("docker", "podman"):
+        return search_path(group.record.sandbox, image_facts(agent, group.record.image)["image"])
     conda = [f"{CONDA}/bin"] if group.record.sandbox == "bubblewrap" else []
     return ["/usr/local/bin", "/usr/bin", "/bin", *conda]

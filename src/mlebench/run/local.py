@@ -16,11 +16,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlebench.paths import RUNNER_LOG
+from mlebench.paths import RunPaths
+from mlebench.run.attempts import CRASHES
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, PARENT_VARIABLE, abandon
 from mlebench.run.records import Run
 
-CRASHES = 3  # of ours, on one run, before it is given up
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 
 
@@ -108,7 +108,7 @@ class LocalExecutor:
         command = [sys.executable, "-P", "-m", "mlebench", "run", "exec", str(job.folder)]
         if self._slots[slot]:
             command += ["--gpus", ",".join(self._slots[slot])]
-        with (job.folder / RUNNER_LOG).open("ab") as log:
+        with RunPaths(job.folder).runner_log.open("ab") as log:
             process = subprocess.Popen(  # noqa: S603
                 command,
                 stdin=subprocess.DEVNULL,
@@ -136,7 +136,8 @@ class LocalExecutor:
             return
         if code != MAY_BE_RETRIED:
             job.crashes += 1
-            if job.crashes >= CRASHES and abandon(job.folder, f"mlebench failed ({code}): see {RUNNER_LOG}"):
+            log = RunPaths(job.folder).runner_log.name
+            if job.crashes >= CRASHES and abandon(job.folder, f"mlebench failed ({code}): see {log}"):
                 return
         job.pause()
         self._pending.append(job)

@@ -27,10 +27,10 @@ class Wishes:
     shm: int | None = None
 
 
-def limits_for(wishes: Wishes, workers: int, runs_dir: Path) -> Limits:
-    """The limits of each run."""
-    memory = min(MEMORY, share_of_memory(workers))
-    cpus = min(CPUS, max(1.0, cpu_count() / workers))
+def limits_for(wishes: Wishes, workers: int, runs_dir: Path, *, elsewhere: bool = False) -> Limits:
+    """The limits of each run; of one that is done elsewhere, this machine says nothing."""
+    memory = MEMORY if elsewhere else min(MEMORY, share_of_memory(workers))
+    cpus = CPUS if elsewhere else min(CPUS, max(1.0, cpu_count() / workers))
     disk = int(_free_disk(runs_dir) * (1 - RESERVE) / workers)
     limits = Limits(HOURS * 3600.0, memory=memory, cpus=cpus, disk=disk, inodes=INODES)
     return replace(limits, **{name: value for name, value in wishes.__dict__.items() if value is not None})

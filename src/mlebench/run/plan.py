@@ -18,6 +18,7 @@ from mlebench.gateway.door import refuse_other_secrets
 from mlebench.records import now
 from mlebench.registry import Registry
 from mlebench.run import machine
+from mlebench.run.executors import Placement
 from mlebench.run.images import image_facts
 from mlebench.run.records import Group, GroupRecord, RunRecord
 from mlebench.sandbox import Sandbox
@@ -49,6 +50,8 @@ class Request:
     image: str | None = None
     runtime: str | None = None
     like: str | None = None
+    placement: Placement = field(default_factory=Placement)
+    gpus_per_run: int = 0  # where a scheduler hands them out
 
 
 def plan(request: Request) -> Group:
@@ -58,7 +61,8 @@ def plan(request: Request) -> Group:
     request.runs_dir.mkdir(parents=True, exist_ok=True)
     root = _new_folder(request.runs_dir, name)
     where = paths.GroupPaths(root)
-    limits = machine.limits_for(request.wishes, request.workers, request.runs_dir)
+    remote = request.placement.is_remote
+    limits = machine.limits_for(request.wishes, request.workers, request.runs_dir, elsewhere=remote)
     record = GroupRecord(
         id=root.name,
         created_at=now(),
@@ -74,7 +78,7 @@ def plan(request: Request) -> Group:
         image=request.image,
         runtime=request.runtime,
         limits=asdict(limits),
-        gpus_per_run=len(request.gpus) // request.workers,
+        gpus_per_run=request.gpus_per_run if remote else len(request.gpus) // request.workers,
         network=request.network,
         model=request.model.to_dict() if request.model else None,
         obfuscate=request.obfuscate or request.agent.obfuscate,
@@ -83,6 +87,7 @@ def plan(request: Request) -> Group:
         workers=request.workers,
         machine=machine.describe(),
         like=request.like,
+        executor=asdict(request.placement),
     )
     _write_runs(where, record)
     # The group's record comes last: a folder without it is no group, and nothing has been planned.
@@ -148,7 +153,8 @@ def _refuse(request: Request) -> None:
         raise PrerequisiteError(f"--knowledge: {request.knowledge} is not a folder")
     if request.runtime and request.sandbox.name != "docker":
         raise PrerequisiteError(f"the runtime {request.runtime} of --container-config is for --sandbox docker only")
-    if not agent.host_only and (fault := request.sandbox.fault(_sketch(request))):
+    here = not (agent.host_only or request.placement.is_remote)  # a node says itself what it cannot do
+    if here and (fault := request.sandbox.fault(_sketch(request))):
         raise PrerequisiteError(f"the sandbox {request.sandbox.name} cannot be used: {fault}")
     _refuse_unprepared(request.registry, request.competitions)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench import paths
-from mlebench.run.lease import Lease
+from mlebench.lease import Lease
 from mlebench.run.records import PLANNED, RUNNING, Run, RunRecord
 from mlebench.sandbox.collect import Collected, Room, collect
 
@@ -68,7 +68,7 @@ def publish(run: Run, staged: Path, lease: Lease, **outcome: Any) -> Run:
     try:
         staged.rename(run.paths.result)
     except OSError as error:
-        if error.errno not in TAKEN:
+        if error.errno not in TAKEN and not is_published(run):  # sshfs says only that it is not permitted
             raise
         shutil.rmtree(staged)
     return settle(run)

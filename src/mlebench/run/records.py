@@ -45,6 +45,7 @@ class GroupRecord(Record):
     workers: int = 1
     machine: dict[str, Any] = field(default_factory=dict)
     like: str | None = None
+    executor: dict[str, Any] = field(default_factory=dict)  # its name and options; none: local
     report: str | None = None  # the grading report that counts
 
 

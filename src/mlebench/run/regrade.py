@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from mlebench import lease as leases
 from mlebench.errors import PrerequisiteError
 from mlebench.grade.row import DEFAULT_LIMITS, NOT_JUDGED, Job, Limits, Unjudged
 from mlebench.grade.worker import Workers
 from mlebench.registry import Registry
-from mlebench.run import lease as leases
 from mlebench.run.grading import run_info
 from mlebench.run.group import finish, unfinished
 from mlebench.run.records import PRESENT, Group, Run

@@ -3,7 +3,7 @@
 from mlebench.errors import PrerequisiteError
 from mlebench.sandbox.base import Sandbox, Task
 
-NAMES = ("docker", "bubblewrap", "process")
+NAMES = ("docker", "podman", "bubblewrap", "process")
 
 
 def sandbox_named(name: str) -> Sandbox:
@@ -12,6 +12,10 @@ def sandbox_named(name: str) -> Sandbox:
         from mlebench.sandbox.docker import Docker
 
         return Docker()
+    if name == "podman":
+        from mlebench.sandbox.podman import Podman
+
+        return Podman()
     if name == "bubblewrap":
         from mlebench.sandbox.bubblewrap import Bubblewrap
 

@@ -17,7 +17,6 @@ PREFIX = "mlebench-"
 VARIABLES = 101  # the descriptor that carries the environment
 IDENTITY = "mlebench.agent"  # the label of an agent's image: which files it was built from
 SYSBOX = "sysbox-runc"  # its containers have 65536 users
-ENGINE_FAILED = 125  # the exit code of `docker run` when no container came to run
 FILL_SECONDS = 1800
 FILLED = f"{DOORS}/home"
 # Runs in the task's image. What we have put there goes before what the image has.
@@ -35,17 +34,16 @@ for entry in os.scandir("{HOME}"):
 
 
 class Docker:
-    name = "docker"
+    name = "docker"  # also the program's
+    failed: tuple[int, ...] = (125,)  # exit codes of `docker run` when no container came to run
 
     def fault(self, task: Task | None = None) -> str | None:
-        if fault := _engine_fault():
-            return fault
-        if fault := _image_fault(task):
+        if fault := self.engine_fault() or self._image_fault(task):
             return fault
         if task and task.runtime and task.runtime not in (known := _runtimes()):
             return f"this Docker engine has no runtime {task.runtime!r}; it has {', '.join(known)}"
         if task and (odd := [name for name, value in task.env.items() if "\n" in value]):
-            return f"docker takes no variable of several lines: {odd[0]}"
+            return f"{self.name} takes no variable of several lines: {odd[0]}"
         return None
 
     def launch(self, task: Task) -> Launch:
@@ -54,10 +52,10 @@ class Docker:
             user = INNER_UID if task.runtime == SYSBOX else FIRST_UID + os.getpid()
             give(task.work, user)
         if task.own_image:
-            _fill_home(task, user)
+            self._fill_home(task, user)
         name = f"{PREFIX}{task.name}"
-        command = ["docker", *_run(task, name, user), "--log-driver", "none"]
-        command += [*_limits(task), *_seal(task), *_binds(task)]
+        command = [self.name, *_run(task, name, user), "--log-driver", "none"]
+        command += [*_limits(task), *self.more(), *self.network(task), *self.gpus(task), *_seal(task), *_binds(task)]
         command += ["--env-file", f"/dev/fd/{VARIABLES}"]
         variables = "".join(f"{name}={value}\n" for name, value in task.env.items())
         return Launch(
@@ -67,21 +65,21 @@ class Docker:
             env=dict(os.environ),  # of the client, on the host
             # On the command line, any user of the host could read them.
             files={VARIABLES: variables.encode()},
-            stop=(("docker", "kill", name),),
-            peek=("docker", "top", name),
-            oom=("docker", "inspect", "--format", "{{.State.OOMKilled}}", name),
-            clean=() if task.retain else (("docker", "rm", "--force", "--volumes", name),),
-            infra_codes=(ENGINE_FAILED,),
-            own_code=("docker", "inspect", "--format", f"{{{{eq .State.ExitCode {ENGINE_FAILED}}}}}", name),
+            stop=((self.name, "kill", name),),
+            peek=(self.name, "top", name),
+            oom=(self.name, "inspect", "--format", "{{.State.OOMKilled}}", name),
+            clean=() if task.retain else ((self.name, "rm", "--force", "--volumes", name),),
+            infra_codes=self.failed,
+            own_code=(self.name, "inspect", "--format", f"{{{{ge .State.ExitCode {min(self.failed)}}}}}", name),
             writable=(str(task.home), str(task.work / "tmp")),
             cgroup=False,
         )
 
     def conditions(self, task: Task) -> dict[str, Any]:
         image = task.image or IMAGE
-        facts = _image(image) or {}
+        facts = image_of(self.name, image) or {}
         return {
-            "version": _engine_version(),
+            "version": f"{self.name} {self.version()}".strip(),
             "image": image,
             "image_id": facts.get("Id"),
             "image_digests": facts.get("RepoDigests") or [],
@@ -89,18 +87,59 @@ class Docker:
         }
 
     def remove_leftovers(self, name: str) -> None:
-        _docker("rm", "--force", "--volumes", f"{PREFIX}{name}", f"{PREFIX}{name}-home")
+        ask(self.name, "rm", "--force", "--volumes", f"{PREFIX}{name}", f"{PREFIX}{name}-home")
+
+    def _image_fault(self, task: Task | None) -> str | None:
+        image = task.image if task and task.image else IMAGE
+        own = task.own_image if task else None
+        facts = image_of(self.name, image)
+        build = f"`{own.build if own else 'mlebench image build'}`"
+        if facts is None and self.name != "docker":
+            return f"{self.name} has no image {image}: bring it in with `{self.name} load`, or name one with --image"
+        if facts is None:
+            return f"there is no image {image}: build it with {build}, or name one with --image"
+        if own and own.identity and (facts["Config"]["Labels"] or {}).get(IDENTITY) != own.identity:
+            return f"the image {image} was not built from the agent's folder as it is now: build it with {build}"
+        return None
+
+    def _fill_home(self, task: Task, user: int) -> None:
+        """Copy what the image has in /home, which the task's own folder will hide: a Dockerfile may put files there."""
+        mount = f'type=bind,"source={task.home}","target={FILLED}"'
+        seal = ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
+        command = [*_run(task, f"{PREFIX}{task.name}-home", user), "--rm", *self.more(), *seal, "--mount", mount]
+        image = task.image or IMAGE
+        program = ["--entrypoint", "python3", image, "-I", "-S", "-c", FILL]
+        done = ask(self.name, *command, *program, seconds=FILL_SECONDS)
+        if done is None or done.returncode != 0:
+            raise SandboxError(f"what the image {image} has in {HOME} cannot be copied: {reason_in(done)[-500:]}")
+
+    # What differs between engines.
+
+    def engine_fault(self) -> str | None:
+        return _engine_fault()
+
+    def version(self) -> str:
+        return _engine_version()
+
+    def more(self) -> list[str]:
+        return []
+
+    def network(self, task: Task) -> list[str]:
+        return ["--network", "bridge" if task.network == "full" else "none"]
+
+    def gpus(self, task: Task) -> list[str]:
+        return ["--gpus", f'"device={",".join(task.gpus)}"'] if task.gpus else []
 
 
 def image_id(name: str) -> str | None:
-    """The id of an image; None if there is none of that name."""
-    facts = _image(name)
+    """The id of an image of docker's; None if there is none of that name."""
+    facts = image_of("docker", name)
     return None if facts is None else facts["Id"]
 
 
-def search_path(image: str | None) -> list[str]:
+def search_path(engine: str, image: str | None) -> list[str]:
     """Where programs are looked for in an image."""
-    facts = _image(image or IMAGE)
+    facts = image_of(engine, image or IMAGE)
     variables = dict(text.split("=", 1) for text in (facts["Config"]["Env"] if facts else None) or [])
     return variables.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(":")
 
@@ -108,18 +147,6 @@ def search_path(image: str | None) -> list[str]:
 def _run(task: Task, name: str, user: int) -> list[str]:
     runtime = ["--runtime", task.runtime] if task.runtime else []
     return ["run", "--pull", "never", "--name", name, "--user", f"{user}:{user}", *runtime]
-
-
-def _fill_home(task: Task, user: int) -> None:
-    """Copy what the image has in /home, where its Dockerfile may have put files: the task's own folder will hide it."""
-    mount = f'type=bind,"source={task.home}","target={FILLED}"'
-    seal = ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
-    command = [*_run(task, f"{PREFIX}{task.name}-home", user), "--rm", *seal, "--mount", mount]
-    image = task.image or IMAGE
-    done = _docker(*command, "--entrypoint", "python3", image, "-I", "-S", "-c", FILL, seconds=FILL_SECONDS)
-    if done is None or done.returncode != 0:
-        reason = "it takes too long" if done is None else (done.stderr.strip().splitlines() or ["it fails"])[-1][-500:]
-        raise SandboxError(f"what the image {image} has in {HOME} cannot be copied: {reason}")
 
 
 def _limits(task: Task) -> list[str]:
@@ -134,12 +161,9 @@ def _limits(task: Task) -> list[str]:
 
 
 def _seal(task: Task) -> list[str]:
-    network = "bridge" if task.network == "full" else "none"
-    arguments = ["--network", network, "--hostname", "sandbox"]
+    arguments = ["--hostname", "sandbox"]
     if not task.own_image:  # whose Dockerfile says where to start
         arguments += ["--workdir", HOME]
-    if task.gpus:
-        arguments += ["--gpus", f'"device={",".join(task.gpus)}"']
     if task.privileged:
         return [*arguments, "--privileged"]
     return [*arguments, "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
@@ -180,45 +204,36 @@ def _through_relay(task: Task) -> list[str]:
 def _engine_fault() -> str | None:
     if shutil.which("docker") is None:
         return "there is no `docker`: install Docker, or use --sandbox bubblewrap"
-    done = _docker("version", "--format", "{{.Server.Version}}")
+    done = ask("docker", "version", "--format", "{{.Server.Version}}")
     if done is None or done.returncode != 0:
-        reason = "it does not answer" if done is None else (done.stderr.strip().splitlines() or ["it fails"])[-1]
-        return f"the Docker engine cannot be reached: {reason}"
+        return f"the Docker engine cannot be reached: {reason_in(done)}"
     return None
 
 
-def _image_fault(task: Task | None) -> str | None:
-    image = task.image if task and task.image else IMAGE
-    own = task.own_image if task else None
-    facts = _image(image)
-    build = f"`{own.build if own else 'mlebench image build'}`"
-    if facts is None:
-        return f"there is no image {image}: build it with {build}, or name one with --image"
-    if own and own.identity and (facts["Config"]["Labels"] or {}).get(IDENTITY) != own.identity:
-        return f"the image {image} was not built from the agent's folder as it is now: build it with {build}"
-    return None
+def reason_in(done: subprocess.CompletedProcess[str] | None) -> str:
+    return "it does not answer" if done is None else (done.stderr.strip().splitlines() or ["it fails"])[-1]
 
 
 def _runtimes() -> list[str]:
-    done = _docker("info", "--format", "{{json .Runtimes}}")
+    done = ask("docker", "info", "--format", "{{json .Runtimes}}")
     return sorted(json.loads(done.stdout)) if done and done.returncode == 0 else []
 
 
 @cache
 def _engine_version() -> str:
-    done = _docker("version", "--format", "{{.Server.Version}}")
-    return f"docker {done.stdout.strip()}" if done else "docker"
+    done = ask("docker", "version", "--format", "{{.Server.Version}}")
+    return done.stdout.strip() if done else ""
 
 
-def _image(name: str) -> dict[str, Any] | None:
-    done = _docker("image", "inspect", name)
-    if done is None or done.returncode != 0:
-        return None
-    return json.loads(done.stdout)[0]
+def image_of(engine: str, name: str) -> dict[str, Any] | None:
+    """What an engine knows of an image; None when it has none of that name."""
+    done = ask(engine, "image", "inspect", name)
+    return None if done is None or done.returncode != 0 else json.loads(done.stdout)[0]
 
 
-def _docker(*arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[str] | None:
+def ask(*command: str, seconds: float = 60) -> subprocess.CompletedProcess[str] | None:
+    """What a command of an engine answers; None when it does not."""
     try:
-        return subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=seconds, check=False)  # noqa: S603, S607
+        return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -1,4 +1,6 @@
-"""Who works on a run. Of two that try, one holds the lease; one that is lost is noticed before its holder does harm.
+"""Who works on something: a run, the data of a competition, a venv. Of two that try, one holds the lease.
+
+One that is lost is noticed before its holder does harm.
 
 `leases/<n>.json` is created exclusively, and the highest number holds. So taking a lease over is creating the next
 number, which only one can do; no number is used twice, and nobody overwrites what another wrote. A holder that has done
@@ -6,6 +8,8 @@ its work marks its file as released. While it works it raises a counter there.
 On the same host it is alive while its process is. From another host, it is dead when the counter has stood still for
 `EXPIRY` seconds on the observer's own monotonic clock: the clocks of two hosts are never compared. A holder that could
 not raise its counter for `GIVE_UP` seconds takes the lease for lost, well before anybody else may take it over.
+What cannot be held to that, because it computes for minutes without a pause, is given more `patience`: so many times
+longer. Nothing here needs `flock`, which on some shared disks locks out nobody but processes of the same host.
 """
 
 import contextlib
@@ -24,6 +28,7 @@ from mlebench.processes import Process
 EXPIRY = 60.0
 GIVE_UP = 40.0
 RENEWAL = 5.0
+PATIENCE = 10  # with whoever prepares data, or makes a venv
 
 
 class LeaseLostError(Exception):
@@ -33,8 +38,9 @@ class LeaseLostError(Exception):
 class Lease:
     """A lease that this process holds."""
 
-    def __init__(self, folder: Path, number: int, clock: Callable[[], float] = time.monotonic):
+    def __init__(self, folder: Path, number: int, clock: Callable[[], float] = time.monotonic, patience: float = 1):
         self._folder = folder
+        self._give_up = GIVE_UP * patience
         self.number = number
         self._clock = clock
         self._counter = 0
@@ -55,10 +61,23 @@ class Lease:
         draft.write_text(self._content(), encoding="utf-8")
         try:
             os.link(draft, self._path)  # it is there whole or not at all, even if we are killed now
-        except (FileExistsError, FileNotFoundError):  # the winner removes the drafts of others
+        except FileNotFoundError:  # the winner removes the drafts of others
             return False
+        except FileExistsError:  # on a network, perhaps by our own hand: the answer was lost, and we have asked again
+            return (_read(self._path) or {}).get("token") == self.token
+        except OSError:
+            return self._create_without_link()
         finally:
             draft.unlink(missing_ok=True)
+        return True
+
+    def _create_without_link(self) -> bool:
+        """Where there are no hard links. If we are killed before it is written, others wait until it has expired."""
+        try:
+            with self._path.open("x", encoding="utf-8") as file:
+                file.write(self._content())
+        except FileExistsError:
+            return False
         return True
 
     @property
@@ -74,12 +93,12 @@ class Lease:
             write_whole(self._path, self._content())
             self._renewed = begun
         except OSError:
-            if begun - self._renewed > GIVE_UP:
+            if begun - self._renewed > self._give_up:
                 raise LeaseLostError("the lease could not be renewed: the disk does not answer") from None
 
     def require(self) -> None:
         """LeaseLostError unless the lease is surely still ours."""
-        if self._clock() - self._renewed > GIVE_UP:
+        if self._clock() - self._renewed > self._give_up:
             raise LeaseLostError("the lease was not renewed in time")
         self._require()
 
@@ -113,13 +132,15 @@ class Lease:
             write_whole(self._path, json.dumps({"token": self.token, "released": True}))
 
 
-def acquire(folder: Path, *, wait: bool = True, clock: Callable[[], float] = time.monotonic) -> Lease | None:
+def acquire(
+    folder: Path, *, wait: bool = True, clock: Callable[[], float] = time.monotonic, patience: float = 1
+) -> Lease | None:
     """The lease of a run; None when somebody else holds it. `wait` for `EXPIRY` to judge one on another host."""
     folder.mkdir(exist_ok=True)
     number = _highest(folder)
-    if number is not None and not _is_free(folder / f"{number}.json", wait=wait, clock=clock):
+    if number is not None and not _is_free(folder / f"{number}.json", EXPIRY * patience if wait else 0, clock):
         return None
-    lease = Lease(folder, (number or 0) + 1, clock)
+    lease = Lease(folder, (number or 0) + 1, clock, patience)
     if not lease.create():
         return None
     for entry in list(os.scandir(folder)):  # earlier leases, and what a kill has left of them
@@ -129,6 +150,25 @@ def acquire(folder: Path, *, wait: bool = True, clock: Callable[[], float] = tim
     return lease
 
 
+@contextlib.contextmanager
+def held(folder: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold a lease, as soon as it can be had, while something is done that may compute for minutes without a pause.
+
+    Whoever computes for longer than `PATIENCE` allows, and shares the disk with other hosts, may be overtaken.
+    """
+    lease = acquire(folder, wait=False, patience=PATIENCE)
+    if lease is None:
+        waiting()
+    while lease is None:
+        time.sleep(0.1)
+        lease = acquire(folder, patience=PATIENCE)
+    try:
+        with lease.renewed():
+            yield
+    finally:
+        lease.release()
+
+
 def holder(folder: Path) -> Process | None:
     """Who holds a lease, dead or alive; None when nobody does."""
     number = _highest(folder)
@@ -136,8 +176,15 @@ def holder(folder: Path) -> Process | None:
     return _holder_in(content) if content else None
 
 
-def _is_free(path: Path, *, wait: bool, clock: Callable[[], float]) -> bool:
-    """Whether a lease may be taken over. One that has vanished was taken over by somebody else."""
+def may_be_held(folder: Path) -> bool:
+    """False when surely nobody works here: the lease was let go, or its holder is dead and was on this host."""
+    found = holder(folder)
+    return found is not None and not (found.is_here and not found.is_alive)
+
+
+def _is_free(path: Path, expiry: float, clock: Callable[[], float]) -> bool:
+    """Whether a lease may be taken over. One that has vanished was taken over by somebody else. With no time to watch
+    one on another host, it may not."""
     begun, seen = clock(), _read(path)
     if seen is None:
         return False
@@ -145,12 +192,12 @@ def _is_free(path: Path, *, wait: bool, clock: Callable[[], float]) -> bool:
         return True
     held = _holder_in(seen)
     if held is None or not held.is_here:
-        return wait and _stands_still(path, seen.get("counter"), begun, clock)
+        return expiry > 0 and _stands_still(path, seen.get("counter"), begun + expiry, clock)
     return not held.is_alive
 
 
-def _stands_still(path: Path, counter: Any, begun: float, clock: Callable[[], float]) -> bool:
-    while clock() - begun < EXPIRY:
+def _stands_still(path: Path, counter: Any, until: float, clock: Callable[[], float]) -> bool:
+    while clock() < until:
         time.sleep(min(1.0, EXPIRY / 20))
         content = _read(path)
         if content is not None and content.get("released"):

@@ -1,0 +1,81 @@
+"""Where runs are done: the options of `mlebench run` and `mlebench doctor` that name an executor."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlebench import paths
+from mlebench.errors import PrerequisiteError
+from mlebench.settings import read_setting
+
+if TYPE_CHECKING:
+    from mlebench.run.executors import Placement
+    from mlebench.run.records import Group
+
+EXECUTORS = ("local", "slurm", "ray")
+
+
+def placement_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option(
+            "--ray-address", metavar="ADDRESS", help="A running Ray. Default: $RAY_ADDRESS, or one of our own."
+        ),
+        click.option(
+            "--slurm-option",
+            "slurm_options",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="An option of sbatch, such as partition=gpu; may be repeated. Also `slurm:` in the settings.",
+        ),
+        click.option("--executor", type=click.Choice(EXECUTORS), help="Who places the runs. Default: local."),
+    ):
+        command = option(command)
+    return command
+
+
+def placement_of(executor: str | None, slurm_options: Sequence[str], ray_address: str | None) -> "Placement":
+    """What was asked for; options of an executor that is not used are refused."""
+    from mlebench.run.executors import Placement
+
+    if slurm_options and executor != "slurm":
+        raise click.UsageError("--slurm-option goes with --executor slurm")
+    if ray_address and executor != "ray":
+        raise click.UsageError("--ray-address goes with --executor ray")
+    if executor == "slurm":
+        return Placement("slurm", {**_slurm_settings(), **_pairs(slurm_options)})
+    if executor == "ray":
+        return Placement("ray", {"address": ray_address} if ray_address else {})
+    return Placement()
+
+
+def _slurm_settings() -> dict[str, str]:
+    """Options of sbatch that the settings have under `slurm`; one without a value is a flag."""
+    found = read_setting(paths.config_file(), "slurm", dict) or {}
+    return {str(name): "" if value in (None, True) else str(value) for name, value in found.items()}
+
+
+def _pairs(texts: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        name, _, value = text.removeprefix("--").partition("=")
+        if not re.fullmatch("[a-z][a-z-]*", name):
+            raise click.UsageError(f"--slurm-option {text}: write NAME=VALUE, as in partition=gpu")
+        found[name] = value
+    return found
+
+
+def placement_of_group(group: "Group") -> "Placement":
+    from mlebench.run.executors import Placement
+
+    return Placement(**group.record.executor)
+
+
+def gpus_per_run(text: str | None) -> int:
+    """A scheduler chooses the devices; how many it is asked for is a number."""
+    if text in (None, "none"):
+        return 0
+    if not text.isdigit():
+        raise PrerequisiteError(f"--gpus {text}: with Slurm and Ray say how many GPUs each run gets, as in --gpus 1")
+    return int(text)

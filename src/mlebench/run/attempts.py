@@ -1,0 +1,37 @@
+"""How many attempts a run has, and what one may see of those before it. Nowhere else is this decided.
+
+An attempt sees nothing of an earlier one. It has a lease and a token of its own, and with them a new working folder, a
+new sandbox and a new door. What the earlier one left is moved to `attempts/<n>/`, which no sandbox shows. Agents do not
+continue in the middle.
+
+How an attempt ended decides what follows:
+
+- The agent ended, or reached a limit: its result counts, and the run has ended.
+- The infrastructure failed: another attempt, until `INFRA_ATTEMPTS` have failed. Then the run ends as `infra_error`.
+- Somebody stopped or killed it (Ctrl-C, preemption, a lost node): it does not count. There is another attempt whenever
+  somebody asks for one.
+- mlebench itself crashed, `CRASHES` times under one local executor: the run ends as `infra_error`.
+- A scheduler let go of the run before it had ended: one command submits it `SUBMISSIONS` times, and leaves it planned.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from mlebench.sandbox.base import INFRA_ERROR
+
+INFRA_ATTEMPTS = 3
+CRASHES = 3
+SUBMISSIONS = 3
+
+Attempts = list[dict[str, Any]]
+
+
+def is_exhausted(attempts: Iterable[dict[str, Any]]) -> bool:
+    """Whether the infrastructure has failed a run often enough."""
+    failed = [item for item in attempts if item.get("ended") == INFRA_ERROR and not item.get("forgiven")]
+    return len(failed) >= INFRA_ATTEMPTS
+
+
+def forgiven(attempts: Iterable[dict[str, Any]]) -> Attempts:
+    """Attempts as `--retry` leaves them: failures of an infrastructure that has been mended no longer count."""
+    return [attempt | {"forgiven": True} for attempt in attempts]

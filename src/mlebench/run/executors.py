@@ -1,0 +1,172 @@
+"""Executors that leave the work to a scheduler: it is given folders, asked which it still has, and told to let go.
+
+Nothing is remembered between two commands, and nothing a scheduler says about a run is believed but that it still has
+it. Whether a run has ended stands in the run's folder. So a scheduler that forgets, purges its records or dies loses
+nothing, and several executors, or a person with `mlebench run exec`, may work on one group.
+"""
+
+import hashlib
+import logging
+import math
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from mlebench import lease as leases
+from mlebench.errors import PrerequisiteError
+from mlebench.paths import RunPaths
+from mlebench.run.attempts import SUBMISSIONS
+from mlebench.run.records import Group, Run
+
+logger = logging.getLogger(__name__)
+
+NAMES = ("local", "slurm", "ray")
+GRACE = 1800.0  # seconds that a job has beyond the agent's limit: to set up, to collect, to grade
+OVERHEAD = 2 << 30  # bytes that a job has beyond the agent's limit: for the runner, the validator and the grader
+FIRST_LOOK, RAREST_LOOK = 1.0, 15.0  # seconds between two questions to a scheduler
+TICK = 0.25
+DEAD_AFTER = 120.0  # seconds after which a job that runs must have begun its run, as other hosts see it
+
+
+class SchedulerError(PrerequisiteError):
+    """A scheduler does not answer, or refuses."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where the runs of a group are done, as group.json has it."""
+
+    name: str = "local"
+    options: dict[str, str] = field(default_factory=dict)  # of Slurm: those of sbatch; of Ray: the address
+
+    @property
+    def is_remote(self) -> bool:
+        return self.name != "local"
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What each run needs of a node."""
+
+    seconds: int
+    memory: int
+    cpus: int
+    gpus: int
+
+    @classmethod
+    def of(cls, group: Group) -> "Resources":
+        limits = group.record.limits
+        return cls(
+            seconds=math.ceil(limits["seconds"] + GRACE),
+            memory=limits["memory"] + OVERHEAD,
+            cpus=math.ceil(limits["cpus"]),
+            gpus=group.record.gpus_per_run,
+        )
+
+
+class Scheduler(Protocol):
+    """What an executor asks of a scheduler, for one group. Failures are SchedulerErrors."""
+
+    name: str
+    at_once: int | None  # how many runs it may be given; None: all, it sees to `workers` itself
+
+    def submit(self, folders: Sequence[Path]) -> None: ...
+
+    def active(self) -> dict[Path, float]:
+        """The folders that it still has, waiting or running, and for how many seconds it believes they have run."""
+        ...
+
+    def cancel(self, folders: Collection[Path] | None = None) -> int:
+        """Let go of some, or of all of them; how many those were."""
+        ...
+
+
+def job_name(group: Group) -> str:
+    """By this name a group's jobs are found again; it is the same on every host, wherever the disk is mounted."""
+    return "mlebench-" + hashlib.sha256(f"{group.record.id} {group.record.created_at}".encode()).hexdigest()[:12]
+
+
+def scheduler_for(group: Group, placement: Placement, workers: int) -> Scheduler:
+    if placement.name == "slurm":
+        from mlebench.run.slurm import Slurm
+
+        return Slurm(group, workers, placement.options)
+    if placement.name == "ray":
+        from mlebench.run.ray_cluster import Ray
+
+        return Ray(group, workers, placement.options.get("address"))
+    raise PrerequisiteError(
+        f"runs of this group are placed by {placement.name!r}, which is no scheduler: Ctrl-C where they were started"
+    )
+
+
+class Attended:
+    """Submits what is left of a group and watches until it has ended. Ctrl-C detaches: the scheduler goes on."""
+
+    def __init__(self, scheduler: Scheduler):
+        self.scheduler = scheduler
+        self.interrupts = 0
+
+    def run(self, folders: Sequence[Path], tick: Callable[[], None] = lambda: None) -> None:
+        """Until every run has ended, or was submitted often enough, or somebody interrupts."""
+        waiting = dict.fromkeys(folders)  # in order
+        submitted: Counter[Path] = Counter()
+        before, pause = set(waiting), FIRST_LOOK
+        with self._signals():
+            while waiting and not self.interrupts:
+                try:
+                    active = self._active()
+                    for folder in (before - active) & waiting.keys():
+                        if Run.read(folder).record.is_final:
+                            del waiting[folder]
+                    pause = FIRST_LOOK if active != before else min(RAREST_LOOK, pause * 1.5)
+                    before = active
+                    due = self._due(waiting, active, submitted)
+                    if not due and not active & waiting.keys():
+                        return
+                    if due:
+                        self.scheduler.submit(due)
+                        submitted.update(due)
+                        before, pause = active | set(due), FIRST_LOOK
+                except SchedulerError as error:
+                    if not submitted:  # nobody waits for anything yet
+                        raise
+                    logger.warning("%s", error)
+                self._wait(pause, tick)
+
+    def _active(self) -> set[Path]:
+        """What the scheduler has. A job whose process is lost may look as if it ran; the run's lease tells."""
+        active = self.scheduler.active()
+        old = [folder for folder, seconds in active.items() if seconds > DEAD_AFTER]
+        dead = {folder for folder in old if not leases.may_be_held(RunPaths(folder).leases)}
+        if dead:
+            self.scheduler.cancel(dead)
+        return active.keys() - dead
+
+    def _due(self, waiting: dict[Path, None], active: set[Path], submitted: Counter[Path]) -> list[Path]:
+        due = [folder for folder in waiting if folder not in active and submitted[folder] < SUBMISSIONS]
+        at_once = self.scheduler.at_once
+        return due if at_once is None else due[: max(0, at_once - len(active))]
+
+    def _wait(self, seconds: float, tick: Callable[[], None]) -> None:
+        until = time.monotonic() + seconds
+        while not self.interrupts and time.monotonic() < until:
+            tick()
+            time.sleep(TICK)
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        def interrupt(*_: object) -> None:
+            self.interrupts += 1
+
+        before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,0 +1,144 @@
+"""What the nodes of a cluster have. A small job on each looks around and leaves what it found on the shared disk."""
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mlebench import __version__, paths
+from mlebench.errors import PrerequisiteError
+from mlebench.files import write_whole
+from mlebench.run.executors import Placement, SchedulerError
+from mlebench.run.machine import gpus
+from mlebench.sandbox import sandbox_named
+from mlebench.sandbox.cgroups import Cgroup
+
+MOST = 8  # nodes that are asked
+PATIENCE = 90.0  # seconds; a node that is busy does not answer
+
+Facts = dict[str, Any]
+
+
+def look(target: Path) -> None:
+    """Write down, in a file on the shared disk, what this node has."""
+    facts: Facts = {
+        "host": socket.gethostname(),
+        "mlebench": __version__,
+        "sandboxes": {name: sandbox_named(name).fault() for name in ("docker", "podman", "bubblewrap")},
+        "limits": _limits(),
+        "gpus": [f"{gpu['index']}: {gpu['name']}" for gpu in gpus()],
+        "venvs": sorted(path.parent.name for path in paths.venvs_dir().glob(paths.venv_record(Path("*")).as_posix())),
+        "disk": _disk_faults(target.parent),
+        "ahead": _ahead_of_disk(target.parent),
+    }
+    write_whole(target, json.dumps(facts))
+
+
+def _limits() -> list[str]:
+    """Which limits a control group of this user's would keep."""
+    group = Cgroup.create(f"look-{os.getpid()}", 1 << 30, 1, 64)
+    if group is None:
+        return []
+    group.remove()
+    return sorted(group.kept)
+
+
+def _disk_faults(folder: Path) -> list[str]:
+    """What the disk does otherwise than results and leases need it."""
+    scratch = folder / f"{paths.SCRATCH}{secrets.token_hex(8)}"
+    scratch.mkdir()
+    try:
+        one, two = scratch / "one", scratch / "two"
+        for place in (one, two):
+            place.mkdir()
+            (place / "file").touch()
+        checks: dict[str, Callable[[], object]] = {
+            "puts a folder in the place of one with files": lambda: one.rename(two),
+            "links a file to a name that is taken": lambda: os.link(one / "file", two / "file"),
+            "creates a file that is there": lambda: (one / "file").touch(exist_ok=False),
+        }
+        return [text for text, act in checks.items() if not _refuses(act)]
+    finally:
+        shutil.rmtree(scratch)
+
+
+def _refuses(act: Callable[[], object]) -> bool:
+    try:
+        act()
+    except OSError:
+        return True
+    return False
+
+
+def _ahead_of_disk(folder: Path) -> float:
+    """How many seconds the clock here is ahead of the disk's, which all nodes see."""
+    probe = folder / f"{paths.SCRATCH}{secrets.token_hex(8)}"
+    probe.write_text("now", encoding="ascii")
+    try:
+        return time.time() - probe.stat().st_mtime
+    finally:
+        probe.unlink()
+
+
+def ask_nodes(placement: Placement, shared: Path) -> dict[str, Facts | None]:
+    """What each node says of itself; None of one that says nothing in time."""
+    with _scratch(shared) as folder:
+        own = _ahead_of_disk(folder)
+        found = _through_slurm(placement, folder) if placement.name == "slurm" else _through_ray(placement, folder)
+        for facts in filter(None, found.values()):
+            facts["ahead"] = round(facts["ahead"] - own, 1)  # of this host
+        return found
+
+
+@contextmanager
+def _scratch(shared: Path) -> Iterator[Path]:
+    folder = shared / f"{paths.SCRATCH}doctor-{secrets.token_hex(4)}"
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _command(target: Path) -> list[str]:
+    return [sys.executable, "-P", "-m", "mlebench", "doctor", "--look", str(target)]
+
+
+def _through_slurm(placement: Placement, folder: Path) -> dict[str, Facts | None]:
+    from mlebench.run.slurm import nodes, submit_to
+
+    names = nodes(placement.options)[:MOST]
+    for name in names:
+        submit_to(name, folder.name, _command(folder / name), placement.options, folder / f"{name}.log")
+    return _gather(folder, names)
+
+
+def _through_ray(placement: Placement, folder: Path) -> dict[str, Facts | None]:
+    from mlebench.run.ray_cluster import submit_to_nodes
+
+    return _gather(folder, submit_to_nodes(_command, folder, placement.options.get("address"), MOST))
+
+
+def _gather(folder: Path, names: list[str]) -> dict[str, Facts | None]:
+    if not names:
+        raise SchedulerError("no node can be used: `sinfo`, or `ray status`, shows why")
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until and not all((folder / name).is_file() for name in names):
+        time.sleep(0.5)
+    return {name: _read(folder / name) for name in names}
+
+
+def _read(path: Path) -> Facts | None:
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise PrerequisiteError(f"{path} is not JSON: the disk does not show what a node has written") from error

@@ -1,0 +1,67 @@
+"""Podman: as docker, but without a daemon, and for an ordinary user too where control groups are delegated."""
+
+import json
+import os
+import resource
+import shutil
+from functools import cache
+from typing import Any
+
+from mlebench.sandbox.base import Task
+from mlebench.sandbox.docker import Docker, ask, reason_in
+
+MOST = 1 << 15  # open files, and processes of a user; how many processes there may be is limited elsewhere
+
+
+class Podman(Docker):
+    name = "podman"
+    failed = (125, 126, 127)
+
+    def engine_fault(self) -> str | None:
+        return _fault()
+
+    def version(self) -> str:
+        return str(_facts().get("version", {}).get("Version", ""))
+
+    def conditions(self, task: Task) -> dict[str, Any]:
+        return {**super().conditions(task), "rootless": os.geteuid() != 0}
+
+    def more(self) -> list[str]:
+        # Unasked, a read-only container has folders in memory that nobody limits, and wants more than it may have.
+        arguments = ["--read-only-tmpfs=false"]
+        for name, kind in (("nofile", resource.RLIMIT_NOFILE), ("nproc", resource.RLIMIT_NPROC)):
+            hard = resource.getrlimit(kind)[1]
+            number = MOST if hard == resource.RLIM_INFINITY else min(MOST, hard)
+            arguments += ["--ulimit", f"{name}={number}:{number}"]
+        # What an ordinary user's agent writes belongs to that user.
+        return arguments if os.geteuid() == 0 else [*arguments, "--userns", "keep-id"]
+
+    def network(self, task: Task) -> list[str]:
+        if task.network == "full" and os.geteuid() != 0:
+            return []  # whatever this version has for ordinary users
+        return super().network(task)
+
+    def gpus(self, task: Task) -> list[str]:
+        return [word for gpu in task.gpus for word in ("--device", f"nvidia.com/gpu={gpu}")]
+
+
+@cache
+def _facts() -> dict[str, Any]:
+    done = ask("podman", "info", "--format", "json")
+    return json.loads(done.stdout) if done and done.returncode == 0 else {}
+
+
+@cache
+def _fault() -> str | None:
+    if shutil.which("podman") is None:
+        return "there is no `podman`: install it, or use --sandbox bubblewrap"
+    host = _facts().get("host")
+    if host is None:
+        return f"podman does not work here: {reason_in(ask('podman', 'info'))}"
+    lacking = {"cpu", "memory", "pids"} - set(host.get("cgroupControllers") or [])
+    if host["security"]["rootless"] and (host["cgroupVersion"] != "v2" or lacking):
+        return (
+            "as an ordinary user, podman keeps limits only where control groups of version 2 are delegated, and they "
+            "are not: use --sandbox bubblewrap"
+        )
+    return None

@@ -1,0 +1,3 @@
+from conftest_run import mlebench, run, start
+
+__all__ = ["mlebench", "run", "start"]

@@ -1,0 +1,140 @@
+"""Runs on a real Ray of three nodes, of which one is killed. It runs in the venv of Ray, which `.ci/clusters` makes."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import combinations
+from pathlib import Path
+from typing import IO
+
+import pytest
+from conftest_run import SUBMIT
+from real import WHOLE, check_promises, require, states, wait_for
+from sandboxes import processes
+
+from mlebench.registry import Competition
+from mlebench.run.records import Group
+
+RUNS = 24 if WHOLE else 8
+# By this setting Ray stays on the loopback; as a rule it prefers the host's own address.
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+# Nodes die when it is told so; the last line of stdin ends all.
+CLUSTER = """
+import sys
+from ray.cluster_utils import Cluster
+
+here = {"num_cpus": 2, "node_ip_address": "127.0.0.1"}
+cluster = Cluster(initialize_head=True, head_node_args={**here, "num_gpus": 0, "include_dashboard": False})
+nodes = [cluster.add_node(**here, num_gpus=gpus) for gpus in (2, 0)]
+print(cluster.address, flush=True)
+for line in sys.stdin:
+    if line.strip() == "kill":
+        cluster.remove_node(nodes.pop(), allow_graceful=False)
+        print("killed", flush=True)
+    else:
+        break
+cluster.shutdown()
+"""
+
+
+@dataclass
+class Cluster:
+    address: str
+    python: Path
+    process: "subprocess.Popen[str]"
+    data: Path
+    folder: Path
+
+    def kill_a_node(self) -> None:
+        self.say("kill")
+        assert _line(self.process.stdout) == "killed"
+
+    def say(self, word: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(f"{word}\n")
+        self.process.stdin.flush()
+
+    def start(self, *words: str) -> "subprocess.Popen[bytes]":
+        env = {**os.environ, **LOOPBACK, "MLEBENCH_DATA_DIR": str(self.data)}
+        with (self.folder / "said").open("ab") as said:
+            command = [str(self.python), "-P", "-m", "mlebench", *words]
+            return subprocess.Popen(
+                command, env=env, cwd=self.folder, stdout=said, stderr=said, stdin=subprocess.DEVNULL
+            )
+
+    def plan(self, seeds: int, program: str, *more: str) -> "tuple[subprocess.Popen[bytes], Group]":
+        named = ["--agent-command", program, "-c", "spaceship-titanic", "--runs-dir", str(self.folder / "runs")]
+        limits = ["--cpus", "1", "--memory", "100m", "--workers", "4", "--seeds", str(seeds), "--time-limit", "100"]
+        before = set(self.folder.glob("runs/*/group.json"))
+        address = ["--executor", "ray", "--ray-address", self.address]
+        runner = self.start("run", *address, "--sandbox", "process", *named, *limits, *more)
+        wait_for(lambda: set(self.folder.glob("runs/*/group.json")) - before, 60, self.folder / "said")
+        (path,) = set(self.folder.glob("runs/*/group.json")) - before
+        return runner, Group.read(path.parent)
+
+    def said(self) -> str:
+        return (self.folder / "said").read_text()[-3000:]
+
+
+def _line(stream: IO[str] | None) -> str:
+    assert stream
+    return stream.readline().strip()
+
+
+@pytest.fixture
+def cluster(titanic: Competition, tmp_path: Path) -> Iterator[Cluster]:
+    require()
+    python = Path(__file__).parents[2] / ".venv-ray" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("there is no venv of Ray: `.ci/clusters install`")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([python, "-c", CLUSTER], env={**os.environ, **LOOPBACK}, text=True, **pipes)
+    address = _line(process.stdout)
+    try:
+        yield Cluster(address, python, process, titanic.paths.data_dir, tmp_path)
+    finally:
+        process.communicate("end\n", timeout=60)
+
+
+def test_a_node_is_killed_and_so_is_whoever_submitted(cluster: Cluster) -> None:
+    runner, group = cluster.plan(RUNS, f"echo begun; {SUBMIT}; sleep 4")
+    wait_for(lambda: states(group).count("running") >= 2, said=cluster.folder / "said")
+    runner.kill()
+    runner.wait()
+    assert states(group).count("running") >= 1, "what was submitted goes on"
+    cluster.kill_a_node()
+    again = cluster.start("run", "--resume", str(group.paths.root))
+    assert again.wait(400) == 0, cluster.said()
+    check_promises(group, RUNS)
+
+
+def test_no_two_runs_ever_hold_one_gpu(cluster: Cluster) -> None:
+    runner, group = cluster.plan(5, f"{SUBMIT}; sleep 1", "--gpus", "1")
+    assert runner.wait(300) == 0, cluster.said()
+    check_promises(group, 5)
+    used = []
+    for run in group.runs():
+        (gpu,) = run.record.conditions["gpus"]
+        used.append((gpu, *(datetime.fromisoformat(str(at)) for at in (run.record.started_at, run.record.ended_at))))
+    assert {gpu for gpu, _, _ in used} == {"0", "1"}, "one node has two"
+    for (gpu, begun, ended), (other, later, _) in combinations(sorted(used, key=lambda use: use[1]), 2):
+        assert gpu != other or ended <= later, (begun, ended, later)
+
+
+def test_ctrl_c_detaches_and_cancel_ends(cluster: Cluster) -> None:
+    runner, group = cluster.plan(2, f"{SUBMIT}; sleep 1000")
+    wait_for(lambda: states(group) == ["running"] * 2)
+    wait_for(lambda: len(list(group.paths.root.glob(".work/*/home/submission/submission.csv"))) == 2)
+    runner.send_signal(signal.SIGINT)
+    assert runner.wait(30) == 130
+    assert states(group) == ["running"] * 2
+    assert cluster.start("runs", "cancel", str(group.paths.root)).wait(60) == 0, cluster.said()
+    wait_for(lambda: states(group) == ["planned"] * 2, 60)
+    for run in group.runs():
+        assert (run.paths.attempt(1) / "submission" / "submission.csv").is_file()
+        assert json.loads(run.paths.record.read_text())["attempts"][0]["ended"] == "cancelled"
+    wait_for(lambda: not processes(str(group.paths.root)), 20)

@@ -1,0 +1,266 @@
+"""What Slurm is asked to do, against programs that pretend to be Slurm. `test_slurm_real.py` asks Slurm itself."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest_run import SUBMIT, Mlebench, Start
+
+from mlebench.agents import load_agent
+from mlebench.registry import Competition, Registry
+from mlebench.run.executors import Placement, SchedulerError
+from mlebench.run.machine import Wishes
+from mlebench.run.plan import Request, plan
+from mlebench.run.records import Group
+from mlebench.run.slurm import Slurm
+from mlebench.sandbox import sandbox_named
+
+FAKE = Path(__file__).with_name("fake_slurm.py")
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a Slurm that does what it is told."""
+    folder, programs = tmp_path / "slurm", tmp_path / "bin"
+    folder.mkdir()
+    programs.mkdir()
+    (folder / "mode").write_text("run")
+    for name in ("sbatch", "squeue", "scancel", "scontrol"):
+        (programs / name).symlink_to(FAKE)
+    monkeypatch.setenv("PATH", f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_SLURM", str(folder))
+    return folder
+
+
+def calls(slurm: Path) -> list[list[str]]:
+    paths = sorted(slurm.glob("*.call"), key=lambda path: int(path.stem))
+    return [json.loads(path.read_text()) for path in paths]
+
+
+def options_for(titanic: Competition, tmp_path: Path, seeds: int, program: str = SUBMIT) -> list[str]:
+    named = ["--agent-command", program, "-c", titanic.id, "--runs-dir", str(tmp_path / "runs"), "--sandbox", "process"]
+    limits = ["--time-limit", "60", "--cpus", "2", "--memory", "1g", "--seeds", str(seeds)]
+    return [*named, *limits, "--executor", "slurm"]
+
+
+def only_group(tmp_path: Path) -> Group:
+    (folder,) = (tmp_path / "runs").iterdir()
+    return Group.read(folder)
+
+
+@pytest.fixture
+def planned(titanic: Competition, tmp_path: Path) -> Callable[..., Group]:
+    """A group with one planned run."""
+
+    def call(gpus: int = 0) -> Group:
+        agent = load_agent("command", "true")
+        wishes = Wishes(seconds=60, memory=10**9, cpus=1.5)
+        registry = Registry(titanic.paths.data_dir)
+        where = {"runs_dir": tmp_path / "runs", "sandbox": sandbox_named("process"), "wishes": wishes}
+        return plan(
+            Request(agent, agent.spec, [titanic.id], registry, **where, placement=Placement("slurm"), gpus_per_run=gpus)
+        )
+
+    return call
+
+
+def test_every_run_is_done_and_graded(mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path) -> None:
+    mlebench("run", *options_for(titanic, tmp_path, 3), "--workers", "2", "--slurm-option", "partition=gpu")
+    group = only_group(tmp_path)
+    assert [run.record.ended for run in group.runs()] == ["finished"] * 3
+    assert (group.paths.root / str(group.record.report)).is_file()
+    (call,) = calls(slurm)
+    # 60 s and half an hour of grace; the agent's memory and 2 GiB for ours.
+    wanted = ["--array=1-3%2", "--time=31", "--mem=3072M", "--cpus-per-task=2", "--partition=gpu"]
+    assert set(wanted) <= set(call)
+    assert not any(word.startswith("--gres") for word in call)
+    assert group.record.executor == {"name": "slurm", "options": {"partition": "gpu"}}
+
+
+def test_ctrl_c_detaches_and_resume_submits_only_what_is_left(
+    start: Start, mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path
+) -> None:
+    (slurm / "mode").write_text("hold")
+    _detach(start("run", *options_for(titanic, tmp_path, 3)), slurm, 1)
+    group = only_group(tmp_path)
+    assert {run.record.state for run in group.runs()} == {"planned"}
+    assert len(list(slurm.glob("*.job"))) == 1, "Slurm still has them"
+
+    job = slurm / "1.job"
+    job.write_text(job.read_text().removesuffix("\n3"))  # it has forgotten one
+    _detach(start("run", "--resume", str(group.paths.root)), slurm, 2)
+    assert ["--array=1-1%1" in call for call in calls(slurm)] == [False, True]
+
+    said = mlebench("runs", "cancel", str(group.paths.root)).stderr
+    assert "lets go of 3 runs" in said
+    assert not list(slurm.glob("*.job"))
+    (slurm / "mode").write_text("run")
+    mlebench("run", "--resume", str(group.paths.root))
+    assert [run.record.ended for run in only_group(tmp_path).runs()] == ["finished"] * 3
+    assert all(len(run.record.attempts) == 1 for run in group.runs())
+
+
+def _detach(runner: "object", slurm: Path, submitted: int) -> None:
+    while len(calls(slurm)) < submitted:
+        assert runner.poll() is None
+        time.sleep(0.05)
+    time.sleep(0.3)  # it is past submitting and watches
+    runner.send_signal(signal.SIGINT)
+    assert runner.wait(30) == 130
+
+
+def test_runs_that_are_lost_are_submitted_again_but_not_for_ever(
+    mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path
+) -> None:
+    (slurm / "mode").write_text("lose")
+    said = mlebench("run", *options_for(titanic, tmp_path, 2), code=1).stderr
+    assert "2 runs have not ended. `mlebench run --resume" in said
+    assert len(calls(slurm)) == 3
+    assert {run.record.state for run in only_group(tmp_path).runs()} == {"planned"}
+
+
+def test_a_controller_that_is_away_for_a_while_loses_nothing(
+    start: Start, slurm: Path, titanic: Competition, tmp_path: Path
+) -> None:
+    runner = start("run", *options_for(titanic, tmp_path, 2, f"{SUBMIT}; sleep 2"))
+    while not calls(slurm):
+        assert runner.poll() is None
+        time.sleep(0.05)
+    (slurm / "down").touch()
+    time.sleep(3)
+    assert runner.poll() is None
+    (slurm / "down").unlink()
+    assert runner.wait(60) == 0
+    assert [run.record.ended for run in only_group(tmp_path).runs()] == ["finished"] * 2
+    assert len(calls(slurm)) == 1
+
+
+def test_a_job_that_only_seems_to_run_is_cancelled_and_submitted_again(
+    start: Start, slurm: Path, titanic: Competition, tmp_path: Path
+) -> None:
+    """As when slurmstepd is killed: Slurm shows the job as running until it notices, which takes minutes."""
+    (slurm / "mode").write_text("hold")
+    (slurm / "1.dead").touch()
+    runner = start("run", *options_for(titanic, tmp_path, 1))
+    for count in (1, 2):
+        while len(calls(slurm)) < count:
+            assert runner.poll() is None
+            time.sleep(0.05)
+        (slurm / "mode").write_text("run")
+    assert runner.wait(60) == 0
+    (run,) = only_group(tmp_path).runs()
+    assert run.record.ended == "finished"
+
+
+def test_without_slurm_it_is_one_line(mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path) -> None:
+    (slurm / "down").touch()
+    said = mlebench("run", *options_for(titanic, tmp_path, 1), code=1).stderr.splitlines()
+    assert "Error: squeue fails: slurm_load_jobs error" in said[-1]
+
+
+def test_more_runs_than_an_array_may_have(
+    planned: Callable[..., Group], slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = planned()
+    monkeypatch.setenv("FAKE_SLURM_ARRAY", "5")
+    (slurm / "mode").write_text("hold")
+    folders = [group.paths.root / f"run-{number}" for number in range(18)]
+    scheduler = Slurm(group, 3, {})
+    scheduler.submit(folders)
+    made = calls(slurm)
+    arrays = [next(word for word in call if word.startswith("--array=")) for call in made]
+    assert arrays == ["--array=1-4%1"] * 4 + ["--array=1-2%1"]
+    after = [[word for word in call if word.startswith("--dependency=")] for call in made]
+    assert after == [[], [], [], ["--dependency=afterany:1"], ["--dependency=afterany:2"]]
+    assert scheduler.active() == dict.fromkeys(folders, 0.0)
+    assert scheduler.cancel() == 18
+
+
+def test_workers_are_shared_out_over_arrays(
+    planned: Callable[..., Group], slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = planned()
+    monkeypatch.setenv("FAKE_SLURM_ARRAY", "5")
+    (slurm / "mode").write_text("hold")
+    Slurm(group, 8, {}).submit([Path(f"run-{number}") for number in range(12)])
+    arrays = [word for call in calls(slurm) for word in call if word.startswith("--array=")]
+    assert arrays == ["--array=1-4%3", "--array=1-4%3", "--array=1-4%2"]
+
+
+@pytest.mark.parametrize(
+    ("options", "asked", "not_asked"),
+    [
+        ({}, "--gres=gpu:2", "--gpus"),
+        ({"gpus-per-task": "a100:2"}, "--gpus-per-task=a100:2", "--gres"),
+        ({"gres": "gpu:h100:2"}, "--gres=gpu:h100:2", "--gres=gpu:2"),
+        ({"exclusive": ""}, "--exclusive", "--exclusive="),
+        ({"time": "7-0"}, "--time=7-0", "--time=31"),
+    ],
+)
+def test_an_option_of_the_site_goes_before_ours(
+    planned: Callable[..., Group], slurm: Path, options: dict[str, str], asked: str, not_asked: str
+) -> None:
+    (slurm / "mode").write_text("hold")
+    Slurm(planned(gpus=2), 1, options).submit([Path("run-1")])
+    (call,) = calls(slurm)
+    assert asked in call
+    assert not any(word.startswith(not_asked) for word in call)
+
+
+def test_options_come_from_the_settings_too(
+    mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path
+) -> None:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("slurm: {partition: cpu, account: lab, exclusive: true}\n")
+    more = ["--slurm-option", "partition=gpu", "--gpus", "1"]
+    mlebench("run", *options_for(titanic, tmp_path, 1), *more, env={"MLEBENCH_CONFIG": str(settings)})
+    (call,) = calls(slurm)
+    assert {"--partition=gpu", "--account=lab", "--exclusive", "--gres=gpu:1"} <= set(call)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--executor", "slurm", "--slurm-option", "array=1-9"], "array"),
+        (["--executor", "slurm", "--slurm-option", "what is this"], "NAME=VALUE"),
+        (["--executor", "slurm", "--gpus", "0,1"], "how many"),
+        (["--slurm-option", "partition=gpu"], "--executor slurm"),
+        (["--executor", "slurm", "--ray-address", "auto"], "--executor ray"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path, words: list[str], said: str
+) -> None:
+    done = mlebench(
+        "run", "--agent", "dummy", "-c", titanic.id, "--runs-dir", str(tmp_path / "runs"), *words, code=None
+    )
+    assert done.returncode != 0
+    assert said in done.stderr.splitlines()[-1]
+    assert not calls(slurm)
+
+
+def test_a_local_group_has_nothing_to_cancel(mlebench: Mlebench, planned: Callable[..., Group]) -> None:
+    said = mlebench("runs", "cancel", str(planned().paths.root), "--executor", "local", code=1).stderr
+    assert "Ctrl-C where they were started" in said
+
+
+def test_a_node_that_lacks_python_says_so_in_the_runs_log(
+    planned: Callable[..., Group], slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = planned()
+    (folder,) = [run.paths.root for run in group.runs()]
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    Slurm(group, 1, {}).submit([folder])
+    log = folder / "runner.log"
+    while not log.is_file() or "has no /nowhere/python" not in log.read_text():
+        time.sleep(0.05)
+
+
+def test_a_name_of_ours_is_refused_in_settings_too(planned: Callable[..., Group]) -> None:
+    with pytest.raises(SchedulerError, match="job-name"):
+        Slurm(planned(), 1, {"job-name": "mine"})

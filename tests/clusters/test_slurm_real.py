@@ -1,0 +1,194 @@
+"""Forty runs on a real Slurm of three nodes, while everything that can be killed is killed."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest_run import SUBMIT
+from real import NOBODY, WHOLE, check_promises, clusters, require, states, wait_for
+from sandboxes import processes
+
+from mlebench.registry import Competition
+from mlebench.run.records import Group
+from mlebench.run.slurm import Slurm
+from mlebench.sandbox.usage import descendants
+
+RUNS, WORKERS = (40, 8) if WHOLE else (10, 4)
+PROGRAM = f"echo begun; {SUBMIT}; sleep 3"
+
+
+@pytest.fixture(scope="module")
+def settings() -> Iterator[Path]:
+    """The folder of a Slurm of our own."""
+    require("slurmctld", "slurmd", "munged")
+    folder = Path(tempfile.mkdtemp(prefix="slurm-"))
+    try:
+        clusters("start", folder)
+        yield folder
+    finally:
+        clusters("stop", folder)
+        time.sleep(1)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass
+class User:
+    """Somebody who submits: root, or an ordinary user with copies of their own."""
+
+    folder: Path
+    data: Path
+    uid: int
+
+    def start(self, *words: str) -> "subprocess.Popen[bytes]":
+        env = {**os.environ, "MLEBENCH_DATA_DIR": str(self.data), "HOME": str(self.folder)}
+        env |= {"XDG_CONFIG_HOME": str(self.folder), "XDG_CACHE_HOME": str(self.folder)}
+        # Slurm takes minutes to see that a job is dead, and so do we, unless we are in a hurry.
+        program = "from mlebench.run import executors; executors.DEAD_AFTER = 20; from mlebench.cli import main; main()"
+        command = [sys.executable, "-P", "-c", program, *words]
+        who = {"user": self.uid, "group": self.uid, "extra_groups": []} if self.uid else {}
+        with (self.folder / "said").open("ab") as said:
+            return subprocess.Popen(command, env=env, cwd=self.folder, stdout=said, stderr=said, **who)
+
+    def run(self, *words: str, code: int = 0) -> None:
+        assert self.start(*words).wait(600) == code, (self.folder / "said").read_text()[-3000:]
+
+    def plan(self, seeds: int, program: str, *more: str) -> "tuple[subprocess.Popen[bytes], Group]":
+        named = ["--agent-command", program, "-c", "spaceship-titanic", "--runs-dir", str(self.folder / "runs")]
+        limits = ["--cpus", "1", "--memory", "500m", "--workers", str(WORKERS), "--seeds", str(seeds)]
+        before = set(self._groups())
+        runner = self.start("run", "--executor", "slurm", *named, *limits, *more)
+        wait_for(lambda: set(self._groups()) - before, 60, self.folder / "said")
+        ((path,)) = set(self._groups()) - before
+        return runner, Group.read(path.parent)
+
+    def _groups(self) -> list[Path]:
+        return list(self.folder.glob("runs/*/group.json"))
+
+
+@pytest.fixture(params=["root", "an ordinary user"])
+def user(
+    request: pytest.FixtureRequest, settings: Path, titanic: Competition, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[User]:
+    monkeypatch.setenv("SLURM_CONF", str(settings / "slurm.conf"))
+    folder = Path(tempfile.mkdtemp(prefix="user-"))
+    uid = 0 if request.param == "root" else NOBODY
+    shutil.copytree(titanic.paths.data_dir, folder / "data")
+    subprocess.run(["chown", "-R", f"{uid}:{uid}", str(folder)], check=True)
+    folder.chmod(0o755)
+    yield User(folder, folder / "data", uid)
+    subprocess.run(["scancel", "--state=PENDING,RUNNING", f"--user={uid}"], check=False)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def squeue(form: str, *more: str) -> list[str]:
+    done = subprocess.run(["squeue", "-h", "-r", "-o", form, *more], capture_output=True, text=True, check=False)
+    return done.stdout.split()
+
+
+def running() -> list[str]:
+    return squeue("%i", "--states=RUNNING")
+
+
+def execs(group: Group) -> list[int]:
+    return processes(f"\0exec\0{group.paths.root}")
+
+
+def test_everything_is_killed_and_nothing_is_lost(user: User, settings: Path) -> None:
+    runner, group = user.plan(RUNS, PROGRAM, "--time-limit", "60")
+    wait_for(lambda: states(group).count("running") >= 2)
+
+    subprocess.run(["scancel", running()[0]], check=True)
+    runner.kill()  # whoever has submitted is no more; Slurm goes on
+    runner.wait()
+
+    wait_for(lambda: states(group).count("running") >= 2)
+    # Only a job that is not part of an array, or its task, can be requeued while it runs.
+    subprocess.run(["scontrol", "requeue", running()[0]], check=True)
+    wait_for(lambda: states(group).count("running") >= 2)
+    victim = _kill_a_stepd(group)
+    wait_for(lambda: victim not in execs(group), 30)  # it does not outlive its job
+
+    os.kill(int((settings / "slurmctld.pid").read_text()), signal.SIGTERM)
+    wait_for(lambda: not _answers())
+    user.run("run", "--resume", str(group.paths.root), code=1)  # one line, and nothing is broken
+    assert "Error: squeue fails" in (user.folder / "said").read_text()
+    clusters("controller", settings)
+    wait_for(_answers)
+
+    user.run("run", "--resume", str(group.paths.root))
+    check_promises(group, RUNS)
+    attempts = [run.record.attempts for run in group.runs()]
+    assert any(len(made) > 1 for made in attempts), "no attempt was hit"
+    assert _nothing_in_the_queue(group)
+
+
+def _kill_a_stepd(group: Group) -> int:
+    """Kill one with a run in its care; which process that was."""
+    while True:
+        for stepd in processes("slurmstepd"):
+            for victim in set(execs(group)) & descendants(stepd):
+                os.kill(stepd, signal.SIGKILL)
+                return victim
+        time.sleep(0.05)
+
+
+def _answers() -> bool:
+    return subprocess.run(["scontrol", "ping"], capture_output=True, text=True, check=False).stdout.count("UP") == 1
+
+
+def _nothing_in_the_queue(group: Group) -> bool:
+    wait_for(lambda: not Slurm(group, 1, {}).active(), 30)
+    return True
+
+
+def test_the_time_limit_is_ours(user: User) -> None:
+    runner, group = user.plan(2, f"{SUBMIT}; sleep 100", "--time-limit", "3")
+    assert runner.wait(200) == 0
+    check_promises(group, 2, ended="timeout")
+
+
+def test_cancel_ends_what_runs_and_keeps_what_it_had(user: User) -> None:
+    runner, group = user.plan(3, f"{SUBMIT}; [ -e /nowhere ] || sleep 1000", "--time-limit", "600")
+    wait_for(lambda: states(group).count("running") >= 2)
+    wait_for(lambda: len(list(group.paths.root.glob(".work/*/home/submission/submission.csv"))) >= 2)
+    runner.send_signal(signal.SIGINT)
+    assert runner.wait(30) == 130
+    assert states(group).count("running") >= 2, "to detach is not to cancel"
+    user.run("runs", "cancel", str(group.paths.root))
+    wait_for(lambda: states(group) == ["planned"] * 3, 60)
+    kept = [path for run in group.runs() for path in run.paths.root.glob("attempts/1/submission/submission.csv")]
+    assert len(kept) >= 2
+    with contextlib.suppress(AssertionError):
+        wait_for(lambda: not execs(group), 20)
+    assert not execs(group)
+
+
+@pytest.mark.skipif(not WHOLE, reason="takes two minutes: only with MLEBENCH_CLUSTERS=whole")
+def test_slurms_own_time_limit_leaves_the_run_to_be_resumed(user: User) -> None:
+    runner, group = user.plan(1, f"{SUBMIT}; sleep 20000", "--time-limit", "300", "--slurm-option", "time=1")
+    wait_for(lambda: states(group) == ["running"])
+    runner.kill()
+    runner.wait()
+    wait_for(lambda: states(group) == ["planned"], 200)
+    (run,) = group.runs()
+    assert [attempt["ended"] for attempt in run.record.attempts] == ["cancelled"]
+    assert (run.paths.attempt(1) / "submission" / "submission.csv").is_file()
+    assert not execs(group)
+
+
+def test_doctor_asks_every_node(user: User) -> None:
+    user.run("doctor", "--executor", "slurm", "--runs-dir", str(user.folder))
+    said = (user.folder / "said").read_text()
+    for node in ("n1", "n2", "n3"):
+        for what in ("sandboxes", "cgroups", "GPUs", "clock", "disk"):
+            assert f"{node}: {what}" in said
+    assert not list(user.folder.glob("mlebench-*"))
