@@ -15,9 +15,12 @@ from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
 
 if TYPE_CHECKING:
+    from mlebench.agents import Agent
     from mlebench.run.executors import Placement
+    from mlebench.run.machine import Wishes
     from mlebench.run.plan import Request
     from mlebench.run.records import Group
+    from mlebench.sandbox import Sandbox
 
 RETRIES = ("infra", "failed", "timeout")
 
@@ -135,10 +138,7 @@ def _plan(workers: int, gpus: str | None, options: dict[str, Any], placement: "P
 
 def _request(workers: int, gpus: str | None, options: dict[str, Any], placement: "Placement") -> "Request":
     from mlebench.agents import load_agent
-    from mlebench.run.container_config import read_container_config
-    from mlebench.run.machine import Wishes
     from mlebench.run.plan import Request
-    from mlebench.sandbox import best_sandbox, sandbox_named
 
     options["runtime"] = None  # has no option of its own
     if options["like"]:
@@ -148,23 +148,8 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any], placement:
     if not options["agent"]:
         raise click.UsageError("name an agent with --agent; `mlebench agents` lists those built in")
     agent = load_agent(options["agent"], options["agent_command"])
-    wishes = Wishes(options["time_limit"], options["memory"], options["cpus"], options["shm"])
-    if options["container_config"]:
-        from_file, listed, runtime = read_container_config(options["container_config"])
-        wishes = Wishes(
-            *(
-                ours if ours is not None else theirs
-                for ours, theirs in zip(vars(wishes).values(), vars(from_file).values(), strict=True)
-            )
-        )
-        gpus = gpus or (None if listed is None else ",".join(listed) or "none")
-        options["runtime"] = runtime or options["runtime"]
+    wishes, gpus = _wishes(options, gpus)
     registry = registry_at(options["data_dir"], twin=options["twin"])
-    sandbox = options["sandbox"]
-    if agent.host_only:
-        sandbox = "process"
-    elif sandbox == "auto" and placement.is_remote:
-        sandbox = "bubblewrap"  # which nodes have most often; this machine's sandboxes tell nothing
     return Request(
         agent=agent,
         agent_source=agent.spec,
@@ -172,7 +157,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any], placement:
         competitions=_competitions(registry, options),
         registry=registry,
         runs_dir=(options["runs_dir"] or paths.default_runs_dir(registry.get_data_dir())).absolute(),
-        sandbox=best_sandbox() if sandbox == "auto" else sandbox_named(sandbox),
+        sandbox=_chosen_sandbox(options["sandbox"], agent, placement),
         seeds=options["seeds"],
         workers=workers,
         wishes=wishes,
@@ -188,6 +173,35 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any], placement:
         runtime=options["runtime"],
         like=options["like"],
     )
+
+
+def _chosen_sandbox(named: str, agent: "Agent", placement: "Placement") -> "Sandbox":
+    from mlebench.sandbox import best_sandbox, sandbox_named
+
+    if agent.host_only:
+        return sandbox_named("process")
+    if named == "auto" and placement.is_remote:
+        return sandbox_named("bubblewrap")  # which nodes have most often; this machine's sandboxes tell nothing
+    return best_sandbox() if named == "auto" else sandbox_named(named)
+
+
+def _wishes(options: dict[str, Any], gpus: str | None) -> "tuple[Wishes, str | None]":
+    """Limits and GPUs that were asked for; what the command line leaves open, a container's settings may say."""
+    from mlebench.run.container_config import read_container_config
+    from mlebench.run.machine import Wishes
+
+    wishes = Wishes(options["time_limit"], options["memory"], options["cpus"], options["shm"])
+    if options["container_config"]:
+        from_file, listed, runtime = read_container_config(options["container_config"])
+        wishes = Wishes(
+            *(
+                ours if ours is not None else theirs
+                for ours, theirs in zip(vars(wishes).values(), vars(from_file).values(), strict=True)
+            )
+        )
+        gpus = gpus or (None if listed is None else ",".join(listed) or "none")
+        options["runtime"] = runtime or options["runtime"]
+    return wishes, gpus
 
 
 def _competitions(registry: Registry, options: dict[str, Any]) -> list[str]:
