@@ -213,6 +213,13 @@ class RunPaths:
     def attempt(self, number: int) -> Path:
         return self.root / "attempts" / str(number)
 
+    @property
+    def findings(self) -> Path:
+        return self.root / "findings"
+
+    def finding(self, tool: str) -> Path:
+        return self.findings / f"{tool}.json"
+
 
 @dataclass(frozen=True)
 class GroupPaths:

@@ -6,6 +6,7 @@ A submission that is a link to the answers, a pipe that never ends or a device i
 import errno
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,6 +24,7 @@ _KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
 
 
@@ -49,6 +51,11 @@ def open_untrusted(path: Path, limit: int = LARGEST_SUBMISSION) -> BinaryIO:
         raise FileMissingError("has a name that no file can have") from None
     except OSError as error:
         raise _fault(path, error) from None
+    return _checked(descriptor, limit)
+
+
+def _checked(descriptor: int, limit: int) -> BinaryIO:
+    """The file, if it is a regular one that is not too large."""
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -69,8 +76,27 @@ def _open(path: Path) -> int:
             raise FileMissingError("lies in a folder that is a symbolic link") from None
         raise
     try:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-        return os.open(path.name or ".", flags, dir_fd=folder)
+        return os.open(path.name or ".", _FILE, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def open_below(root: Path, parts: Sequence[str], limit: int = LARGEST_SUBMISSION) -> BinaryIO:
+    """A regular file somewhere below a folder of ours. Nothing on the way to it may be a link, or lead out."""
+    if not parts or any(part in ("", ".", "..") or "/" in part or "\0" in part for part in parts):
+        raise FileMissingError("has a name that no file can have")
+    folder = os.open(root, _FOLDER)
+    try:
+        for part in parts[:-1]:
+            try:
+                inner = os.open(part, _FOLDER, dir_fd=folder)
+            except OSError:
+                raise FileMissingError("does not lie in a folder") from None
+            os.close(folder)
+            folder = inner
+        return _checked(os.open(parts[-1], _FILE, dir_fd=folder), limit)
+    except OSError as error:
+        raise _fault(root.joinpath(*parts), error) from None
     finally:
         os.close(folder)
 

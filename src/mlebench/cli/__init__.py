@@ -23,6 +23,7 @@ VERBS = {
     "doctor": "look over this machine and say what to do",
     "grade": "grade many submissions, named in a JSON-lines file",
     "grade-sample": "grade one submission; the report is JSON on stdout",
+    "inspect": "find out what agents did: how runs failed, which rules they broke",
     "list": "show the competitions there are",
     "prepare": "turn raw data into what agents and graders need",
     "report": "make standings of run groups and grading reports: medals, intervals, agents compared",
