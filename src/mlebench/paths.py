@@ -250,6 +250,16 @@ class GroupPaths:
         return RunPaths(self.root / f"{competition}_{run_id}")
 
 
+def trajectory(logs: Path) -> Path:
+    """What an agent tells about what it did."""
+    return logs / "trajectory.jsonl"
+
+
+def own_validation(logs: Path) -> Path:
+    """The score that an agent expects, where it writes no trajectory."""
+    return logs / "validation.json"
+
+
 def twin_record(raw: Path) -> Path:
     return raw.parent / "twin.json"
 

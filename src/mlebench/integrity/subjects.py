@@ -15,6 +15,7 @@ from mlebench.untrusted import UntrustedFileError, open_below, open_untrusted
 
 MOST_FILES = 10_000
 MOST_DEPTH = 20
+ANY = 1 << 62  # bytes: so little of a file is read that it may be of any size
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,18 @@ class Source:
 
     def read(self, limit: int) -> bytes:
         """Its beginning, up to that many bytes; nothing when it is no file that may be read."""
+        return self.ends(limit, 0)[0]
+
+    def ends(self, head: int, tail: int) -> tuple[bytes, bytes]:
+        """Its beginning and its end, so many bytes each at most; they do not overlap."""
         try:
-            opened = open_below(self.root, self.parts) if self.parts else open_untrusted(self.root)
+            opened = open_below(self.root, self.parts, ANY) if self.parts else open_untrusted(self.root, ANY)
             with opened as file:
-                return file.read(limit)
+                begun = file.read(head)
+                file.seek(max(file.tell(), os.fstat(file.fileno()).st_size - tail))
+                return begun, file.read(tail)
         except (UntrustedFileError, PrerequisiteError, OSError):
-            return b""
+            return b"", b""
 
 
 @dataclass(frozen=True)
