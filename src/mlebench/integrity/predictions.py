@@ -165,8 +165,8 @@ def _changes(rows: list[list[str]], places: Sequence[int]) -> Iterator[tuple[str
         numbers = [float(cell) for cell in cells]
     except ValueError:
         return
-    whole = bool(numbers) and all(0 <= number <= 1 for number in numbers)
-    for name, change in (TURNED if whole else RESCALED).items():
+    shares = all(0 <= number <= 1 for number in numbers)
+    for name, change in ({**TURNED, **RESCALED} if shares else RESCALED).items():
         try:
             yield name, [_changed(row, places, lambda cell, change=change: repr(change(float(cell)))) for row in rows]
         except (OverflowError, ValueError):

@@ -13,7 +13,10 @@ LINKS = ("The above exception was the direct cause", "During handling of the abo
 
 # Whose line it is, where several processes write: `[rank1]: `, `(pid=123) `, `worker-3 | `.
 _PREFIX = re.compile(r"(?:\[\w{1,30}\]:? |\([\w= .:]{1,60}\) |\w[\w-]{0,30} \| )")
-_EXCEPTION = re.compile(r"((?:[A-Za-z_]\w{0,80}\.){0,10}[A-Z]\w{1,80})(?:: (.*)|:?$)")
+# `KeyError`, `socket.gaierror`; neither `INFO: …` nor `loss: 0.3`, which another process may print meanwhile.
+_MODULE = r"(?:[A-Za-z_]\w{0,80}\.)"
+_NAME = r"(?:Exception|_{0,2}[A-Z][a-z]{1,60}[A-Z]\w{0,80}|[A-Z]{2,20}[a-z]\w{0,60})"
+_EXCEPTION = re.compile(rf"({_MODULE}{{1,10}}\w{{1,160}}|{_NAME})(?:: (.*)|:?)")
 
 
 @dataclass(frozen=True)
