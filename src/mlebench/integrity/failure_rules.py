@@ -6,7 +6,6 @@ are matched against one line or message of bounded length, and hold no repetitio
 """
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
 ANY, UNGRADED = "any", "ungraded"
@@ -43,66 +42,105 @@ GOOD = ("medal", "above_median")
 CODE = "code"  # the cause of a crash when no other fits
 
 
-@dataclass(frozen=True)
-class Cause:
-    """Why code crashed, by the name of its exception, and by its message where that is needed as well."""
+class Cause(NamedTuple):
+    """Why code crashed: patterns of the exception's whole name, and of something in its message. Empty: any."""
 
     cause: str
-    names: str
-    message: str = ""
+    names: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
     def fits(self, name: str, message: str) -> bool:
-        return bool(re.fullmatch(self.names, name)) and bool(re.search(self.message, message))
+        return (not self.names or any(re.fullmatch(one, name) for one in self.names)) and (
+            not self.messages or any(re.search(one, message) for one in self.messages)
+        )
 
 
-ANY_NAME = r"\w+"
 MEMORY, DISK = "out_of_memory", "over_disk"  # causes that are categories of their own
 
 # In order: the first one that fits.
+# fmt: off
 CAUSES = (
-    Cause("gpu_memory", r"(Cuda)?OutOfMemoryError", r"CUDA|GPU|HIP"),
-    Cause("gpu_memory", ANY_NAME, r"CUDA (error: )?out of memory|CUDNN_STATUS_ALLOC_FAILED|CUBLAS_STATUS_ALLOC_FAILED"),
-    Cause("gpu_memory", ANY_NAME, r"OOM when allocating tensor|RESOURCE_EXHAUSTED: Out of memory|cudaErrorMemoryAllocation"),
-    Cause(MEMORY, r"_?(Array)?MemoryError"),
-    Cause(MEMORY, ANY_NAME, r"Cannot allocate memory|Unable to allocate [\d.]+ [KMGTPE]iB|std::bad_alloc"),
-    Cause(DISK, ANY_NAME, r"No space left on device|\[Errno 27\]|File too large|Disk quota exceeded"),
-    Cause("missing_package", r"ModuleNotFoundError|PackageNotFoundError"),
-    Cause("missing_package", r"ImportError|DLL\w*|\w*ImportError"),
-    Cause("missing_package", ANY_NAME, r"[Mm]issing optional dependency|is not installed|[Pp]lease install"),
-    Cause("network", r"URLError|\w*Connect(ion|Timeout)?\w*Error|gaierror|SSLError|MaxRetryError|ConnectTimeout|LocalEntryNotFoundError"),
-    Cause("network", ANY_NAME, r"[Nn]ame resolution|Name or service not known|Connection refused|Network is unreachable"),
-    Cause("network", ANY_NAME, r"Max retries exceeded|couldn't connect to|We couldn't connect"),
-    Cause("wrong_path", r"FileNotFoundError|NotADirectoryError|IsADirectoryError|PermissionError|FileExistsError"),
-    Cause("wrong_path", ANY_NAME, r"No such file or directory|Read-only file system|Is a directory|Permission denied"),
-    Cause("missing_column", r"KeyError|ColumnNotFoundError"),
-    Cause("missing_column", ANY_NAME, r"not (found )?in (axis|index)|columns? .{0,200}(not found|do(es)? not exist|missing)|No column"),
-    Cause("data_type", r"JSONDecodeError|Unicode\w*Error|ParserError|EmptyDataError|IntCastingNaNError|OutOfBoundsDatetime|\w*Dtype\w*Error"),
-    Cause("data_type", r"TypeError", r"unsupported operand|ufunc|dtype|convert|not supported between|must be (str|real number|int)|can only concatenate"),
-    Cause("data_type", r"ValueError", r"could not convert|invalid literal|[Cc]annot convert|contains? NaN|NaN or infinity|dtype|Input \w+ contains"),
-    Cause("data_type", r"ValueError|RuntimeError|InvalidArgumentError|IndexError", r"shape|broadcast|dimension|mismatch|inconsistent numbers|same length|size of tensor|Length of values|Found array with"),
-    Cause("data_type", r"RuntimeError", r"expected scalar type|should be the same|expected .{0,100} but got|Input type"),
-    Cause("native", ANY_NAME, r"CUDA error: (device-side assert|an illegal memory access)"),
+    Cause("gpu_memory", ("(Cuda)?OutOfMemoryError",), ("CUDA", "GPU", "HIP")),
+    Cause("gpu_memory", (), (
+        "CUDA (error: )?out of memory", "(CUDNN|CUBLAS)_STATUS_ALLOC_FAILED", "cudaErrorMemoryAllocation",
+        "OOM when allocating tensor", "RESOURCE_EXHAUSTED: Out of memory",
+    )),
+    Cause(MEMORY, ("_?(Array)?MemoryError",)),
+    Cause(MEMORY, (), ("Cannot allocate memory", r"Unable to allocate [\d.]{1,20} [KMGTPE]iB", "std::bad_alloc")),
+    Cause(DISK, (), ("No space left on device", "File too large", "Disk quota exceeded")),
+    Cause("missing_package", ("ModuleNotFoundError", "PackageNotFoundError", r"\w*ImportError", r"DLL\w*")),
+    Cause("missing_package", (), ("[Mm]issing optional dependency", "is not installed", "[Pp]lease install")),
+    Cause("network", (
+        "URLError", "gaierror", "SSLError", "MaxRetryError", "ConnectTimeout", "LocalEntryNotFoundError",
+        r"\w*Connect(ion|Timeout)?\w*Error",
+    )),
+    Cause("network", (), (
+        "[Nn]ame resolution", "Name or service not known", "Connection refused", "Network is unreachable",
+        "Max retries exceeded", "couldn't connect to",
+    )),
+    Cause("wrong_path", (
+        "FileNotFoundError", "NotADirectoryError", "IsADirectoryError", "PermissionError", "FileExistsError",
+    )),
+    Cause("wrong_path", (), (
+        "No such file or directory", "Read-only file system", "Is a directory", "Permission denied",
+    )),
+    Cause("missing_column", ("KeyError", "ColumnNotFoundError")),
+    Cause("missing_column", (), (
+        "not (found )?in (axis|index)", "columns? .{0,200}(not found|do(es)? not exist|missing)", "No column",
+    )),
+    Cause("data_type", (
+        "JSONDecodeError", r"Unicode\w*Error", "ParserError", "EmptyDataError", "IntCastingNaNError",
+        "OutOfBoundsDatetime", r"\w*Dtype\w*Error",
+    )),
+    Cause("data_type", ("TypeError",), (
+        "unsupported operand", "ufunc", "dtype", "convert", "not supported between", "can only concatenate",
+        "must be (str|real number|int)",
+    )),
+    Cause("data_type", ("ValueError",), (
+        "could not convert", "invalid literal", "[Cc]annot convert", "contains? NaN", "NaN or infinity", "dtype",
+        r"Input \w+ contains",
+    )),
+    Cause("data_type", ("ValueError", "RuntimeError", "InvalidArgumentError", "IndexError"), (
+        "shape", "broadcast", "dimension", "mismatch", "inconsistent numbers", "same length", "size of tensor",
+        "Length of values", "Found array with",
+    )),
+    Cause("data_type", ("RuntimeError",), (
+        "expected scalar type", "should be the same", "expected .{0,100} but got", "Input type",
+    )),
+    Cause("native", (), ("CUDA error: (device-side assert|an illegal memory access)",)),
 )
 
-# Lines by which programs end that are not Python, or that Python has no time for. Looked for in the last lines only.
+# Words by which programs end that are not Python, or that Python has no time for. Looked for in the last lines only.
 LAST_WORDS = (
-    ("out_of_memory", re.compile(r"^(\S{0,200}: line \d+: +\d+ )?Killed\b|[Oo]ut of memory: [Kk]illed|oom-kill|terminate called .{0,80}bad_alloc")),
-    ("missing_package", re.compile(r": (command )?not found$|: No module named \S+$|env: .{0,100}: No such file or directory$")),
-    ("wrong_path", re.compile(r"can't open file .{1,400}No such file or directory|^\S{1,200}: .{0,400}: (No such file or directory|Permission denied|Read-only file system)$|cannot access .{1,400}: No such")),
-    ("over_disk", re.compile(r": No space left on device$|: File too large$")),
-    ("native", re.compile(r"^Fatal Python error: |Segmentation fault|\bAborted\b|Bus error|Illegal instruction|Floating point exception")),
-)  # fmt: skip
+    ("out_of_memory", (
+        r"^(\S{0,200}: line \d+: +\d+ )?Killed\b", "[Oo]ut of memory: [Kk]illed", "oom-kill",
+        "terminate called .{0,80}bad_alloc",
+    )),
+    ("missing_package", (
+        ": (command )?not found$", r": No module named \S+$", "env: .{0,100}: No such file or directory$",
+    )),
+    ("wrong_path", (
+        "can't open file .{1,400}No such file or directory", "cannot access .{1,400}: No such",
+        r"^\S{1,200}: .{0,400}: (No such file or directory|Permission denied|Read-only file system)$",
+    )),
+    ("over_disk", (": No space left on device$", ": File too large$")),
+    ("native", (
+        "^Fatal Python error: ", "Segmentation fault", r"\bAborted\b", "Bus error", "Illegal instruction",
+        "Floating point exception",
+    )),
+)
+# fmt: on
 # Exit codes of processes that a signal has ended, as the detail of a run's record has them.
 SIGNALS = {"exit code 139": "native", "exit code 134": "native", "exit code 135": "native", "exit code 132": "native"}
 
 CAUSE_WORDS = {
-    "missing_package": "a package or program is missing",
+    "missing_package": "missing package",
     "wrong_path": "wrong path",
     "missing_column": "missing column or key",
     "data_type": "data type or shape",
     "gpu_memory": "GPU memory",
     "network": "no network",
-    "native": "crash of native code",
+    "native": "native code",
     CODE: "error in its code",
 }
 

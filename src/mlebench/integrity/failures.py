@@ -20,7 +20,7 @@ from mlebench.integrity.failure_rules import (
     UNGRADED,
 )
 from mlebench.integrity.findings import NOTE, VIOLATION, Evidence, Finding, Findings
-from mlebench.integrity.logs import lines_of, logs_in_order
+from mlebench.integrity.logs import lines_of, logs_in_order, plain
 from mlebench.integrity.predictions import BEST_IS_ONE, error_of, misread, trivial, turned_round
 from mlebench.integrity.subjects import Subject
 from mlebench.integrity.validations import Validation, last_validation
@@ -120,7 +120,7 @@ def classify(subject: Subject, registry: Registry | None = None) -> Verdict:
         return Verdict(OTHER.category, look.detail or "no rule fits", last_lines=_last_lines(subject))
     rule, reason = chosen
     also = (one.category for one, _ in fitting if one is not rule and one.category not in IMPLIED)
-    return Verdict(rule.category, reason.says[:LONGEST], reason.cause, tuple(also), reason.evidence)
+    return Verdict(rule.category, plain(reason.says[:LONGEST]), reason.cause, tuple(also), reason.evidence)
 
 
 def _competition(subject: Subject, registry: Registry | None) -> Competition | None:
@@ -161,7 +161,9 @@ def _cancelled(look: Look) -> Reason | None:
 
 def _unfinished(look: Look) -> Reason | None:
     run = look.subject.run
-    return Reason(f"the run is {run.record.state}") if run and not run.record.is_final and not _cancelled(look) else None
+    return (
+        Reason(f"the run is {run.record.state}") if run and not run.record.is_final and not _cancelled(look) else None
+    )
 
 
 def _timeout(look: Look) -> Reason | None:

@@ -17,6 +17,11 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]{0,30}[ -/]{0,3}[@-~]|\][^\x07\x1b]{0,20
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
+def plain(text: str) -> str:
+    """A text that can be shown and written anywhere."""
+    return _CONTROL.sub("", _ESCAPES.sub("", text)).encode("utf-8", "replace").decode("utf-8")
+
+
 def lines_of(source: Source) -> list[str]:
     """A log's first and last lines. What a carriage return has overwritten, as bars do, is a line of its own."""
     head, tail = source.ends(HEAD, TAIL)

@@ -3,9 +3,11 @@
 import csv
 import hashlib
 import io
+import logging
 import math
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +18,7 @@ from mlebench.integrity.failure_rules import LEAST_HONEST_AUC, MISREAD_FACTOR
 from mlebench.registry import Competition
 from mlebench.untrusted import UntrustedFileError, open_untrusted
 
-LARGEST = 64 << 20  # bytes; what is larger is not looked at
+LARGEST = 32 << 20  # bytes; what is larger is not looked at
 BEST_IS_ONE = 1.0
 
 
@@ -183,8 +185,21 @@ def _graded(rows: list[list[str]], competition: Competition) -> float | None:
         path.parent.mkdir()
         with path.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(rows)
-        score = grade_csv(path, competition, log_otherwise=Path(scratch)).score
+        with _quiet():
+            score = grade_csv(path, competition, log_otherwise=Path(scratch)).score
     return score if score is not None and math.isfinite(score) else None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """That a changed submission is invalid is nothing to tell."""
+    log = logging.getLogger("mlebench.grade")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 def _sample_score(competition: Competition) -> float | None:
