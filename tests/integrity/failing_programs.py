@@ -1,3 +1,4 @@
+# ruff: noqa: E501 the programs are as agents would write them
 """Tiny agents that fail, or do well, in a known way. `making_failures.py` runs them; what a run is, is known beforehand.
 
 A program is Python, unless it begins with `#!bash`. All of them can `import model`: honest predictions for the twins.

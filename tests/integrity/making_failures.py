@@ -99,7 +99,8 @@ def agent_folder(scratch: Path, cases: list[Case], python: str) -> Path:
     for seed, case in enumerate(cases):
         (folder / f"{seed}.{'sh' if case.program.startswith('#!bash') else 'py'}").write_text(case.program.lstrip("\n"))
     (folder / "start.sh").write_text(
-        f'cd "$AGENT_DIR"\nif [ -f $SEED.sh ]; then exec bash $SEED.sh; fi\nmv $SEED.py main.py\nexec {python} -u main.py\n'
+        'cd "$AGENT_DIR"\nif [ -f $SEED.sh ]; then exec bash $SEED.sh; fi\n'
+        f"mv $SEED.py main.py\nexec {python} -u main.py\n"
     )
     return folder
 
