@@ -21,8 +21,8 @@ from mlebench.integrity.failure_rules import (
 )
 from mlebench.integrity.findings import NOTE, VIOLATION, Evidence, Finding, Findings
 from mlebench.integrity.logs import lines_of, logs_in_order, plain
-from mlebench.integrity.predictions import BEST_IS_ONE, error_of, misread, trivial, turned_round
 from mlebench.integrity.subjects import Subject
+from mlebench.integrity.submission_values import BEST_IS_ONE, error_of, misread, trivial, turned_round
 from mlebench.integrity.validations import Validation, last_validation
 from mlebench.registry import Competition, Registry
 from mlebench.run.records import NONE
