@@ -170,6 +170,47 @@ def test_evidence_stands_in_the_log_word_for_word(thaw: Thaw) -> None:
         assert evidence.quote in NAMED[name]["files"][evidence.file]
 
 
+# Logs of other forms than those that were frozen: launchers, actors, loggers
+
+PLAIN = """Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    import timm
+ModuleNotFoundError: No module named 'timm'
+"""
+LAUNCHER = """Traceback (most recent call last):
+  File "/usr/bin/torchrun", line 8, in <module>
+    sys.exit(main())
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+=====
+train.py FAILED
+Root Cause (first observed failure):
+[0]:
+  exitcode  : {code} (pid: 71)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (PLAIN + LAUNCHER.format(code=1), "missing_package"),
+        (LAUNCHER.format(code=-9), "out_of_memory"),
+        (LAUNCHER.format(code=-11), "native"),
+        ("".join(f"(Trainable pid=31, ip=10.0.0.7) {line}\n" for line in PLAIN.splitlines()), "missing_package"),
+        ("".join(f"ERROR 12-11 08:55:56 [run.py:59] {line}\n" for line in PLAIN.splitlines()), "missing_package"),
+        ("Epoch 1:   0%|          | 0/30 [00:00<?, ?it/s]" + PLAIN, "missing_package"),
+        (PLAIN.replace("ModuleNotFoundError:", "ray.exceptions.RayTaskError(KeyError):"), "code"),
+        (
+            PLAIN
+            + "Traceback (most recent call last):\n"
+            + "INFO: step 3\nloss: 0.3\nIndexError: list index out of range",
+            "code",
+        ),
+    ],
+)
+def test_tracebacks_are_found_in_many_forms(tmp_path: Path, text: str, cause: str) -> None:
+    assert crash_in(log(tmp_path, text.encode())) == cause
+
+
 # Hostile logs
 
 

@@ -67,6 +67,7 @@ CAUSES = (
     )),
     Cause(MEMORY, ("_?(Array)?MemoryError",)),
     Cause(MEMORY, (), ("Cannot allocate memory", r"Unable to allocate [\d.]{1,20} [KMGTPE]iB", "std::bad_alloc")),
+    Cause(MEMORY, (), (r"exitcode *: -9\b", "died with <Signals.SIGKILL")),
     Cause(DISK, (), ("No space left on device", "File too large", "Disk quota exceeded")),
     Cause("missing_package", ("ModuleNotFoundError", "PackageNotFoundError", r"\w*ImportError", r"DLL\w*")),
     Cause("missing_package", (), ("[Mm]issing optional dependency", "is not installed", "[Pp]lease install")),
@@ -107,7 +108,10 @@ CAUSES = (
     Cause("data_type", ("RuntimeError",), (
         "expected scalar type", "should be the same", "expected .{0,100} but got", "Input type",
     )),
-    Cause("native", (), ("CUDA error: (device-side assert|an illegal memory access)",)),
+    Cause("native", (), (
+        "CUDA error: (device-side assert|an illegal memory access)", r"exitcode *: -(6|11)\b",
+        "died with <Signals.SIG(SEGV|ABRT)",
+    )),
 )
 
 # Words by which programs end that are not Python, or that Python has no time for. Looked for in the last lines only.
