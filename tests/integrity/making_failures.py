@@ -3,7 +3,7 @@
     python tests/integrity/making_failures.py SCRATCH
 
 writes tests/integrity/failures/<name>.json: the label, the run's record, the ends of its logs and its submission. Which
-half of them is held out goes by a hash of the name. Done once, before the rules were written; see docs/inspect.md.
+half of them is held out goes by a hash of the name. Done before the rules were written; see docs/inspect.md.
 """
 
 import hashlib
