@@ -225,6 +225,13 @@ class RunPaths:
     def attempt(self, number: int) -> Path:
         return self.root / "attempts" / str(number)
 
+    @property
+    def findings(self) -> Path:
+        return self.root / "findings"
+
+    def finding(self, tool: str) -> Path:
+        return self.findings / f"{tool}.json"
+
 
 @dataclass(frozen=True)
 class GroupPaths:
@@ -282,6 +289,11 @@ def door_prefix(token: str) -> str:
 def pages_dir(runs_dir: Path) -> Path:
     """Where the demo writes pages about its runs."""
     return runs_dir.with_name(f"{runs_dir.name}-pages")
+
+
+def own_validation(logs: Path) -> Path:
+    """The score that an agent expects, where it writes no trajectory."""
+    return logs / "validation.json"
 
 
 def twin_record(raw: Path) -> Path:

@@ -1,0 +1,22 @@
+"""mlebench inspect"""
+
+from pathlib import Path
+
+import click
+
+from mlebench import paths
+from mlebench.cli.common import data_dir_option, registry_at
+from mlebench.cli.inspect_failures import failures
+from mlebench.cli.runs import runs_dir_option
+
+
+@click.group()
+@runs_dir_option
+@data_dir_option
+@click.pass_context
+def command(context: click.Context, runs_dir: Path | None, data_dir: Path | None) -> None:
+    """Find out what agents did: how runs failed, which rules they broke."""
+    context.obj = runs_dir or paths.default_runs_dir(registry_at(data_dir).get_data_dir())
+
+
+command.add_command(failures)

@@ -1,0 +1,78 @@
+"""mlebench inspect failures"""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mlebench import paths
+from mlebench.cli.common import print_json, registry_at, say, table_lines
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+
+if TYPE_CHECKING:
+    from mlebench.integrity.failure_tables import Judged
+
+
+@click.command()
+@click.argument("named", metavar="GROUP|FILE.jsonl...", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of stdout.")
+@click.pass_context
+def failures(context: click.Context, named: Sequence[str], as_json: bool, output: Path | None) -> None:
+    """Say how runs ended, each under one category, and what each agent should mend first.
+
+    Each run's verdict is kept in its folder, in findings/failures.json.
+    """
+    from mlebench.integrity import failure_tables
+
+    judged = _judge(named, context)
+    if as_json and output is None:
+        print_json(failure_tables.as_json(judged))
+        return
+    made = failure_tables.as_json(judged)
+    text = f"{json.dumps(made, indent=1)}\n" if as_json else "".join(f"{line}\n" for line in _lines(judged))
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        paths.write_whole(output, text)
+    except OSError as error:
+        raise PrerequisiteError(f"cannot write {output}: {reason_of(error)}") from error
+
+
+def _judge(named: Sequence[str], context: click.Context) -> "list[Judged]":
+    from mlebench.cli.common import track
+    from mlebench.integrity.failure_tables import Judged
+    from mlebench.integrity.failures import classify
+    from mlebench.integrity.subjects import subjects
+
+    data_dir = context.parent.params["data_dir"] if context.parent else None
+    registry = registry_at(data_dir)
+    found = [(name, subject) for name in named for subject in subjects(name, context.obj)]
+    judged, unwritten = [], None
+    for name, subject in track(found, lambda one: one[1].competition):
+        verdict = classify(subject, registry)
+        judged.append(Judged(name, subject, verdict))
+        if subject.run:
+            try:
+                verdict.findings().write_for(subject.run.paths)
+            except OSError as error:
+                unwritten = f"The findings are shown only: cannot write to {subject.run.paths.root}: {reason_of(error)}"
+    if unwritten:
+        say(unwritten)
+    return judged
+
+
+def _lines(judged: "list[Judged]") -> Iterator[str]:
+    from mlebench.integrity.failure_tables import run_rows, share_rows
+
+    yield from table_lines(["run", "competition", "seed", "category", "also", "what happened"], run_rows(judged))
+    yield ""
+    yield from table_lines(["agent", "category", "runs", "share", ""], share_rows(judged))
+    for one in judged:
+        if one.verdict.last_lines:
+            yield f"\nThe last lines of {one.subject.name}, which no rule fits:"
+            yield from (f"  {line}" for line in one.verdict.last_lines)

@@ -1,0 +1,57 @@
+"""Why a program ended, from what it printed last."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mlebench.integrity.failure_rules import CAUSES, CODE, LAST_LINES, LAST_WORDS, LINES_AFTER_THE_END, SIGNALS
+from mlebench.integrity.findings import Evidence
+from mlebench.integrity.logs import lines_of, logs_in_order
+from mlebench.integrity.subjects import Source
+from mlebench.integrity.tracebacks import Raised, last_raised
+
+
+@dataclass(frozen=True)
+class Crash:
+    cause: str
+    says: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+def find_crash(sources: Iterable[Source], *, failed: bool, detail: str) -> Crash | None:
+    """What ended a program, if anything did. One that ended with exit code 0 must have said so in its last lines."""
+    for source in logs_in_order(sources):
+        lines = lines_of(source)
+        found = [*_by_traceback(lines, source), *_by_last_words(lines, source)]
+        late = [(line, crash) for line, crash in found if failed or len(lines) - line <= LINES_AFTER_THE_END]
+        if late:
+            return max(late, key=lambda one: one[0])[1]
+    cause = next((cause for code, cause in SIGNALS.items() if detail.endswith(code)), None)
+    return Crash(cause, detail) if cause else None
+
+
+def _by_traceback(lines: Sequence[str], source: Source) -> Iterator[tuple[int, Crash]]:
+    if raised := last_raised(lines):
+        cause = cause_of(raised)
+        if cause is None and raised.origin:  # it wraps another exception
+            cause = cause_of(raised.origin)
+        told = [raised, *([raised.origin] if raised.origin else [])]
+        says = raised.text if cause == cause_of(raised) else f"{raised.text}, from {told[-1].text}"
+        yield raised.line, Crash(cause or CODE, says, tuple(Evidence(source.name, one.text) for one in told))
+
+
+def _by_last_words(lines: Sequence[str], source: Source) -> Iterator[tuple[int, Crash]]:
+    for number in range(len(lines) - 1, max(-1, len(lines) - 1 - LAST_LINES), -1):
+        for cause, patterns in LAST_WORDS:
+            if any(re.search(pattern, lines[number]) for pattern in patterns):
+                yield number, Crash(cause, lines[number], (Evidence(source.name, lines[number]),))
+                return
+
+
+def cause_of(raised: Raised) -> str | None:
+    """By the message's first line, and then by all of it."""
+    for message in (raised.message.partition("\n")[0], raised.message):
+        for cause in CAUSES:
+            if cause.fits(raised.name, message):
+                return cause.cause
+    return None

@@ -1,0 +1,161 @@
+"""The rules by which a run gets its category: the first one that fits. docs/inspect.md explains each of them.
+
+`RULES` is in order of precedence. A rule of `UNGRADED` names the category of a run only if it has no score: a timeout
+with a graded submission is graded, and says timeout. `CAUSES` and `LAST_WORDS` tell why code crashed; their patterns
+are matched against one line or message of bounded length, and hold no repetition within a repetition.
+"""
+
+import re
+from typing import NamedTuple
+
+ANY, UNGRADED = "any", "ungraded"
+
+
+class Rule(NamedTuple):
+    category: str
+    of: str  # which runs it can name the category of
+    words: str  # for tables
+
+
+RULES = (
+    Rule("infrastructure", ANY, "infrastructure"),
+    Rule("cancelled", ANY, "cancelled"),
+    Rule("unfinished", ANY, "not finished"),
+    Rule("timeout", UNGRADED, "timeout"),
+    Rule("out_of_memory", UNGRADED, "out of memory"),
+    Rule("over_disk", UNGRADED, "over disk"),
+    Rule("invalid_format", UNGRADED, "invalid format"),
+    Rule("crashed", UNGRADED, "code crashed"),
+    Rule("no_submission", UNGRADED, "no submission"),
+    Rule("trivial", ANY, "trivial submission"),
+    Rule("metric_misunderstood", ANY, "metric misunderstood"),
+    Rule("validation_gap", ANY, "worse than its own validation"),
+    Rule("below_median", ANY, "below median"),
+    Rule("suspicious", ANY, "suspicious"),
+    Rule("medal", ANY, "medal"),
+    Rule("above_median", ANY, "above median"),
+    Rule("not_graded", UNGRADED, "not graded"),
+)
+OTHER = Rule("other", ANY, "other")
+GOOD = ("medal", "above_median")
+
+CODE = "code"  # the cause of a crash when no other fits
+
+
+class Cause(NamedTuple):
+    """Why code crashed: patterns of the exception's whole name, and of something in its message. Empty: any."""
+
+    cause: str
+    names: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+
+    def fits(self, name: str, message: str) -> bool:
+        return (not self.names or any(re.fullmatch(one, name) for one in self.names)) and (
+            not self.messages or any(re.search(one, message) for one in self.messages)
+        )
+
+
+MEMORY, DISK = "out_of_memory", "over_disk"  # causes that are categories of their own
+
+# In order: the first one that fits.
+# fmt: off
+CAUSES = (
+    Cause("gpu_memory", ("(Cuda)?OutOfMemoryError",), ("CUDA", "GPU", "HIP")),
+    Cause("gpu_memory", (), (
+        "CUDA (error: )?out of memory", "(CUDNN|CUBLAS)_STATUS_ALLOC_FAILED", "cudaErrorMemoryAllocation",
+        "OOM when allocating tensor", "RESOURCE_EXHAUSTED: Out of memory",
+    )),
+    Cause(MEMORY, ("_?(Array)?MemoryError",)),
+    Cause(MEMORY, (), ("Cannot allocate memory", r"Unable to allocate [\d.]{1,20} [KMGTPE]iB", "std::bad_alloc")),
+    Cause(MEMORY, (), (r"exitcode *: -9\b", "died with <Signals.SIGKILL")),
+    Cause(DISK, (), ("No space left on device", "File too large", "Disk quota exceeded")),
+    Cause("missing_package", ("ModuleNotFoundError", "PackageNotFoundError", r"\w*ImportError", r"DLL\w*")),
+    Cause("missing_package", (), ("[Mm]issing optional dependency", "is not installed", "[Pp]lease install")),
+    Cause("network", (
+        "URLError", "gaierror", "SSLError", "MaxRetryError", "ConnectTimeout", "LocalEntryNotFoundError",
+        r"\w*Connect(ion|Timeout)?\w*Error",
+    )),
+    Cause("network", (), (
+        "[Nn]ame resolution", "Name or service not known", "Connection refused", "Network is unreachable",
+        "Max retries exceeded", "couldn't connect to",
+    )),
+    Cause("wrong_path", (
+        "FileNotFoundError", "NotADirectoryError", "IsADirectoryError", "PermissionError", "FileExistsError",
+    )),
+    Cause("wrong_path", (), (
+        "No such file or directory", "Read-only file system", "Is a directory", "Permission denied",
+    )),
+    Cause("missing_column", ("KeyError", "ColumnNotFoundError")),
+    Cause("missing_column", (), (
+        "not (found )?in (axis|index)", "columns? .{0,200}(not found|do(es)? not exist|missing)", "No column",
+    )),
+    Cause("data_type", (
+        "JSONDecodeError", r"Unicode\w*Error", "ParserError", "EmptyDataError", "IntCastingNaNError",
+        "OutOfBoundsDatetime", r"\w*Dtype\w*Error",
+    )),
+    Cause("data_type", ("TypeError",), (
+        "unsupported operand", "ufunc", "dtype", "convert", "not supported between", "can only concatenate",
+        "must be (str|real number|int)",
+    )),
+    Cause("data_type", ("ValueError",), (
+        "could not convert", "invalid literal", "[Cc]annot convert", "contains? NaN", "NaN or infinity", "dtype",
+        r"Input \w+ contains",
+    )),
+    Cause("data_type", ("ValueError", "RuntimeError", "InvalidArgumentError", "IndexError"), (
+        "shape", "broadcast", "dimension", "mismatch", "inconsistent numbers", "same length", "size of tensor",
+        "Length of values", "Found array with",
+    )),
+    Cause("data_type", ("RuntimeError",), (
+        "expected scalar type", "should be the same", "expected .{0,100} but got", "Input type",
+    )),
+    Cause("native", (), (
+        "CUDA error: (device-side assert|an illegal memory access)", r"exitcode *: -(6|11)\b",
+        "died with <Signals.SIG(SEGV|ABRT)",
+    )),
+)
+
+# Words by which programs end that are not Python, or that Python has no time for. Looked for in the last lines only.
+LAST_WORDS = (
+    ("out_of_memory", (
+        r"^(\S{0,200}: line \d+: +\d+ )?Killed\b", "[Oo]ut of memory: [Kk]illed", "oom-kill",
+        "terminate called .{0,80}bad_alloc",
+    )),
+    ("missing_package", (
+        ": (command )?not found$", r": No module named \S+$", "env: .{0,100}: No such file or directory$",
+    )),
+    ("wrong_path", (
+        "can't open file .{1,400}No such file or directory", "cannot access .{1,400}: No such",
+        r"^\S{1,200}: .{0,400}: (No such file or directory|Permission denied|Read-only file system)$",
+    )),
+    ("over_disk", (": No space left on device$", ": File too large$")),
+    ("native", (
+        "^Fatal Python error: ", "Segmentation fault", r"\bAborted\b", "Bus error", "Illegal instruction",
+        "Floating point exception",
+    )),
+)
+# fmt: on
+# Exit codes of processes that a signal has ended, as the detail of a run's record has them.
+SIGNALS = {"exit code 139": "native", "exit code 134": "native", "exit code 135": "native", "exit code 132": "native"}
+
+CAUSE_WORDS = {
+    "missing_package": "missing package",
+    "wrong_path": "wrong path",
+    "missing_column": "missing column or key",
+    "data_type": "data type or shape",
+    "gpu_memory": "GPU memory",
+    "network": "no network",
+    "native": "native code",
+    CODE: "error in its code",
+}
+
+# An exception with more lines than these after it did not end a program that ended with exit code 0.
+LINES_AFTER_THE_END = 10
+LAST_LINES = 30  # where last words are looked for
+
+# How much worse than what the agent measured itself a score must be: its error (the distance from 1 of metrics whose
+# best is 1, else the value itself) is this many times as large, and at least so much larger.
+GAP_FACTOR, GAP_LEAST = 1.5, 0.03
+# How much of the error must go away when predictions are turned round or rescaled: then that is what was wrong.
+MISREAD_FACTOR = 0.6
+# Where there is no data to try that with: an area under the ROC curve below this is no accident.
+LEAST_HONEST_AUC = 0.4

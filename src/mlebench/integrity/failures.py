@@ -1,0 +1,311 @@
+"""How runs ended, each under one category: what to mend first. The rules are in `failure_rules`."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mlebench.data.state import data_identity, preparation_fault
+from mlebench.errors import PrerequisiteError
+from mlebench.grade.board import AT_OPTIMUM
+from mlebench.integrity.crashes import Crash, find_crash
+from mlebench.integrity.failure_rules import (
+    DISK,
+    GAP_FACTOR,
+    GAP_LEAST,
+    MEMORY,
+    OTHER,
+    RULES,
+    UNGRADED,
+)
+from mlebench.integrity.findings import NOTE, VIOLATION, Evidence, Finding, Findings
+from mlebench.integrity.logs import lines_of, logs_in_order, plain
+from mlebench.integrity.subjects import Subject
+from mlebench.integrity.submission_values import BEST_IS_ONE, error_of, misread, trivial, turned_round
+from mlebench.integrity.validations import Validation, last_validation
+from mlebench.registry import Competition, Registry
+from mlebench.run.records import NONE
+from mlebench.sandbox.base import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, TIMEOUT
+
+TOOL, RULES_TOOL = "failures", "rules"
+SHOWN_LINES = 10  # of a run that no rule fits
+NOT_JUDGED = ("grader_error", "limit", "not_prepared")
+LONGEST = 300
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a rule fits."""
+
+    says: str
+    evidence: tuple[Evidence, ...] = ()
+    cause: str | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    category: str
+    says: str
+    cause: str | None = None
+    also: tuple[str, ...] = ()  # what else applies
+    evidence: tuple[Evidence, ...] = ()
+    last_lines: tuple[str, ...] = ()  # where no rule fits
+
+    def findings(self) -> Findings:
+        facts: dict[str, Any] = {"category": self.category, "says": self.says, "also": list(self.also)}
+        if self.cause:
+            facts["cause"] = self.cause
+        if self.last_lines:
+            facts["last_lines"] = list(self.last_lines)
+        return Findings.of(TOOL, [Finding(NOTE, self.category, self.says, self.evidence)], **facts)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What there is to see of a run; what is missing is empty."""
+
+    subject: Subject
+    competition: Competition | None = None
+
+    @cached_property
+    def ended(self) -> str | None:
+        return self.subject.run.record.ended if self.subject.run else None
+
+    @cached_property
+    def detail(self) -> str:
+        return (self.subject.run.record.detail if self.subject.run else None) or ""
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        return (self.subject.run.record.report if self.subject.run else None) or {}
+
+    @property
+    def status(self) -> str | None:
+        return self.report.get("status")
+
+    @property
+    def graded(self) -> bool:
+        return self.status == "graded"
+
+    @cached_property
+    def score(self) -> float | None:
+        score = self.report.get("score")
+        return score if self.graded and isinstance(score, int | float) and math.isfinite(score) else None
+
+    @cached_property
+    def crash(self) -> Crash | None:
+        """A program that ended well and has a score has recovered from whatever it printed."""
+        if self.ended not in (None, FINISHED, AGENT_ERROR) or (self.graded and self.ended != AGENT_ERROR):
+            return None
+        return find_crash(self.subject.logs, failed=self.ended == AGENT_ERROR, detail=self.detail)
+
+    @cached_property
+    def trivial(self) -> str | None:
+        if self.subject.submission is None or (self.subject.run and not self.graded):
+            return None
+        return trivial(self.subject.submission, self.competition)
+
+    @cached_property
+    def validation(self) -> Validation | None:
+        return last_validation(self.subject.logs)
+
+
+def classify(subject: Subject, registry: Registry | None = None) -> Verdict:
+    """The category of a run, and what else applies to it."""
+    look = Look(subject, _competition(subject, registry))
+    fitting = [(rule, reason) for rule in RULES if (reason := TESTS[rule.category](look))]
+    chosen = next((one for one in fitting if not (look.graded and one[0].of == UNGRADED)), None)
+    if chosen is None:
+        return Verdict(OTHER.category, look.detail or "no rule fits", last_lines=_last_lines(subject))
+    rule, reason = chosen
+    also = (one.category for one, _ in fitting if one is not rule and one.category not in IMPLIED)
+    return Verdict(rule.category, plain(reason.says[:LONGEST]), reason.cause, tuple(also), reason.evidence)
+
+
+def _competition(subject: Subject, registry: Registry | None) -> Competition | None:
+    """The competition over the data that the run was made with."""
+    if subject.group:
+        registry = Registry(subject.group.record.data_dir, subject.group.record.profile)
+    try:
+        return registry.get_competition(subject.competition) if registry else None
+    except PrerequisiteError:
+        return None
+
+
+def _last_lines(subject: Subject) -> tuple[str, ...]:
+    for source in logs_in_order(subject.logs):
+        if lines := lines_of(source):
+            return tuple(line[:LONGEST] for line in lines[-SHOWN_LINES:])
+    return ()
+
+
+# The tests of the rules, by category: a reason, or None
+
+
+def _infrastructure(look: Look) -> Reason | None:
+    if look.ended == INFRA_ERROR:
+        return Reason(look.detail or "the infrastructure failed")
+    if look.status in NOT_JUDGED:
+        return Reason(f"it was not graded: {look.report.get('reason') or look.status}")
+    return None
+
+
+def _cancelled(look: Look) -> Reason | None:
+    run = look.subject.run
+    if run is None or run.record.is_final or not run.record.attempts:
+        return None
+    last = run.record.attempts[-1]
+    return Reason(last.get("detail") or "somebody stopped it") if last.get("ended") == CANCELLED else None
+
+
+def _unfinished(look: Look) -> Reason | None:
+    run = look.subject.run
+    return (
+        Reason(f"the run is {run.record.state}") if run and not run.record.is_final and not _cancelled(look) else None
+    )
+
+
+def _timeout(look: Look) -> Reason | None:
+    return Reason(look.detail or "the time limit was reached") if look.ended == TIMEOUT else None
+
+
+def _out_of_memory(look: Look) -> Reason | None:
+    if look.ended == OUT_OF_MEMORY:
+        return Reason(look.detail or "there was not enough memory")
+    if look.crash and look.crash.cause == MEMORY:
+        return Reason(look.crash.says, look.crash.evidence)
+    used = look.subject.run.record.conditions.get("used") if look.subject.run else None
+    kills = used.get("oom_kills") if isinstance(used, dict) else None
+    return Reason(f"the kernel ended {kills} of its processes for want of memory") if kills else None
+
+
+def _over_disk(look: Look) -> Reason | None:
+    if look.ended == OVER_DISK:
+        return Reason(look.detail or "too much was written")
+    return Reason(look.crash.says, look.crash.evidence) if look.crash and look.crash.cause == DISK else None
+
+
+def _invalid_format(look: Look) -> Reason | None:
+    return Reason(look.report.get("reason") or "the submission is invalid") if look.status == "invalid" else None
+
+
+def _crashed(look: Look) -> Reason | None:
+    if look.crash is None or look.crash.cause in (MEMORY, DISK):
+        return None
+    return Reason(look.crash.says, look.crash.evidence, look.crash.cause)
+
+
+def _no_submission(look: Look) -> Reason | None:
+    run = look.subject.run
+    missing = run.record.submission == NONE if run else look.subject.submission is None
+    if not missing and look.status != "missing":
+        return None
+    return Reason(look.detail or "the agent ended and had handed in nothing")
+
+
+def _trivial(look: Look) -> Reason | None:
+    return Reason(look.trivial) if look.trivial else None
+
+
+def _metric_misunderstood(look: Look) -> Reason | None:
+    if look.score is None or look.competition is None or look.report.get("above_median") or look.trivial:
+        return None
+    if look.subject.submission and _has_data(look.report, look.competition):
+        says = misread(look.subject.submission, look.score, look.competition)
+    else:
+        says = turned_round(look.score, look.competition)
+    return Reason(says) if says else None
+
+
+def _has_data(report: dict[str, Any], competition: Competition) -> bool:
+    """Whether the data that the submission was graded with is there."""
+    then = report.get("data")
+    return preparation_fault(competition) is None and then in (None, data_identity(competition))
+
+
+def _validation_gap(look: Look) -> Reason | None:
+    told, score, competition = look.validation, look.score, look.competition
+    if told is None or score is None or competition is None or told.higher_is_better is competition.lower_is_better:
+        return None  # a metric of the other direction is another metric
+    if not competition.lower_is_better and score <= BEST_IS_ONE < told.value:
+        return None
+    got, expected = error_of(score, competition), error_of(told.value, competition)
+    if got <= GAP_FACTOR * expected or got - expected < GAP_LEAST * (abs(score) if competition.lower_is_better else 1):
+        return None
+    says = f"its own validation said {told.metric} {told.value:g}; the score is {score:g}"
+    return Reason(says, (Evidence(told.file, told.quote),))
+
+
+def _below_median(look: Look) -> Reason | None:
+    if not look.graded or look.report.get("above_median") or look.report.get("any_medal"):
+        return None
+    return Reason(f"score {_number(look.report.get('score'))}, median {_number(look.report.get('median_threshold'))}")
+
+
+def _suspicious(look: Look) -> Reason | None:
+    if violated := _violated(look):
+        return violated
+    doubt = look.report.get("suspicious")
+    # People's scores say little about a twin, which is easier than the real data.
+    if not isinstance(doubt, str) or (look.report.get("source") == "twin" and AT_OPTIMUM not in doubt):
+        return None
+    return Reason(f"score {_number(look.report.get('score'))} is {doubt}")
+
+
+def _violated(look: Look) -> Reason | None:
+    """What `inspect rules` has found."""
+    run = look.subject.run
+    if run is None or not run.paths.finding(RULES_TOOL).is_file():
+        return None
+    try:
+        found = Findings.read(run.paths.finding(RULES_TOOL)).findings
+    except (PrerequisiteError, OSError):
+        return None
+    broken = [one for one in found if isinstance(one, dict) and one.get("kind") == VIOLATION]
+    return Reason(f"{RULES_TOOL}: {broken[0].get('says')}") if broken else None
+
+
+def _medal(look: Look) -> Reason | None:
+    if not look.report.get("any_medal"):
+        return None
+    medal = next((name for name in ("gold", "silver", "bronze") if look.report.get(f"{name}_medal")), "a")
+    return Reason(f"{medal} medal, score {_number(look.report.get('score'))}")
+
+
+def _above_median(look: Look) -> Reason | None:
+    if not look.report.get("above_median") or look.report.get("any_medal"):
+        return None
+    return Reason(f"score {_number(look.report.get('score'))}, median {_number(look.report.get('median_threshold'))}")
+
+
+def _not_graded(look: Look) -> Reason | None:
+    if look.subject.run is None and look.subject.submission is not None:
+        return Reason("there is a submission that nobody has graded")
+    return None
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else "unknown"
+
+
+TESTS: dict[str, Callable[[Look], Reason | None]] = {
+    "infrastructure": _infrastructure,
+    "cancelled": _cancelled,
+    "unfinished": _unfinished,
+    "timeout": _timeout,
+    "out_of_memory": _out_of_memory,
+    "over_disk": _over_disk,
+    "invalid_format": _invalid_format,
+    "crashed": _crashed,
+    "no_submission": _no_submission,
+    "trivial": _trivial,
+    "metric_misunderstood": _metric_misunderstood,
+    "validation_gap": _validation_gap,
+    "below_median": _below_median,
+    "suspicious": _suspicious,
+    "medal": _medal,
+    "above_median": _above_median,
+    "not_graded": _not_graded,
+}
+IMPLIED = ("no_submission", "unfinished", "not_graded")  # not worth saying beside another category

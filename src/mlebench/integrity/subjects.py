@@ -1,0 +1,140 @@
+"""What is looked at: a run of ours, or a line of the reference's JSON-lines file."""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+from mlebench.paths import CODE, LOGS
+from mlebench.run.records import Group, Run, find_group
+from mlebench.untrusted import UntrustedFileError, open_below, open_untrusted
+
+MOST_FILES = 10_000
+MOST_DEPTH = 20
+ANY = 1 << 62  # bytes: so little of a file is read that it may be of any size
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that an agent left: its name for readers, and where it lies."""
+
+    name: str
+    root: Path
+    parts: tuple[str, ...]
+
+    def read(self, limit: int) -> bytes:
+        """Its beginning, up to that many bytes; nothing when it is no file that may be read."""
+        return self.ends(limit, 0)[0]
+
+    def ends(self, head: int, tail: int) -> tuple[bytes, bytes]:
+        """Its beginning and its end, so many bytes each at most; they do not overlap."""
+        try:
+            opened = open_below(self.root, self.parts, ANY) if self.parts else open_untrusted(self.root, ANY)
+            with opened as file:
+                begun = file.read(head)
+                file.seek(max(file.tell(), os.fstat(file.fileno()).st_size - tail))
+                return begun, file.read(tail)
+        except (UntrustedFileError, PrerequisiteError, OSError):
+            return b"", b""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A run, however it was told of. What is missing is None or empty."""
+
+    name: str
+    competition: str
+    submission: Path | None
+    logs: tuple[Source, ...]
+    code: tuple[Source, ...]
+    run: Run | None = None
+    group: Group | None = None
+
+
+def subjects(named: str, runs_dir: Path) -> Iterator[Subject]:
+    """The runs of a group, named by its path or the beginning of its name, or the lines of a JSON-lines file."""
+    if Path(named).is_file():
+        yield from _of_lines(Path(named))
+        return
+    group = find_group(named, runs_dir)
+    for run in group.runs():
+        yield of_run(run, group)
+
+
+def of_run(run: Run, group: Group) -> Subject:
+    root = run.paths.root
+    logs = [*sources_below(root, LOGS), *([Source(run.paths.log.name, root, (run.paths.log.name,))])]
+    return Subject(
+        name=root.name,
+        competition=run.record.competition,
+        submission=run.paths.submission if run.paths.submission.is_file() else None,
+        logs=tuple(logs),
+        code=tuple(sources_below(root, CODE)),
+        run=run,
+        group=group,
+    )
+
+
+def sources_below(root: Path, *inside: str) -> Iterator[Source]:
+    """The regular files below a folder, by name; links are passed over, and there are so many at most."""
+    left = MOST_FILES
+    waiting = [inside]
+    while waiting and left > 0:
+        parts = waiting.pop()
+        try:
+            with os.scandir(root.joinpath(*parts)) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in found[:left]:
+            here = (*parts, entry.name)
+            if entry.is_dir(follow_symlinks=False) and len(here) < MOST_DEPTH:
+                waiting.append(here)
+            elif entry.is_file(follow_symlinks=False):
+                left -= 1
+                yield Source("/".join(here), root, here)
+
+
+def _of_lines(path: Path) -> Iterator[Subject]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            data = json.loads(line)
+        except (ValueError, RecursionError):
+            data = None
+        if not isinstance(data, dict) or not isinstance(data.get("competition_id"), str):
+            raise PrerequisiteError(f"{path}, line {number}: there is no JSON object with a `competition_id`")
+        yield Subject(
+            name=f"line {number}",
+            competition=data["competition_id"],
+            submission=_path(data, "submission_path", path),
+            logs=tuple(_given(_path(data, "logs_path", path))),
+            code=tuple(_given(_path(data, "code_path", path))),
+        )
+
+
+def _path(data: dict[str, Any], key: str, beside: Path) -> Path | None:
+    value = data.get(key)
+    if not isinstance(value, str) or not value:
+        return None
+    path = beside.parent / value
+    return path if path.exists() else None
+
+
+def _given(path: Path | None) -> Iterator[Source]:
+    """What a line names: a file, or all files of a folder."""
+    if path is None:
+        return
+    if path.is_dir():
+        yield from sources_below(path)
+    else:
+        yield Source(path.name, path, ())

@@ -1,0 +1,224 @@
+"""What a submission's values give away: that they are the sample's, all the same, turned round or on another scale."""
+
+import csv
+import hashlib
+import io
+import logging
+import math
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from mlebench import paths
+from mlebench.errors import PrerequisiteError
+from mlebench.grade import grade_csv
+from mlebench.integrity.failure_rules import LEAST_HONEST_AUC, MISREAD_FACTOR
+from mlebench.registry import Competition
+from mlebench.untrusted import UntrustedFileError, open_untrusted
+
+LARGEST = 32 << 20  # bytes; what is larger is not looked at
+MOST_ROWS = 1_000_000  # that are changed and graded again
+BEST_IS_ONE = 1.0
+
+
+class Rows(NamedTuple):
+    header: list[str]
+    rows: Iterator[list[str]]
+
+
+def read_rows(path: Path) -> Rows | None:
+    """The cells of a submission; None where there is no table of reasonable size."""
+    try:
+        with open_untrusted(path, LARGEST) as file:
+            return _rows(file.read(LARGEST))
+    except (UntrustedFileError, PrerequisiteError, OSError):
+        return None
+
+
+def _rows(content: bytes) -> Rows | None:
+    rows = csv.reader(io.StringIO(content.decode("utf-8", "replace"), newline=""))
+    try:
+        header = next(rows, None)
+    except csv.Error:
+        return None
+    return Rows(header, _until_broken(rows)) if header else None
+
+
+def _until_broken(rows: Iterator[list[str]]) -> Iterator[list[str]]:
+    try:
+        yield from rows
+    except csv.Error:
+        return
+
+
+def trivial(path: Path, competition: Competition | None) -> str | None:
+    """Says how a submission is no work: it is the sample submission, or one value in all rows."""
+    given = read_rows(path)
+    if given is None:
+        return None
+    id = (competition.submission.get("id") if competition else None) or given.header[0]
+    digest, rows, values = _summary(given, id)
+    if competition is not None and rows and digest == _sample_digest(competition, id):
+        return "the submission is the sample submission"
+    if rows > 1 and values is not None:
+        return f"all {rows} rows have the same prediction: {', '.join(values)[:80]}"
+    return None
+
+
+def _summary(given: Rows, id: str) -> tuple[int, int, list[str] | None]:
+    """A digest that does not depend on the order of rows, their number, and the prediction that all have, if any."""
+    ids = [place for place, name in enumerate(given.header) if name == id] or [0]
+    digest, rows = 0, 0
+    first: list[str] | None = None
+    same = True
+    for row in given.rows:
+        if not row:
+            continue
+        cells = [_canonical(cell) for cell in row]
+        predicted = [cell for place, cell in enumerate(cells) if place not in ids]
+        text = "\0".join([*(row[place] for place in ids if place < len(row)), *predicted])
+        digest += int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest())
+        first = predicted if first is None else first
+        same = same and predicted == first
+        rows += 1
+    return digest, rows, first if same else None
+
+
+def _canonical(cell: str) -> str:
+    try:
+        return repr(float(cell))
+    except ValueError:
+        return cell.strip()
+
+
+def _sample_digest(competition: Competition, id: str) -> int | None:
+    from mlebench.kit.samples import public_sample_bytes
+
+    try:
+        sample = _rows(public_sample_bytes(competition))
+    except (PrerequisiteError, OSError, ValueError):
+        return None
+    return _summary(sample, id)[0] if sample else None
+
+
+# Predictions that are read the wrong way
+
+Change = Callable[[float], float]
+
+TURNED: dict[str, Change] = {"turned round (1 - p)": lambda value: 1 - value}
+RESCALED: dict[str, Change] = {
+    "after exp(x) - 1": math.expm1,
+    "after exp(x)": math.exp,
+    "after 10 ** x": lambda value: 10.0**value,
+    "divided by 100": lambda value: value / 100,
+    "multiplied by 100": lambda value: value * 100,
+    "divided by 1000": lambda value: value / 1000,
+    "multiplied by 1000": lambda value: value * 1000,
+    "with the other sign": lambda value: -value,
+}
+OPPOSITES = {"True": "False", "False": "True", "true": "false", "false": "true"}
+
+
+def misread(path: Path, score: float, competition: Competition) -> str | None:
+    """Says what would have made the score much better, where it is worse than that of the sample submission.
+
+    Changed predictions are graded, which leaves lines in the log of grades, like every look at the answers.
+    """
+    try:
+        if not _worse(score, _sample_score(competition), competition):
+            return None
+        given = read_rows(path)
+        if given is None:
+            return None
+        rows = list(islice((row for row in given.rows if row), MOST_ROWS + 1))
+        return _better_when(given.header, rows, score, competition) if len(rows) <= MOST_ROWS else None
+    except (PrerequisiteError, OSError):
+        return None
+
+
+def turned_round(score: float, competition: Competition) -> str | None:
+    """The same, as far as it can be told without data."""
+    metric = competition.grader.name.lower()
+    if score < LEAST_HONEST_AUC and ("auc" in metric or "roc" in metric):
+        return f"score {score:g} is far below the 0.5 of a guess: the predictions are turned round, most likely"
+    return None
+
+
+def _better_when(header: list[str], rows: list[list[str]], score: float, competition: Competition) -> str | None:
+    targets = competition.submission.get("targets") or header[1:]
+    places = [place for place, name in enumerate(header) if name in targets]
+    best: tuple[float, str] | None = None
+    for name, changed in _changes(rows, places):
+        found = _graded([header, *changed], competition)
+        if found is None or error_of(found, competition) > MISREAD_FACTOR * error_of(score, competition):
+            continue
+        if best is None or error_of(found, competition) < error_of(best[0], competition):
+            best = found, name
+    return None if best is None else f"the predictions {best[1]} would have scored {best[0]:g} instead of {score:g}"
+
+
+def _changes(rows: list[list[str]], places: Sequence[int]) -> Iterator[tuple[str, list[list[str]]]]:
+    cells = {row[place] for row in rows for place in places if place < len(row)}
+    if cells and cells <= OPPOSITES.keys():
+        yield "turned round", [_changed(row, places, OPPOSITES.__getitem__) for row in rows]
+        return
+    try:
+        numbers = [float(cell) for cell in cells]
+    except ValueError:
+        return
+    shares = all(0 <= number <= 1 for number in numbers)
+    for name, change in ({**TURNED, **RESCALED} if shares else RESCALED).items():
+        try:
+            yield name, [_changed(row, places, lambda cell, change=change: repr(change(float(cell)))) for row in rows]
+        except (OverflowError, ValueError):
+            continue
+
+
+def _changed(row: list[str], places: Sequence[int], change: Callable[[str], str]) -> list[str]:
+    return [change(cell) if place in places else cell for place, cell in enumerate(row)]
+
+
+def _graded(rows: list[list[str]], competition: Competition) -> float | None:
+    with tempfile.TemporaryDirectory(prefix=paths.SCRATCH) as scratch:
+        path = paths.RunPaths(Path(scratch)).submission
+        path.parent.mkdir()
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(rows)
+        with _quiet():
+            score = grade_csv(path, competition, log_otherwise=Path(scratch)).score
+    return score if score is not None and math.isfinite(score) else None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """That a changed submission is invalid is nothing to tell."""
+    log = logging.getLogger("mlebench.grade")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+def _sample_score(competition: Competition) -> float | None:
+    """Real data has a published one; on a twin the sample submission is graded."""
+    from mlebench.data.state import source_kind
+    from mlebench.kit.samples import public_sample_bytes
+
+    if source_kind(competition) != "twin" and competition.sample_score is not None:
+        return competition.sample_score
+    sample = _rows(public_sample_bytes(competition))
+    return _graded([sample.header, *sample.rows], competition) if sample else None
+
+
+def _worse(score: float, other: float | None, competition: Competition) -> bool:
+    return other is not None and (score > other if competition.lower_is_better else score < other)
+
+
+def error_of(score: float, competition: Competition) -> float:
+    """How far a score is from the best: below 1 where that is the best, else by its value."""
+    return score if competition.lower_is_better else BEST_IS_ONE - score if score <= BEST_IS_ONE else 1 / score

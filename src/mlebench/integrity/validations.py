@@ -1,0 +1,76 @@
+"""What an agent measured itself: the last validation in its trajectory, or in its file `validation.json`."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mlebench.integrity.subjects import Source
+from mlebench.paths import own_validation, trajectory
+
+MOST = 1 << 20  # bytes of a file that are read, at its end
+LONGEST = 10_000  # characters of a line; a validation is short
+VALUES = ("value", "score", "mean")
+
+
+class Validation(NamedTuple):
+    value: float
+    metric: str
+    higher_is_better: bool | None
+    file: str
+    quote: str
+
+
+def last_validation(sources: Iterable[Source]) -> Validation | None:
+    """The one in the trajectory goes before the file's."""
+    named = {source.parts[-1] if source.parts else source.name: source for source in sources}
+    for path, objects in ((trajectory(Path()), _lines), (own_validation(Path()), _whole)):
+        if source := named.get(path.name):
+            found = [made for data in objects(source) if (made := _validation(data, source.name))]
+            if found:
+                return found[-1]
+    return None
+
+
+def _lines(source: Source) -> Iterator[Any]:
+    for line in source.ends(0, MOST)[1].decode("utf-8", "replace").splitlines():
+        if '"validation"' in line and isinstance(data := _parsed(line), dict) and data.get("kind") == "validation":
+            yield data
+
+
+def _whole(source: Source) -> Iterator[Any]:
+    data = _parsed(source.read(LONGEST).decode("utf-8", "replace"))
+    yield from data if isinstance(data, list) else [data]
+
+
+def _parsed(text: str) -> Any:
+    if len(text) > LONGEST:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _validation(data: Any, file: str) -> Validation | None:
+    if not isinstance(data, dict):
+        return None
+    value = next((data[key] for key in VALUES if _is_number(data.get(key))), None)
+    if value is None:
+        return None
+    higher = data.get("higher_is_better")
+    metric = data.get("metric")
+    return Validation(
+        value=float(value),
+        metric=metric[:60] if isinstance(metric, str) else "validation",
+        higher_is_better=higher if isinstance(higher, bool) else None,
+        file=file,
+        quote=json.dumps(data)[:300],
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300 and math.isfinite(value)
+    )
