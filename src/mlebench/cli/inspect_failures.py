@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlebench import paths
 from mlebench.cli.common import print_json, registry_at, say, table_lines
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
+from mlebench.files import write_whole
 
 if TYPE_CHECKING:
     from mlebench.integrity.failure_tables import Judged
@@ -38,7 +38,7 @@ def failures(context: click.Context, named: Sequence[str], as_json: bool, output
         click.echo(text, nl=False)
         return
     try:
-        paths.write_whole(output, text)
+        write_whole(output, text)
     except OSError as error:
         raise PrerequisiteError(f"cannot write {output}: {reason_of(error)}") from error
 
