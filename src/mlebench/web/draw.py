@@ -90,7 +90,8 @@ def _lane(agent: Mapping[str, Any], place: Callable[[float], float], y: float) -
         for run in agent["runs"]
         if run["score"] is not None
     ]
-    name = Markup('<text class="name" x="4" y="{}">{}</text>').format(f"{y - 4:.1f}", agent["agent"])
+    label = " · ".join(part for part in (agent["agent"], agent["model"]) if part)
+    name = Markup('<text class="name" x="4" y="{}">{}</text>').format(f"{y - 4:.1f}", label)
     return [f'<line class="lane" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>', *dots, str(name)]
 
 
