@@ -109,6 +109,16 @@ def test_pages_are_written_over_pages_only(written: Path, runs: Path, tmp_path: 
     call(capsys, "report", group, "--format", "html", "-o", tmp_path / "new")
 
 
+def test_reports_alone_make_pages(tmp_path: Path, capsys: Any) -> None:
+    reports = [{"competition_id": "random-acts-of-pizza", "score": 0.9, "gold_threshold": 0.97, "gold_medal": False}]
+    (tmp_path / "r_grading_report.json").write_text(json.dumps({"competition_reports": reports}))
+    call(capsys, "report", tmp_path / "r_grading_report.json", "--format", "html", "-o", tmp_path / "out")
+    assert "reports" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    for page in (tmp_path / "out").rglob("*.html"):
+        found = Links(page.read_text(encoding="utf-8"))
+        assert not any("run/" in link for link in found.links)
+
+
 def test_html_needs_a_folder(runs: Path, capsys: Any) -> None:
     assert "-o" in call(capsys, "report", next(runs.iterdir()), "--format", "html", code=2)
 

@@ -10,6 +10,7 @@ from mlebench.report.standings import EntryStandings
 from mlebench.web.site import Board, Page, Site
 
 HOME = "index.html"
+CONDITIONS = ("network", "description", "knowledge")  # of which reports alone tell nothing
 
 
 def path_of(site: Site, board: Board) -> str:
@@ -77,7 +78,7 @@ def _entry(slug: str, found: EntryStandings) -> dict[str, Any]:
         "name": entry.name or entry.agent,
         "model": entry.model,
         "hours_limit": entry.hours_limit,
-        "conditions": entry.conditions,
+        "conditions": dict.fromkeys(CONDITIONS) | entry.conditions,
         "inputs": list(entry.inputs),
         "runs": len(outcomes),
         "going_on": sum(outcome.missing == "running" for outcome in outcomes),
