@@ -28,6 +28,7 @@ ORDER = (
     ["data", "validate"],
     ["grade"],
     ["run"],
+    ["bundles"],
     ["report"],
     ["integrity", "web"],
     ["cli"],

@@ -1,0 +1,198 @@
+"""A bundle, read and checked in one pass. What it claims is still a claim."""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mlebench.bundles.archive import MAGIC, BundleRefusedError, Reader, shown
+from mlebench.bundles.contents import LARGEST_RECORD
+from mlebench.bundles.manifest import LARGEST_MANIFEST, BundleManifest, read_manifest
+from mlebench.bundles.shapes import fits, record_of
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+from mlebench.paths import MANIFEST, PROFILES, SUBMISSION, GroupPaths, RunPaths
+from mlebench.run.records import ENDED, Group, GroupRecord, Run, RunRecord
+
+MOST_RECORDS = 64 << 20  # bytes of all records
+# What others rely on in the report of a run, beside the published thresholds.
+_REPORT: dict[str, Any] = {
+    "competition_id": str,
+    "score": float | None,
+    "status": str,
+    **dict.fromkeys(("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median"), bool),
+    **dict.fromkeys(("submission_exists", "valid_submission", "is_lower_better"), bool),
+    **{f"{name}_threshold": float for name in ("gold", "silver", "bronze", "median")},
+    **dict.fromkeys(("data", "submission_sha256", "mlebench", "reason"), str | None),
+    "competition_version": int | None,
+    "source": str,
+}
+_AGENT: dict[str, Any] = {"name": str, "identity": str, "model": str | None}
+
+
+@dataclass(frozen=True)
+class BundledGroup(Group):
+    """A group that has no folder here: its paths lead nowhere."""
+
+    bundled: tuple[Run, ...] = ()
+
+    def runs(self) -> Iterator[Run]:
+        yield from self.bundled
+
+
+@dataclass(frozen=True)
+class Bundle:
+    path: Path
+    sha256: str  # of the whole file
+    manifest: BundleManifest
+    manifest_bytes: bytes  # what a signature is over
+    group: BundledGroup
+    submissions: dict[str, Path]  # by run id: those that were unpacked
+    submission_hashes: dict[str, str]  # by run id: those that are in it
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether a file is packed as bundles are."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def read_bundle(path: Path, scratch: Path | None = None) -> Bundle:
+    """Check all of a bundle; unpack its submissions into a folder of ours, under names of ours."""
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise BundleRefusedError("it is no regular file")
+            return _read(path, file, status.st_size, scratch)
+    except BundleRefusedError as error:
+        raise BundleRefusedError(f"{path} is refused: {error}") from None
+    except OSError as error:
+        raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}") from error
+
+
+def _read(path: Path, file: BinaryIO, size: int, scratch: Path | None) -> Bundle:
+    reader = Reader(file)
+    data = reader.first(MANIFEST, LARGEST_MANIFEST)
+    manifest = read_manifest(data, size)
+    records: dict[str, bytes] = {}
+    unpacked: dict[str, Path] = {}
+    wanted = _records(manifest)
+    if scratch:
+        _require_room(manifest, scratch)
+    for number, member in enumerate(manifest.members):
+        name = member["name"]
+        pieces = reader.member(name, member["size"], member["sha256"])
+        if name in wanted:
+            records[name] = b"".join(pieces)
+        elif scratch and _is_submission(name):
+            unpacked[name] = _unpack(pieces, scratch / str(number))
+        else:
+            for _ in pieces:
+                pass
+    sha256 = reader.end()
+    group, runs = _group(path, manifest, records)
+    hashes = {member["name"]: member["sha256"] for member in manifest.members}
+    named = {run.record.run_id: _submission(run.paths.root.name) for run in runs}
+    return Bundle(
+        path,
+        sha256,
+        manifest,
+        data,
+        group,
+        {id: unpacked[name] for id, name in named.items() if name in unpacked},
+        {id: hashes[name] for id, name in named.items() if name in hashes},
+    )
+
+
+def _require_room(manifest: BundleManifest, scratch: Path) -> None:
+    needed = sum(member["size"] for member in manifest.members if _is_submission(member["name"]))
+    if needed > (free := shutil.disk_usage(scratch).free):
+        raise PrerequisiteError(f"its submissions have {needed} bytes, and {free} are free in {scratch}: set TMPDIR")
+
+
+def _unpack(pieces: Iterator[bytes], folder: Path) -> Path:
+    folder.mkdir()
+    target = folder / f"{SUBMISSION}.csv"
+    with target.open("xb") as file:
+        file.writelines(pieces)
+    return target
+
+
+def _submission(folder: str) -> str:
+    return RunPaths(Path(folder)).submission.as_posix()
+
+
+def _is_submission(name: str) -> bool:
+    return name.count("/") == 2 and name == _submission(name.partition("/")[0])
+
+
+def _records(manifest: BundleManifest) -> set[str]:
+    """The members that hold the records of the group and of its runs."""
+    group, run = GroupPaths(Path()).record.name, RunPaths(Path()).record.name
+    sizes = {
+        member["name"]: member["size"]
+        for member in manifest.members
+        if member["name"] == group or (member["name"].endswith(f"/{run}") and member["name"].count("/") == 1)
+    }
+    if group not in sizes:
+        raise BundleRefusedError(f"it has no {group}")
+    if max(sizes.values()) > LARGEST_RECORD or sum(sizes.values()) > MOST_RECORDS:
+        raise BundleRefusedError("its records are larger than records are")
+    return set(sizes)
+
+
+def _group(path: Path, manifest: BundleManifest, records: dict[str, bytes]) -> tuple[BundledGroup, list[Run]]:
+    where = GroupPaths(path.absolute())
+    record = record_of(GroupRecord, records.pop(where.record.name), where.record.name)
+    _check(record.agent, _AGENT, where.record.name, "agent")
+    if record.id != manifest.group or record.created_at != manifest.created_at or record.profile not in PROFILES:
+        raise BundleRefusedError(f"{where.record.name} and {MANIFEST} tell of different groups")
+    if not all(fits(value, float | None) for value in record.limits.values()):
+        raise BundleRefusedError(f"{where.record.name}: `limits` holds something else than numbers")
+    runs = [_run(where, name, data) for name, data in records.items()]
+    _require_all(record, runs)
+    order = {id: place for place, id in enumerate(record.competitions)}
+    runs.sort(key=lambda run: (run.record.seed, order[run.record.competition]))
+    return BundledGroup(where, record, tuple(runs)), runs
+
+
+def _run(where: GroupPaths, name: str, data: bytes) -> Run:
+    record = record_of(RunRecord, data, shown(name))
+    folder = name.partition("/")[0]
+    if folder != f"{record.competition}_{record.run_id}":
+        raise BundleRefusedError(f"{shown(name)} is the record of another run")
+    if record.state != ENDED:
+        raise BundleRefusedError(f"{shown(name)} tells of a run that has not ended")
+    if record.report is not None:
+        _check(record.report, _REPORT, shown(name), "report")
+        if record.report["competition_id"] != record.competition:
+            raise BundleRefusedError(f"{shown(name)} holds the report of another competition")
+    return Run(RunPaths(where.root / folder), record)
+
+
+def _check(values: dict[str, Any], hints: dict[str, Any], name: str, field: str) -> None:
+    for key, hint in hints.items():
+        if not fits(values.get(key), hint):
+            raise BundleRefusedError(f"{name}: `{field}.{key}` is missing, or has another type than it should have")
+
+
+def _require_all(record: GroupRecord, runs: list[Run]) -> None:
+    """A group is told of as a whole: runs that went badly cannot be kept back, nor good ones added."""
+    if len(set(record.competitions)) != len(record.competitions):
+        raise BundleRefusedError("its group names a competition twice")
+    if len({run.record.run_id for run in runs}) != len(runs):
+        raise BundleRefusedError("two of its runs have the same id")
+    found = sorted((run.record.competition, run.record.seed) for run in runs)
+    count = len(record.competitions) * max(record.seeds, 0)
+    planned = len(runs) == count and sorted((id, seed) for id in record.competitions for seed in range(record.seeds))
+    if not runs or found != planned:
+        raise BundleRefusedError(
+            f"its group was planned with {count} runs, one for each competition and seed; it does not hold just these"
+        )
