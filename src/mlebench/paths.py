@@ -43,6 +43,8 @@
     ├── attempts/<n>/         what earlier attempts left
     └── findings/             what was found out about the run later
 
+<runs-dir>/verified-bundles/<sha256>.json   what came of verifying a bundle
+
 Settings come from the environment, then from a YAML file (keys `data_dir`, `competition_path`).
 """
 
@@ -261,6 +263,19 @@ def data_dir_record(data_dir: Path) -> Path:
 def grades_log(folder: Path) -> Path:
     """In a data directory; in a folder of reports, where the data directory cannot be written to."""
     return folder / "grades.jsonl"
+
+
+def bundle(folder: Path, group: str) -> Path:
+    return folder / f"{group}.bundle.tar.gz"
+
+
+def bundle_signature(bundle: Path) -> Path:
+    return bundle.with_name(f"{bundle.name}.sig")
+
+
+def bundle_verdict(runs_dir: Path, sha256: str) -> Path:
+    """What came of verifying a bundle: not beside it, where whoever sent it could have put one too."""
+    return runs_dir / "verified-bundles" / f"{sha256}.json"
 
 
 def grading_report(folder: Path, name: str) -> Path:

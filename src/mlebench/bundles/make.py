@@ -35,7 +35,14 @@ class _Plan:
     left_out: list[dict[str, Any]] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
-    def take(self, item: Item, left_out: LeftOut) -> None:
+    def take_all(self, name: str, left_out: LeftOut, items: Iterable[Item]) -> None:
+        """The files of a run, or of the group; `left_out` may already hold some."""
+        for item in items:
+            self._take(item, left_out)
+        for told in left_out.to_list(name):
+            self.left_out.append({key: self.secrets.remove(text.encode()).decode() for key, text in told.items()})
+
+    def _take(self, item: Item, left_out: LeftOut) -> None:
         if found := self.secrets.find(item.name.encode()):
             name = self.secrets.remove(item.name.encode()).decode()
             self._tell(name, [Found(0, f"{found[0].what}, in the file's name")])
@@ -115,13 +122,10 @@ def make_bundle(group: Group, target: Path, *, redact: bool = False, track: Trac
         )
     runs = list(group.runs())
     plan = _Plan(Secrets(), redact)
-    for item in group_items(group):
-        plan.take(item, LeftOut())
+    plan.take_all(group.record.id, LeftOut(), group_items(group))
     for run in track(runs):
         left_out = LeftOut()
-        for item in run_items(run, len(runs), left_out):
-            plan.take(item, left_out)
-        plan.left_out += left_out.to_list(run.paths.root.name)
+        plan.take_all(run.paths.root.name, left_out, run_items(run, len(runs), left_out))
     _refuse(plan.refused)
     manifest = BundleManifest(
         group=group.record.id,

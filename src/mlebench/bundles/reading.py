@@ -158,6 +158,8 @@ def _group(path: Path, manifest: BundleManifest, records: dict[str, bytes]) -> t
         raise BundleRefusedError(f"{where.record.name}: `limits` holds something else than numbers")
     runs = [_run(where, name, data) for name, data in records.items()]
     _require_all(record, runs)
+    if any((run.record.report or {}).get("source") == "twin" for run in runs) > record.twin:
+        raise BundleRefusedError("its scores are of twins, and its group is not")
     order = {id: place for place, id in enumerate(record.competitions)}
     runs.sort(key=lambda run: (run.record.seed, order[run.record.competition]))
     return BundledGroup(where, record, tuple(runs)), runs
