@@ -1,6 +1,7 @@
 """A bundle, read and checked in one pass. What it claims is still a claim."""
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ _REPORT: dict[str, Any] = {
     "competition_version": int | None,
     "source": str,
 }
+_NAME = re.compile(r"\w[\w./@+-]{0,99}")  # of an agent: no words that could pass for ours
 _AGENT: dict[str, Any] = {"name": str, "identity": str, "model": str | None}
 
 
@@ -152,6 +154,8 @@ def _group(path: Path, manifest: BundleManifest, records: dict[str, bytes]) -> t
     where = GroupPaths(path.absolute())
     record = record_of(GroupRecord, records.pop(where.record.name), where.record.name)
     _check(record.agent, _AGENT, where.record.name, "agent")
+    if not _NAME.fullmatch(record.agent["name"]):
+        raise BundleRefusedError(f"{shown(record.agent['name'])} is no name that an agent can have")
     if record.id != manifest.group or record.created_at != manifest.created_at or record.profile not in PROFILES:
         raise BundleRefusedError(f"{where.record.name} and {MANIFEST} tell of different groups")
     if not all(fits(value, float | None) for value in record.limits.values()):

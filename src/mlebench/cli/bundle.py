@@ -107,7 +107,7 @@ def _show(verdict: "BundleVerdict") -> None:
         rows.append([plain(run["competition"]), *(run[name] for name in header[1:4]), plain(run["verdict"] + why)])
     print_table(header, rows)
     signed = verdict.signature
-    detail = f" ({plain(signed.get('signer') or signed.get('why'))})" if len(signed) > 1 else ""
+    detail = "".join(f" ({plain(signed[key])})" for key in ("signer", "why") if key in signed)
     say(f"signature: {signed['state']}{detail}")
     say(f"The scores of {plain(verdict.agent)} are {verdict.trust}.")
 
