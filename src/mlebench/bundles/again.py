@@ -9,7 +9,6 @@ from mlebench.bundles.reading import Bundle
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import PROFILES
 
-
 NETWORKS = ("none", "model", "full")
 LIMITS = {"time_limit": "seconds", "memory": "memory", "cpus": "cpus", "shm": "shm"}  # options: what records call them
 
