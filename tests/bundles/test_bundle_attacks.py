@@ -34,7 +34,7 @@ def refused(path: Path) -> str:
         read_bundle(path, scratch)
     assert sorted(path.parent.iterdir()) == before
     shutil.rmtree(scratch)
-    assert len(str(fault.value).splitlines()) == 1
+    assert str(fault.value).isprintable()
     return str(fault.value)
 
 
@@ -203,7 +203,7 @@ def test_a_manifest_header_that_promises_much_is_not_believed(tmp_path: Path) ->
         b"{",
         b"[" * 200_000,
         b'{"a":' * 100_000,
-        b'{"schema": 2}',
+        b'{"schema": 2, "mlebench": "\\u001b[31m\\n"}',
         b'{"schema": 1, "group": "x"}',
         b'{"group": "a", "group": "b"}',
         b'{"group": NaN}',
@@ -211,7 +211,7 @@ def test_a_manifest_header_that_promises_much_is_not_believed(tmp_path: Path) ->
         b'{"group": "x", "created_at": "x", "competitions": [], "members": {}}',
         b'{"group": "x", "created_at": "x", "competitions": [], "members": [1]}',
         b'{"group": "x", "created_at": "x", "competitions": [], "members": [{"name": 1, "size": 1, "sha256": ""}]}',
-        b'{"group": "x", "created_at": "x", "competitions": [], "members": [{"name": "a", "size": 1e999, "sha256": ""}]}',
+        b'{"group": "x", "created_at": "x", "competitions": [], "members": [{"name": "a", "size": 1e999}]}',
         b'{"group": "x", "created_at": "x", "competitions": [], "members": []}',
     ],
 )
@@ -337,10 +337,12 @@ def test_mutated_bundles_are_refused_or_harmless(
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
     before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir() if path != scratch}
+    why = ""
     try:
         read_bundle(target, scratch)
     except BundleRefusedError as error:
-        assert str(error).isprintable()
+        why = str(error)
+    assert why.isprintable()
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir() if path != scratch} == before
     assert {path.name for path in scratch.rglob("*") if not path.is_dir()} <= {"submission.csv"}
 

@@ -99,7 +99,7 @@ def test_long_logs_are_cut_in_the_middle_and_room_is_limited(
 
 def test_a_group_that_has_not_ended_is_no_bundle(group: Group, tmp_path: Path) -> None:
     next(group.runs()).write(state="running", ended=None)
-    with pytest.raises(PrerequisiteError, match="1 runs .* have not ended"):
+    with pytest.raises(PrerequisiteError, match=r"1 runs .* have not ended"):
         make_bundle(group, tmp_path / "bundle.tar.gz")
     assert not list(tmp_path.glob("bundle*"))
 

@@ -6,7 +6,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from mlebench.bundles.archive import BundleRefusedError
+from mlebench.bundles.archive import BundleRefusedError, shown
 from mlebench.errors import PrerequisiteError
 from mlebench.records import Record
 
@@ -34,7 +34,7 @@ def record_of(kind: type[Kind], data: bytes, name: str) -> Kind:
     except BundleRefusedError:
         raise
     except PrerequisiteError as error:
-        raise BundleRefusedError(str(error)) from None
+        raise BundleRefusedError(shown(str(error))) from None
     for field, hint in _hints(kind).items():
         if not fits(getattr(record, field), hint):
             raise BundleRefusedError(f"{name}: `{field}` does not have the type that it should have")
