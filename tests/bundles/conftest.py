@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,17 +10,23 @@ from mlebench.registry import Competition
 from mlebench.run.records import Group
 
 
-@pytest.fixture
-def group(titanic: Competition, tmp_path: Path) -> Group:
-    """Three runs: the sample submission, none, and nonsense."""
-    return write_group(tmp_path / "runs", titanic, [titanic.sample_submission.read_bytes(), None, b"wrong\n1\n"])
+@pytest.fixture(scope="session")
+def genuine(titanic: Competition, tmp_path_factory: pytest.TempPathFactory) -> tuple[Group, Path]:
+    """Three runs (the sample submission, none, and nonsense) and their bundle; do not change these files."""
+    folder = tmp_path_factory.mktemp("genuine")
+    group = write_group(folder / "runs", titanic, [titanic.sample_submission.read_bytes(), None, b"wrong\n1\n"])
+    make_bundle(group, folder / "bundle.tar.gz")
+    return group, folder / "bundle.tar.gz"
 
 
 @pytest.fixture
-def bundle(group: Group, tmp_path: Path) -> Path:
-    target = tmp_path / "genuine.bundle.tar.gz"
-    make_bundle(group, target)
-    return target
+def group(genuine: tuple[Group, Path], tmp_path: Path) -> Group:
+    return Group.read(shutil.copytree(genuine[0].paths.root, tmp_path / "runs" / genuine[0].record.id))
+
+
+@pytest.fixture
+def bundle(genuine: tuple[Group, Path], tmp_path: Path) -> Path:
+    return Path(shutil.copy(genuine[1], tmp_path / "genuine.bundle.tar.gz"))
 
 
 @pytest.fixture

@@ -13,16 +13,14 @@ from typing import Any
 
 import pytest
 from conftest_run import Mlebench
-from forging import changed, pack, repack, tar, unpack, write_group
+from forging import changed, pack, repack, tar, unpack
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mlebench.bundles import manifest as limits
 from mlebench.bundles.archive import BundleRefusedError
-from mlebench.bundles.make import make_bundle
 from mlebench.bundles.reading import read_bundle
 from mlebench.bundles.verify import verify_bundle
-from mlebench.registry import Competition
 
 
 def refused(path: Path) -> str:
@@ -283,14 +281,6 @@ def test_no_name_in_a_bundle_becomes_a_path(bundle: Path, tmp_path: Path) -> Non
     assert all(path.name.isdigit() for path in scratch.iterdir())
 
 
-@pytest.fixture(scope="module")
-def genuine(titanic: Competition, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("genuine")
-    group = write_group(folder / "runs", titanic, [titanic.sample_submission.read_bytes()])
-    make_bundle(group, folder / "bundle.tar.gz")
-    return folder / "bundle.tar.gz"
-
-
 EDIT = st.tuples(
     st.sampled_from(["set", "drop", "insert", "swap"]), st.floats(0, 1), st.binary(min_size=1, max_size=40)
 )
@@ -318,19 +308,19 @@ def edited(data: bytes, edits: list[tuple[str, float, bytes]]) -> bytes:
     which=st.integers(0),
 )
 def test_mutated_bundles_are_refused_or_harmless(
-    genuine: Path, tmp_path: Path, edits: list[tuple[str, float, bytes]], layer: str, which: int
+    bundle: Path, tmp_path: Path, edits: list[tuple[str, float, bytes]], layer: str, which: int
 ) -> None:
     """Nothing but a refusal may be raised, and nothing may be written but submissions, in the scratch folder."""
     target, scratch = tmp_path / "mutated.tar.gz", tmp_path / "scratch"
     if layer == "packed":
-        target.write_bytes(edited(genuine.read_bytes(), edits))
+        target.write_bytes(edited(bundle.read_bytes(), edits))
     elif layer == "tar":
-        plain = edited(zlib.decompress(genuine.read_bytes(), 31), edits)
+        plain = edited(zlib.decompress(bundle.read_bytes(), 31), edits)
         packed = bytearray(gzip.compress(plain))
-        packed[:10] = genuine.read_bytes()[:10]
+        packed[:10] = bundle.read_bytes()[:10]
         target.write_bytes(packed)
     else:
-        contents = unpack(genuine)
+        contents = unpack(bundle)
         name = list(contents)[which % len(contents)]
         contents[name] = edited(contents[name], edits)
         (pack if name == "manifest.json" else repack)(target, contents)

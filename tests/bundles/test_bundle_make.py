@@ -17,6 +17,7 @@ from mlebench.bundles import contents
 from mlebench.bundles.make import make_bundle
 from mlebench.bundles.reading import read_bundle
 from mlebench.bundles.secrets import MARK, Secrets
+from mlebench.bundles.signature import check
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition
 from mlebench.run.records import Group
@@ -197,22 +198,26 @@ def test_signatures_count_against_signers_only(
         public = key.with_suffix(".pub").read_text()
         (tmp_path / f"{name}.signers").write_text(f'{name}@example.com namespaces="mlebench" {public}')
     target = tmp_path / "signed.tar.gz"
-
-    def signature(*options: str, code: int) -> dict[str, str]:
-        verify = ["bundle", "verify", str(target), "--json", "--runs-dir", str(tmp_path / "kept")]
-        return json.loads(mlebench(*verify, *options, code=code).stdout)["signature"]
-
     make = ["bundle", "make", str(group.paths.root), "-o", str(target)]
+
+    def signature(signers: str | None) -> dict[str, str]:
+        return check(target, read_bundle(target).manifest_bytes, tmp_path / signers if signers else None)
+
     mlebench(*make)
-    assert signature("--signers", str(tmp_path / "mine.signers"), code=1) == {"state": "none"}
+    assert signature("mine.signers") == {"state": "none"}
     mlebench(*make, "--sign", str(tmp_path / "mine"))
-    assert signature(code=0) == {"state": "not checked"}
-    good = {"state": "good", "signer": "mine@example.com"}
-    assert signature("--signers", str(tmp_path / "mine.signers"), code=0) == good
-    assert signature("--signers", str(tmp_path / "other.signers"), code=1)["state"] == "bad"
+    assert signature(None) == {"state": "not checked"}
+    assert signature("mine.signers") == {"state": "good", "signer": "mine@example.com"}
+    assert signature("other.signers") == {"state": "bad", "why": "none of the allowed signers made it"}
+    verify = ["bundle", "verify", str(target), "--runs-dir", str(tmp_path / "kept"), "--signers"]
+    assert "signature: good (mine@example.com)" in mlebench(*verify, str(tmp_path / "mine.signers")).stderr
+    assert "signature: bad" in mlebench(*verify, str(tmp_path / "other.signers"), code=1).stderr
     signed = (tmp_path / "signed.tar.gz.sig").read_bytes()
     (next(group.runs()).paths.code / "train.py").write_text("something else")
+    make_bundle(group, target)
+    assert signature("mine.signers")["state"] == "bad"
     mlebench(*make)
     assert not (tmp_path / "signed.tar.gz.sig").exists()  # one of another bundle is not left beside it
-    (tmp_path / "signed.tar.gz.sig").write_bytes(signed)
-    assert signature("--signers", str(tmp_path / "mine.signers"), code=1)["state"] == "bad"
+    for nonsense in (b"", b"nonsense", signed[:100]):
+        (tmp_path / "signed.tar.gz.sig").write_bytes(nonsense)
+        assert signature("mine.signers")["state"] == "bad"
