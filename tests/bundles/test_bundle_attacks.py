@@ -264,6 +264,19 @@ def test_records_of_groups_that_make_no_sense(bundle: Path, tmp_path: Path, chan
     refused(changed(bundle, tmp_path / "forged.tar.gz", "group.json", change))
 
 
+def test_a_grading_report_that_tells_another_story(bundle: Path, tmp_path: Path) -> None:
+    (name,) = (name for name in unpack(bundle) if name.endswith("_grading_report.json"))
+
+    def better(report: dict[str, Any]) -> dict[str, Any]:
+        report["competition_reports"][0]["score"] = 0.999
+        return report
+
+    for change in (better, lambda report: report | {"competition_reports": [7]}, lambda report: {}):
+        assert "grading_report.json" in refused(changed(bundle, tmp_path / "forged.tar.gz", name, change))
+    second = repack(tmp_path / "forged.tar.gz", {**unpack(bundle), "2_grading_report.json": b"{}"})
+    assert "several grading reports" in refused(second)
+
+
 def test_runs_cannot_be_kept_back_or_counted_twice(bundle: Path, record: str, tmp_path: Path) -> None:
     contents = unpack(bundle)
     fewer = {name: data for name, data in contents.items() if "_run1/" not in name}

@@ -176,6 +176,15 @@ def test_other_words_are_no_keys(text: str) -> None:
     assert Secrets({}).find(text.encode()) == []
 
 
+def test_a_log_full_of_keys_is_told_briefly(group: Group, tmp_path: Path) -> None:
+    run = next(group.runs())
+    (run.paths.logs / "agent.log").write_text(f"{KEYS['an AWS key']}\n" * 100_000)
+    manifest = make_bundle(group, tmp_path / "bundle.tar.gz", redact=True)
+    assert [row["line"] for row in manifest.redacted] == list(range(1, 101))
+    text = unpack(tmp_path / "bundle.tar.gz")[f"{run.paths.root.name}/logs/agent.log"]
+    assert text == (MARK + b"\n") * 100_000
+
+
 def test_the_command_makes_signs_and_names_it(group: Group, mlebench: Mlebench, tmp_path: Path) -> None:
     done = mlebench("bundle", "make", str(group.paths.root), cwd=tmp_path)
     target = tmp_path / f"{group.record.id}.bundle.tar.gz"

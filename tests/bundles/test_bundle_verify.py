@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest_run import Mlebench
-from forging import changed, repack, unpack, write_group
+from forging import repack, unpack, write_group
 
 from mlebench.agents import load_agent
 from mlebench.bundles.make import make_bundle
@@ -18,6 +18,7 @@ from mlebench.data.sources import TwinSource
 from mlebench.data.verification import verify
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition, Registry
+from mlebench.run.group import finish
 from mlebench.run.records import Group
 
 Rows = list[dict[str, Any]]
@@ -82,7 +83,8 @@ def test_lies_differ(titanic: Competition, tmp_path: Path, verified: Callable[..
     better.write_bytes(titanic.gold_submission.read_bytes())
     without.unlink()
     assert honest.exists()
-    make_bundle(group, tmp_path / "forged.tar.gz")
+    finish(group)
+    make_bundle(Group.read(group.paths.root), tmp_path / "forged.tar.gz")
     contents = unpack(tmp_path / "forged.tar.gz")
     rows = verified(repack(tmp_path / "forged.tar.gz", contents, left_out=[]), code=1)
     assert verdicts(rows) == ["differs"] * (len(LIES) + 2) + ["agrees"]
@@ -165,8 +167,10 @@ def test_a_verdict_that_came_with_the_bundle_counts_for_nothing(
 def test_a_bundle_that_lies_is_not_reported(
     bundle: Path, record: str, mlebench: Mlebench, tmp_path: Path, verified: Callable[..., Rows]
 ) -> None:
-    lie = {"score": 0.99}
-    forged = changed(bundle, tmp_path / "forged.tar.gz", record, lambda run: run | {"report": run["report"] | lie})
+    contents = {name: data for name, data in unpack(bundle).items() if not name.endswith("_grading_report.json")}
+    run = json.loads(contents[record])
+    run["report"]["score"] = 0.99
+    forged = repack(tmp_path / "forged.tar.gz", contents | {record: json.dumps(run).encode()})
     kept = tmp_path / "kept"
     assert entries(mlebench, forged, runs_dir=kept) == {"mine [claimed]": 3}
     verified(forged, code=1)

@@ -4,18 +4,19 @@ import os
 import re
 import shutil
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mlebench.bundles.archive import MAGIC, BundleRefusedError, Reader, shown
-from mlebench.bundles.contents import LARGEST_RECORD
+from mlebench.bundles.contents import LARGEST_FILE, LARGEST_RECORD
 from mlebench.bundles.manifest import LARGEST_MANIFEST, BundleManifest, read_manifest
-from mlebench.bundles.shapes import fits, record_of
+from mlebench.bundles.shapes import fits, parse, record_of
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
-from mlebench.paths import MANIFEST, PROFILES, SUBMISSION, GroupPaths, RunPaths
+from mlebench.paths import GRADING_REPORT, MANIFEST, PROFILES, SUBMISSION, GroupPaths, RunPaths
 from mlebench.run.records import ENDED, Group, GroupRecord, Run, RunRecord
 
 MOST_RECORDS = 64 << 20  # bytes of all records
@@ -30,6 +31,10 @@ _REPORT: dict[str, Any] = {
     **dict.fromkeys(("data", "submission_sha256", "mlebench", "reason"), str | None),
     "competition_version": int | None,
     "source": str,
+}
+_CLAIM = {
+    name: _REPORT[name]
+    for name in ("competition_id", "score", "any_medal", "gold_medal", "silver_medal", "bronze_medal")
 }
 _NAME = re.compile(r"\w[\w./@+-]{0,99}")  # of an agent: no words that could pass for ours
 _AGENT: dict[str, Any] = {"name": str, "identity": str, "model": str | None}
@@ -136,18 +141,18 @@ def _is_submission(name: str) -> bool:
 
 
 def _records(manifest: BundleManifest) -> set[str]:
-    """The members that hold the records of the group and of its runs."""
+    """The members that hold the records of the group and of its runs, and the group's report."""
+    sizes = {member["name"]: member["size"] for member in manifest.members}
     group, run = GroupPaths(Path()).record.name, RunPaths(Path()).record.name
-    sizes = {
-        member["name"]: member["size"]
-        for member in manifest.members
-        if member["name"] == group or (member["name"].endswith(f"/{run}") and member["name"].count("/") == 1)
-    }
     if group not in sizes:
         raise BundleRefusedError(f"it has no {group}")
-    if max(sizes.values()) > LARGEST_RECORD or sum(sizes.values()) > MOST_RECORDS:
+    records = {group, *(name for name in sizes if name.endswith(f"/{run}") and name.count("/") == 1)}
+    reports = {name for name in sizes if name.endswith(GRADING_REPORT) and "/" not in name}
+    if max(sizes[name] for name in records) > LARGEST_RECORD or sum(sizes[name] for name in records) > MOST_RECORDS:
         raise BundleRefusedError("its records are larger than records are")
-    return set(sizes)
+    if len(reports) > 1 or any(sizes[name] > LARGEST_FILE for name in reports):
+        raise BundleRefusedError("it has several grading reports, or one that is larger than they are")
+    return records | reports
 
 
 def _group(path: Path, manifest: BundleManifest, records: dict[str, bytes]) -> tuple[BundledGroup, list[Run]]:
@@ -160,10 +165,13 @@ def _group(path: Path, manifest: BundleManifest, records: dict[str, bytes]) -> t
         raise BundleRefusedError(f"{where.record.name} and {MANIFEST} tell of different groups")
     if not all(fits(value, float | None) for value in record.limits.values()):
         raise BundleRefusedError(f"{where.record.name}: `limits` holds something else than numbers")
+    reports = {name: records.pop(name) for name in list(records) if "/" not in name}
     runs = [_run(where, name, data) for name, data in records.items()]
     _require_all(record, runs)
     if any((run.record.report or {}).get("source") == "twin" for run in runs) > record.twin:
         raise BundleRefusedError("its scores are of twins, and its group is not")
+    for name, data in reports.items():
+        _compare_report(shown(name), data, runs)
     order = {id: place for place, id in enumerate(record.competitions)}
     runs.sort(key=lambda run: (run.record.seed, order[run.record.competition]))
     return BundledGroup(where, record, tuple(runs)), runs
@@ -181,6 +189,20 @@ def _run(where: GroupPaths, name: str, data: bytes) -> Run:
         if record.report["competition_id"] != record.competition:
             raise BundleRefusedError(f"{shown(name)} holds the report of another competition")
     return Run(RunPaths(where.root / folder), record)
+
+
+def _compare_report(name: str, data: bytes, runs: list[Run]) -> None:
+    """Whoever looks into the report of the group alone must find no other scores there."""
+    rows = parse(data, name).get("competition_reports")
+    if not isinstance(rows, list) or not fits(rows, list[dict[str, Any]]):
+        raise BundleRefusedError(f"{name} is no grading report")
+    for row in rows:
+        _check(row, _CLAIM, name, "competition_reports")
+    none = dict.fromkeys(_CLAIM, False) | {"score": None}  # where a run has no report, the group's tells of no score
+    claimed = [run.record.report or none | {"competition_id": run.record.competition} for run in runs]
+    told, recorded = (Counter(tuple(one[key] for key in _CLAIM) for one in many) for many in (rows, claimed))
+    if told != recorded:
+        raise BundleRefusedError(f"{name} does not tell what the records of the runs tell")
 
 
 def _check(values: dict[str, Any], hints: dict[str, Any], name: str, field: str) -> None:

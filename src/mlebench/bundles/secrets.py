@@ -7,10 +7,12 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 MARK = b"[secret removed by mlebench]"
 SHORTEST = 8  # characters of a value that is looked for
+MOST = 100  # places that are told, for each form and piece of a file
 LONGEST = 1 << 15  # bytes of a secret that is found wherever it lies in a stream
 _NAMED = re.compile(r".*(_KEY|_TOKEN|_SECRET)|.*PASSWORD.*", re.IGNORECASE)
 # Each begins where a word begins, so that no text makes the search slow.
@@ -50,12 +52,14 @@ class Secrets:
 
     def find(self, data: bytes, line: int = 1) -> list[Found]:
         """The secrets in a text that begins with that line."""
-        found = [
-            Found(line + data.count(b"\n", 0, match.start()), what)
-            for what, form in self._forms.items()
-            for match in form.finditer(data)
-        ]
-        return sorted(set(found))
+        found: set[Found] = set()
+        for what, form in self._forms.items():
+            here, counted = line, 0
+            for match in islice(form.finditer(data), MOST):  # an agent may print a million of them
+                here += data.count(b"\n", counted, match.start())
+                counted = match.start()
+                found.add(Found(here, what))
+        return sorted(found)
 
     def find_in(self, pieces: Iterable[bytes]) -> Iterator[Found]:
         """The secrets in a stream; one that lies across two pieces is found, and some may be found twice."""
