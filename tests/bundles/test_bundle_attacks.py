@@ -142,6 +142,16 @@ def test_what_stands_behind_the_end(bundle: Path, tmp_path: Path) -> None:
         assert "cut short" in refused(target) or "no bundle" in refused(target)
 
 
+def test_what_stands_between_members(bundle: Path, tmp_path: Path) -> None:
+    plain = bytearray(zlib.decompress(bundle.read_bytes(), 31))
+    plain[512 + len(unpack(bundle)["manifest.json"])] = 1
+    packed = bytearray(gzip.compress(plain))
+    packed[:10] = bundle.read_bytes()[:10]
+    target = tmp_path / "forged.tar.gz"
+    target.write_bytes(packed)
+    assert "something stands between its members" in refused(target)
+
+
 def test_other_files_are_no_bundles(bundle: Path, tmp_path: Path) -> None:
     target = tmp_path / "forged.tar.gz"
     with zipfile.ZipFile(target, "w") as archive:
