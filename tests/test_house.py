@@ -29,6 +29,7 @@ ORDER = (
     ["data", "validate"],
     ["grade"],
     ["run"],
+    ["bundles"],
     ["report"],
     ["integrity", "web"],
     ["cli"],
@@ -94,7 +95,8 @@ def test_file_names_are_spelled_in_paths_only() -> None:
         # Competitions, and programs in an agent's folder, know nothing of this package.
         if not name.startswith("competitions.") and not re.match(r"agents\.\w+\.", name)
     }
-    names = {text for text in texts.pop("paths") if re.fullmatch(r"[a-z-]+(\.[a-z]+)+", text)} | {PUBLIC, PRIVATE}
+    spelled = texts.pop("paths") | texts.pop("paths.runs")
+    names = {text for text in spelled if re.fullmatch(r"[a-z-]+(\.[a-z]+)+", text)} | {PUBLIC, PRIVATE}
     assert {MANIFEST, DESCRIPTION, "twin.json", "grades.jsonl"} <= names
     assert {name: found & names for name, found in texts.items() if found & names} == {}
 

@@ -128,7 +128,7 @@ def test_published_entries_are_marked_as_theirs(call: Any, three: list[Path]) ->
 @pytest.mark.parametrize(
     ("arguments", "code", "why"),
     [
-        ([], 2, "name a run group, a grading report or an experiment"),
+        ([], 2, "name a run group, a bundle, a grading report or an experiment"),
         (["nowhere"], 1, "there is no run group 'nowhere'"),
         (["--reports", "A=nowhere.json"], 1, "there is no grading report nowhere.json"),
         (["--experiment", "x"], 1, "run_group_experiments.csv"),

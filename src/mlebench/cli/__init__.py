@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 VERBS = {
     "agents": "show the agents there are; begin one of your own; install what one needs",
+    "bundle": "pack a run group into one file, or check such a file and grade it again",
     "demo": "see the whole path work on synthetic data: make, prepare, run, grade",
     "dev": "for those who maintain competitions or write agents",
     "doctor": "look over this machine and say what to do",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("inputs", metavar="[GROUP|FILE]...", nargs=-1)
+@click.argument("inputs", metavar="[GROUP|BUNDLE|FILE]...", nargs=-1)
 @click.option("--reports", multiple=True, metavar="[NAME=]FILE", help="A grading report; NAME says whose it is.")
 @click.option("--experiment", "experiments", multiple=True, metavar="ID", help="Run groups that a table lists.")
 @click.option(
@@ -58,15 +58,16 @@ def command(
     runs_dir: Path | None,
     data_dir: Path | None,
 ) -> None:
-    """Standings from run groups and grading reports: medals, intervals, agents compared.
+    """Standings from run groups, bundles and grading reports: medals, intervals, agents compared.
 
-    Files may be ours or the reference's. The first agent is compared with each of the others.
+    Files may be ours or the reference's. Scores of a bundle are `claimed` until `mlebench bundle verify` has graded
+    them. The first agent is compared with each of the others.
     """
     from mlebench.report.inputs import Inputs
     from mlebench.report.make import make_standings
 
     if not (inputs or reports or experiments):
-        raise click.UsageError("name a run group, a grading report or an experiment")
+        raise click.UsageError("name a run group, a bundle, a grading report or an experiment")
     if form == "html" and output is None:
         raise click.UsageError("--format html writes pages: name a folder for them with -o")
     registry = registry_at(data_dir)

@@ -90,7 +90,9 @@ RETRIES = ("infra", "failed", "timeout")
     multiple=True,
     help="With --resume: also do runs again that ended so.",
 )
-@click.option("--like", metavar="RUN", help="As a run, or a run group, was done; other options go before it.")
+@click.option(
+    "--like", metavar="RUN|BUNDLE", help="As a run, a run group or a bundle's was done; other options go before it."
+)
 @click.option(
     "--runs-dir",
     type=click.Path(file_okay=False, path_type=Path),
@@ -224,10 +226,23 @@ def _competitions(registry: Registry, options: dict[str, Any]) -> list[str]:
 
 def _like(options: dict[str, Any]) -> dict[str, Any]:
     """What was asked for then, unless something else is asked for now."""
+    folder = Path(options["like"])
+    if folder.is_file():
+        options, then = _like_bundle(folder, options)
+        model = None  # a stranger's endpoint is not asked
+    else:
+        then, model = _like_folder(folder)
+    context = click.get_current_context()
+    chosen = {
+        name: then[name] if name in then and _is_default(context, name) else value for name, value in options.items()
+    }
+    return chosen | {"like_model": model if chosen["network"] == "model" else None}
+
+
+def _like_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     from mlebench.run.plan import as_request_facts
     from mlebench.run.records import Group, Run
 
-    folder = Path(options["like"])
     run = Run.read(folder) if paths.RunPaths(folder).record.is_file() else None
     group = Group.read(folder.absolute().parent if run else folder)
     facts = as_request_facts(group.record)
@@ -241,11 +256,16 @@ def _like(options: dict[str, Any]) -> dict[str, Any]:
         "data_dir": Path(group.record.data_dir),
         "knowledge": Path(facts["knowledge"]) if facts["knowledge"] else None,
     }
-    context = click.get_current_context()
-    chosen = {
-        name: then[name] if name in then and _is_default(context, name) else value for name, value in options.items()
-    }
-    return chosen | {"like_model": group.record.model if chosen["network"] == "model" else None}
+    return then, group.record.model
+
+
+def _like_bundle(path: Path, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Of a stranger's group, what makes runs comparable; nothing that this machine would be less safe with."""
+    from mlebench.bundles.again import as_options
+    from mlebench.bundles.reading import read_bundle
+
+    bundle = read_bundle(path)
+    return options | {"like": f"{bundle.group.record.id} (bundle {bundle.sha256})"}, as_options(bundle, options)
 
 
 def _is_default(context: click.Context, name: str) -> bool:

@@ -54,6 +54,16 @@ def open_runs(competition: Competition) -> list[str]:
     return [path.name for path in paths if _is_open(path)]
 
 
+def refuse_while_open(competition: Competition, what: str) -> None:
+    """Data that a run uses stays what it is."""
+    if open_ := open_runs(competition):
+        runs = "a run uses" if len(open_) == 1 else f"{len(open_)} runs use"
+        raise PrerequisiteError(
+            f"{competition.id}: {runs} this data, so {what} has to wait: `mlebench runs` shows which "
+            f"(marks of runs are in {competition.paths.runs_open})"
+        )
+
+
 def _is_open(path: Path) -> bool:
     try:
         age = time.time() - path.stat().st_mtime

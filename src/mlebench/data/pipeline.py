@@ -20,6 +20,7 @@ from mlebench.data.diagnosis import blame
 from mlebench.data.faults import explained
 from mlebench.data.identity import Files, add_checksums
 from mlebench.data.manifest import files_in, library_versions, write_manifest
+from mlebench.data.open_runs import refuse_while_open
 from mlebench.data.sources import (
     LocalSource,
     Source,
@@ -70,6 +71,7 @@ def prepare(
         with _locked(where, watch):
             if _is_ready(competition, source, options):  # whoever had the lock has done it
                 return False
+            _refuse_to_replace(competition)
             remove(where.replaced)
             try:
                 _prepare(competition, source, options, watch)
@@ -97,7 +99,13 @@ def _prepare(competition: Competition, source: Source, options: Options, watch: 
         check_sample_score(competition)
     description = "original" if options.original_description else "ours"
     write_manifest(competition, where.staging, source.describe(raw), files, description)
+    _refuse_to_replace(competition)  # a run may have begun meanwhile
     _publish(where)
+
+
+def _refuse_to_replace(competition: Competition) -> None:
+    if competition.paths.prepared.exists():
+        refuse_while_open(competition, "preparing it anew")
 
 
 def _publish(where: paths.CompetitionPaths) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from mlebench.data.faults import explained
 from mlebench.data.identity import PARQUET, SIDES, Files, is_table
 from mlebench.data.manifest import Manifest, files_in, read_files, read_head, rewrite_manifest, write_manifest
+from mlebench.data.open_runs import refuse_while_open
 from mlebench.data.provenance import Advance, archive_md5
 from mlebench.data.state import holds_twins, require_prepared
 from mlebench.errors import InvalidSubmissionError, PrerequisiteError
@@ -189,6 +190,8 @@ def verify(competition: Competition, *, deep: bool = False, adopt: bool = False)
     manifest; `adopt` gives it one, unless something differs.
     """
     where = competition.paths
+    if adopt:
+        refuse_while_open(competition, "--adopt")
     with explained(where.root, where.root):
         head = read_head(where.manifest)
         recorded = read_files(where.prepared) if head else None

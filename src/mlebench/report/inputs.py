@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mlebench import paths
+from mlebench.bundles.reading import is_bundle, read_bundle
+from mlebench.bundles.verify import require_credible, verdict_on
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.report.boards import Boards
@@ -32,9 +34,11 @@ class Inputs:
     _given: dict[Path | str, str] = field(default_factory=dict)  # files and runs that were taken, and from where
 
     def add(self, named: str) -> None:
-        """A run group, or a grading report; `NAME=FILE` says whose report it is."""
+        """A run group, a bundle or a grading report; `NAME=FILE` says whose report it is."""
         name, equals, file = named.partition("=")
-        if Path(named).is_file():
+        if is_bundle(Path(named)):
+            self.add_bundle(Path(named))
+        elif Path(named).is_file():
             self.add_report(Path(named))
         elif equals and Path(file).is_file():
             self.add_report(Path(file), name)
@@ -49,9 +53,17 @@ class Inputs:
             agent = name or report.get("agent") or UNNAMED
             self._take((agent,), _reading_of_report(report, path), agent=agent)
 
-    def add_group(self, group: Group, name: str | None = None) -> None:
+    def add_bundle(self, path: Path) -> None:
+        """A stranger's runs are an entry of their own, which says whether they were graded again here."""
+        bundle = read_bundle(path)
+        trust = require_credible(verdict_on(bundle, self.runs_dir), path)
+        agent = bundle.group.record.agent["name"]
+        self.add_group(bundle.group, f"{agent} [{trust}]", bundle=bundle.sha256)
+
+    def add_group(self, group: Group, name: str | None = None, *, bundle: str | None = None) -> None:
         """Runs of one agent under other conditions are another entry."""
-        self.groups.append(group)
+        if bundle is None:  # a bundle has no folder to show
+            self.groups.append(group)
         record = group.record
         agent = name or record.agent.get("name", record.agent_source)
         hours = record.limits.get("seconds")
@@ -64,7 +76,8 @@ class Inputs:
         asked = record.model or {}
         model = ", ".join(asked.get("models", [])) or record.agent.get("model")
         bounds = (model, asked.get("budget"), tuple(asked.get("tools", ())))
-        key = (name,) if name else (agent, record.agent.get("identity"), hours, *conditions.values(), bounds)
+        named = (name, bundle) if bundle else (name,)
+        key = named if name else (agent, record.agent.get("identity"), hours, *conditions.values(), bounds)
         for run in group.runs():
             reading = _reading_of_run(run, group)
             self._take(key, reading, agent=agent, model=model, hours_limit=hours, conditions=conditions)

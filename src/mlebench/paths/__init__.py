@@ -47,6 +47,8 @@
     ├── attempts/<n>/         what earlier attempts left
     └── findings/             what was found out about the run later
 
+<runs-dir>/verified-bundles/<sha256>.json   what came of verifying a bundle
+
 Settings come from the environment, then from a YAML file (keys `data_dir`, `competition_path`, `slurm`).
 """
 
@@ -57,6 +59,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from mlebench.paths.runs import CODE as CODE
+from mlebench.paths.runs import FINDINGS as FINDINGS
+from mlebench.paths.runs import LOGS as LOGS
+from mlebench.paths.runs import RUN_LOG as RUN_LOG
+from mlebench.paths.runs import RUNNER_LOG as RUNNER_LOG
+from mlebench.paths.runs import SCRATCH as SCRATCH
+from mlebench.paths.runs import SUBMISSION as SUBMISSION
+from mlebench.paths.runs import GroupPaths as GroupPaths
+from mlebench.paths.runs import RunPaths as RunPaths
+from mlebench.paths.runs import door_prefix as door_prefix
+from mlebench.paths.runs import model_calls as model_calls
+from mlebench.paths.runs import model_use as model_use
+from mlebench.paths.runs import trajectory as trajectory
 from mlebench.settings import read_setting
 
 PROFILES = ("v1", "v2")
@@ -64,10 +79,7 @@ PUBLIC, PRIVATE = "public", "private"
 MANIFEST, MANIFEST_FILES = "manifest.json", "manifest.files.jsonl"
 CONFIG, DESCRIPTION = "config.yaml", "description.md"  # of a competition folder, like the three that follow
 LEADERBOARD, CHECKSUMS, TWIN = "leaderboard.csv", "checksums.yaml", "twin.py"
-SUBMISSION, LOGS, CODE, RUN_LOG = "submission", "logs", "code", "run.log"
-RUNNER_LOG, FINDINGS = "runner.log", "findings"  # also in a run's folder
 GRADING_REPORT = "grading_report.json"  # preceded by a timestamp
-SCRATCH = "mlebench-"  # how the names of scratch folders begin
 DATA_DIR_VARIABLE = "MLEBENCH_DATA_DIR"
 VENVS_DIR_VARIABLE = "MLEBENCH_VENVS_DIR"
 COMPETITION_PATH_VARIABLE = "MLEBENCH_COMPETITION_PATH"
@@ -168,124 +180,6 @@ class CompetitionPaths:
         return self.prepared / MANIFEST
 
 
-@dataclass(frozen=True)
-class RunPaths:
-    """Where the files of one run lie."""
-
-    root: Path
-
-    @property
-    def group(self) -> "GroupPaths":
-        return GroupPaths(self.root.parent)
-
-    @property
-    def record(self) -> Path:
-        return self.root / "run.json"
-
-    @property
-    def leases(self) -> Path:
-        return self.root / "leases"
-
-    @property
-    def result(self) -> Path:
-        return self.root / "result"
-
-    def staged_result(self, token: str) -> Path:
-        return self.root / f"result.{token}"
-
-    @property
-    def submission(self) -> Path:
-        return self.root / SUBMISSION / f"{SUBMISSION}.csv"
-
-    @property
-    def logs(self) -> Path:
-        return self.root / LOGS
-
-    @property
-    def code(self) -> Path:
-        return self.root / CODE
-
-    @property
-    def log(self) -> Path:
-        return self.root / RUN_LOG
-
-    @property
-    def runner_log(self) -> Path:
-        return self.root / RUNNER_LOG
-
-    @property
-    def snapshots(self) -> Path:
-        return self.root / "snapshots"
-
-    @property
-    def over_time(self) -> Path:
-        """The scores of snapshots; it is among them, so that it goes where they go."""
-        return self.snapshots / "scores.json"
-
-    def attempt(self, number: int) -> Path:
-        return self.root / "attempts" / str(number)
-
-    @property
-    def findings(self) -> Path:
-        return self.root / "findings"
-
-    def finding(self, tool: str) -> Path:
-        return self.findings / f"{tool}.json"
-
-
-@dataclass(frozen=True)
-class GroupPaths:
-    """Where the files of a run group lie."""
-
-    root: Path
-
-    @property
-    def record(self) -> Path:
-        return self.root / "group.json"
-
-    @property
-    def metadata(self) -> Path:
-        return self.root / "metadata.json"
-
-    @property
-    def superseded(self) -> Path:
-        return self.root / "superseded"
-
-    @property
-    def leases(self) -> Path:
-        return self.root / ".leases"
-
-    @property
-    def slurm(self) -> Path:
-        return self.root / ".slurm"
-
-    def work(self, token: str) -> Path:
-        return self.root / ".work" / token
-
-    def run(self, competition: str, run_id: str) -> RunPaths:
-        return RunPaths(self.root / f"{competition}_{run_id}")
-
-
-def model_use(work: Path) -> Path:
-    """What an attempt has used of a model so far."""
-    return work / "model.json"
-
-
-def model_calls(folder: Path) -> Path:
-    """The calls to a model, a line for each: in an attempt's working folder, and among the logs when it has ended."""
-    return folder / "model-calls.jsonl"
-
-
-def trajectory(logs: Path) -> Path:
-    """What an agent tells about what it did."""
-    return logs / "trajectory.jsonl"
-
-
-def door_prefix(token: str) -> str:
-    """How the names of the folders begin that hold an attempt's doors."""
-    return f"{SCRATCH}{token}-"
-
-
 def pages_dir(runs_dir: Path) -> Path:
     """Where the demo writes pages about its runs."""
     return runs_dir.with_name(f"{runs_dir.name}-pages")
@@ -309,6 +203,19 @@ def grades_log(folder: Path) -> Path:
     return folder / "grades.jsonl"
 
 
+def bundle(folder: Path, group: str) -> Path:
+    return folder / f"{group}.bundle.tar.gz"
+
+
+def bundle_signature(bundle: Path) -> Path:
+    return bundle.with_name(f"{bundle.name}.sig")
+
+
+def bundle_verdict(runs_dir: Path, sha256: str) -> Path:
+    """What came of verifying a bundle: not beside it, where whoever sent it could have put one too."""
+    return runs_dir / "verified-bundles" / f"{sha256}.json"
+
+
 def grading_report(folder: Path, name: str) -> Path:
     return folder / f"{name}_grading_report.json"
 
@@ -319,7 +226,7 @@ def experiments_table(runs_dir: Path) -> Path:
 
 
 def module_dir() -> Path:
-    return Path(__file__).parent.resolve()
+    return Path(__file__).parents[1].resolve()
 
 
 def competitions_dir() -> Path:

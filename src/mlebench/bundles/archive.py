@@ -1,0 +1,186 @@
+"""The archive of a bundle: a gzipped tar file of exactly one form.
+
+Its first member is the manifest, which lists all others in order. From the manifest follows every byte of the tar file
+except the contents, and those have checksums. So a reader has nothing to interpret: each header is compared with the
+only one that may stand there. Links, devices, extensions of the format and whatever else tar files can hold have no
+way in.
+"""
+
+import hashlib
+import struct
+import tarfile
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+from mlebench.errors import PrerequisiteError
+
+BLOCK = tarfile.BLOCKSIZE
+CHUNK = 1 << 20
+LARGEST_MEMBER = (8 << 30) - 1  # what a header can state
+MAGIC = b"\x1f\x8b"
+_GZIP = MAGIC + b"\x08\0\0\0\0\0\0\xff"  # no name, no time, no system
+_END = bytes(2 * BLOCK)
+_KINDS = {
+    tarfile.SYMTYPE: "a symbolic link",
+    tarfile.LNKTYPE: "a hard link",
+    tarfile.CHRTYPE: "a device",
+    tarfile.BLKTYPE: "a device",
+    tarfile.FIFOTYPE: "a named pipe",
+    tarfile.DIRTYPE: "a folder",
+}
+
+
+class BundleRefusedError(PrerequisiteError):
+    """A file is no bundle, or not one that may be trusted to be whole."""
+
+
+def header(name: str, size: int) -> bytes:
+    """How a member begins; ValueError when its name or size does not fit."""
+    member = tarfile.TarInfo(name)
+    member.size = size
+    return member.tobuf(tarfile.USTAR_FORMAT, "utf-8", "strict")
+
+
+def padding(size: int) -> bytes:
+    return bytes(-size % BLOCK)
+
+
+class Writer:
+    """Writes members one after the other."""
+
+    def __init__(self, file: BinaryIO):
+        self._file = file
+        self._deflate = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
+        self._crc = self._size = 0
+        file.write(_GZIP)
+
+    def add(self, name: str, size: int, pieces: Iterable[bytes]) -> None:
+        self._write(header(name, size))
+        for piece in pieces:
+            self._write(piece)
+        self._write(padding(size))
+
+    def close(self) -> None:
+        self._write(_END)
+        self._file.write(self._deflate.flush() + struct.pack("<LL", self._crc, self._size & 0xFFFFFFFF))
+
+    def _write(self, data: bytes) -> None:
+        self._crc = zlib.crc32(data, self._crc)
+        self._size += len(data)
+        self._file.write(self._deflate.compress(data))
+
+
+class Reader:
+    """Reads members one after the other, each of which must be the one that is expected."""
+
+    def __init__(self, file: BinaryIO):
+        self._file = file
+        self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+        self._hash = hashlib.sha256()
+        self._crc = self._size = 0
+        self._waiting = b""
+        if self._fetch(len(_GZIP)) != _GZIP:
+            raise BundleRefusedError("it is no bundle, or another program has packed it anew")
+
+    def first(self, name: str, limit: int) -> bytes:
+        """What the first member holds, which tells its size itself."""
+        block = self._read(BLOCK)
+        found = _parsed(block)
+        if found.name != name:
+            raise BundleRefusedError(f"it does not begin with {name}, but with {shown(found.name)}")
+        if not 0 <= found.size <= limit:
+            raise BundleRefusedError(f"{name} has {found.size} bytes, and more than {limit} are not read")
+        _compare(block, name, found.size)
+        return b"".join(self._content(found.size))
+
+    def member(self, name: str, size: int, sha256: str) -> Iterator[bytes]:
+        """What the next member holds, in pieces. It counts when the last has come without an error."""
+        _compare(self._read(BLOCK), name, size)
+        digest = hashlib.sha256()
+        for piece in self._content(size):
+            digest.update(piece)
+            yield piece
+        if digest.hexdigest() != sha256:
+            raise BundleRefusedError(f"{shown(name)} does not have the sha256 that the manifest states")
+
+    def end(self) -> str:
+        """The sha256 of the whole file, when nothing else is in it."""
+        block = self._read(BLOCK)
+        if any(block):
+            raise BundleRefusedError(f"{shown(_parsed(block).name)} is not in the manifest, or there twice")
+        if any(self._read(BLOCK)) or self._inflated(1):
+            raise BundleRefusedError("something stands behind its end")
+        trailer = self._inflate.unused_data + self._fetch(9)
+        if not self._inflate.eof or trailer != struct.pack("<LL", self._crc, self._size & 0xFFFFFFFF):
+            raise BundleRefusedError("it is cut short, or something stands behind its end")
+        return self._hash.hexdigest()
+
+    def _content(self, size: int) -> Iterator[bytes]:
+        left = size
+        while left:
+            piece = self._read(min(left, CHUNK))
+            left -= len(piece)
+            yield piece
+        if any(self._read(len(padding(size)))):
+            raise BundleRefusedError("something stands between its members")
+
+    def _read(self, size: int) -> bytes:
+        data = self._inflated(size)
+        if len(data) < size:
+            raise BundleRefusedError("it is cut short")
+        self._crc = zlib.crc32(data, self._crc)
+        self._size += size
+        return data
+
+    def _inflated(self, size: int) -> bytes:
+        """So many bytes, or fewer at the end. Never more: an archive cannot swell beyond what was asked for."""
+        pieces = []
+        while size and not self._inflate.eof:
+            packed = self._waiting or self._fetch(1 << 16)
+            try:
+                piece = self._inflate.decompress(packed, size)
+            except zlib.error:
+                raise BundleRefusedError("it is damaged: its compression is broken") from None
+            self._waiting = self._inflate.unconsumed_tail
+            if not packed and not piece:
+                break
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+    def _fetch(self, size: int) -> bytes:
+        data = self._file.read(size)
+        self._hash.update(data)
+        return data
+
+
+def _compare(block: bytes, name: str, size: int) -> None:
+    if block == header(name, size):
+        return
+    if not any(block):
+        raise BundleRefusedError(f"{shown(name)} is in the manifest and not in the archive")
+    found = _parsed(block)
+    if found.name != name:
+        raise BundleRefusedError(f"{shown(found.name)} stands where the manifest has {shown(name)}")
+    if found.size != size:
+        raise BundleRefusedError(f"{shown(name)} has {found.size} bytes; the manifest states {size}")
+    raise BundleRefusedError(f"the header of {shown(name)} is not as mlebench writes it")
+
+
+def _parsed(block: bytes) -> tarfile.TarInfo:
+    """What a header says, for a message; one that is no regular file is refused here."""
+    try:
+        found = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+    except (tarfile.TarError, ValueError):
+        raise BundleRefusedError("it is damaged: there is no member where one should begin") from None
+    if found.type != tarfile.REGTYPE:
+        kind = _KINDS.get(found.type, "of a kind that bundles do not have")
+        raise BundleRefusedError(f"{shown(found.name)} is {kind}; a bundle holds regular files only")
+    return found
+
+
+def shown(name: str) -> str:
+    """A stranger's name, on one line of a terminal."""
+    short = name if len(name) <= 120 else f"{name[:119]}…"
+    return short if short.isprintable() else ascii(short)

@@ -1,0 +1,144 @@
+"""What of a run group goes into its bundle, in which order, and how much of it."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mlebench.bundles.archive import CHUNK
+from mlebench.bundles.manifest import MOST_MEMBERS, name_fault
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+from mlebench.paths import CODE, LOGS, RUNNER_LOG
+from mlebench.run.records import PRESENT, Group, Run
+from mlebench.untrusted import UntrustedFileError, open_below
+
+RECORD, SUBMISSION, LOG, PROGRAM = "record", "submission", "log", "program"  # kinds of members
+LARGEST_RECORD = 1 << 20
+LARGEST_FILE = 16 << 20  # of logs and code
+ROOM = 32 << 20  # bytes of logs, and bytes of code, of one run
+MOST_FILES = 500  # of logs, and of code, of one run
+MOST_TOLD = 100  # of what is left out, of one run
+DEEPEST = 20
+# What is compressed cannot be searched for secrets.
+_COMPRESSED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"\x28\xb5\x2f\xfd", b"Rar!")
+
+
+@dataclass(frozen=True)
+class Item:
+    """A file that may go in."""
+
+    name: str
+    root: Path
+    parts: tuple[str, ...]
+    kind: str
+
+    def read(self) -> bytes:
+        """All of it or, of a long log, its beginning and its end; UntrustedFileError when it cannot go in."""
+        with open_below(self.root, self.parts) as file:
+            size = os.fstat(file.fileno()).st_size
+            if self.kind != LOG or size <= LARGEST_FILE:
+                most = LARGEST_RECORD if self.kind == RECORD else LARGEST_FILE
+                data = file.read(most + 1)
+                if len(data) > most:
+                    raise UntrustedFileError(f"has more than {most} bytes")
+                if self.kind == PROGRAM and data.startswith(_COMPRESSED):
+                    raise UntrustedFileError("is compressed, so that it cannot be searched for secrets")
+                return data
+            half = LARGEST_FILE // 2
+            beginning = file.read(half)
+            file.seek(size - half)
+            return beginning + f"\n[mlebench: {size - 2 * half} bytes left out]\n".encode() + file.read(half)
+
+    def pieces(self) -> Iterator[bytes]:
+        with open_below(self.root, self.parts) as file:
+            while piece := file.read(CHUNK):
+                yield piece
+
+    def size(self) -> int:
+        with open_below(self.root, self.parts) as file:
+            return os.fstat(file.fileno()).st_size
+
+
+@dataclass
+class LeftOut:
+    """What does not go in, of a run or of the group, and why."""
+
+    told: list[dict[str, Any]] = field(default_factory=list)
+    more: int = 0
+
+    def add(self, name: str, reason: str) -> None:
+        if len(self.told) < MOST_TOLD:
+            self.told.append({"name": name if name.isprintable() else ascii(name), "reason": reason})
+        else:
+            self.more += 1
+
+    def to_list(self, name: str) -> list[dict[str, Any]]:
+        return self.told + ([{"name": name, "reason": f"{self.more} more files are left out"}] if self.more else [])
+
+
+def group_items(group: Group) -> list[Item]:
+    root = group.paths.root
+    names = [group.paths.record.name, *([group.record.report] if group.record.report else [])]
+    return [Item(name, root, (name,), RECORD if name == names[0] else PROGRAM) for name in names]
+
+
+def run_items(run: Run, runs: int, left_out: LeftOut) -> Iterator[Item]:
+    """The files of a run in a group of that many."""
+    root = run.paths.root
+    folder = root.name
+
+    def item(path: Path, kind: str) -> Item:
+        parts = path.relative_to(root).parts
+        return Item("/".join((folder, *parts)), root, parts, kind)
+
+    yield item(run.paths.record, RECORD)
+    if run.record.submission == PRESENT:
+        yield item(run.paths.submission, SUBMISSION)
+    most = min(MOST_FILES, MOST_MEMBERS // (4 * max(runs, 1)))
+    yield from _below(root, run.paths.findings.name, PROGRAM, most, left_out)
+    yield from _below(root, CODE, PROGRAM, most, left_out)
+    yield from _below(root, LOGS, LOG, most, left_out)
+    for path in (run.paths.log, root / RUNNER_LOG):
+        if path.is_file():
+            yield item(path, LOG)
+
+
+def _below(root: Path, part: str, kind: str, most: int, left_out: LeftOut) -> Iterator[Item]:
+    """The regular files below a folder, in order, as long as there is room."""
+    room = ROOM
+    for parts, fault in _walk(root, (part,)):
+        item = Item("/".join((root.name, *parts)), root, parts, kind)
+        try:
+            size = 0 if fault else min(item.size(), LARGEST_FILE if kind == LOG else LARGEST_FILE + 1)
+        except (UntrustedFileError, PrerequisiteError) as error:
+            fault, size = str(error), 0
+        fault = fault or name_fault(item.name)
+        if not fault and (size > room or most < 1):
+            fault = f"there is no room: {ROOM >> 20} MB and {MOST_FILES} files of {part} are taken at most"
+        if fault:
+            left_out.add(item.name, fault)
+        else:
+            room, most = room - size, most - 1
+            yield item
+
+
+def _walk(root: Path, parts: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str | None]]:
+    try:
+        with os.scandir(root.joinpath(*parts)) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        yield parts, f"cannot be read ({reason_of(error)})"
+        return
+    for entry in entries:
+        here = (*parts, entry.name)
+        if entry.is_dir(follow_symlinks=False):
+            if len(here) < DEEPEST:
+                yield from _walk(root, here)
+            else:
+                yield here, "lies too deep"
+        else:
+            yield here, None if entry.is_file(follow_symlinks=False) else "is not a regular file"

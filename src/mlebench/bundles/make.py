@@ -1,0 +1,182 @@
+"""A run group → a bundle. The same group gives the same bytes."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mlebench.bundles.archive import LARGEST_MEMBER, Writer
+from mlebench.bundles.contents import LARGEST_FILE, LOG, RECORD, SUBMISSION, Item, LeftOut, group_items, run_items
+from mlebench.bundles.manifest import BundleManifest
+from mlebench.bundles.reading import read_bundle
+from mlebench.bundles.secrets import Found, Secrets
+from mlebench.errors import PrerequisiteError
+from mlebench.paths import MANIFEST
+from mlebench.run.group import unfinished
+from mlebench.run.records import Group, Run
+from mlebench.untrusted import UntrustedFileError
+
+MOST_SHOWN = 20
+Tracker = Callable[[list[Run]], Iterable[Run]]
+
+
+@dataclass
+class _Plan:
+    """What has been decided about the files that were looked at so far."""
+
+    secrets: Secrets
+    redact: bool
+    items: dict[str, Item] = field(default_factory=dict)
+    members: list[dict[str, Any]] = field(default_factory=list)
+    redacted: list[dict[str, Any]] = field(default_factory=list)
+    cut: list[dict[str, Any]] = field(default_factory=list)
+    left_out: list[dict[str, Any]] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    def take_all(self, name: str, left_out: LeftOut, items: Iterable[Item]) -> None:
+        """The files of a run, or of the group; `left_out` may already hold some."""
+        for item in items:
+            self._take(item, left_out)
+        for told in left_out.to_list(name):
+            self.left_out.append({key: self.secrets.remove(text.encode()).decode() for key, text in told.items()})
+
+    def _take(self, item: Item, left_out: LeftOut) -> None:
+        if found := self.secrets.find(item.name.encode()):
+            name = self.secrets.remove(item.name.encode()).decode()
+            self._tell(name, [Found(0, f"{found[0].what}, in the file's name")])
+            return left_out.add(name, "its name holds a secret")
+        try:
+            if item.kind == SUBMISSION:
+                self._take_submission(item, left_out)
+            else:
+                self._take_whole(item)
+        except UntrustedFileError as error:
+            if item.kind == RECORD:
+                raise PrerequisiteError(f"{item.name} {error}: this is no record of a run") from None
+            left_out.add(item.name, str(error))
+        return None
+
+    def _take_whole(self, item: Item) -> None:
+        data = item.read()
+        self._tell(item.name, self.secrets.find(data))
+        if item.kind == LOG and (size := item.size()) > LARGEST_FILE:
+            self.cut.append({"name": item.name, "bytes": size})
+        kept = self._cleaned(data)
+        self._add(item, len(kept), hashlib.sha256(kept).hexdigest())
+
+    def _take_submission(self, item: Item, left_out: LeftOut) -> None:
+        """Changed, it would be another submission: one that holds a secret is left out as a whole."""
+        digest, size = hashlib.sha256(), 0
+
+        def pieces() -> Iterator[bytes]:
+            nonlocal size
+            for piece in item.pieces():
+                digest.update(piece)
+                size += len(piece)
+                yield piece
+
+        found = sorted(set(self.secrets.find_in(pieces())))
+        self._tell(item.name, found)
+        if found:
+            left_out.add(item.name, "it holds a secret")
+        elif size > LARGEST_MEMBER:
+            left_out.add(item.name, f"has more than {LARGEST_MEMBER} bytes")
+        else:
+            self._add(item, size, digest.hexdigest())
+
+    def _add(self, item: Item, size: int, sha256: str) -> None:
+        self.items[item.name] = item
+        self.members.append({"name": item.name, "size": size, "sha256": sha256})
+
+    def _tell(self, name: str, found: list[Found]) -> None:
+        if self.redact:
+            self.redacted += [{"name": name, **one._asdict()} for one in found]
+        else:
+            self.refused += [f"{name}, line {one.line}: {one.what}" for one in found]
+
+    def _cleaned(self, data: bytes) -> bytes:
+        return self.secrets.remove(data) if self.redact else data
+
+    def content(self, member: dict[str, Any]) -> Iterator[bytes]:
+        """The same as before, or an error."""
+        item = self.items[member["name"]]
+        digest = hashlib.sha256()
+        for piece in item.pieces() if item.kind == SUBMISSION else [self._cleaned(item.read())]:
+            digest.update(piece)
+            yield piece
+        if digest.hexdigest() != member["sha256"]:
+            raise PrerequisiteError(f"{item.name} has changed meanwhile: make the bundle again")
+
+
+def make_bundle(group: Group, target: Path, *, redact: bool = False, track: Tracker = iter) -> BundleManifest:
+    """Write the bundle of a group whose runs have all ended; it is there whole or not at all.
+
+    A secret is refused, by file and line; with `redact` it is removed, and the manifest says so. `track` is given the
+    runs and passes them on, each when it is looked at.
+    """
+    if open_ := unfinished(group):
+        raise PrerequisiteError(
+            f"{len(open_)} runs of {group.paths.root} have not ended: finish them with `mlebench run --resume`"
+        )
+    runs = list(group.runs())
+    plan = _Plan(Secrets(), redact)
+    plan.take_all(group.record.id, LeftOut(), group_items(group))
+    for run in track(runs):
+        left_out = LeftOut()
+        plan.take_all(run.paths.root.name, left_out, run_items(run, len(runs), left_out))
+    _refuse(plan.refused)
+    manifest = BundleManifest(
+        group=group.record.id,
+        created_at=group.record.created_at,
+        competitions=_competitions(group, runs),
+        members=plan.members,
+        redacted=plan.redacted,
+        cut=plan.cut,
+        left_out=plan.left_out,
+    )
+    _write(target, manifest, plan)
+    return manifest
+
+
+def _write(target: Path, manifest: BundleManifest, plan: _Plan) -> None:
+    part = target.with_name(f"{target.name}.part-{os.getpid()}")
+    try:
+        with part.open("wb") as file:
+            writer = Writer(file)
+            data = manifest.to_bytes()
+            writer.add(MANIFEST, len(data), [data])
+            for member in manifest.members:
+                writer.add(member["name"], member["size"], plan.content(member))
+            writer.close()
+        read_bundle(part)  # what others would refuse is not given out
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _refuse(found: list[str]) -> None:
+    if not found:
+        return
+    lines = "\n".join(f"  {place}" for place in found[:MOST_SHOWN])
+    more = f"\n  and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
+    raise PrerequisiteError(
+        f"there are secrets in what would go into the bundle: remove them, or let --redact do that\n{lines}{more}"
+    )
+
+
+def _competitions(group: Group, runs: list[Run]) -> list[dict[str, Any]]:
+    """Which data and graders the scores come from; two lines where a competition's runs differ in that."""
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for run in runs:
+        report = run.record.report or {}
+        row = {
+            "id": run.record.competition,
+            "profile": group.record.profile,
+            "data": report.get("data"),
+            "competition_version": report.get("competition_version"),
+            "graded_by": report.get("mlebench"),
+        }
+        rows.setdefault(tuple(row.values()), row)
+    return list(rows.values())

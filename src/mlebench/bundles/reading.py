@@ -1,0 +1,226 @@
+"""A bundle, read and checked in one pass. What it claims is still a claim."""
+
+import os
+import re
+import shutil
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mlebench.bundles.archive import MAGIC, BundleRefusedError, Reader, shown
+from mlebench.bundles.contents import LARGEST_FILE, LARGEST_RECORD
+from mlebench.bundles.manifest import LARGEST_MANIFEST, BundleManifest, read_manifest
+from mlebench.bundles.shapes import fits, parse, record_of
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+from mlebench.paths import GRADING_REPORT, MANIFEST, PROFILES, SUBMISSION, GroupPaths, RunPaths
+from mlebench.run.records import ENDED, Group, GroupRecord, Run, RunRecord
+
+MOST_RECORDS = 64 << 20  # bytes of all records
+# What others rely on in the report of a run, beside the published thresholds.
+_REPORT: dict[str, Any] = {
+    "competition_id": str,
+    "score": float | None,
+    "status": str,
+    **dict.fromkeys(("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median"), bool),
+    **dict.fromkeys(("submission_exists", "valid_submission", "is_lower_better"), bool),
+    **{f"{name}_threshold": float for name in ("gold", "silver", "bronze", "median")},
+    **dict.fromkeys(("data", "submission_sha256", "mlebench", "reason"), str | None),
+    "competition_version": int | None,
+    "source": str,
+}
+_CLAIM = {
+    name: _REPORT[name]
+    for name in ("competition_id", "score", "any_medal", "gold_medal", "silver_medal", "bronze_medal")
+}
+_NAME = re.compile(r"\w[\w./@+-]{0,99}")  # of an agent: no words that could pass for ours
+_AGENT: dict[str, Any] = {"name": str, "identity": str, "model": str | None}
+
+
+@dataclass(frozen=True)
+class BundledGroup(Group):
+    """A group that has no folder here: its paths lead nowhere."""
+
+    bundled: tuple[Run, ...] = ()
+
+    def runs(self) -> Iterator[Run]:
+        yield from self.bundled
+
+
+@dataclass(frozen=True)
+class Bundle:
+    path: Path
+    sha256: str  # of the whole file
+    manifest: BundleManifest
+    manifest_bytes: bytes  # what a signature is over
+    group: BundledGroup
+    submissions: dict[str, Path]  # by run id: those that were unpacked
+    submission_hashes: dict[str, str]  # by run id: those that are in it
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether a file is packed as bundles are."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def read_bundle(path: Path, scratch: Path | None = None) -> Bundle:
+    """Check all of a bundle; unpack its submissions into a folder of ours, under names of ours."""
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise BundleRefusedError("it is no regular file")
+            return _read(path, file, status.st_size, scratch)
+    except BundleRefusedError as error:
+        raise BundleRefusedError(f"{path} is refused: {error}") from None
+    except OSError as error:
+        raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}") from error
+
+
+def _read(path: Path, file: BinaryIO, size: int, scratch: Path | None) -> Bundle:
+    reader = Reader(file)
+    data = reader.first(MANIFEST, LARGEST_MANIFEST)
+    manifest = read_manifest(data, size)
+    records: dict[str, bytes] = {}
+    unpacked: dict[str, Path] = {}
+    wanted = _records(manifest)
+    if scratch:
+        _require_room(manifest, scratch)
+    for number, member in enumerate(manifest.members):
+        name = member["name"]
+        pieces = reader.member(name, member["size"], member["sha256"])
+        if name in wanted:
+            records[name] = b"".join(pieces)
+        elif scratch and _is_submission(name):
+            unpacked[name] = _unpack(pieces, scratch / str(number))
+        else:
+            for _ in pieces:
+                pass
+    sha256 = reader.end()
+    group, runs = _group(path, manifest, records)
+    hashes = {member["name"]: member["sha256"] for member in manifest.members}
+    named = {run.record.run_id: _submission(run.paths.root.name) for run in runs}
+    return Bundle(
+        path,
+        sha256,
+        manifest,
+        data,
+        group,
+        {id: unpacked[name] for id, name in named.items() if name in unpacked},
+        {id: hashes[name] for id, name in named.items() if name in hashes},
+    )
+
+
+def _require_room(manifest: BundleManifest, scratch: Path) -> None:
+    needed = sum(member["size"] for member in manifest.members if _is_submission(member["name"]))
+    if needed > (free := shutil.disk_usage(scratch).free):
+        raise PrerequisiteError(f"its submissions have {needed} bytes, and {free} are free in {scratch}: set TMPDIR")
+
+
+def _unpack(pieces: Iterator[bytes], folder: Path) -> Path:
+    folder.mkdir()
+    target = folder / f"{SUBMISSION}.csv"
+    with target.open("xb") as file:
+        file.writelines(pieces)
+    return target
+
+
+def _submission(folder: str) -> str:
+    return RunPaths(Path(folder)).submission.as_posix()
+
+
+def _is_submission(name: str) -> bool:
+    return name.count("/") == 2 and name == _submission(name.partition("/")[0])
+
+
+def _records(manifest: BundleManifest) -> set[str]:
+    """The members that hold the records of the group and of its runs, and the group's report."""
+    sizes = {member["name"]: member["size"] for member in manifest.members}
+    group, run = GroupPaths(Path()).record.name, RunPaths(Path()).record.name
+    if group not in sizes:
+        raise BundleRefusedError(f"it has no {group}")
+    records = {group, *(name for name in sizes if name.endswith(f"/{run}") and name.count("/") == 1)}
+    reports = {name for name in sizes if name.endswith(GRADING_REPORT) and "/" not in name}
+    if max(sizes[name] for name in records) > LARGEST_RECORD or sum(sizes[name] for name in records) > MOST_RECORDS:
+        raise BundleRefusedError("its records are larger than records are")
+    if len(reports) > 1 or any(sizes[name] > LARGEST_FILE for name in reports):
+        raise BundleRefusedError("it has several grading reports, or one that is larger than they are")
+    return records | reports
+
+
+def _group(path: Path, manifest: BundleManifest, records: dict[str, bytes]) -> tuple[BundledGroup, list[Run]]:
+    where = GroupPaths(path.absolute())
+    record = record_of(GroupRecord, records.pop(where.record.name), where.record.name)
+    _check(record.agent, _AGENT, where.record.name, "agent")
+    if not _NAME.fullmatch(record.agent["name"]):
+        raise BundleRefusedError(f"{shown(record.agent['name'])} is no name that an agent can have")
+    if record.id != manifest.group or record.created_at != manifest.created_at or record.profile not in PROFILES:
+        raise BundleRefusedError(f"{where.record.name} and {MANIFEST} tell of different groups")
+    if not all(fits(value, float | None) for value in record.limits.values()):
+        raise BundleRefusedError(f"{where.record.name}: `limits` holds something else than numbers")
+    reports = {name: records.pop(name) for name in list(records) if "/" not in name}
+    runs = [_run(where, name, data) for name, data in records.items()]
+    _require_all(record, runs)
+    if any((run.record.report or {}).get("source") == "twin" for run in runs) > record.twin:
+        raise BundleRefusedError("its scores are of twins, and its group is not")
+    for name, data in reports.items():
+        _compare_report(shown(name), data, runs)
+    order = {id: place for place, id in enumerate(record.competitions)}
+    runs.sort(key=lambda run: (run.record.seed, order[run.record.competition]))
+    return BundledGroup(where, record, tuple(runs)), runs
+
+
+def _run(where: GroupPaths, name: str, data: bytes) -> Run:
+    record = record_of(RunRecord, data, shown(name))
+    folder = name.partition("/")[0]
+    if folder != f"{record.competition}_{record.run_id}":
+        raise BundleRefusedError(f"{shown(name)} is the record of another run")
+    if record.state != ENDED:
+        raise BundleRefusedError(f"{shown(name)} tells of a run that has not ended")
+    if record.report is not None:
+        _check(record.report, _REPORT, shown(name), "report")
+        if record.report["competition_id"] != record.competition:
+            raise BundleRefusedError(f"{shown(name)} holds the report of another competition")
+    return Run(RunPaths(where.root / folder), record)
+
+
+def _compare_report(name: str, data: bytes, runs: list[Run]) -> None:
+    """Whoever looks into the report of the group alone must find no other scores there."""
+    rows = parse(data, name).get("competition_reports")
+    if not isinstance(rows, list) or not fits(rows, list[dict[str, Any]]):
+        raise BundleRefusedError(f"{name} is no grading report")
+    for row in rows:
+        _check(row, _CLAIM, name, "competition_reports")
+    none = dict.fromkeys(_CLAIM, False) | {"score": None}  # where a run has no report, the group's tells of no score
+    claimed = [run.record.report or none | {"competition_id": run.record.competition} for run in runs]
+    told, recorded = (Counter(tuple(one[key] for key in _CLAIM) for one in many) for many in (rows, claimed))
+    if told != recorded:
+        raise BundleRefusedError(f"{name} does not tell what the records of the runs tell")
+
+
+def _check(values: dict[str, Any], hints: dict[str, Any], name: str, field: str) -> None:
+    for key, hint in hints.items():
+        if not fits(values.get(key), hint):
+            raise BundleRefusedError(f"{name}: `{field}.{key}` is missing, or has another type than it should have")
+
+
+def _require_all(record: GroupRecord, runs: list[Run]) -> None:
+    """A group is told of as a whole: runs that went badly cannot be kept back, nor good ones added."""
+    if len(set(record.competitions)) != len(record.competitions):
+        raise BundleRefusedError("its group names a competition twice")
+    if len({run.record.run_id for run in runs}) != len(runs):
+        raise BundleRefusedError("two of its runs have the same id")
+    found = sorted((run.record.competition, run.record.seed) for run in runs)
+    count = len(record.competitions) * max(record.seeds, 0)
+    planned = len(runs) == count and sorted((id, seed) for id in record.competitions for seed in range(record.seeds))
+    if not runs or found != planned:
+        raise BundleRefusedError(
+            f"its group was planned with {count} runs, one for each competition and seed; it does not hold just these"
+        )

@@ -1,0 +1,203 @@
+"""Is it true what a bundle claims? Its submissions are graded again, with data of equal identity."""
+
+import math
+import tempfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mlebench import __version__
+from mlebench.bundles import signature
+from mlebench.bundles.archive import shown
+from mlebench.bundles.reading import Bundle, read_bundle
+from mlebench.data.state import data_identity, preparation_fault
+from mlebench.errors import PrerequisiteError
+from mlebench.grade.row import DEFAULT_LIMITS, NOT_JUDGED, Job, Limits, Unjudged
+from mlebench.grade.worker import Workers
+from mlebench.paths import SCRATCH, bundle_verdict
+from mlebench.records import Record, now
+from mlebench.registry import Registry
+from mlebench.run.records import Run
+from mlebench.scoring import CompetitionReport
+
+AGREES, DIFFERS, NOT_REGRADED = "agrees", "differs", "not regraded"
+CLAIMED, REGRADED = "claimed", "regraded"
+# Scores have five decimals; libraries of another version may round the last one another way.
+TOLERANCE = 1.5e-5
+FLAGS = (
+    "gold_medal", "silver_medal", "bronze_medal", "any_medal", "above_median",
+    "submission_exists", "valid_submission", "is_lower_better",
+)  # fmt: skip
+THRESHOLDS = ("gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold")
+Tracker = Callable[[list[Run]], Iterable[Run]]
+Outcome = CompetitionReport | Unjudged
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleVerdict(Record):
+    """What came of verifying a bundle."""
+
+    bundle: str  # the sha256 of the file
+    group: str
+    agent: str
+    signature: dict[str, Any]
+    runs: list[dict[str, Any]]  # run_id, competition, seed, claimed, regraded, verdict, why
+    verified_at: str = field(default_factory=now)
+
+    @property
+    def differs(self) -> bool:
+        return any(run["verdict"] == DIFFERS for run in self.runs)
+
+    @property
+    def trust(self) -> str:
+        """`regraded` when every run agrees; otherwise the scores are still claimed."""
+        return REGRADED if all(run["verdict"] == AGREES for run in self.runs) else CLAIMED
+
+
+def verify_bundle(
+    path: Path,
+    data_dir: Path,
+    signers: Path | None = None,
+    track: Tracker = iter,
+    *,
+    jobs: int = 1,
+    limits: Limits = DEFAULT_LIMITS,
+) -> BundleVerdict:
+    """Check a bundle and grade its submissions; BundleRefusedError when it is not whole."""
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as scratch:
+        bundle = read_bundle(path, Path(scratch))
+        checked = signature.check(path, bundle.manifest_bytes, signers)
+        registry = Registry(data_dir, bundle.group.record.profile)
+        with Workers(jobs) as workers:
+            rows = _rows(bundle, registry, workers, limits, track)
+    record = bundle.group.record
+    return BundleVerdict(
+        bundle=bundle.sha256, group=record.id, agent=record.agent["name"], signature=checked, runs=rows
+    )
+
+
+def keep_verdict(verdict: BundleVerdict, runs_dir: Path) -> Path:
+    """Write a verdict where `mlebench report` looks for it."""
+    path = bundle_verdict(runs_dir, verdict.bundle)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    verdict.write(path)
+    return path
+
+
+def verdict_on(bundle: Bundle, runs_dir: Path) -> BundleVerdict | None:
+    """What came of verifying this very file, here; None when nobody did."""
+    path = bundle_verdict(runs_dir, bundle.sha256)
+    return BundleVerdict.read(path) if path.is_file() else None
+
+
+def _rows(bundle: Bundle, registry: Registry, workers: Workers, limits: Limits, track: Tracker) -> list[dict[str, Any]]:
+    known = set(registry.list_competition_ids())
+    folder = bundle.path.absolute().parent  # where grades are logged, if the data directory is closed
+    settled: dict[str, tuple[str, str | None]] = {}
+    waiting: dict[str, Future[Outcome]] = {}
+    for run in bundle.group.runs():
+        id = run.record.run_id
+        if found := _without_grading(run, bundle, registry, known):
+            settled[id] = found
+        else:
+            job = Job(registry, run.record.competition, str(bundle.submissions[id]), limits, folder)
+            waiting[id] = workers.grade(job)
+    rows = []
+    for run in track(list(bundle.group.runs())):
+        id = run.record.run_id
+        outcome = waiting[id].result() if id in waiting else None
+        verdict, why = settled[id] if outcome is None else _verdict(run, outcome)
+        rows.append(_row(run, outcome, verdict, why))
+    return rows
+
+
+def _row(run: Run, outcome: Outcome | None, verdict: str, why: str | None) -> dict[str, Any]:
+    report = outcome.to_dict() if isinstance(outcome, CompetitionReport) else {}
+    return {
+        "run_id": run.record.run_id,
+        "competition": run.record.competition,
+        "seed": run.record.seed,
+        "claimed": (run.record.report or {}).get("score"),
+        "regraded": report.get("score"),
+        "verdict": verdict,
+        "why": why,
+    }
+
+
+def _without_grading(run: Run, bundle: Bundle, registry: Registry, known: set[str]) -> tuple[str, str | None] | None:
+    """The verdict on a run whose submission cannot or need not be graded."""
+    record = run.record
+    report = record.report
+    is_there = record.run_id in bundle.submissions
+    if report is None:
+        return (DIFFERS, "there is a submission, and no report of it") if is_there else (AGREES, "no score is claimed")
+    if not is_there:
+        return _without_submission(run, bundle)
+    if report["submission_sha256"] not in (None, bundle.submission_hashes[record.run_id]):
+        return DIFFERS, "the report is of another submission"
+    if record.competition not in known:
+        return NOT_REGRADED, f"there is no competition {shown(record.competition)} here"
+    competition = registry.get_competition(record.competition)
+    if fault := preparation_fault(competition, grading_only=True):
+        return NOT_REGRADED, f"the data is not prepared here: {fault}"
+    if report["data"] is None:
+        return NOT_REGRADED, "the bundle does not say which data it was graded with"
+    if (here := data_identity(competition)) != report["data"]:
+        known_as = "has no identity: `mlebench verify --adopt` gives it one" if here is None else "is other data"
+        return NOT_REGRADED, f"the data here {known_as}"
+    return None
+
+
+def _without_submission(run: Run, bundle: Bundle) -> tuple[str, str | None]:
+    name = f"{run.paths.root.name}/"
+    reasons = [str(row.get("reason")) for row in bundle.manifest.left_out if str(row.get("name")).startswith(name)]
+    report = run.record.report or {}
+    if report["score"] is None and not any(report[name] for name in FLAGS if name != "is_lower_better"):
+        return AGREES, "no score is claimed"
+    if run.record.submission == "present" and reasons:
+        return NOT_REGRADED, "the submission is not in the bundle"
+    return DIFFERS, "a score is claimed without a submission"
+
+
+def _verdict(run: Run, outcome: Outcome) -> tuple[str, str | None]:
+    if isinstance(outcome, Unjudged) or outcome.status in NOT_JUDGED:
+        return NOT_REGRADED, outcome.reason
+    claimed, found = run.record.report or {}, outcome.to_dict()
+    if not _same_score(claimed["score"], found["score"]):
+        why = "the score is another one"
+    elif claimed["status"] != found["status"]:
+        why = f"it is {found['status']}, not {shown(claimed['status'])}"
+    elif any(claimed[name] != found[name] for name in FLAGS):
+        why = "the medal is another one"
+    elif any(claimed[name] != found[name] for name in THRESHOLDS):
+        why = "the thresholds are others"
+    elif (claimed["source"] == "twin") != (found["source"] == "twin"):
+        why = f"the data is {found['source']}, not {shown(claimed['source'])}"
+    else:
+        return AGREES, None
+    versions = [(source.get("mlebench"), source.get("competition_version")) for source in (claimed, found)]
+    return DIFFERS, why if versions[0] == versions[1] else f"{why}; {_versions(*versions)}"
+
+
+def _versions(theirs: tuple[Any, Any], ours: tuple[Any, Any]) -> str:
+    return (
+        f"it was graded by mlebench {shown(str(theirs[0]))}, competition version {theirs[1]}, "
+        f"and here by mlebench {__version__}, competition version {ours[1]}"
+    )
+
+
+def _same_score(claimed: float | None, found: float | None) -> bool:
+    if claimed is None or found is None:
+        return claimed is found
+    return math.isclose(claimed, found, rel_tol=1e-9, abs_tol=TOLERANCE)
+
+
+def require_credible(verdict: BundleVerdict | None, path: Path) -> str:
+    """How far the scores of a bundle may be trusted: `claimed` or `regraded`; one that was found false is refused."""
+    if verdict is None:
+        return CLAIMED
+    if verdict.differs:
+        raise PrerequisiteError(f"{path} claims what is not true: see `mlebench bundle verify {path}`")
+    return verdict.trust

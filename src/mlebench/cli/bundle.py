@@ -1,0 +1,116 @@
+"""mlebench bundle"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mlebench import paths
+from mlebench.cli.codes import FAILED
+from mlebench.cli.common import data_dir_option, print_json, print_table, registry_at, say, size_text, track
+from mlebench.cli.common import without_braces as plain
+from mlebench.cli.runs import runs_dir_option
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+
+if TYPE_CHECKING:
+    from mlebench.bundles.verify import BundleVerdict
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+MOST_JOBS = 8
+
+
+@click.group()
+def command() -> None:
+    """Pack a run group into one file that others can check."""
+
+
+@command.command()
+@click.argument("group")
+@click.option("-o", "--output", type=FILE, help="The bundle. Default: GROUP.bundle.tar.gz in this folder.")
+@click.option("--sign", "key", metavar="KEY", type=FILE, help="Sign it with an SSH key; the signature is FILE.sig.")
+@click.option("--redact", is_flag=True, help="Remove secrets, and say so in the bundle. Default: refuse them.")
+@runs_dir_option
+@data_dir_option
+def make(
+    group: str, output: Path | None, key: Path | None, redact: bool, runs_dir: Path | None, data_dir: Path | None
+) -> None:
+    """Pack a run GROUP: records, submissions, code, logs, reports and findings.
+
+    The group is named by its path or the beginning of its name. The same group gives the same bytes.
+    """
+    from mlebench.bundles.make import make_bundle
+    from mlebench.bundles.signature import sign
+    from mlebench.run.records import find_group
+
+    found = find_group(group, _runs_dir(runs_dir, data_dir))
+    target = output or paths.bundle(Path(), found.record.id)
+    stale = paths.bundle_signature(target)
+    try:
+        manifest = make_bundle(
+            found, target, redact=redact, track=lambda runs: track(runs, lambda run: run.record.competition)
+        )
+        stale.unlink(missing_ok=True)
+        if key:
+            sign(manifest.to_bytes(), key, stale)
+    except OSError as error:
+        raise PrerequisiteError(f"cannot write {target}: {reason_of(error)}") from error
+    said = [f"{len(manifest.members)} files", size_text(target.stat().st_size)]
+    counts = {"secrets removed": manifest.redacted, "logs cut": manifest.cut, "left out": manifest.left_out}
+    say(f"{target}: {', '.join(said + [f'{len(rows)} {what}' for what, rows in counts.items() if rows])}")
+
+
+@command.command()
+@click.argument("file", type=FILE)
+@click.option("--signers", type=FILE, help="A file of allowed signers (see ssh-keygen): one of them must have signed.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@runs_dir_option
+@data_dir_option
+def verify(file: Path, signers: Path | None, as_json: bool, runs_dir: Path | None, data_dir: Path | None) -> None:
+    """Check a bundle and grade its submissions again, with the data of this machine.
+
+    Nothing in the bundle is executed. What comes of it is kept in the runs directory, where `mlebench report` finds it.
+    Exit code 1: the bundle is refused, a run differs, or --signers is given and none of them has signed.
+    """
+    from mlebench.bundles.signature import GOOD
+    from mlebench.bundles.verify import keep_verdict, verify_bundle
+    from mlebench.grade import Limits
+    from mlebench.run.machine import cpu_count, share_of_memory
+
+    registry = registry_at(data_dir)
+    jobs = min(cpu_count(), MOST_JOBS)
+    verdict = verify_bundle(
+        file,
+        registry.get_data_dir(),
+        signers,
+        lambda runs: track(runs, lambda run: plain(run.record.competition)),
+        jobs=jobs,
+        limits=Limits(memory=share_of_memory(jobs)),
+    )
+    try:
+        keep_verdict(verdict, _runs_dir(runs_dir, data_dir))
+    except OSError as error:
+        say(f"Warning: the verdict is not kept: {reason_of(error)}")
+    if as_json:
+        print_json(verdict.to_dict() | {"trust": verdict.trust})
+    else:
+        _show(verdict)
+    if verdict.differs or (signers and verdict.signature["state"] != GOOD):
+        raise SystemExit(FAILED)
+
+
+def _show(verdict: "BundleVerdict") -> None:
+    header = ["competition", "seed", "claimed", "regraded", "verdict"]
+    rows = []
+    for run in verdict.runs:
+        why = f": {run['why']}" if run["why"] else ""
+        rows.append([plain(run["competition"]), *(run[name] for name in header[1:4]), plain(run["verdict"] + why)])
+    print_table(header, rows)
+    signed = verdict.signature
+    detail = "".join(f" ({plain(signed[key])})" for key in ("signer", "why") if key in signed)
+    say(f"signature: {signed['state']}{detail}")
+    say(f"The scores of {plain(verdict.agent)} are {verdict.trust}.")
+
+
+def _runs_dir(runs_dir: Path | None, data_dir: Path | None) -> Path:
+    return runs_dir or paths.default_runs_dir(registry_at(data_dir).get_data_dir())

@@ -1,0 +1,232 @@
+"""What goes into a bundle, and what never does."""
+
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from conftest_run import Mlebench
+from forging import unpack, write_group
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlebench.bundles import contents
+from mlebench.bundles.make import make_bundle
+from mlebench.bundles.reading import read_bundle
+from mlebench.bundles.secrets import MARK, Secrets
+from mlebench.bundles.signature import check
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Competition
+from mlebench.run.records import Group
+
+KEYS = {
+    "an OpenAI key": "sk-proj-Abcdefghijklmnopqrst0123",
+    "an Anthropic key": "sk-ant-api03-abcdefghijklmnopqrstuvwxyz",
+    "an AWS key": "AKIAABCDEFGHIJKLMNOP",
+    "a GitHub token": "ghp_" + "a1" * 18,
+    "a Hugging Face token": "hf_" + "aB" * 17,
+    "a Slack token": "xoxb-123456789012-abcdef",
+    "a JSON web token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    "a private key": "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n-----END OPENSSH PRIVATE KEY-----",
+    "a Kaggle key": '{"username":"me","key":"0123456789abcdef0123456789abcdef"}',
+}
+
+
+def test_everything_that_counts_is_in_it_and_stays_as_it_was(group: Group, bundle: Path) -> None:
+    found = unpack(bundle)
+    names = list(found)
+    assert names[:3] == ["manifest.json", "group.json", group.record.report]
+    for run in group.runs():
+        for path in (run.paths.record, run.paths.code / "train.py", run.paths.logs / "agent.log", run.paths.log):
+            assert found[path.relative_to(group.paths.root).as_posix()] == path.read_bytes()
+        name = run.paths.submission.relative_to(group.paths.root).as_posix()
+        assert found.get(name) == (run.paths.submission.read_bytes() if run.paths.submission.exists() else None)
+    manifest = json.loads(found["manifest.json"])
+    assert [member["name"] for member in manifest["members"]] == names[1:]
+    (competition,) = {row["id"]: row["data"] for row in manifest["competitions"] if row["data"]}.items()
+    assert competition == (group.record.competitions[0], next(group.runs()).record.report["data"])  # type: ignore[index]
+    again = read_bundle(bundle)
+    assert again.group.record == group.record
+    assert [run.record for run in again.group.runs()] == [run.record for run in group.runs()]
+
+
+def test_the_same_group_gives_the_same_bytes_wherever_it_lies(group: Group, bundle: Path, tmp_path: Path) -> None:
+    copy = Group.read(shutil.copytree(group.paths.root, tmp_path / "elsewhere" / group.record.id))
+    for path in copy.paths.root.rglob("*"):
+        os.utime(path, (0, 0))
+    make_bundle(copy, tmp_path / "again.tar.gz")
+    assert (tmp_path / "again.tar.gz").read_bytes() == bundle.read_bytes()
+
+
+def test_findings_go_in_and_links_stay_out(group: Group, tmp_path: Path) -> None:
+    run = next(group.runs())
+    run.paths.findings.mkdir()
+    run.paths.finding("rules").write_text("{}")
+    (run.paths.code / "answers").symlink_to("/etc/passwd")
+    (run.paths.code / "weights.npz").write_bytes(b"PK\x03\x04 and so on")
+    (run.paths.code / "with\nnewline").write_text("x")
+    os.mkfifo(run.paths.logs / "pipe")
+    manifest = make_bundle(group, tmp_path / "bundle.tar.gz")
+    found = unpack(tmp_path / "bundle.tar.gz")
+    assert f"{run.paths.root.name}/findings/rules.json" in found
+    assert not any("answers" in name or "pipe" in name or "weights" in name for name in found)
+    reasons = {row["name"].rpartition("/")[2]: row["reason"] for row in manifest.left_out}
+    assert set(reasons) == {"answers", "weights.npz", "pipe", "with\\nnewline'"}
+    assert "compressed" in reasons["weights.npz"]
+
+
+def test_long_logs_are_cut_in_the_middle_and_room_is_limited(
+    group: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("contents", "make"):
+        monkeypatch.setattr(f"mlebench.bundles.{module}.LARGEST_FILE", 10_000)
+    monkeypatch.setattr(contents, "ROOM", 25_000)
+    run = next(group.runs())
+    (run.paths.logs / "agent.log").write_bytes(b"beginning" + bytes(50_000) + b"end")
+    for number in range(4):
+        (run.paths.code / f"{number}.py").write_bytes(b"#" * 9000)
+    (run.paths.code / "big.py").write_bytes(b"#" * 10_001)
+    manifest = make_bundle(group, tmp_path / "bundle.tar.gz")
+    log = unpack(tmp_path / "bundle.tar.gz")[f"{run.paths.root.name}/logs/agent.log"]
+    assert log.startswith(b"beginning")
+    assert log.endswith(b"end")
+    assert b"40012 bytes left out" in log
+    assert [row["bytes"] for row in manifest.cut] == [50_012]
+    assert [row["name"].rpartition("/")[2] for row in manifest.left_out] == ["2.py", "3.py", "big.py"]
+
+
+def test_a_group_that_has_not_ended_is_no_bundle(group: Group, tmp_path: Path) -> None:
+    next(group.runs()).write(state="running", ended=None)
+    with pytest.raises(PrerequisiteError, match=r"1 runs .* have not ended"):
+        make_bundle(group, tmp_path / "bundle.tar.gz")
+    assert not list(tmp_path.glob("bundle*"))
+
+
+@pytest.mark.parametrize("what", KEYS)
+def test_a_key_in_a_log_is_refused_or_removed_and_never_shown(group: Group, tmp_path: Path, what: str) -> None:
+    run = next(group.runs())
+    log = run.paths.logs / "agent.log"
+    log.write_text(f"one\ntwo\nthe key is {KEYS[what]} indeed\n")
+    name = f"{run.paths.root.name}/logs/agent.log"
+    target = tmp_path / "bundle.tar.gz"
+    with pytest.raises(PrerequisiteError, match=f"{name}, line 3: {what}") as refused:
+        make_bundle(group, target)
+    secret = KEYS[what].splitlines()[-1][-20:-4]
+    assert secret not in str(refused.value)
+    assert not target.exists()
+    manifest = make_bundle(group, target, redact=True)
+    assert [row for row in manifest.redacted if row["what"] == what] == [{"name": name, "line": 3, "what": what}]
+    text = unpack(target)[name]
+    assert MARK in text
+    assert secret.encode() not in text
+    assert (text.startswith(b"one\ntwo\nthe key is "), text.endswith(b" indeed\n")) == (True, True)
+
+
+def test_values_of_this_process_are_secrets_too(group: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_SERVICE_TOKEN", 'quoted"and häßlich')
+    monkeypatch.setenv("MY_SHORT_KEY", "short")
+    monkeypatch.setenv("MY_HARMLESS_SETTING", "first line")
+    run = next(group.runs())
+    run.write(detail='it said quoted"and häßlich')
+    with pytest.raises(PrerequisiteError, match=r"run\.json, line \d+: the value of \$MY_SERVICE_TOKEN") as refused:
+        make_bundle(group, tmp_path / "bundle.tar.gz")
+    assert "quoted" not in str(refused.value)
+    make_bundle(group, tmp_path / "bundle.tar.gz", redact=True)
+    detail = [one.record.detail for one in read_bundle(tmp_path / "bundle.tar.gz").group.runs()]
+    assert detail[0] == f"it said {MARK.decode()}"
+
+
+def test_a_submission_is_never_changed(titanic: Competition, tmp_path: Path) -> None:
+    filler = b"a,b\n" * 400_000
+    spot = (1 << 20) - 10  # so that the key lies across two pieces
+    text = filler[:spot] + KEYS["an AWS key"].encode() + b"\n" + filler
+    group = write_group(tmp_path / "runs", titanic, [text])
+    manifest = make_bundle(group, tmp_path / "bundle.tar.gz", redact=True)
+    assert [(row["line"], row["what"]) for row in manifest.redacted] == [(text[:spot].count(b"\n") + 1, "an AWS key")]
+    assert [row["reason"] for row in manifest.left_out] == ["it holds a secret"]
+    assert not any(name.endswith(".csv") for name in unpack(tmp_path / "bundle.tar.gz"))
+
+
+def test_names_of_files_hold_no_secrets(group: Group, tmp_path: Path) -> None:
+    run = next(group.runs())
+    (run.paths.code / KEYS["an AWS key"]).write_text("x")
+    (run.paths.code / f"{KEYS['a Slack token']}.py").symlink_to("x")
+    with pytest.raises(PrerequisiteError, match="an AWS key, in the file's name"):
+        make_bundle(group, tmp_path / "bundle.tar.gz")
+    make_bundle(group, tmp_path / "bundle.tar.gz", redact=True)
+    for data in unpack(tmp_path / "bundle.tar.gz").values():
+        assert not any(KEYS[what].encode() in data for what in ("an AWS key", "a Slack token"))
+
+
+@given(st.binary(max_size=300), st.sampled_from(sorted(KEYS)), st.binary(max_size=300), st.integers(1, 80))
+def test_no_key_is_left_whatever_stands_around_it(before: bytes, what: str, after: bytes, step: int) -> None:
+    secrets = Secrets({})
+    data = before + b" " + KEYS[what].encode() + b" " + after
+    assert what in {found.what for found in secrets.find(data)}
+    pieces = [data[start : start + step] for start in range(0, len(data), step)]
+    assert set(secrets.find_in(pieces)) >= set(secrets.find(data))
+    assert secrets.find(secrets.remove(data)) == []
+
+
+@pytest.mark.parametrize("text", ["sk-learn-contrib-lightning-extension", "task-" + "a" * 40, "eyJ" * 200_000])
+def test_other_words_are_no_keys(text: str) -> None:
+    assert Secrets({}).find(text.encode()) == []
+
+
+def test_a_log_full_of_keys_is_told_briefly(group: Group, tmp_path: Path) -> None:
+    run = next(group.runs())
+    (run.paths.logs / "agent.log").write_text(f"{KEYS['an AWS key']}\n" * 100_000)
+    manifest = make_bundle(group, tmp_path / "bundle.tar.gz", redact=True)
+    assert [row["line"] for row in manifest.redacted] == list(range(1, 101))
+    text = unpack(tmp_path / "bundle.tar.gz")[f"{run.paths.root.name}/logs/agent.log"]
+    assert text == (MARK + b"\n") * 100_000
+
+
+def test_the_command_makes_signs_and_names_it(group: Group, mlebench: Mlebench, tmp_path: Path) -> None:
+    done = mlebench("bundle", "make", str(group.paths.root), cwd=tmp_path)
+    target = tmp_path / f"{group.record.id}.bundle.tar.gz"
+    assert tarfile.is_tarfile(target)
+    assert target.name in done.stderr
+    assert "files" in done.stderr
+    (next(group.runs()).paths.logs / "agent.log").write_text(KEYS["an AWS key"])
+    done = mlebench("bundle", "make", str(group.paths.root), "-o", str(tmp_path / "other.tar.gz"), code=1)
+    assert done.stderr.startswith("Error: there are secrets")
+    assert not (tmp_path / "other.tar.gz").exists()
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
+def test_signatures_count_against_signers_only(
+    group: Group, mlebench: Mlebench, titanic: Competition, tmp_path: Path
+) -> None:
+    for name in ("mine", "other"):
+        key = tmp_path / name
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", key], check=True)
+        public = key.with_suffix(".pub").read_text()
+        (tmp_path / f"{name}.signers").write_text(f'{name}@example.com namespaces="mlebench" {public}')
+    target = tmp_path / "signed.tar.gz"
+    make = ["bundle", "make", str(group.paths.root), "-o", str(target)]
+
+    def signature(signers: str | None) -> dict[str, str]:
+        return check(target, read_bundle(target).manifest_bytes, tmp_path / signers if signers else None)
+
+    mlebench(*make)
+    assert signature("mine.signers") == {"state": "none"}
+    mlebench(*make, "--sign", str(tmp_path / "mine"))
+    assert signature(None) == {"state": "not checked"}
+    assert signature("mine.signers") == {"state": "good", "signer": "mine@example.com"}
+    assert signature("other.signers") == {"state": "bad", "why": "none of the allowed signers made it"}
+    verify = ["bundle", "verify", str(target), "--runs-dir", str(tmp_path / "kept"), "--signers"]
+    assert "signature: good (mine@example.com)" in mlebench(*verify, str(tmp_path / "mine.signers")).stderr
+    assert "signature: bad" in mlebench(*verify, str(tmp_path / "other.signers"), code=1).stderr
+    signed = (tmp_path / "signed.tar.gz.sig").read_bytes()
+    (next(group.runs()).paths.code / "train.py").write_text("something else")
+    make_bundle(group, target)
+    assert signature("mine.signers")["state"] == "bad"
+    mlebench(*make)
+    assert not (tmp_path / "signed.tar.gz.sig").exists()  # one of another bundle is not left beside it
+    for nonsense in (b"", b"nonsense", signed[:100]):
+        (tmp_path / "signed.tar.gz.sig").write_bytes(nonsense)
+        assert signature("mine.signers")["state"] == "bad"

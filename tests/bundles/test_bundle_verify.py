@@ -1,0 +1,255 @@
+"""Claims are checked: submissions are graded again with data of equal identity, and reports tell which were."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest_run import Mlebench
+from forging import repack, unpack, write_group
+
+from mlebench.agents import load_agent
+from mlebench.bundles.make import make_bundle
+from mlebench.data.open_runs import mark_open, unmark_open
+from mlebench.data.pipeline import Options, prepare
+from mlebench.data.sources import TwinSource
+from mlebench.data.verification import verify
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Competition, Registry
+from mlebench.run.group import finish
+from mlebench.run.records import Group
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture
+def verified(mlebench: Mlebench, tmp_path: Path) -> Callable[..., Rows]:
+    """The verdicts on the runs of a bundle."""
+
+    def call(bundle: Path, *options: str, code: int = 0) -> Rows:
+        verify = ["bundle", "verify", str(bundle), "--json", "--runs-dir", str(tmp_path / "kept")]
+        done = mlebench(*verify, *options, code=code)
+        return json.loads(done.stdout)["runs"]
+
+    return call
+
+
+def verdicts(rows: Rows) -> list[str]:
+    return [row["verdict"] for row in rows]
+
+
+def test_what_is_true_agrees(bundle: Path, group: Group, verified: Callable[..., Rows]) -> None:
+    rows = verified(bundle)
+    assert verdicts(rows) == ["agrees", "agrees", "agrees"]
+    scores = [(run.record.report or {})["score"] for run in group.runs()]
+    assert [row["claimed"] for row in rows] == scores
+    assert [row["regraded"] for row in rows] == scores
+    assert scores[0] is not None
+
+
+def test_the_table_says_it_too(bundle: Path, mlebench: Mlebench, tmp_path: Path) -> None:
+    done = mlebench("bundle", "verify", str(bundle), "--runs-dir", str(tmp_path / "kept"))
+    header, first, second, _ = done.stdout.splitlines()
+    assert header.split() == ["competition", "seed", "claimed", "regraded", "verdict"]
+    assert first.split()[-1] == "agrees"
+    assert second.endswith("agrees: no score is claimed")
+    assert "signature: none" in done.stderr
+    assert "The scores of mine are regraded." in done.stderr
+
+
+LIES: list[tuple[dict[str, Any], str]] = [
+    ({"score": 0.99}, "the score is another one"),
+    ({"score": None}, "the score is another one"),
+    ({"status": "invalid"}, "it is graded, not invalid"),
+    ({"gold_medal": True, "any_medal": True}, "the medal is another one"),
+    ({"above_median": True}, "the medal is another one"),
+    ({"gold_threshold": 0.1}, "the thresholds are others"),
+    ({"source": "kaggle"}, "the data is twin, not kaggle"),
+    ({"submission_sha256": "0" * 64}, "the report is of another submission"),
+    ({"score": 0.99, "mlebench": "1.0"}, "graded by mlebench 1.0"),
+]
+
+
+def test_lies_differ(titanic: Competition, tmp_path: Path, verified: Callable[..., Rows]) -> None:
+    """A run for each lie; then one with a better submission, one with none, and one that tells the truth."""
+    sample = titanic.sample_submission.read_bytes()
+    group = write_group(tmp_path / "runs", titanic, [sample] * (len(LIES) + 3))
+    runs = list(group.runs())
+    for run, (lie, _) in zip(runs, LIES, strict=False):
+        run.write(report=(run.record.report or {}) | lie)
+    better, without, honest = (run.paths.submission for run in runs[len(LIES) :])
+    better.write_bytes(titanic.gold_submission.read_bytes())
+    without.unlink()
+    assert honest.exists()
+    finish(group)
+    make_bundle(Group.read(group.paths.root), tmp_path / "forged.tar.gz")
+    contents = unpack(tmp_path / "forged.tar.gz")
+    rows = verified(repack(tmp_path / "forged.tar.gz", contents, left_out=[]), code=1)
+    assert verdicts(rows) == ["differs"] * (len(LIES) + 2) + ["agrees"]
+    for row, (_, why) in zip(rows, LIES, strict=False):
+        assert why in row["why"]
+    assert [row["why"] for row in rows[len(LIES) :]] == [
+        "the report is of another submission",
+        "a score is claimed without a submission",
+        None,
+    ]
+
+
+def test_a_submission_that_was_left_out_is_still_a_claim(
+    group: Group, tmp_path: Path, verified: Callable[..., Rows], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "PassengerId")
+    make_bundle(group, tmp_path / "bundle.tar.gz", redact=True)
+    rows = verified(tmp_path / "bundle.tar.gz")
+    assert (rows[0]["verdict"], rows[0]["why"]) == ("not regraded", "the submission is not in the bundle")
+
+
+def test_without_the_same_data_nothing_is_regraded(
+    bundle: Path, titanic: Competition, tmp_path: Path, verified: Callable[..., Rows]
+) -> None:
+    rows = verified(bundle, "--data-dir", str(tmp_path / "empty"))
+    assert verdicts(rows) == ["not regraded", "agrees", "not regraded"]
+    assert "not prepared" in rows[0]["why"]
+    other = Registry(tmp_path / "other").get_competition(titanic.id)
+    prepare(other, TwinSource(seed=5))
+    rows = verified(bundle, "--data-dir", str(other.paths.data_dir))
+    assert (rows[0]["verdict"], rows[0]["why"]) == ("not regraded", "the data here is other data")
+    other.paths.manifest.unlink()
+    assert "--adopt" in verified(bundle, "--data-dir", str(other.paths.data_dir))[0]["why"]
+
+
+def test_a_competition_that_is_not_here(titanic: Competition, tmp_path: Path, verified: Callable[..., Rows]) -> None:
+    group = write_group(tmp_path / "runs", titanic, [titanic.sample_submission.read_bytes()])
+    make_bundle(group, tmp_path / "bundle.tar.gz")
+    contents = {name.replace(titanic.id, "x"): data for name, data in unpack(tmp_path / "bundle.tar.gz").items()}
+    contents = {name: data.replace(titanic.id.encode(), b"x") for name, data in contents.items()}
+    rows = verified(repack(tmp_path / "forged.tar.gz", contents))
+    assert (rows[0]["verdict"], rows[0]["why"]) == ("not regraded", "there is no competition x here")
+
+
+def entries(mlebench: Mlebench, *inputs: object, runs_dir: Path) -> dict[str, int]:
+    """Agents of the standings, and how many runs each has."""
+    done = mlebench("report", *map(str, inputs), "--runs-dir", str(runs_dir), "--format", "json")
+    return {entry["agent"]: len(entry["runs"]) for entry in json.loads(done.stdout)["entries"]}
+
+
+def test_reports_keep_own_claimed_and_regraded_runs_apart(
+    bundle: Path, titanic: Competition, mlebench: Mlebench, tmp_path: Path, verified: Callable[..., Rows]
+) -> None:
+    own = write_group(tmp_path / "kept", titanic, [titanic.sample_submission.read_bytes()], id="own_run-group_mine")
+    (run,) = own.runs()
+    moved = own.paths.run(titanic.id, "own0")
+    run.write(run_id="own0", report=(run.record.report or {}) | {"run_id": "own0"})
+    run.paths.root.rename(moved.root)
+    kept = tmp_path / "kept"
+    assert entries(mlebench, own.paths.root, bundle, runs_dir=kept) == {"mine": 1, "mine [claimed]": 3}
+    verified(bundle)
+    assert entries(mlebench, own.paths.root, bundle, runs_dir=kept) == {"mine": 1, "mine [regraded]": 3}
+    assert "given twice" in mlebench("report", str(bundle), str(bundle), "--runs-dir", str(kept), code=1).stderr
+
+
+def test_a_verdict_that_came_with_the_bundle_counts_for_nothing(
+    bundle: Path, mlebench: Mlebench, tmp_path: Path, verified: Callable[..., Rows]
+) -> None:
+    verified(bundle)
+    (verdict,) = (tmp_path / "kept" / "verified-bundles").iterdir()
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    copy = sent / "bundle.tar.gz"
+    copy.write_bytes(bundle.read_bytes())
+    (sent / "verified-bundles").mkdir()
+    (sent / "verified-bundles" / verdict.name).write_bytes(verdict.read_bytes())
+    assert entries(mlebench, copy, runs_dir=tmp_path / "own") == {"mine [claimed]": 3}
+
+
+def test_a_bundle_that_lies_is_not_reported(
+    bundle: Path, record: str, mlebench: Mlebench, tmp_path: Path, verified: Callable[..., Rows]
+) -> None:
+    contents = {name: data for name, data in unpack(bundle).items() if not name.endswith("_grading_report.json")}
+    run = json.loads(contents[record])
+    run["report"]["score"] = 0.99
+    forged = repack(tmp_path / "forged.tar.gz", contents | {record: json.dumps(run).encode()})
+    kept = tmp_path / "kept"
+    assert entries(mlebench, forged, runs_dir=kept) == {"mine [claimed]": 3}
+    verified(forged, code=1)
+    assert "claims what is not true" in mlebench("report", str(forged), "--runs-dir", str(kept), code=1).stderr
+
+
+@pytest.fixture
+def dummies(titanic: Competition, tmp_path: Path) -> Callable[..., Path]:
+    """A bundle of the built-in agent `dummy`, with whatever else its group says."""
+
+    def call(**values: Any) -> Path:
+        agent = load_agent("dummy")
+        facts = {"name": agent.name, "identity": agent.identity, "model": None}
+        sample = titanic.sample_submission.read_bytes()
+        asked = {"agent": facts, "agent_source": agent.spec, "sandbox": "process", "image": "theirs"}
+        group = write_group(tmp_path / "runs", titanic, [sample, sample], **(asked | values))
+        make_bundle(group, tmp_path / "bundle.tar.gz")
+        return tmp_path / "bundle.tar.gz"
+
+    return call
+
+
+def like(mlebench: Mlebench, bundle: Path, *options: str, code: int = 0) -> "subprocess.CompletedProcess[str]":
+    runs = str(bundle.parent / "again")
+    return mlebench("run", "--like", str(bundle), "--runs-dir", runs, "--sandbox", "process", *options, code=code)
+
+
+def test_runs_like_those_of_a_bundle(
+    dummies: Callable[..., Path], mlebench: Mlebench, titanic: Competition, tmp_path: Path
+) -> None:
+    bundle = dummies()
+    like(mlebench, bundle, "--cpus", "0.5")
+    (folder,) = (tmp_path / "again").iterdir()
+    record = Group.read(folder).record
+    assert (record.agent["name"], record.competitions, record.seeds) == ("dummy", [titanic.id], 2)
+    assert (record.limits["seconds"], record.limits["memory"], record.limits["cpus"]) == (60, 1 << 30, 0.5)
+    assert (record.image, record.data_dir) == (None, str(titanic.paths.data_dir))
+    assert record.like is not None
+    assert "2026-01-02T03-04-05-GMT_run-group_mine (bundle " in record.like
+    assert [run.record.ended for run in Group.read(folder).runs()] == ["finished", "finished"]
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"agent": {"name": "dummy", "identity": "other", "model": None}}, "has other files"),
+        ({"agent_source": "/nowhere/agent#x"}, "is not here: give --agent"),
+        ({"agent_source": "command#command", "agent_command": "touch /tmp/x"}, "give --agent-command yourself"),
+        ({"knowledge": "/etc"}, "give yours with --knowledge"),
+        ({"network": "everything"}, "make no sense"),
+        ({"limits": {"seconds": -1}}, "make no sense"),
+    ],
+)
+def test_what_a_stranger_asks_for_is_not_done_blindly(
+    dummies: Callable[..., Path], mlebench: Mlebench, tmp_path: Path, values: dict[str, Any], why: str
+) -> None:
+    assert why in like(mlebench, dummies(**values), code=1).stderr
+    assert not (tmp_path / "again").exists()
+
+
+def test_another_agent_may_be_named(dummies: Callable[..., Path], mlebench: Mlebench, tmp_path: Path) -> None:
+    bundle = dummies(agent={"name": "dummy", "identity": "other", "model": None})
+    like(mlebench, bundle, "--agent", "dummy", "--seeds", "1")
+    (folder,) = (tmp_path / "again").iterdir()
+    assert Group.read(folder).record.seeds == 1
+
+
+def test_data_that_a_run_uses_is_neither_replaced_nor_adopted(titanic: Competition, tmp_path: Path) -> None:
+    competition = Registry(tmp_path / "data").get_competition(titanic.id)
+    prepare(competition, TwinSource())
+    before = competition.paths.manifest.read_bytes()
+    mark_open(competition, tmp_path, "token")
+    competition.answers.rename(tmp_path / "answers")  # so that it has to be prepared anew
+    with pytest.raises(PrerequisiteError, match="a run uses this data, so preparing it anew has to wait"):
+        prepare(competition, TwinSource(), Options())
+    (tmp_path / "answers").rename(competition.answers)
+    with pytest.raises(PrerequisiteError, match="a run uses this data, so --adopt has to wait"):
+        verify(competition, adopt=True)
+    assert verify(competition) == []
+    assert competition.paths.manifest.read_bytes() == before
+    unmark_open(competition, "token")
+    assert verify(competition, adopt=True) == []
