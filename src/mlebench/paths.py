@@ -33,11 +33,14 @@
 ├── superseded/               grading reports that a newer one has replaced
 ├── .leases/                  who writes the grading report
 ├── .work/<token>/            the writable folders of a sandbox while it lives, under a name that tells nothing
+│   ├── model.json            what the run has used of a model so far
+│   └── model-calls.jsonl     a line for each of its calls; moves to logs/ when the run ends
 └── <competition>_<run-id>/
     ├── run.json              state, timings, limits, outcome; replaced atomically at each step
     ├── leases/<n>.json       who works on it, with a heartbeat; the highest number holds
     ├── result/               appears in one rename when a run has ended: of two results, one counts
     ├── submission/, logs/, code/, run.log    what the agent left
+    │   └── logs/trajectory.jsonl     what it did, told by itself
     ├── runner.log            what the benchmark itself had to say
     ├── snapshots/            earlier states of the submission
     ├── attempts/<n>/         what earlier attempts left
@@ -248,6 +251,26 @@ class GroupPaths:
 
     def run(self, competition: str, run_id: str) -> RunPaths:
         return RunPaths(self.root / f"{competition}_{run_id}")
+
+
+def model_use(work: Path) -> Path:
+    """What an attempt has used of a model so far."""
+    return work / "model.json"
+
+
+def model_calls(folder: Path) -> Path:
+    """The calls to a model, a line for each: in an attempt's working folder, and among the logs when it has ended."""
+    return folder / "model-calls.jsonl"
+
+
+def trajectory(logs: Path) -> Path:
+    """What an agent tells about what it did."""
+    return logs / "trajectory.jsonl"
+
+
+def door_prefix(token: str) -> str:
+    """How the names of the folders begin that hold an attempt's doors."""
+    return f"{SCRATCH}{token}-"
 
 
 def twin_record(raw: Path) -> Path:

@@ -1,10 +1,12 @@
 """What an agent leaves behind is hostile: links are not followed, and only regular files of bounded size are read.
 
 A submission that is a link to the answers, a pipe that never ends or a device is told apart from one that is not there.
+Text of an agent goes to a terminal or a page through `plain` only.
 """
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +27,15 @@ _KINDS = {
 }
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# They turn the direction of text round, end lines where none seem to end, or are no characters at all.
+_DECEPTIVE = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
+
+
+def plain(text: str) -> str:
+    """What an agent wrote, without escape codes and control characters; deceptive characters are spelled out."""
+    return _DECEPTIVE.sub(lambda found: f"\\u{ord(found[0]):04x}", _ESCAPES.sub("", text))
 
 
 class UntrustedFileError(Exception):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlebench import paths
-from mlebench.agents import base_python, load_agent, venv_fault, venv_of, venvs
+from mlebench.agents import base_python, built_in, load_agent, venv_fault, venv_of, venvs
 from mlebench.errors import PrerequisiteError
 
 
@@ -145,7 +145,7 @@ def test_an_agent_without_requirements_has_no_venv() -> None:
 
 
 def test_the_verb_shows_and_begins_agents(tmp_path: Path) -> None:
-    assert [line.split()[0] for line in mlebench().stdout.splitlines()] == ["name", "command", "dummy", "oracle"]
+    assert [line.split()[0] for line in mlebench().stdout.splitlines()] == ["name", *built_in()]
     done = mlebench("new", "mine", "--folder", tmp_path)
     assert done.stdout == f"{tmp_path / 'mine'}\n"
     assert f"mlebench run --agent {tmp_path / 'mine'} -c spaceship-titanic --twin" in done.stderr

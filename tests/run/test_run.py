@@ -191,7 +191,7 @@ def test_runs_tells_what_happened(mlebench: Mlebench, run: Runner, tmp_path: Pat
     ("options", "words"),
     [
         (["--agent", "nobody"], "there is no agent"),
-        (["--network", "model"], "gateway"),
+        (["--network", "model"], "name it with --model"),
         (["--gpus", "7"], "no GPU '7'"),
         (["--knowledge", "/nowhere"], "not a folder"),
         (["-c", "spooky-author-identification"], "mlebench prepare --twin -c spooky-author-identification"),

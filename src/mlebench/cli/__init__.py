@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 VERBS = {
     "agents": "show the agents there are; begin one of your own; install what one needs",
     "demo": "see the whole path work on synthetic data: make, prepare, run, grade",
-    "dev": "for those who maintain competitions",
+    "dev": "for those who maintain competitions or write agents",
     "doctor": "look over this machine and say what to do",
     "grade": "grade many submissions, named in a JSON-lines file",
     "grade-sample": "grade one submission; the report is JSON on stdout",

@@ -1,5 +1,7 @@
 """mlebench dev"""
 
+from pathlib import Path
+
 import click
 
 from mlebench.cli.common import Failures, registry_at
@@ -7,7 +9,7 @@ from mlebench.cli.common import Failures, registry_at
 
 @click.group("dev")
 def command() -> None:
-    """For those who maintain competitions."""
+    """For those who maintain competitions or write agents."""
 
 
 @command.command("download-leaderboard")
@@ -26,3 +28,20 @@ def download_leaderboard(competition_id: str | None, everything: bool, force: bo
         with failures.of(id):
             click.echo(ensure_leaderboard_exists(registry.get_competition(id), force=force))
     failures.finish()
+
+
+@command.command("scripted-model")
+@click.argument("script")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any that is free.")
+@click.option(
+    "--log", type=click.Path(dir_okay=False, path_type=Path), help="A file that gets a line for each request."
+)
+def scripted_model(script: str, port: int, log: Path | None) -> None:
+    """Answer as a model would, from SCRIPT: a YAML or JSON file, or the name of a script that ships.
+
+    The first line on stdout is the base URL. OpenAI's and Anthropic's APIs are understood. It ends with Ctrl-C.
+    """
+    from mlebench.gateway.scripted.script import read_script
+    from mlebench.gateway.scripted.server import serve
+
+    serve(read_script(script), port, log, click.echo)

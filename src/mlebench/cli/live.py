@@ -1,6 +1,5 @@
 """Runs as they go on: a table that is kept up to date on a terminal, plain lines elsewhere."""
 
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,17 +11,12 @@ from mlebench.cli.common import is_terminal, print_table, say
 from mlebench.paths import RUN_LOG
 from mlebench.run.group import elapsed
 from mlebench.run.records import ENDED, RUNNING, Group, Run
+from mlebench.untrusted import plain
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 INTERVAL = 1.0
-_CONTROL = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def plain(text: str) -> str:
-    """What an agent wrote, without escape codes and control characters."""
-    return _CONTROL.sub("", text)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import click
 
 from mlebench import paths
 from mlebench.cli.common import data_dir_option, registry_at, say
+from mlebench.cli.model_options import model_access, model_options
 from mlebench.cli.quantities import Duration, Size
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
@@ -56,6 +57,7 @@ RETRIES = ("infra", "failed", "timeout")
     "--gpus", metavar="all|none|0,1,…", help="Shared out over the workers. Default: one for each, where there are any."
 )
 @click.option("--network", type=click.Choice(["none", "model", "full"]), default="none", show_default=True)
+@model_options
 @click.option("--obfuscate", is_flag=True, help="Hide which competition it is.")
 @click.option(
     "--knowledge",
@@ -160,6 +162,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any]) -> "Reques
         wishes=wishes,
         gpus=_chosen_gpus(gpus, workers),
         network=options["network"],
+        model=model_access(options, agent.model),
         obfuscate=options["obfuscate"],
         knowledge=options["knowledge"],
         retain=options["retain"],
@@ -206,9 +209,10 @@ def _like(options: dict[str, Any]) -> dict[str, Any]:
         "knowledge": Path(facts["knowledge"]) if facts["knowledge"] else None,
     }
     context = click.get_current_context()
-    return {
+    chosen = {
         name: then[name] if name in then and _is_default(context, name) else value for name, value in options.items()
     }
+    return chosen | {"like_model": group.record.model if chosen["network"] == "model" else None}
 
 
 def _is_default(context: click.Context, name: str) -> bool:

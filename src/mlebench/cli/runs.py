@@ -9,6 +9,7 @@ import click
 from mlebench import paths
 from mlebench.cli.common import data_dir_option, print_json, print_table, registry_at, size_text
 from mlebench.errors import PrerequisiteError
+from mlebench.untrusted import plain
 
 if TYPE_CHECKING:
     from mlebench.run.records import Group, Run
@@ -51,18 +52,24 @@ def list_runs(runs_dir: Path, group: str, as_json: bool) -> None:
 @command.command()
 @click.argument("run")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
-@click.option("--lines", default=10, show_default=True, help="How much of the end of the log to show.")
+@click.option(
+    "--story", "as_story", is_flag=True, help="What happened, in order: thoughts, commands, calls, submissions."
+)
+@click.option("--lines", type=click.IntRange(0), help="How much to show of the log's end (10) or of each text (12).")
 @click.pass_obj
-def show(runs_dir: Path, run: str, as_json: bool, lines: int) -> None:
-    """Tell the story of a run, named by its folder or its id."""
+def show(runs_dir: Path, run: str, as_json: bool, as_story: bool, lines: int | None) -> None:
+    """Tell what is known about a run, named by its folder or its id."""
     from mlebench.run.records import Group
 
     found = _find_run(runs_dir, run)
+    if as_story:
+        _tell_story(found, as_json, lines)
+        return
     if as_json:
         print_json(found.record.to_dict())
         return
     _tell(Group.read(found.paths.group.root), found)
-    _show_log(found, lines)
+    _show_log(found, 10 if lines is None else lines)
 
 
 @command.command()
@@ -115,6 +122,18 @@ def _find_run(runs_dir: Path, named: str) -> "Run":
     raise PrerequisiteError(f"{named!r} {what}, neither as a folder nor in {runs_dir}")
 
 
+def _tell_story(run: "Run", as_json: bool, lines: int | None) -> None:
+    from mlebench.cli.story import MOST_LINES, story_lines
+    from mlebench.run.trajectory import story
+
+    told = story(run)
+    if as_json:
+        print_json(told.to_dict())
+        return
+    for line in story_lines(told, MOST_LINES if lines is None else lines):
+        click.echo(line)
+
+
 def _tell(group: "Group", run: "Run") -> None:
     record, facts = run.record, run.record.conditions
     report = record.report or {}
@@ -129,6 +148,7 @@ def _tell(group: "Group", run: "Run") -> None:
         _line("network", facts.get("network"))
         _line("limits", _limits_text(facts))
     _line("time", _times(run))
+    _tell_model(group, run)
     for attempt in record.attempts:
         ended = attempt.get("ended", "is going on")
         _line(f"attempt {attempt['number']}", f"{attempt['started_at']} on {attempt['host']}: {ended}")
@@ -150,14 +170,43 @@ def _tell(group: "Group", run: "Run") -> None:
     _line("files", run.paths.root)
 
 
+def _tell_model(group: "Group", run: "Run") -> None:
+    from mlebench.run.model import use_so_far
+
+    asked, use = group.record.model, use_so_far(group, run)
+    if asked:
+        budget = f", at most {asked['budget']}" if asked.get("budget") else ""
+        _line("model", _one_line(f"{', '.join(asked['models'])} at {asked['endpoint']}{budget}"))
+    if use:
+        _line("calls", _calls_text(use))
+        _line("tokens", _tokens_text(use))
+        _line("cost", _cost_text(use))
+
+
+def _calls_text(use: dict[str, Any]) -> str:
+    named = [("failed", "failed"), ("retries", "retries"), ("refused", "refused"), ("calls_without_usage", "uncounted")]
+    rest = [f"{use[key]} {word}" for key, word in named if use.get(key)]
+    over = ", the budget was used up" if (use.get("budget") or {}).get("exceeded") else ""
+    return ", ".join([str(use.get("calls")), *rest]) + over
+
+
+def _tokens_text(use: dict[str, Any]) -> str:
+    named = [(name, use.get(f"{name}_tokens")) for name in ("input", "cached", "output", "reasoning")]
+    return ", ".join(f"{count} {name}" for name, count in named if count is not None)
+
+
+def _cost_text(use: dict[str, Any]) -> str:
+    if use.get("cost") is None:
+        return "not known"
+    return f"{'at least ' if use.get('is_lower_bound') else ''}{use['cost']:.4f} US dollars"
+
+
 def _line(name: str, value: Any) -> None:
     if value not in (None, ""):
         click.echo(f"{name:<14}{value}")
 
 
 def _one_line(text: str) -> str:
-    from mlebench.cli.live import plain
-
     return " ".join(plain(text).split())
 
 
@@ -190,12 +239,11 @@ def _times(run: "Run") -> str:
 
 
 def _show_log(run: "Run", lines: int) -> None:
-    from mlebench.cli.live import plain
-
     try:
         with run.paths.log.open("rb") as file:
             file.seek(max(0, run.paths.log.stat().st_size - 100_000))
-            end = file.read().decode("utf-8", "replace").splitlines()[-lines:]
+            end = file.read().decode("utf-8", "replace").splitlines()
+        end = end[len(end) - lines :] if lines < len(end) else end
     except OSError:
         return
     if end:

@@ -52,11 +52,14 @@ class Inputs:
         agent = name or record.agent.get("name", record.agent_source)
         hours = record.limits.get("seconds")
         hours = hours / 3600 if hours else None
-        conditions = (record.agent.get("identity"), hours, record.network, record.obfuscate, record.knowledge)
+        asked = record.model or {}
+        model = ", ".join(asked.get("models", [])) or record.agent.get("model")
+        bounds = (model, asked.get("budget"), tuple(asked.get("tools", ())))
+        conditions = (record.agent.get("identity"), hours, record.network, record.obfuscate, record.knowledge, bounds)
         key = (name,) if name else (agent, *conditions)
         for run in group.runs():
             reading = _reading_of_run(run, group)
-            self._take(key, reading, agent=agent, model=record.agent.get("model"), hours_limit=hours)
+            self._take(key, reading, agent=agent, model=model, hours_limit=hours)
 
     def add_experiment(self, id: str, table: Path) -> None:
         """The run groups that a table lists under an id: ours, or folders that hold a grading report."""

@@ -44,7 +44,7 @@ class ValidatorDoor:
         self._public = public
         self._hidden = hidden
         # Short, local and private: a socket's path has 108 bytes at most, and shared disks cannot hold one.
-        self.folder = Path(tempfile.mkdtemp(prefix=_prefix(token)))
+        self.folder = Path(tempfile.mkdtemp(prefix=paths.door_prefix(token)))
         self.socket = self.folder / "door.sock"
         self._server = socket.socket(socket.AF_UNIX)
         self._room = threading.BoundedSemaphore(AT_ONCE)
@@ -150,12 +150,8 @@ def remove_door(token: str) -> None:
     """Remove what a door has left that was open when its runner was killed."""
     for name in ("bubblewrap", "process"):
         sandbox_named(name).remove_leftovers(token)
-    for folder in Path(tempfile.gettempdir()).glob(_prefix(token) + "*"):
+    for folder in Path(tempfile.gettempdir()).glob(paths.door_prefix(token) + "*"):
         remove_tree(folder)
-
-
-def _prefix(token: str) -> str:
-    return f"mlebench-{token}-"
 
 
 def _search_path() -> list[str]:

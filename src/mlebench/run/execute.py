@@ -20,6 +20,7 @@ from mlebench.agents import Agent, load_agent
 from mlebench.data.open_runs import mark_open, unmark_open
 from mlebench.data.state import data_identity, read_manifest_head, require_prepared, source_kind
 from mlebench.errors import PrerequisiteError, SandboxError
+from mlebench.gateway.door import ModelDoor
 from mlebench.paths import SUBMISSION
 from mlebench.processes import Process, process_start
 from mlebench.records import now
@@ -28,8 +29,9 @@ from mlebench.run import lease as leases
 from mlebench.run import machine
 from mlebench.run.door import ValidatorDoor, remove_door
 from mlebench.run.grading import grade_run
-from mlebench.run.layout import make_task, with_door
+from mlebench.run.layout import MODEL_PORT, make_task, with_doors
 from mlebench.run.lease import Lease, LeaseLostError
+from mlebench.run.model import model_use, open_model, tools_allowed
 from mlebench.run.publish import gather, is_published, move_parts, publish, settle, stage, tidy
 from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
 from mlebench.run.snapshots import Snapshots
@@ -164,12 +166,13 @@ class _Execution:
         """Keep what an attempt has left, and say how it ended."""
         work = self.group.paths.work(token)
         aside = self.run.paths.attempt(len(self.run.record.attempts))
+        use = model_use(work)
         if work.is_dir():
             gather(work, aside)
         move_parts(self.run.paths.staged_result(token), aside)  # if it was killed while it was being graded
         self._remove_traces(token)
         attempts = [*self.run.record.attempts]
-        attempts[-1] = attempts[-1] | {"ended": ended, "detail": detail, "ended_at": now()}
+        attempts[-1] = attempts[-1] | {"ended": ended, "detail": detail, "ended_at": now(), "model": use}
         self.run = self.run.write(state=PLANNED, attempts=attempts)
 
     def _remove_traces(self, token: str) -> None:
@@ -184,16 +187,22 @@ class _Execution:
 
     def _sandboxed(self, agent: Agent, competition: Competition, sandbox: Sandbox) -> int:
         token = self.lease.token
-        port = _free_port() if sandbox.name == "process" else None
+        port, model_port = _free_ports() if sandbox.name == "process" else (None, MODEL_PORT)
         task = make_task(self.group, self.run, agent, competition, token, self.gpus, port)
         if fault := sandbox.fault(task):
             raise SandboxError(f"the sandbox {sandbox.name} cannot be used on this host: {fault}")
-        with ValidatorDoor(token, competition, task.binds[0].source, task.hidden) as door:
-            task = with_door(task, door.socket)
+        public = task.binds[0].source
+        with (
+            ValidatorDoor(token, competition, public, task.hidden) as door,
+            open_model(self.group.record, task) as model,
+        ):
+            task = with_doors(task, agent, door.socket, model, model_port)
             conditions = self._conditions(competition, sandbox, task) | {"validator": door.sandbox.name}
             session = Session(task, sandbox.launch(task))
             self._note_keeper(session.pid)
-            outcome = self._watch(session, door, Snapshots(task))
+            outcome = self._watch(session, door, model, Snapshots(task))
+            if model and model.has_died:
+                outcome = replace(outcome, ended=INFRA_ERROR, detail="the gateway to the model died")
         conditions["kept"] = session.kept
         conditions["used"] = outcome.used
         if outcome.ended == CANCELLED:
@@ -215,7 +224,7 @@ class _Execution:
         conditions = {"sandbox": "host", "sealed": False, "unsealed_by": ["the agent sees the answers"]}
         return self._publish(competition, outcome, conditions, work)
 
-    def _watch(self, session: Session, door: ValidatorDoor, snapshots: Snapshots) -> Outcome:
+    def _watch(self, session: Session, door: ValidatorDoor, model: ModelDoor | None, snapshots: Snapshots) -> Outcome:
         parent = _parent_pipe()
         poll = select.poll()
         for descriptor in (session.descriptor(), *([parent] if parent is not None else [])):
@@ -229,7 +238,7 @@ class _Execution:
                     parent = None
                 elif parent is None:
                     poll.poll(TICK * 1000)
-                if self.stopping:
+                if self.stopping or (model and model.has_died):
                     session.stop()
                 if time.monotonic() - beaten > 1:
                     beaten = time.monotonic()
@@ -253,6 +262,7 @@ class _Execution:
             *(["the sandbox is a plain process"] if sandbox.name == "process" else []),
             *(["the network is open"] if task.network == "full" else []),
             *(["the container is privileged"] if task.privileged else []),
+            *(f"the provider may use {tool}" for tool in tools_allowed(record)),
         ]
         here = machine.describe()
         return {
@@ -261,6 +271,7 @@ class _Execution:
             "sealed": not unsealed,
             "unsealed_by": unsealed,
             "network": task.network,
+            **({"provider_tools": tools_allowed(record)} if record.model else {}),
             "limits": record.limits,
             "gpus": list(task.gpus),
             "data": data_identity(competition),
@@ -273,6 +284,7 @@ class _Execution:
 
     def _publish(self, competition: Competition, outcome: Outcome, conditions: dict[str, Any], work: Path) -> int:
         staged = stage(self.run, self.lease)
+        use = model_use(work)
         with self.lease.renewed():
             collected = gather(work, staged)
             submission = staged / SUBMISSION / f"{SUBMISSION}.csv"
@@ -282,18 +294,17 @@ class _Execution:
                 conditions["data_unchanged"] = _data_is_unchanged(competition)
             self._remove_traces(self.lease.token)
         attempts = [*self.run.record.attempts]
-        attempts[-1] = attempts[-1] | {"ended": outcome.ended, "detail": outcome.detail, "ended_at": now()}
+        end = {"ended": outcome.ended, "detail": outcome.detail, "ended_at": now(), "model": use}
+        attempts[-1] = attempts[-1] | end
         publish(
             self.run,
             staged,
             self.lease,
             state="ended",
-            ended=outcome.ended,
-            detail=outcome.detail,
+            **end,
             submission=PRESENT if present else NONE,
             report=report,
             attempts=attempts,
-            ended_at=now(),
             seconds=round(outcome.seconds, 3),
             gpu_hours=round(outcome.seconds * len(self.gpus) / 3600, 6),
             conditions=conditions | {"collected": collected.to_dict()},
@@ -363,9 +374,9 @@ def _parent_pipe() -> int | None:
     return int(number) if number else None
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+def _free_ports() -> tuple[int, int]:
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        return one.getsockname()[1], other.getsockname()[1]
 
 
 __all__ = ["CANNOT_WORK", "FINAL", "MAY_BE_RETRIED", "abandon", "execute"]

@@ -3,12 +3,14 @@
 import hashlib
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlebench import paths
 from mlebench.agents import Agent, base_python, venv_of
 from mlebench.errors import PrerequisiteError, SandboxError
+from mlebench.gateway.door import ModelDoor
 from mlebench.registry import Competition
 from mlebench.run.records import Group, Run
 from mlebench.sandbox.base import HOME, Bind, Limits, Task
@@ -16,6 +18,8 @@ from mlebench.sandbox.bubblewrap import hidden_paths
 
 VALIDATOR = "validator"  # the door
 VALIDATOR_PORTS = (5000, 5001, 5005)  # where existing agents look for it
+MODEL = "model"  # the other door
+MODEL_PORT = 4000
 KNOWLEDGE = "knowledge"
 
 
@@ -132,7 +136,7 @@ def _environment(group: Group, run: Run, agent: Agent, place: Place, venv: Path 
     search = [*([f"{venv}/bin"] if venv else []), "/usr/local/bin", "/usr/bin", "/bin"]
     obfuscated = group.record.obfuscate
     return {
-        **agent.environment(os.environ if group.record.network == "full" else {}),
+        **_agents_own(group, agent),
         "PATH": ":".join(search),
         "HOME": place.home,
         "USER": "nonroot",
@@ -151,5 +155,21 @@ def _environment(group: Group, run: Run, agent: Agent, place: Place, venv: Path 
     }
 
 
-def with_door(task: Task, socket: Path) -> Task:
-    return replace(task, doors={VALIDATOR: socket})
+def _agents_own(group: Group, agent: Agent) -> Mapping[str, str]:
+    """The variables that the agent's folder asks for. Secrets enter only with an open network."""
+    if group.record.network == "model":
+        return agent.env  # what stands for its secrets comes with the door
+    return agent.environment(os.environ if group.record.network == "full" else {})
+
+
+def with_doors(task: Task, agent: Agent, validator: Path, model: ModelDoor | None, model_port: int) -> Task:
+    """The task with the doors that its ports lead to."""
+    task = replace(task, doors={VALIDATOR: validator})
+    if model is None:
+        return task
+    return replace(
+        task,
+        doors=task.doors | {MODEL: model.socket},
+        ports=task.ports | {model_port: MODEL},
+        env=task.env | model.variables(model_port, agent.secrets),
+    )

@@ -12,6 +12,8 @@ from mlebench import paths
 from mlebench.agents import Agent, venv_fault
 from mlebench.data.state import holds_twins, preparation_fault
 from mlebench.errors import PrerequisiteError
+from mlebench.gateway.access import ModelAccess
+from mlebench.gateway.door import refuse_other_secrets
 from mlebench.records import now
 from mlebench.registry import Registry
 from mlebench.run import machine
@@ -38,6 +40,7 @@ class Request:
     wishes: machine.Wishes = field(default_factory=machine.Wishes)
     gpus: Sequence[str] = ()  # shared out over the workers
     network: str = "none"
+    model: ModelAccess | None = None  # for the network `model`
     obfuscate: bool = False
     knowledge: Path | None = None
     retain: bool = False
@@ -69,6 +72,7 @@ def plan(request: Request) -> Group:
         limits=asdict(limits),
         gpus_per_run=len(request.gpus) // request.workers,
         network=request.network,
+        model=request.model.to_dict() if request.model else None,
         obfuscate=request.obfuscate,
         knowledge=None if request.knowledge is None else str(request.knowledge.absolute()),
         retain=request.retain,
@@ -126,8 +130,7 @@ def _refuse(request: Request) -> None:
             f"agent {agent.name} declares a model or secrets, and would have no network: "
             f"give it `--network model` or `--network full`"
         )
-    if request.network == "model":
-        raise PrerequisiteError("`--network model` needs the gateway to a model, which this version does not have yet")
+    _refuse_network(request)
     if agent.privileged and os.environ.get(ACCEPT_PRIVILEGED, "").lower() not in ("true", "1", "t"):
         raise PrerequisiteError(
             f"agent {agent.name} wants a privileged container, from which the host can be reached: "
@@ -142,6 +145,16 @@ def _refuse(request: Request) -> None:
     if not agent.host_only and (fault := request.sandbox.fault(_sketch(request))):
         raise PrerequisiteError(f"the sandbox {request.sandbox.name} cannot be used: {fault}")
     _refuse_unprepared(request.registry, request.competitions)
+
+
+def _refuse_network(request: Request) -> None:
+    """A run that would lack a model or a secret."""
+    if request.network == "model":
+        if request.model is None:
+            raise PrerequisiteError("`--network model` needs a model: name it with --model")
+        refuse_other_secrets(request.agent.secrets.items())
+    elif request.network == "full":
+        request.agent.environment(os.environ)
 
 
 def _sketch(request: Request) -> Task:

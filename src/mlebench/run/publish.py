@@ -5,6 +5,7 @@ whoever finds a result whose run has not ended.
 """
 
 import errno
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,19 @@ def gather(work: Path, target: Path, room: Room | None = None) -> Collected:
     for part in (paths.SUBMISSION, paths.LOGS, paths.CODE):  # what counts most comes first
         collect(work / "home" / part, target / part, room, seen)
     move_parts(work, target)  # its log and snapshots, which are ours
+    _add_calls(work, target / paths.LOGS)
     return seen
+
+
+def _add_calls(work: Path, logs: Path) -> None:
+    """The calls to a model as we have seen them, in place of what the agent may have left under that name.
+
+    A link, not a move: if we are killed before this result counts, the next one finds them where they were.
+    """
+    source, target = paths.model_calls(work), paths.model_calls(logs)
+    if source.is_file() and not source.is_symlink():
+        _clear(target)
+        os.link(source, target)
 
 
 def move_parts(source: Path, target: Path) -> None:
@@ -81,7 +94,9 @@ def is_published(run: Run) -> bool:
 
 def set_aside(run: Run, **changes: Any) -> Run:
     """Make a run that has ended a planned one again; what it had left is kept among its attempts."""
-    run = run.write(state=PLANNED, ended=None, detail=None, submission=None, report=None, ended_at=None, **changes)
+    run = run.write(
+        state=PLANNED, ended=None, detail=None, submission=None, report=None, ended_at=None, model=None, **changes
+    )
     tidy(run)
     return run
 

@@ -35,6 +35,7 @@ class GroupRecord(Record):
     limits: dict[str, Any]
     gpus_per_run: int = 0
     network: str = "none"
+    model: dict[str, Any] | None = None  # what `--network model` leads to
     obfuscate: bool = False
     knowledge: str | None = None
     retain: bool = False
@@ -61,6 +62,7 @@ class RunRecord(Record):
     ended_at: str | None = None
     seconds: float | None = None  # of the agent, in the attempt that counts
     gpu_hours: float | None = None
+    model: dict[str, Any] | None = None  # what it used of a model, in the attempt that counts
     conditions: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -1,0 +1,64 @@
+"""The options of `mlebench run` that say which model a run may use."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from mlebench.gateway.access import ModelAccess
+
+_OPTIONS = (
+    click.option(
+        "--model", "models", multiple=True, metavar="NAME", help="A model that runs may use; the first is the default."
+    ),
+    click.option("--endpoint", metavar="URL", help="Where the model is. Default: its provider's."),
+    click.option("--provider", type=click.Choice(["openai", "anthropic"]), help="Default: by endpoint and model."),
+    click.option(
+        "--key-env",
+        metavar="VARIABLE",
+        help="The variable that holds the key. Default: the provider's, for its own endpoint.",
+    ),
+    click.option("--budget", metavar="5usd|200000tokens", help="The most that a run may use of models."),
+    click.option(
+        "--prices", type=click.Path(dir_okay=False, path_type=Path), help="A JSON file with prices of models."
+    ),
+    click.option(
+        "--allow-tool",
+        "tools",
+        multiple=True,
+        metavar="NAME",
+        help="A tool of the provider that runs may use, such as web_search. They are then unsealed.",
+    ),
+)
+NAMES = ("models", "endpoint", "provider", "key_env", "budget", "prices", "tools")
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def model_access(options: dict[str, Any], named_by_agent: str | None) -> "ModelAccess | None":
+    """What runs may use, with `--network model`; `like` is what a group had that this one is to resemble."""
+    from mlebench.gateway.access import plan_access
+    from mlebench.gateway.prices import price_of, read_prices
+
+    like: dict[str, Any] = options.get("like_model") or {}
+    if options["network"] != "model":
+        if any(options[name] for name in NAMES):
+            raise click.UsageError("--model and the options that go with it need `--network model`")
+        return None
+    table = read_prices()
+    table |= {model: price_of(entry, model) for model, entry in like.get("prices", {}).items()}
+    if options["prices"]:
+        table |= read_prices(options["prices"])
+    models: Sequence[str] = options["models"] or like.get("models", ()) or ([named_by_agent] if named_by_agent else [])
+    return plan_access(
+        models,
+        table,
+        **{name: options[name] or like.get(name) for name in ("provider", "endpoint", "key_env", "budget")},
+        tools=options["tools"] or like.get("tools", ()),
+    )

@@ -1,0 +1,157 @@
+"""What a run may use of a model: which ones, where, with which key, for how much. Decided when runs are planned."""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from mlebench.errors import PrerequisiteError
+from mlebench.gateway.prices import Price, find_price, price_of
+
+OPENAI, ANTHROPIC = PROVIDERS = ("openai", "anthropic")
+ENDPOINTS = {OPENAI: "https://api.openai.com/v1", ANTHROPIC: "https://api.anthropic.com"}
+KEYS = {OPENAI: "OPENAI_API_KEY", ANTHROPIC: "ANTHROPIC_API_KEY"}
+USD, TOKENS = "usd", "tokens"
+SEARCH = "web_search"
+# Models that search the web by themselves, whatever the request says.
+_SEARCHING = re.compile(r"(^|[-/])search(-|$)|deep-research|:online\b|(^|/)sonar")
+_BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(usd|tokens)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that one attempt at a run may use."""
+
+    amount: float
+    unit: str
+
+    @classmethod
+    def parse(cls, text: str) -> "Budget":
+        match = _BUDGET.fullmatch(text.strip())
+        if match is None or not float(match[1]):
+            raise PrerequisiteError(f"{text!r} is not a budget; write 5usd or 200000tokens")
+        return cls(float(match[1]), match[2].lower())
+
+    def __str__(self) -> str:
+        return f"{self.amount:g}{self.unit}" if self.unit == USD else f"{self.amount:.0f}{self.unit}"
+
+
+@dataclass(frozen=True)
+class ModelAccess:
+    """What stands in a group's record. The key itself stands nowhere: only the variable that holds it."""
+
+    provider: str
+    endpoint: str
+    models: tuple[str, ...]  # the allow-list; the first is the default
+    key_env: str | None = None  # None: the endpoint asks for no key
+    budget: Budget | None = None
+    tools: tuple[str, ...] = ()  # provider-side tools that are allowed
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **asdict(self),
+            "models": list(self.models),
+            "tools": list(self.tools),
+            "budget": str(self.budget) if self.budget else None,
+            "prices": {model: price.to_dict() for model, price in self.prices.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "ModelAccess":
+        return cls(
+            provider=data["provider"],
+            endpoint=data["endpoint"],
+            models=tuple(data["models"]),
+            key_env=data["key_env"],
+            budget=Budget.parse(data["budget"]) if data["budget"] else None,
+            tools=tuple(data["tools"]),
+            prices={model: price_of(entry, model) for model, entry in data["prices"].items()},
+        )
+
+    def key(self) -> str | None:
+        """The key, from this process's environment."""
+        if self.key_env is None:
+            return None
+        key = os.environ.get(self.key_env, "").strip()
+        if not key:
+            raise PrerequisiteError(
+                f"the key for {self.endpoint} is missing: set the variable {self.key_env}, or name another: --key-env"
+            )
+        if not key.isascii() or not key.isprintable():
+            raise PrerequisiteError(f"the variable {self.key_env} holds no key: it has characters that no key has")
+        return key
+
+
+def plan_access(
+    models: Sequence[str],
+    table: Mapping[str, Price],
+    *,
+    provider: str | None = None,
+    endpoint: str | None = None,
+    key_env: str | None = None,
+    budget: str | None = None,
+    tools: Sequence[str] = (),
+) -> ModelAccess:
+    """Fill in what was not said, and refuse what cannot work."""
+    if not models:
+        raise PrerequisiteError("`--network model` needs a model: name it with --model")
+    provider = provider or _provider(models[0], endpoint)
+    own = ENDPOINTS[provider]
+    endpoint = _checked_endpoint(endpoint or own)
+    if key_env is None and urlsplit(endpoint).hostname == urlsplit(own).hostname:
+        key_env = KEYS[provider]  # nobody else is shown it unless it is asked for by name
+    prices = {model: price for model in models if (price := find_price(model, table))}
+    access = ModelAccess(
+        provider,
+        endpoint,
+        tuple(dict.fromkeys(models)),
+        key_env,
+        Budget.parse(budget) if budget else None,
+        tuple(dict.fromkeys(tools)),
+        prices,
+    )
+    _refuse(access)
+    return access
+
+
+def _refuse(access: ModelAccess) -> None:
+    unpriced = [model for model in access.models if model not in access.prices]
+    if unpriced and access.budget and access.budget.unit == USD:
+        raise PrerequisiteError(
+            f"a budget in dollars needs the price of {unpriced[0]}, which is not known: give it with --prices FILE"
+        )
+    searching = [model for model in access.models if _SEARCHING.search(model)]
+    if searching and SEARCH not in access.tools:
+        raise PrerequisiteError(
+            f"{searching[0]} searches the web by itself: allow it with `--allow-tool {SEARCH}`, or use another model"
+        )
+    access.key()
+
+
+def _provider(model: str, endpoint: str | None) -> str:
+    host = urlsplit(endpoint).hostname or "" if endpoint else ""
+    return ANTHROPIC if "anthropic" in host or (not host and model.startswith("claude")) else OPENAI
+
+
+def _checked_endpoint(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        port_is_fine = parts.port != 0
+    except ValueError:
+        raise PrerequisiteError(f"--endpoint: {text!r} is not a URL") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_fine:
+        raise PrerequisiteError(f"--endpoint: {text!r} must begin with http:// or https:// and name a host")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise PrerequisiteError("--endpoint must be a plain address: keys go into the variable that --key-env names")
+    return text.rstrip("/")
+
+
+def upstream_url(endpoint: str, path: str) -> str:
+    """Where a path leads to. OpenAI's clients take a base address with `/v1`, Anthropic's one without."""
+    base = endpoint.rstrip("/")
+    if path.startswith("/v1/messages"):
+        return base.removesuffix("/v1") + path
+    return base + path if not urlsplit(base).path else base + path.removeprefix("/v1")

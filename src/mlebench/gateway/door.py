@@ -1,0 +1,126 @@
+"""The runner's end of a gateway: starts its process, holds it while the run goes on, and ends it."""
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from mlebench import paths
+from mlebench.errors import PrerequisiteError, SandboxError
+from mlebench.gateway.access import ModelAccess
+
+BACKLOG = 256
+PATIENCE = 10.0  # seconds for the process to write down what was under way
+# What names a place where a provider is reached, with and without OpenAI's /v1.
+_WITH_VERSION = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
+_BARE = ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE", "ANTHROPIC_API_URL")
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+MODEL_VARIABLE = "MLEBENCH_MODEL"
+
+
+class ModelDoor:
+    """Usable as a context: the gateway runs within it, and nothing but its records is left afterwards."""
+
+    def __init__(self, token: str, access: ModelAccess, work: Path, seconds: float):
+        self.access = access
+        self.key_of_run = f"sk-mlebench-{secrets.token_urlsafe(24)}"
+        self._spec = {
+            "access": access.to_dict(),
+            "key": access.key(),
+            "token": self.key_of_run,
+            "use": str(paths.model_use(work)),
+            "trace": str(paths.model_calls(work)),
+            "seconds": seconds,
+        }
+        # Short, local and private: a socket's path has 108 bytes at most, and shared disks cannot hold one.
+        self.folder = Path(tempfile.mkdtemp(prefix=paths.door_prefix(token)))
+        self.socket = self.folder / "model.sock"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> "ModelDoor":
+        hidden = {self.access.key_env} if self.access.key_env else set()
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(self.socket))
+            self.socket.chmod(0o666)
+            listening.listen(BACKLOG)  # so that nobody has to wait until the process is ready
+            try:
+                self._process = subprocess.Popen(  # noqa: S603
+                    [sys.executable, "-P", "-m", "mlebench.gateway.process", str(listening.fileno())],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    env={name: value for name, value in os.environ.items() if name not in hidden},
+                    pass_fds=[listening.fileno()],
+                    start_new_session=True,  # Ctrl-C at a terminal is the runner's business
+                )
+            except OSError as error:
+                raise SandboxError(f"the gateway cannot be started: {error}") from error
+        self._tell((json.dumps(self._spec) + "\n").encode())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process:
+            self._tell(None)
+            try:
+                self._process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self.socket.unlink(missing_ok=True)
+        self.folder.rmdir()
+
+    @property
+    def has_died(self) -> bool:
+        return self._process is not None and self._process.poll() is not None
+
+    def variables(self, port: int, asked_for: Mapping[str, str]) -> dict[str, str]:
+        """What the agent finds. Secrets that it asks for are the token of its run, or addresses of the door."""
+        root = f"http://127.0.0.1:{port}"
+        fixed = {
+            **dict.fromkeys(_WITH_VERSION, f"{root}/v1"),
+            "ANTHROPIC_BASE_URL": root,
+            **dict.fromkeys(KEYS, self.key_of_run),
+            MODEL_VARIABLE: self.access.models[0],
+        }
+        asked = {}
+        for variable, secret in asked_for.items():
+            if _is_address(variable, secret):
+                asked[variable] = root if {variable, secret} & {*_BARE} else f"{root}/v1"
+            else:
+                asked[variable] = self.key_of_run
+        return asked | fixed
+
+    def _tell(self, data: bytes | None) -> None:
+        stdin = self._process.stdin if self._process else None
+        if stdin is None:
+            return
+        try:
+            if data is None:
+                stdin.close()
+            else:
+                stdin.write(data)
+                stdin.flush()
+        except OSError:
+            pass  # it has died, which is seen elsewhere
+
+
+def refuse_other_secrets(names: Iterable[tuple[str, str]]) -> None:
+    """Under `--network model` there is nobody to show other secrets to; pairs of variable and secret."""
+    for variable, secret in names:
+        if not _is_key(variable, secret) and not _is_address(variable, secret):
+            raise PrerequisiteError(
+                f"the agent asks for the secret {secret}, which is no model provider's key (…_API_KEY): "
+                "no secret enters a sandbox with `--network model`; `--network full` would let it in"
+            )
+
+
+def _is_key(variable: str, secret: str) -> bool:
+    return variable.endswith("_API_KEY") or secret.endswith("_API_KEY")
+
+
+def _is_address(variable: str, secret: str) -> bool:
+    return bool({variable, secret} & {*_WITH_VERSION, *_BARE})

@@ -1,0 +1,105 @@
+"""The process of one run's gateway: `python -m mlebench.gateway.process`.
+
+Its standard input carries a line of JSON, with the key, and stays open for as long as the run lasts. When it ends, the
+process does. It listens on a socket that it inherits.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import resource
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from mlebench.gateway.access import ModelAccess
+from mlebench.gateway.server import Gateway
+
+CONNECTIONS = 256
+HEADER_SECONDS = 20.0  # from the connection to the end of the first header
+INTERVAL = 0.5  # between writes of the counts
+MEMORY = 8 << 30
+
+
+class _Bounded(H11Protocol):
+    """Cuts connections that are too many, and those that open and then say nothing."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            transport.abort()
+        self.loop.call_later(HEADER_SECONDS, self._cut_unless_asked)
+
+    def _cut_unless_asked(self) -> None:
+        if self.cycle is None:
+            self.transport.abort()
+
+
+def server_of(gateway: Gateway) -> uvicorn.Server:
+    config = uvicorn.Config(
+        gateway,
+        loop="asyncio",
+        http=_Bounded,
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=1,
+    )
+    return uvicorn.Server(config)
+
+
+async def _run(spec: dict[str, Any], descriptor: int) -> None:
+    gateway = Gateway(
+        ModelAccess.from_dict(spec["access"]),
+        token=spec["token"],
+        key=spec["key"],
+        use=Path(spec["use"]),
+        trace=Path(spec["trace"]),
+        seconds=spec["seconds"],
+    )
+    server = server_of(gateway)
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _listen, ended)
+    with socket.socket(fileno=descriptor) as listening:
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        while not ended.is_set() and not serving.done():
+            gateway.write()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), INTERVAL)
+        await gateway.close()
+        server.should_exit = server.force_exit = True
+        await serving
+
+
+def _listen(ended: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 1024):
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        ended.set()
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="gateway: %(message)s")
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    line = bytearray()
+    while not line.endswith(b"\n"):  # not a byte more: what follows is for the loop
+        data = os.read(sys.stdin.fileno(), 1)
+        if not data:
+            return
+        line += data
+    asyncio.run(_run(json.loads(line), int(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,308 @@
+"""Four APIs, one form each: how a request reads, and how an answer is told, in one piece or as a stream of events."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from mlebench.gateway.scripted.script import Answer, Asked, ToolCall
+
+Body = dict[str, Any]
+Events = Iterator[tuple[str | None, Body | str]]  # (name of the event, data)
+PIECES = 4  # a text comes in so many, as from a real model
+_TEXTS = ("text", "content", "output", "input", "arguments", "function", "tool_calls")
+
+
+@dataclass(frozen=True)
+class Api:
+    asked: Callable[[Body], Asked]
+    whole: Callable[[Answer, Asked], Body]
+    stream: Callable[[Answer, Asked], Events]
+
+
+def _text(value: Any) -> str:
+    """All text in a message, however deep it lies."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(_text, value)))
+    if isinstance(value, dict):
+        return "\n".join(filter(None, (_text(value.get(key)) for key in _TEXTS)))
+    return ""
+
+
+def _asked(body: Body, messages: list[Any], *, with_usage: bool = True) -> Asked:
+    told = [item for item in messages if isinstance(item, dict)]
+    own = [_is_own(item) for item in told]
+    others = [item for item, is_own in zip(told, own, strict=True) if not is_own and item.get("role") != "system"]
+    tools = [tool for tool in [*(body.get("tools") or []), *(body.get("functions") or [])] if isinstance(tool, dict)]
+    names = [tool.get("name") or (tool.get("function") or {}).get("name") for tool in tools]
+    start = _text(body.get("system")) or _text(body.get("instructions"))
+    return Asked(
+        model=str(body.get("model")),
+        stream=body.get("stream") is True,
+        with_usage=with_usage,
+        turn=sum(is_own and not before for before, is_own in zip([False, *own], own, strict=False)),
+        last=_text(others[-1]) if others else "",
+        prompt="\n".join(filter(None, [start, *map(_text, told)])),
+        tools=tuple(str(name) for name in names if name),
+    )
+
+
+def _is_own(message: Body) -> bool:
+    return message.get("role") == "assistant" or message.get("type") in ("function_call", "reasoning")
+
+
+def _pieces(text: str) -> list[str]:
+    size = max(1, -(-len(text) // PIECES))
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _arguments(call: ToolCall) -> str:
+    return call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+
+
+def _id(kind: str) -> str:
+    return f"{kind}_{uuid4().hex[:24]}"
+
+
+# Chat completions
+
+
+def _chat_asked(body: Body) -> Asked:
+    wanted = (body.get("stream_options") or {}).get("include_usage") is True
+    return _asked(body, body.get("messages") or [], with_usage=wanted)
+
+
+def _chat_usage(answer: Answer, asked: Asked) -> Body:
+    tokens = answer.tokens(asked)
+    return {
+        "prompt_tokens": tokens["input"],
+        "completion_tokens": tokens["output"],
+        "total_tokens": tokens["input"] + tokens["output"],
+        "prompt_tokens_details": {"cached_tokens": tokens["cached"]},
+        "completion_tokens_details": {"reasoning_tokens": tokens["reasoning"]},
+    }
+
+
+def _chat_calls(answer: Answer) -> list[Body]:
+    return [
+        {"id": _id("call"), "type": "function", "function": {"name": call.name, "arguments": _arguments(call)}}
+        for call in answer.tool_calls
+    ]
+
+
+def _chat_head(kind: str, asked: Asked) -> Body:
+    return {"id": _id("chatcmpl"), "object": kind, "created": int(time.time()), "model": asked.model}
+
+
+def _chat_end(answer: Answer) -> str:
+    return "tool_calls" if answer.tool_calls else "stop"
+
+
+def _chat_whole(answer: Answer, asked: Asked) -> Body:
+    message: Body = {"role": "assistant", "content": answer.text or None}
+    if answer.tool_calls:
+        message["tool_calls"] = _chat_calls(answer)
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _chat_end(answer)}
+    return {**_chat_head("chat.completion", asked), "choices": [choice], "usage": _chat_usage(answer, asked)}
+
+
+def _chat_stream(answer: Answer, asked: Asked) -> Events:
+    head = _chat_head("chat.completion.chunk", asked)
+    deltas: list[Body] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": piece} for piece in _pieces(answer.text)]
+    for index, call in enumerate(_chat_calls(answer)):
+        function = call["function"]
+        deltas.append(
+            {"tool_calls": [{**call, "index": index, "function": {"name": function["name"], "arguments": ""}}]}
+        )
+        deltas += [
+            {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+            for piece in _pieces(function["arguments"])
+        ]
+    for delta in deltas:
+        yield None, {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    yield None, {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": _chat_end(answer)}]}
+    if asked.with_usage:
+        yield None, {**head, "choices": [], "usage": _chat_usage(answer, asked)}
+    yield None, "[DONE]"
+
+
+# Completions
+
+
+def _completion_asked(body: Body) -> Asked:
+    wanted = (body.get("stream_options") or {}).get("include_usage") is True
+    return _asked(body, [{"role": "user", "content": body.get("prompt")}], with_usage=wanted)
+
+
+def _completion(asked: Asked, text: str, end: str | None) -> Body:
+    choice = {"index": 0, "text": text, "logprobs": None, "finish_reason": end}
+    return {**_chat_head("text_completion", asked), "choices": [choice]}
+
+
+def _completion_whole(answer: Answer, asked: Asked) -> Body:
+    return {**_completion(asked, answer.text, "stop"), "usage": _chat_usage(answer, asked)}
+
+
+def _completion_stream(answer: Answer, asked: Asked) -> Events:
+    for piece in _pieces(answer.text):
+        yield None, _completion(asked, piece, None)
+    yield None, _completion(asked, "", "stop")
+    if asked.with_usage:
+        yield None, {**_completion(asked, "", "stop"), "choices": [], "usage": _chat_usage(answer, asked)}
+    yield None, "[DONE]"
+
+
+# Responses
+
+
+def _response_asked(body: Body) -> Asked:
+    given = body.get("input")
+    return _asked(body, given if isinstance(given, list) else [{"role": "user", "content": given}])
+
+
+def _response_items(answer: Answer) -> list[Body]:
+    items: list[Body] = []
+    if answer.text:
+        part = {"type": "output_text", "text": answer.text, "annotations": []}
+        items.append(
+            {"id": _id("msg"), "type": "message", "role": "assistant", "status": "completed", "content": [part]}
+        )
+    for call in answer.tool_calls:
+        named = {"call_id": _id("call"), "name": call.name, "arguments": _arguments(call)}
+        items.append({"id": _id("fc"), "type": "function_call", "status": "completed", **named})
+    return items
+
+
+def _response_whole(answer: Answer, asked: Asked) -> Body:
+    tokens = answer.tokens(asked)
+    return {
+        "id": _id("resp"),
+        "object": "response",
+        "created_at": int(time.time()),
+        "status": "completed",
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "model": asked.model,
+        "output": _response_items(answer),
+        "parallel_tool_calls": True,
+        "temperature": 1.0,
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": 1.0,
+        "usage": {
+            "input_tokens": tokens["input"],
+            "input_tokens_details": {"cached_tokens": tokens["cached"]},
+            "output_tokens": tokens["output"],
+            "output_tokens_details": {"reasoning_tokens": tokens["reasoning"]},
+            "total_tokens": tokens["input"] + tokens["output"],
+        },
+    }
+
+
+def _response_stream(answer: Answer, asked: Asked) -> Events:
+    whole = _response_whole(answer, asked)
+    begun = {**whole, "status": "in_progress", "output": [], "usage": None}
+    events: list[Body] = [{"type": f"response.{kind}", "response": begun} for kind in ("created", "in_progress")]
+    for index, item in enumerate(whole["output"]):
+        events += _item_events(index, item)
+    events.append({"type": "response.completed", "response": whole})
+    for number, event in enumerate(events):
+        yield event["type"], {**event, "sequence_number": number}
+
+
+def _item_events(index: int, item: Body) -> list[Body]:
+    at: Body = {"item_id": item["id"], "output_index": index}
+    if item["type"] == "message":
+        (part,) = item["content"]
+        empty = {**item, "status": "in_progress", "content": []}
+        at["content_index"] = 0
+        kind, key, text = "output_text", "text", part["text"]
+        before = [{"type": "response.content_part.added", **at, "part": {**part, "text": ""}}]
+        after = [{"type": "response.content_part.done", **at, "part": part}]
+    else:
+        empty = {**item, "status": "in_progress", "arguments": ""}
+        kind, key, text = "function_call_arguments", "arguments", item["arguments"]
+        before = after = []
+    return [
+        {"type": "response.output_item.added", "output_index": index, "item": empty},
+        *before,
+        *({"type": f"response.{kind}.delta", **at, "delta": piece} for piece in _pieces(text)),
+        {"type": f"response.{kind}.done", **at, key: text},
+        *after,
+        {"type": "response.output_item.done", "output_index": index, "item": item},
+    ]
+
+
+# Messages
+
+
+def _message_asked(body: Body) -> Asked:
+    return _asked(body, body.get("messages") or [])
+
+
+def _message_blocks(answer: Answer) -> list[Body]:
+    blocks: list[Body] = [{"type": "text", "text": answer.text}] if answer.text else []
+    for call in answer.tool_calls:
+        blocks.append({"type": "tool_use", "id": _id("toolu"), "name": call.name, "input": call.arguments})
+    return blocks
+
+
+def _message_usage(answer: Answer, asked: Asked) -> Body:
+    tokens = answer.tokens(asked)
+    return {
+        "input_tokens": tokens["input"] - tokens["cached"],  # here, unlike elsewhere, cached ones are counted apart
+        "cache_read_input_tokens": tokens["cached"],
+        "cache_creation_input_tokens": 0,
+        "output_tokens": tokens["output"],
+    }
+
+
+def _message_whole(answer: Answer, asked: Asked) -> Body:
+    return {
+        "id": _id("msg"),
+        "type": "message",
+        "role": "assistant",
+        "model": asked.model,
+        "content": _message_blocks(answer),
+        "stop_reason": "tool_use" if answer.tool_calls else "end_turn",
+        "stop_sequence": None,
+        "usage": _message_usage(answer, asked),
+    }
+
+
+def _message_stream(answer: Answer, asked: Asked) -> Events:
+    whole = _message_whole(answer, asked)
+    begun = {**whole, "content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}}
+    events: list[Body] = [{"type": "message_start", "message": begun}]
+    for index, block in enumerate(whole["content"]):
+        if block["type"] == "text":
+            empty, text = {**block, "text": ""}, block["text"]
+            kind, key = "text_delta", "text"
+        else:
+            given = block["input"]
+            empty, text = {**block, "input": {}}, given if isinstance(given, str) else json.dumps(given)
+            kind, key = "input_json_delta", "partial_json"
+        events.append({"type": "content_block_start", "index": index, "content_block": empty})
+        for piece in _pieces(text):
+            events.append({"type": "content_block_delta", "index": index, "delta": {"type": kind, key: piece}})
+        events.append({"type": "content_block_stop", "index": index})
+    end = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": end, "usage": {"output_tokens": whole["usage"]["output_tokens"]}})
+    events.append({"type": "message_stop"})
+    for event in events:
+        yield event["type"], event
+
+
+APIS = {
+    "/chat/completions": Api(_chat_asked, _chat_whole, _chat_stream),
+    "/completions": Api(_completion_asked, _completion_whole, _completion_stream),
+    "/responses": Api(_response_asked, _response_whole, _response_stream),
+    "/messages": Api(_message_asked, _message_whole, _message_stream),
+}

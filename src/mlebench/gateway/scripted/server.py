@@ -1,0 +1,127 @@
+"""The endpoint itself, on the loopback address."""
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+from mlebench.gateway.scripted.apis import APIS, Api, Events
+from mlebench.gateway.scripted.script import Answer, Asked, Script
+
+LOOPBACK = "127.0.0.1"
+MODEL = "scripted"  # what the list of models names; any other is answered as well
+_FAULTS = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error"}
+
+
+def serve(script: Script, port: int, log: Path | None, ready: Callable[[str], None]) -> None:
+    """Answer until a signal ends it; `ready` gets the base URL."""
+    try:
+        listener = socket.create_server((LOOPBACK, port))
+    except (OSError, OverflowError) as error:
+        raise PrerequisiteError(f"cannot listen on port {port}: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        stream = log.open("a", encoding="utf-8") if log else None
+    except OSError as error:
+        raise PrerequisiteError(f"cannot write {log}: {reason_of(error)}") from None
+    # A connection that the script cuts off is no news: nothing is logged but what cannot go on.
+    config = uvicorn.Config(
+        application(script, stream),
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",
+        timeout_graceful_shutdown=1,
+    )
+    ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}/v1")
+    try:
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        listener.close()
+        if stream:
+            stream.close()
+
+
+def application(script: Script, log: TextIO | None = None) -> Starlette:
+    """Each API with and without /v1, because clients differ in whether their base URL has it."""
+    routes = [
+        Route(f"{prefix}{path}", partial(_answered, api, script, log), methods=["POST"])
+        for prefix in ("/v1", "")
+        for path, api in APIS.items()
+    ]
+    return Starlette(routes=[*routes, *(Route(f"{prefix}/models", _models) for prefix in ("/v1", ""))])
+
+
+async def _models(_: Request) -> Response:
+    model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "mlebench"}
+    return JSONResponse({"object": "list", "data": [model]})
+
+
+async def _answered(api: Api, script: Script, log: TextIO | None, request: Request) -> Response:
+    try:
+        body = await request.json()
+        asked = api.asked(body)
+    except (ValueError, AttributeError, TypeError) as error:
+        return _fault(400, f"This is no request that can be read: {error}", {})
+    answer = script.answer(asked)
+    if log:
+        _note(log, request, body, answer)
+    await asyncio.sleep(answer.delay)
+    if answer.garbage is not None:
+        kind = "text/event-stream" if asked.stream else "application/json"
+        return Response(answer.garbage, answer.status, answer.headers, kind)
+    if answer.status != 200:
+        return _fault(answer.status, answer.text or "The script says so.", answer.headers)
+    return _spoken(api, answer, asked)
+
+
+def _spoken(api: Api, answer: Answer, asked: Asked) -> Response:
+    if asked.stream:
+        events = _cut(_lines(api.stream(answer, asked)), answer)
+        return StreamingResponse(events, headers=dict(answer.headers), media_type="text/event-stream")
+    content = json.dumps(api.whole(answer, asked)).encode()
+    headers = {**answer.headers, "Content-Length": str(len(content))}
+    return StreamingResponse(_cut([content], answer), headers=headers, media_type="application/json")
+
+
+def _lines(events: Events) -> list[bytes]:
+    lines = []
+    for name, data in events:
+        text = data if isinstance(data, str) else json.dumps(data)
+        title = f"event: {name}\n" if name else ""
+        lines.append(f"{title}data: {text}\n\n".encode())
+    return lines
+
+
+async def _cut(parts: list[bytes], answer: Answer) -> AsyncIterator[bytes]:
+    """The parts; with `disconnect`, only half of them, and then the connection ends."""
+    content = b"".join(parts) if answer.disconnect else b""
+    for part in [content[: len(content) // 2]] if answer.disconnect else parts:
+        yield part
+    if answer.disconnect:
+        raise ConnectionAbortedError("the script cuts the connection")
+
+
+def _fault(status: int, message: str, headers: Any) -> Response:
+    """In the form that the clients of both providers understand."""
+    kind = _FAULTS.get(status, "api_error")
+    error = {"message": message, "type": kind, "param": None, "code": None}
+    return JSONResponse({"type": "error", "error": error}, status, headers=dict(headers))
+
+
+def _note(log: TextIO, request: Request, body: Any, answer: Answer) -> None:
+    line = {"time": time.time(), "path": request.url.path, "answer": answer.number or None, "request": body}
+    log.write(json.dumps(line) + "\n")
+    log.flush()

@@ -1,0 +1,258 @@
+"""The gateway as its run sees it: a few paths, one token, and answers in the form of the provider."""
+
+import asyncio
+import hmac
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
+from typing import Any
+
+from mlebench.gateway import policy, wire
+from mlebench.gateway.access import ModelAccess
+from mlebench.gateway.accounting import COUNTED, Ended, Ledger, Reservation
+from mlebench.gateway.policy import RefusedError
+from mlebench.gateway.trace import Trace
+from mlebench.gateway.upstream import Exchange, Timing, Upstream, is_telling
+
+logger = logging.getLogger(__name__)
+
+LARGEST_REQUEST = 32 << 20
+LARGEST_HELD = 256 << 20  # bytes of requests that are under way at the same time
+SLOWEST_UPLOAD = 300.0  # seconds
+FREE = Reservation(0.0)
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+class Gateway:
+    """An ASGI application."""
+
+    def __init__(
+        self,
+        access: ModelAccess,
+        *,
+        token: str,
+        key: str | None,
+        use: Path,
+        trace: Path,
+        seconds: float,
+        timing: Timing = Timing(),  # noqa: B008 it is frozen
+    ):
+        self._access = access
+        self._token = token.encode()
+        self.ledger = Ledger(access, use)
+        self.trace = Trace(trace, hide=key if is_telling(key) else None)
+        self.upstream = Upstream(access, key, timing, time.monotonic() + seconds)
+        self._calls: set[asyncio.Task[None]] = set()
+        self._held = 0
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        path = scope["path"]
+        try:
+            if answer := self._answered_here(scope):
+                await _respond(send, 200, answer)
+                return
+            await self._serve(path, _headers(scope), receive, send)
+        except RefusedError as error:
+            self.ledger.refuse(error.kind)
+            await _respond(send, error.status, wire.error_body(path, error.kind, error.message))
+
+    def _answered_here(self, scope: MutableMapping[str, Any]) -> dict[str, Any] | None:
+        """The list of models. Only our own paths are answered at all, and hosts are not looked at."""
+        path, method = scope["path"], scope["method"]
+        if path not in wire.PATHS and path != wire.MODELS and not path.startswith(wire.MODELS + "/"):
+            known = ", ".join((*wire.PATHS, wire.MODELS))
+            raise RefusedError(404, "not_found", f"There is no such path here. There are: {known}.")
+        self._require_token(_headers(scope))
+        if method != ("POST" if path in wire.PATHS else "GET"):
+            raise RefusedError(405, "method_not_allowed", f"{method[:20]} has no meaning here.")
+        if path in wire.PATHS:
+            return None
+        models = wire.model_list(self._access.models)
+        if path == wire.MODELS:
+            return models
+        for entry in models["data"]:
+            if entry["id"] == path.removeprefix(wire.MODELS + "/"):
+                return entry
+        raise RefusedError(404, "not_found", f"This run may use: {', '.join(self._access.models)}.")
+
+    def _require_token(self, headers: dict[str, str]) -> None:
+        bearer = headers.get("authorization", "").partition(" ")[2].strip()
+        given = (bearer or headers.get("x-api-key", "")).encode("utf-8", "surrogateescape")
+        if not hmac.compare_digest(given, self._token):
+            raise RefusedError(401, "authentication_error", "This is not the token of this run.")
+
+    async def _serve(self, path: str, headers: dict[str, str], receive: Receive, send: Send) -> None:
+        body = await self._body(receive)
+        self._held += len(body)
+        try:
+            work = asyncio.create_task(self._call(path, headers, body, send))
+            gone = asyncio.create_task(_gone(receive))
+            self._calls.add(work)
+            try:
+                await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                gone.cancel()
+                if not work.done():
+                    work.cancel("the agent closed the connection")
+                await asyncio.wait({work})
+                self._calls.discard(work)
+            if not work.cancelled():
+                work.result()
+        finally:
+            self._held -= len(body)
+
+    async def _body(self, receive: Receive) -> bytes:
+        body = bytearray()
+        try:
+            async with asyncio.timeout(SLOWEST_UPLOAD):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise RefusedError(400, "invalid_request_error", "The request was cut off.")
+                    body += message.get("body", b"")
+                    if len(body) > LARGEST_REQUEST:
+                        raise RefusedError(413, "request_too_large", f"At most {LARGEST_REQUEST} bytes are read.")
+                    if self._held + len(body) > LARGEST_HELD:
+                        raise RefusedError(503, "overloaded_error", "Too much is under way at the same time.")
+                    if not message.get("more_body"):
+                        return bytes(body)
+        except TimeoutError:
+            raise RefusedError(408, "timeout", "The request took too long to come.") from None
+
+    async def _call(self, path: str, headers: dict[str, str], raw: bytes, send: Send) -> None:
+        """One call, from its request to its line in the trace."""
+        begun = time.time()
+        body: Any = None
+        try:
+            body = _parsed(raw)
+            model = policy.check(path, body, self._access)
+            reservation = await self._reserve(path, body, model)
+        except RefusedError as error:
+            self.trace.write(_line(begun, path, body, status=error.status, error=error.message))
+            raise
+        except RecursionError:
+            raise RefusedError(400, "invalid_request_error", "The request is nested too deeply.") from None
+        await self._forward(_exchange(path, body, send), body, model, reservation, headers)
+
+    async def _reserve(self, path: str, body: dict[str, Any], model: str) -> Reservation:
+        if path == wire.COUNT_TOKENS:
+            return FREE
+        asked = policy.asked_output(path, body)
+        return await self.ledger.reserve(model, policy.estimated_input(body), asked, policy.answers(body))
+
+    async def _forward(
+        self, exchange: Exchange, body: dict[str, Any], model: str, reservation: Reservation, headers: dict[str, str]
+    ) -> None:
+        begun, clock = time.time(), time.monotonic()
+        try:
+            await self.upstream.call(exchange, policy.as_sent(exchange.path, body, reservation.output), headers)
+        except asyncio.CancelledError:
+            exchange.error = exchange.error or "the connection was closed before the answer was whole"
+            raise
+        except Exception as error:
+            exchange.error = f"the gateway failed: {type(error).__name__}"
+            raise
+        finally:
+            self._conclude(exchange, body, model, reservation, begun, time.monotonic() - clock)
+        await exchange.end()  # not before it is counted: the agent's next call finds the budget as it is
+
+    def _conclude(
+        self,
+        exchange: Exchange,
+        body: dict[str, Any],
+        model: str,
+        reservation: Reservation,
+        begun: float,
+        seconds: float,
+    ) -> None:
+        tokens = exchange.tokens
+        ended = Ended(model, tokens, seconds, exchange.retries, exchange.error, exchange.is_answered)
+        cost = self.ledger.settle(reservation, ended)
+        facts = {
+            "answer": exchange.answer or (exchange.assembly and exchange.assembly.answer()),
+            "status": exchange.status,
+            "seconds": round(seconds, 4),
+            "retries": exchange.retries,
+            "usage": exchange.assembly.usage if exchange.assembly else exchange.usage,
+            **{f"{name}_tokens": getattr(tokens, name) for name in COUNTED},
+            "cost": cost,
+            "error": exchange.error,
+        }
+        self.trace.write(_line(begun, exchange.path, body, **facts))
+
+    async def close(self) -> None:
+        """End what is under way; each call is counted and written down."""
+        for call in list(self._calls):
+            call.cancel()
+        if self._calls:
+            await asyncio.wait(self._calls, timeout=5)
+        self.upstream.close()
+        self.trace.close()
+        self.write()
+
+    def write(self) -> None:
+        """Put the counts on disk, if they have changed."""
+        self.ledger.write(trace={"cut": self.trace.cut, "left_out": self.trace.left_out})
+
+
+def _line(begun: float, path: str, body: Any, **facts: Any) -> dict[str, Any]:
+    """A line of the trace."""
+    blank = dict.fromkeys(("answer", "status", "seconds", "usage", *(f"{name}_tokens" for name in COUNTED), "cost"))
+    model = body.get("model") if isinstance(body, dict) else None
+    stream = isinstance(body, dict) and policy.is_stream(body)
+    return {
+        "time": round(begun, 3),
+        "path": path,
+        "model": model if isinstance(model, str) else None,
+        "stream": stream,
+        "request": body,
+        **blank,
+        "retries": 0,
+        "error": None,
+        **facts,
+    }
+
+
+def _exchange(path: str, body: dict[str, Any], send: Send) -> Exchange:
+    async def start(status: int, kind: str, headers: dict[str, str]) -> None:
+        listed = [(name.encode(), value.encode()) for name, value in {"content-type": kind, **headers}.items()]
+        await send({"type": "http.response.start", "status": status, "headers": listed})
+
+    async def pass_on(data: bytes, more: bool) -> None:
+        await send({"type": "http.response.body", "body": data, "more_body": more})
+
+    stream = policy.is_stream(body)
+    return Exchange(path, stream, stream and not policy.wants_usage(body), start, pass_on)
+
+
+def _parsed(raw: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise RefusedError(400, "invalid_request_error", "The request is not JSON.") from None
+    if not isinstance(body, dict):
+        raise RefusedError(400, "invalid_request_error", "The request is not a JSON object.")
+    return body
+
+
+def _headers(scope: MutableMapping[str, Any]) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _respond(send: Send, status: int, body: dict[str, Any]) -> None:
+    data = json.dumps(body).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": data})

@@ -1,0 +1,64 @@
+"""A line of JSON for each call, written while the run goes on; what is cut is marked, what is left out is counted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+LINE = 1 << 20  # bytes of a request or an answer
+FILE = 1 << 30  # bytes of the whole trace
+LINES = 1_000_000
+
+
+class Trace:
+    def __init__(self, path: Path, *, line: int = LINE, file: int = FILE, hide: str | None = None):
+        self._file = path.open("ab")
+        self._line, self._room, self._lines = line, file, LINES
+        self._hidden = hide
+        self.cut = 0  # calls whose request or answer is not whole
+        self.left_out = 0  # calls that are missing
+
+    def write(self, call: dict[str, Any]) -> None:
+        request, answer = (shortened(call[name], self._line) for name in ("request", "answer"))
+        self.cut += (request, answer) != (call["request"], call["answer"])
+        line = self._encode(call | {"request": request, "answer": answer})
+        if len(line) > self._room:
+            line = self._encode(call | {"request": None, "answer": None, "cut": True})
+        if len(line) > self._room or not self._lines:
+            self.left_out += 1
+            return
+        self._room -= len(line)
+        self._lines -= 1
+        self._file.write(line)
+        self._file.flush()
+
+    def _encode(self, call: dict[str, Any]) -> bytes:
+        text = json.dumps(call, separators=(",", ":"))
+        if self._hidden:  # an endpoint may repeat the key in an error; ASCII, so escapes cannot hide it
+            text = text.replace(json.dumps(self._hidden)[1:-1], "[key]")
+        return text.encode() + b"\n"
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def shortened(value: Any, limit: int) -> Any:
+    """The same, if its JSON has so many bytes; else with long texts cut in the middle, further and further."""
+    if value is None or len(text := json.dumps(value)) <= limit:
+        return value
+    for longest in (limit // 10, limit // 100, limit // 1000):
+        cut = _cut(value, longest)
+        if len(json.dumps(cut)) <= limit:
+            return cut
+    return {"cut": len(text), "beginning": text[: limit // 8]}
+
+
+def _cut(value: Any, longest: int) -> Any:
+    match value:
+        case str() if len(value) > longest:
+            half = longest // 2
+            return f"{value[:half]} … [{len(value) - 2 * half} characters cut] … {value[-half:] if half else ''}"
+        case dict():
+            return {key: _cut(item, longest) for key, item in value.items()}
+        case list():
+            return [_cut(item, longest) for item in value]
+    return value

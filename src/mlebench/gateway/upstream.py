@@ -1,0 +1,257 @@
+"""The endpoint: a call is tried again while nothing of its answer has been passed on, within bounds."""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from mlebench.gateway.access import ModelAccess, upstream_url
+from mlebench.gateway.client import Answer, Client, SilentError
+from mlebench.gateway.prices import Tokens
+from mlebench.gateway.wire import Assembly, Events, GarbageError, error_body, error_event, is_anthropic, tokens_of
+
+LARGEST_ANSWER = 64 << 20
+LARGEST_ERROR = 1 << 20
+PASSED_ON = ("anthropic-version", "anthropic-beta")  # of a request's headers
+NO_RETRY = {"x-should-retry": "false"}  # the clients of both providers heed this: we have tried often enough
+
+
+@dataclass(frozen=True)
+class Timing:
+    """In seconds."""
+
+    connect: float = 20
+    idle: float = 600  # without a byte
+    call: float = 3600  # a call with all its retries
+    retries: int = 5
+    first_pause: float = 0.5
+    longest_pause: float = 60
+
+
+@dataclass
+class Exchange:
+    """A call under way, and what is known of it; it can be cut off at any point."""
+
+    path: str
+    stream: bool
+    withhold_usage: bool
+    start: Callable[[int, str, dict[str, str]], Awaitable[None]]
+    write: Callable[[bytes, bool], Awaitable[None]]  # and whether more will come
+    status: int | None = None
+    retries: int = 0
+    answer: Any = None
+    usage: Any = None
+    error: str | None = None
+    is_answered: bool = False
+    has_started: bool = False
+    assembly: Assembly | None = None
+
+    @property
+    def tokens(self) -> Tokens:
+        if self.path.endswith("/count_tokens"):
+            return Tokens(0, 0, 0, 0)
+        if self.assembly is None:
+            return tokens_of(self.usage)
+        tokens = tokens_of(self.assembly.usage)
+        return tokens if self.assembly.is_usage_final else replace(tokens, output=None)
+
+    async def pass_on(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
+        self.status, self.has_started = status, True
+        await self.start(status, kind, headers)
+        await self.send(body)
+
+    async def send(self, data: bytes) -> None:
+        await self.write(data, True)
+
+    async def end(self) -> None:
+        await self.write(b"", False)
+
+
+class FailedError(Exception):
+    """The endpoint gave no answer that can be passed on."""
+
+    def __init__(self, status: int, kind: str, message: str):
+        super().__init__(message)
+        self.status, self.kind = status, kind
+
+
+def is_telling(key: str | None) -> bool:
+    """Whether a key is one that nothing else contains by chance; `EMPTY` and the like stand for none."""
+    return key is not None and len(key) >= 12
+
+
+class Upstream:
+    def __init__(self, access: ModelAccess, key: str | None, timing: Timing, deadline: float):
+        self._access, self._key, self._timing, self._deadline = access, key, timing, deadline
+        self._client = Client(access.endpoint, timing.connect, timing.idle)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def scrubbed(self, data: bytes) -> bytes:
+        """Without the key, should the endpoint repeat it."""
+        return data.replace(self._key.encode(), b"[key]") if self._key and is_telling(self._key) else data
+
+    async def call(self, exchange: Exchange, body: dict[str, Any], headers: dict[str, str]) -> None:
+        """Make the call and pass the answer on; whatever goes wrong is told to the agent, and kept in `exchange`."""
+        content = json.dumps(body).encode()
+        seconds = max(0.0, min(self._timing.call, self._deadline - time.monotonic()))
+        try:
+            async with asyncio.timeout(seconds):
+                await self._with_retries(exchange, content, self._headers(exchange.path, headers))
+        except TimeoutError:
+            await self._fail(exchange, FailedError(504, "timeout", f"no whole answer came within {seconds:.0f} s"))
+        except SilentError:
+            await self._fail(exchange, FailedError(504, "timeout", "the endpoint fell silent"))
+        except OSError as error:
+            reason = str(error) or type(error).__name__
+            await self._fail(exchange, FailedError(502, "connection_error", f"the connection failed: {reason}"))
+        except GarbageError as error:
+            await self._fail(exchange, FailedError(502, "bad_answer", str(error)))
+        except FailedError as error:
+            await self._fail(exchange, error)
+
+    async def _fail(self, exchange: Exchange, error: FailedError) -> None:
+        message = f"The model's endpoint gave no usable answer: {error}."
+        exchange.error = message
+        if exchange.has_started:
+            await exchange.send(error_event(exchange.path, error.kind, message))
+        else:
+            body = json.dumps(error_body(exchange.path, error.kind, message)).encode()
+            await exchange.pass_on(error.status, self.scrubbed(body), **NO_RETRY)
+
+    def _headers(self, path: str, given: dict[str, str]) -> dict[str, str]:
+        headers = {name: given[name] for name in PASSED_ON if name in given}
+        headers |= {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "mlebench"}
+        if self._key and is_anthropic(path):
+            headers["x-api-key"] = self._key
+        elif self._key:
+            headers["authorization"] = f"Bearer {self._key}"
+        return headers
+
+    async def _with_retries(self, exchange: Exchange, content: bytes, headers: dict[str, str]) -> None:
+        url = upstream_url(self._access.endpoint, exchange.path)
+        while True:
+            last = exchange.retries >= self._timing.retries
+            wanted: float | None = None
+            try:
+                async with self._client.post(url, content, headers) as answer:
+                    exchange.status = answer.status
+                    wanted = _retry_after(answer.headers.get("retry-after", ""))
+                    error = None if answer.status == 200 else await self._error_of(answer)
+                    if error is None:
+                        await self._take(exchange, answer)
+                        return
+                    if last or not _may_be_retried(error) or (wanted or 0) > self._timing.longest_pause:
+                        await self._pass_error(exchange, error, wanted)
+                        return
+            except OSError:
+                if exchange.has_started or last:
+                    raise
+            exchange.retries += 1
+            pause = min(self._timing.longest_pause, self._timing.first_pause * 2 ** (exchange.retries - 1))
+            await asyncio.sleep(max(wanted or 0.0, pause * random.uniform(0.5, 1.0)))
+
+    async def _error_of(self, answer: Answer) -> "_Error":
+        body = self.scrubbed(await _read(answer, LARGEST_ERROR))
+        try:
+            data = json.loads(body)
+        except (ValueError, RecursionError):
+            data = None
+        return _Error(answer.status, body, data)
+
+    async def _pass_error(self, exchange: Exchange, error: "_Error", wanted: float | None) -> None:
+        if not 400 <= error.status < 600 or not isinstance(error.data, dict):
+            status = error.status if 400 <= error.status < 600 else 502
+            beginning = error.body[:200].decode("utf-8", "replace")
+            raise FailedError(status, "bad_answer", f"it answered {error.status} with {beginning!r}")
+        exchange.answer = error.data
+        exchange.error = f"the endpoint answered {error.status}"
+        headers = NO_RETRY | ({"retry-after": f"{wanted:.0f}"} if wanted else {})
+        await exchange.pass_on(error.status, error.body, **headers)
+
+    async def _take(self, exchange: Exchange, answer: Answer) -> None:
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if exchange.stream and kind == "text/event-stream":
+            await self._take_stream(exchange, answer)
+            return
+        exchange.is_answered = True
+        body = self.scrubbed(await _read(answer, LARGEST_ANSWER))
+        try:
+            data = json.loads(body)
+        except (ValueError, RecursionError):
+            data = None
+        if not isinstance(data, dict):
+            raise GarbageError(f"it answered 200 with {body[:200].decode('utf-8', 'replace')!r}")
+        exchange.answer, exchange.usage = data, data.get("usage")
+        await exchange.pass_on(200, body)
+
+    async def _take_stream(self, exchange: Exchange, answer: Answer) -> None:
+        """Pass events on as they come, but for the one about usage, if the agent did not ask for it."""
+        exchange.assembly = assembly = Assembly(exchange.path)
+        events, size = Events(), 0
+        async for data in answer.pieces:
+            size += len(data)
+            if size > LARGEST_ANSWER:
+                raise GarbageError(f"it answered with more than {LARGEST_ANSWER} bytes")
+            await self._pass_events(exchange, list(events.feed(data)))
+        await self._pass_events(exchange, list(events.rest()))
+        if assembly.error:
+            exchange.error = assembly.error
+        elif not assembly.is_complete:
+            raise FailedError(502, "connection_error", "its stream ended early")
+
+    async def _pass_events(self, exchange: Exchange, events: list[Any]) -> None:
+        assembly = exchange.assembly
+        if assembly is None or not events:
+            return
+        out = bytearray()
+        for event in events:
+            assembly.take(event)
+            exchange.is_answered |= event.data is not None
+            if not (exchange.withhold_usage and assembly.is_extra_usage(event)):
+                out += event.raw
+        if not out:
+            return
+        if not exchange.has_started:
+            exchange.has_started, exchange.status = True, 200
+            await exchange.start(200, "text/event-stream", {"cache-control": "no-cache"})
+        await exchange.send(self.scrubbed(bytes(out)))
+
+
+@dataclass(frozen=True)
+class _Error:
+    status: int
+    body: bytes
+    data: Any
+
+
+def _may_be_retried(error: _Error) -> bool:
+    """What may pass: too many calls, and faults of the endpoint. An empty account does not fill up while we wait."""
+    if error.status == 429:
+        return b"insufficient_quota" not in error.body
+    return error.status == 408 or error.status >= 500
+
+
+async def _read(answer: Answer, most: int) -> bytes:
+    body = bytearray()
+    async for data in answer.pieces:
+        body += data
+        if len(body) > most:
+            raise GarbageError(f"it answered with more than {most} bytes")
+    return bytes(body)
+
+
+def _retry_after(text: str) -> float | None:
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,281 @@
+"""The forms of the two providers: paths, errors, usage, limits on output, and streams put together again."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlebench.gateway.prices import Tokens
+
+CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
+MESSAGES, COUNT_TOKENS = "/v1/messages", "/v1/messages/count_tokens"
+MODELS = "/v1/models"
+PATHS = (CHAT, COMPLETIONS, RESPONSES, MESSAGES, COUNT_TOKENS)
+# Where a request says how long the answer may be; the first is what we write.
+OUTPUT_LIMITS = {
+    CHAT: ("max_completion_tokens", "max_tokens"),
+    COMPLETIONS: ("max_tokens",),
+    RESPONSES: ("max_output_tokens",),
+    MESSAGES: ("max_tokens",),
+}
+LONGEST_EVENT = 8 << 20
+_END_OF_EVENT = re.compile(rb"\r?\n\r?\n")
+_WHOLE = {"role", "id", "type", "object", "name", "model", "finish_reason", "created", "signature"}
+_LAST_RESPONSES = {"response.completed", "response.failed", "response.incomplete"}
+
+
+class GarbageError(Exception):
+    """What the endpoint sent is not in any form that we know."""
+
+
+def is_anthropic(path: str) -> bool:
+    return path.startswith(MESSAGES)
+
+
+def error_body(path: str, kind: str, message: str) -> dict[str, Any]:
+    """An error as a provider's client expects it."""
+    if is_anthropic(path):
+        return {"type": "error", "error": {"type": kind, "message": message}}
+    return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
+
+
+def error_event(path: str, kind: str, message: str) -> bytes:
+    """The same, in a stream that has begun."""
+    name = b"event: error\n" if is_anthropic(path) or path == RESPONSES else b""
+    body = error_body(path, kind, message)
+    if path == RESPONSES:
+        body = {"type": "error", "code": kind, "message": message, "param": None}
+    return name + b"data: " + json.dumps(body).encode() + b"\n\n"
+
+
+def model_list(models: tuple[str, ...]) -> dict[str, Any]:
+    """For the clients of both providers."""
+    entries = [
+        {
+            "id": model,
+            "object": "model",
+            "type": "model",
+            "created": 0,
+            "created_at": "1970-01-01T00:00:00Z",
+            "owned_by": "endpoint",
+            "display_name": model,
+        }
+        for model in models
+    ]
+    return {"object": "list", "data": entries, "has_more": False, "first_id": models[0], "last_id": models[-1]}
+
+
+def tokens_of(usage: Any) -> Tokens:
+    """What a usage object says, in either provider's words."""
+    if not isinstance(usage, dict):
+        return Tokens()
+    if "prompt_tokens" in usage:
+        names = ("prompt_tokens", "completion_tokens", "prompt_tokens_details", "completion_tokens_details")
+    else:
+        names = ("input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details")
+    into, out, into_details, out_details = (usage.get(name) for name in names)
+    cached = _count(into_details, "cached_tokens")
+    if "cache_read_input_tokens" in usage or "cache_creation_input_tokens" in usage:  # Anthropic counts these apart
+        read, written = _count(usage, "cache_read_input_tokens"), _count(usage, "cache_creation_input_tokens") or 0
+        long = _count(usage.get("cache_creation"), "ephemeral_1h_input_tokens") or 0
+        plain = _number(into)
+        total = None if plain is None else plain + (read or 0) + written
+        return Tokens(total, read, _number(out), _count(out_details, "reasoning_tokens"), written, min(long, written))
+    written = _count(into_details, "cache_write_tokens") or 0
+    return Tokens(_number(into), cached, _number(out), _count(out_details, "reasoning_tokens"), written)
+
+
+def _count(holder: Any, name: str) -> int | None:
+    return _number(holder.get(name)) if isinstance(holder, dict) else None
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40 else None
+
+
+@dataclass
+class Event:
+    raw: bytes
+    data: Any = None  # the JSON that it carries, if any
+    is_done: bool = False
+
+
+class Events:
+    """Server-sent events, as they come out of a stream of bytes."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Event]:
+        looked = max(0, len(self._buffer) - 3)
+        self._buffer += data
+        while match := _END_OF_EVENT.search(self._buffer, looked):
+            raw = bytes(self._buffer[: match.end()])
+            del self._buffer[: match.end()]
+            looked = 0
+            yield _event(raw)
+        if len(self._buffer) > LONGEST_EVENT:
+            raise GarbageError("an event of its stream does not end")
+
+    def rest(self) -> Iterator[Event]:
+        """What is left at the end, where the last empty line is missing."""
+        if self._buffer.strip():
+            yield _event(bytes(self._buffer) + b"\n\n")
+
+
+def _event(raw: bytes) -> Event:
+    lines = [line.removeprefix(b"data:").strip() for line in raw.splitlines() if line.startswith(b"data:")]
+    text = b"\n".join(lines)
+    if text == b"[DONE]":
+        return Event(raw, is_done=True)
+    if not lines:
+        if not raw.strip() or raw.lstrip().startswith((b":", b"event:", b"id:", b"retry:")):
+            return Event(raw)
+        raise GarbageError("its stream holds no events")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        raise GarbageError("an event of its stream is not JSON") from None
+    if not isinstance(data, dict):
+        raise GarbageError("an event of its stream is not an object")
+    return Event(raw, data)
+
+
+class _Pieces(list[str]):
+    """A text that grows."""
+
+
+@dataclass
+class Assembly:
+    """The answer that a stream amounts to."""
+
+    path: str
+    usage: Any = None
+    is_complete: bool = False
+    is_usage_final: bool = False  # Anthropic says at the beginning what went in, and at the end what came out
+    error: str | None = None
+    _answer: dict[str, Any] = field(default_factory=dict)
+    _choices: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def take(self, event: Event) -> None:
+        if event.is_done:
+            self.is_complete = True
+        if event.data is None:
+            return
+        if error := event.data.get("error") or (event.data if event.data.get("type") == "error" else None):
+            self.error = str(error.get("message") if isinstance(error, dict) else error)[:1000]
+        elif is_anthropic(self.path):
+            self._take_message(event.data)
+        elif self.path == RESPONSES:
+            self._take_response(event.data)
+        else:
+            self._take_chunk(event.data)
+
+    def is_extra_usage(self, event: Event) -> bool:
+        """Whether this is the chunk that `stream_options.include_usage` adds."""
+        return bool(event.data) and event.data.get("choices") == [] and bool(event.data.get("usage"))
+
+    def answer(self) -> dict[str, Any] | None:
+        answer = dict(self._answer)
+        if self._choices:
+            answer["choices"] = [self._choices[index] for index in sorted(self._choices)]
+        if self._blocks:
+            answer["content"] = [self._blocks[index] for index in sorted(self._blocks)]
+        return _joined(answer) or None
+
+    def _take_chunk(self, chunk: dict[str, Any]) -> None:
+        self.usage = chunk.get("usage") or self.usage
+        self.is_usage_final = True
+        for name, value in chunk.items():
+            if name not in ("choices", "usage") and value is not None:
+                self._answer.setdefault(name, value)
+        for choice in _objects(chunk.get("choices")):
+            if not isinstance(index := choice.get("index", 0), int):
+                raise GarbageError("a choice of its stream has no number")
+            held = self._choices.setdefault(index, {"index": index})
+            if isinstance(delta := choice.get("delta"), dict):
+                _merge(held.setdefault("message", {}), delta)
+            _merge(held, {name: value for name, value in choice.items() if name not in ("delta", "index")})
+        self.is_complete |= bool(self._choices) and all(c.get("finish_reason") for c in self._choices.values())
+
+    def _take_response(self, event: dict[str, Any]) -> None:
+        response = event.get("response")
+        if isinstance(response, dict):
+            self._answer = response
+            self.usage = response.get("usage") or self.usage
+            self.is_usage_final = True
+        self.is_complete |= event.get("type") in _LAST_RESPONSES
+
+    def _take_message(self, event: dict[str, Any]) -> None:
+        match event:
+            case {"type": "message_start", "message": dict(message)}:
+                self._answer = {name: value for name, value in message.items() if name not in ("usage", "content")}
+                self._take_usage(message.get("usage"))
+            case {"type": "content_block_start", "index": int(index), "content_block": dict(block)}:
+                self._blocks[index] = {}
+                _merge(self._blocks[index], block)
+            case {"type": "content_block_delta", "index": int(index), "delta": dict(delta)}:
+                fields = {name: value for name, value in delta.items() if name != "type"}
+                _merge(self._blocks.setdefault(index, {}), fields)
+            case {"type": "message_delta"}:
+                self._take_usage(event.get("usage"))
+                self.is_usage_final = True
+                if isinstance(delta := event.get("delta"), dict):
+                    self._answer |= delta
+            case {"type": "message_stop"}:
+                self.is_complete = True
+
+    def _take_usage(self, usage: Any) -> None:
+        if isinstance(usage, dict):
+            self.usage = {**(self.usage or {}), **{name: value for name, value in usage.items() if value is not None}}
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _merge(held: dict[str, Any], delta: dict[str, Any]) -> None:
+    """Add what a delta says: texts grow, lists are merged by index, the rest is set."""
+    for name, value in delta.items():
+        match value:
+            case None:
+                held.setdefault(name, None)
+            case str() if name not in _WHOLE:
+                if not isinstance(pieces := held.get(name), _Pieces):
+                    held[name] = pieces = _Pieces()
+                pieces.append(value)
+            case dict() if isinstance(held.get(name), dict):
+                _merge(held[name], value)
+            case dict():
+                held[name] = {}
+                _merge(held[name], value)
+            case list():
+                if not isinstance(held.get(name), list):
+                    held[name] = []
+                _merge_list(held[name], value)
+            case _:
+                held[name] = value
+
+
+def _merge_list(held: list[Any], items: list[Any]) -> None:
+    for item in items:
+        if isinstance(item, dict) and isinstance(index := item.get("index"), int):
+            there = next((other for other in held if isinstance(other, dict) and other.get("index") == index), None)
+            if there is None:
+                held.append(there := {})
+            _merge(there, item)
+        else:
+            held.append(item)
+
+
+def _joined(value: Any) -> Any:
+    match value:
+        case _Pieces():
+            return "".join(value)
+        case dict():
+            return {name: _joined(item) for name, item in value.items()}
+        case list():
+            return [_joined(item) for item in value]
+    return value

@@ -1,0 +1,302 @@
+"""What happened in a run, as one story: what its agent tells, its calls of a model, its submissions, in order of time.
+
+docs/trajectories.md describes the lines that an agent may write. All of it is hostile: it is read within bounds, and
+whatever is in an event can be shown as text. Times that an agent tells count only within the run's own.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mlebench.paths import LOGS, RunPaths, model_calls, trajectory
+from mlebench.run.jsonlines import Omissions, as_json, number, read_objects, title
+from mlebench.run.model import use_so_far
+from mlebench.run.records import RUNNING, Group, Run
+from mlebench.untrusted import plain
+
+MOST_EVENTS = 50_000  # of one kind of source
+LONGEST_TEXT = 100_000  # characters of a text that are kept, half from its beginning and half from its end
+AGENT, GATEWAY, HOST = "agent", "gateway", "host"
+TOKENS = ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
+
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened. Texts hold no control characters, and facts are numbers or short texts."""
+
+    time: float  # seconds since the epoch
+    kind: str
+    source: str  # who says so: the agent, the gateway or the host
+    title: str
+    step: int | None = None
+    text: str = ""
+    cut: int = 0  # characters in the middle of the text that were left out
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Calls of a model, added up; None where nobody said."""
+
+    source: str
+    calls: int = 0
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True)
+class Story:
+    begun: float  # when the attempt that counts began
+    events: list[Event]
+    usage: Usage | None  # by the gateway's account, or else by the agent's
+    left_out: list[str]  # what could not be told, in words
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def story(run: Run) -> Story:
+    """The story of a run's last attempt, so far as it has gone."""
+    group = Group.read(run.paths.group.root)
+    places = _places(run)
+    begun = _seconds(run.record.started_at or run.record.planned_at)
+    ended = _seconds(run.record.ended_at) if run.record.ended_at else float("inf")
+    left_out: list[str] = []
+    told = _read(trajectory(places.logs), _told, left_out)
+    calls: list[Event] = []
+    if group.record.network == "model":  # else a file of that name is the agent's own
+        calls = _read(model_calls(places.calls), _called, left_out)
+        told = [event for event in told if event.kind != "call"]
+    events = [
+        *_in_order(told, begun, ended),
+        *(replace(call, time=min(max(call.time, begun), ended)) for call in calls),
+        *_submissions(places.snapshots, begun),
+        *_outcome(run, begun),
+    ]
+    own = [event for event in told if event.kind == "call"]
+    usage = _usage(own) if own else _counted(use_so_far(group, run))
+    return Story(begun, sorted(events, key=lambda event: event.time), usage, left_out)
+
+
+class _Places(NamedTuple):
+    """The folders that hold the agent's logs, the gateway's trace, and snapshots of the submission."""
+
+    logs: Path
+    calls: Path
+    snapshots: Path
+
+
+def _places(run: Run) -> _Places:
+    """While an attempt goes on, its files are in its working folder."""
+    attempts = run.record.attempts
+    if run.record.state != RUNNING or not attempts:
+        return _Places(run.paths.logs, run.paths.logs, run.paths.snapshots)
+    work = run.paths.group.work(attempts[-1]["token"])
+    return _Places(work / "home" / LOGS, work, RunPaths(work).snapshots)
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _read(path: Path, event_of: Callable[[Line], Event], left_out: list[str]) -> list[Event]:
+    omitted = Omissions()
+    lines = read_objects(path, omitted)
+    events = []
+    for line in islice(lines, MOST_EVENTS):
+        try:
+            events.append(event_of(line))
+        except RecursionError:
+            omitted.lines += 1
+    if next(lines, None) is not None:
+        left_out.append(f"{path.name}: all lines after the first {MOST_EVENTS}")
+    if omitted.lines:
+        left_out.append(f"{path.name}: {omitted.lines} lines that are not JSON objects, too long or too deeply nested")
+    if omitted.bytes:
+        left_out.append(f"{path.name}: its last {omitted.bytes} bytes")
+    if omitted.fault:
+        left_out.append(f"{path.name}, which {omitted.fault}")
+    return events
+
+
+def _in_order(events: Iterable[Event], begun: float, ended: float) -> Iterator[Event]:
+    """A file's order is what counts: a time that goes back, or out of the run, is that of the line before."""
+    last = begun
+    for event in events:
+        last = min(max(last, event.time), ended)
+        yield replace(event, time=last)
+
+
+# What an agent tells
+
+
+def _told(line: Line) -> Event:
+    kind = title(line.get("kind"), 40) or "unknown"
+    known = KINDS.get(kind)
+    keys = known.keys if known else ()
+    text, cut = shortened(_text(line.get("text")) if known else _rest(line, ("kind", "time", "step")))
+    if known and (others := _rest(line, ("kind", "time", "step", "text", *keys))):
+        text, cut = shortened(f"{text}\n{others}".strip("\n"))
+    facts = {key: _fact(line.get(key)) for key in keys if line.get(key) is not None}
+    step = number(line.get("step"))
+    return Event(
+        time=number(line.get("time")) or 0.0,
+        kind=kind,
+        source=AGENT,
+        title=known.title(facts) if known else kind,
+        step=None if step is None else int(step),
+        text=text,
+        cut=cut,
+        facts=facts,
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else as_json(value)
+
+
+def _rest(line: Line, told: Iterable[str]) -> str:
+    """What a line has beyond what is told elsewhere: a key and its value on each line of the text."""
+    return "\n".join(f"{key}: {_text(value)}" for key, value in line.items() if key not in told and value is not None)
+
+
+def _fact(value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    found = number(value)
+    return title(value) if found is None else found
+
+
+def shortened(text: str, longest: int = LONGEST_TEXT) -> tuple[str, int]:
+    """A text that can be shown, without its middle if it is long, and how many characters that takes away."""
+    cut = max(0, len(text) - longest)
+    if cut:
+        half = longest // 2
+        return f"{plain(text[:half])}\n… {cut} characters …\n{plain(text[-half:])}", cut
+    return plain(text), 0
+
+
+@dataclass(frozen=True)
+class _Kind:
+    keys: tuple[str, ...]
+    title: Callable[[Line], str]
+
+
+def _joined(*parts: str | None) -> str:
+    return ", ".join(part for part in parts if part)
+
+
+def _timed(facts: Line) -> str | None:
+    seconds = facts.get("seconds")
+    return f"{seconds:.1f} s" if isinstance(seconds, int | float) else None
+
+
+def _call_title(facts: Line) -> str:
+    known = {name: facts[name] for name in (*TOKENS, "cost") if isinstance(facts.get(name), int | float)}
+    cached, reasoning = known.get("cached_tokens"), known.get("reasoning_tokens")
+    taken = f"{known['input_tokens']} tokens in" if "input_tokens" in known else None
+    given = f"{known['output_tokens']} out" if "output_tokens" in known else None
+    return _joined(
+        str(facts.get("model") or "a model"),
+        f"status {facts['status']}" if facts.get("status") not in (None, 200) else None,
+        f"{taken} ({cached} cached)" if taken and cached else taken,
+        f"{given} ({reasoning} reasoning)" if given and reasoning else given,
+        f"${known['cost']:.4f}" if "cost" in known else None,
+        _timed(facts),
+    )
+
+
+def _validation_title(facts: Line) -> str:
+    value = facts.get("value")
+    direction = {True: "higher is better", False: "lower is better"}.get(facts.get("higher_is_better"))  # type: ignore[arg-type]
+    named = f"{facts.get('metric') or 'validation'} = {'unknown' if value is None else value}"
+    return f"{named} ({direction})" if direction else named
+
+
+KINDS = {
+    "start": _Kind(("agent", "model"), lambda facts: _joined(*(f"{key} {facts[key]}" for key in facts))),
+    "thought": _Kind((), lambda _: "thought"),
+    "action": _Kind(("name",), lambda facts: str(facts.get("name", "action"))),
+    "output": _Kind(
+        ("exit_code", "seconds"),
+        lambda facts: _joined(
+            "output", f"exit code {facts['exit_code']}" if "exit_code" in facts else None, _timed(facts)
+        ),
+    ),
+    "call": _Kind(("model", *TOKENS, "cost", "seconds"), _call_title),
+    "validation": _Kind(("metric", "value", "higher_is_better"), _validation_title),
+    "submission": _Kind(("path",), lambda facts: f"submission {facts.get('path', '')}".strip()),
+    "end": _Kind(("reason",), lambda facts: f"the agent ends: {facts.get('reason', 'it does not say why')}"),
+}
+
+
+# What the gateway and the host know
+
+
+def _called(line: Line) -> Event:
+    keys = ("model", "status", *TOKENS, "cost", "seconds", "retries", "error")
+    facts = {key: _fact(line[key]) for key in keys if line.get(key) is not None}
+    text, cut = shortened("\n".join(filter(None, [said(line.get("answer")), _text(line.get("error"))])))
+    return Event(number(line.get("time")) or 0.0, "call", GATEWAY, _call_title(facts), None, text, cut, facts)
+
+
+def said(answer: Any) -> str:
+    """The words and tool calls of a model's answer, in whichever API's form it is."""
+    match answer:
+        case str():
+            return answer
+        case list():
+            return "\n".join(filter(None, map(said, answer)))
+        case {"name": str(name), "arguments": arguments} | {"name": str(name), "input": arguments}:
+            return f"{name} {_text(arguments)}"
+        case dict():
+            parts = ("choices", "message", "output", "content", "text", "tool_calls", "function", "error")
+            return "\n".join(filter(None, (said(answer.get(part)) for part in parts)))
+    return ""
+
+
+def _usage(calls: list[Event]) -> Usage:
+    """What the agent's lines add up to."""
+    sums: dict[str, Any] = {}
+    for name in (*TOKENS, "cost"):
+        known = [call.facts[name] for call in calls if isinstance(call.facts.get(name), int | float)]
+        sums[name] = sum(known) if known else None
+    return Usage(AGENT, len(calls), **sums)
+
+
+def _counted(use: Line | None) -> Usage | None:
+    """What the gateway has counted, which also holds where its trace was cut short."""
+    if use is None:
+        return None
+    return Usage(GATEWAY, **{name: number(use.get(name)) for name in ("calls", *TOKENS, "cost")})  # type: ignore[arg-type]
+
+
+def _submissions(folder: Path, begun: float) -> Iterator[Event]:
+    """The states of the submission that were kept while the run went on."""
+    for path in sorted(folder.glob("*.csv")):
+        try:
+            size, after = path.stat().st_size, float(path.stem)
+        except (OSError, ValueError):  # it is making room for others just now
+            continue
+        facts = {"path": path.name, "bytes": size}
+        yield Event(begun + after, "submission", HOST, f"submission of {size} bytes", facts=facts)
+
+
+def _outcome(run: Run, begun: float) -> Iterator[Event]:
+    record = run.record
+    if record.started_at:
+        yield Event(begun, "start", HOST, f"the run begins: {record.competition}, seed {record.seed}")
+    if record.is_final and record.ended_at:
+        report = record.report or {}
+        graded = f"score {report.get('score')}" if report.get("status") == "graded" else report.get("status")
+        text, cut = shortened(record.detail or "")
+        how = _joined(f"the run ends: {record.ended}", graded)
+        yield Event(_seconds(record.ended_at), "end", HOST, how, text=text, cut=cut)

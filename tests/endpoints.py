@@ -1,0 +1,218 @@
+"""A model's endpoint on loopback that behaves, or misbehaves, as a test wants; and a gateway in front of it."""
+
+import asyncio
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from mlebench.gateway.access import ModelAccess, plan_access
+from mlebench.gateway.prices import Price
+from mlebench.gateway.process import server_of
+from mlebench.gateway.server import Gateway
+from mlebench.gateway.upstream import Timing
+
+KEY = "sk-real-0123456789abcdef"
+TOKEN = "token-of-the-run"
+PRICE = Price(input=2.0, output=10.0, cached=0.5, cache_write=2.5, cache_write_long=4.0)
+QUICK = Timing(connect=5, idle=1.0, call=20, retries=3, first_pause=0.01, longest_pause=1)
+USAGE = {
+    "prompt_tokens": 100,
+    "completion_tokens": 20,
+    "prompt_tokens_details": {"cached_tokens": 40},
+    "completion_tokens_details": {"reasoning_tokens": 5},
+}
+
+
+class Call(BaseHTTPRequestHandler):
+    """A request under way, with ways to answer it."""
+
+    protocol_version = "HTTP/1.1"
+    server: "Endpoint"  # type: ignore[assignment]
+
+    def do_POST(self) -> None:
+        self.body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.seen.append(Seen(self.path, dict(self.headers), self.body))
+        with contextlib.suppress(OSError):
+            self.server.behave(self)
+
+    def answer(self, body: Any, status: int = 200, **headers: str) -> None:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        kind = "application/json" if not isinstance(body, bytes) else "text/html"
+        for name, value in {"content-type": kind, "content-length": str(len(data)), **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def stream(self, *events: Any, done: bool = True) -> None:
+        """Events as JSON, one by one; then the connection ends."""
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for event in events:
+            name = f"event: {event['type']}\n" if isinstance(event, dict) and "type" in event else ""
+            text = event if isinstance(event, str) else json.dumps(event)
+            self.chunk(f"{name}data: {text}\n\n".encode())
+        if done:
+            self.chunk(b"")
+        else:
+            self.cut()
+
+    def chunk(self, data: bytes) -> None:
+        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        self.wfile.flush()
+
+    def cut(self) -> None:
+        """The connection is gone, in the middle of something."""
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Seen:
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+
+def say_hello(call: Call) -> None:
+    """What a well-behaved endpoint says."""
+    if call.path == "/v1/messages":
+        _say_hello_as_anthropic(call)
+    elif call.body.get("stream"):
+        usage = [chunk([], usage=USAGE)] if (call.body.get("stream_options") or {}).get("include_usage") else []
+        call.stream(chunk([delta("hel")]), chunk([delta("lo")]), chunk([delta(end=True)]), *usage, "[DONE]")
+    else:
+        message = {"role": "assistant", "content": "hello"}
+        call.answer({"id": "1", "choices": [{"index": 0, "message": message}], "usage": USAGE})
+
+
+def chunk(choices: list[Any], **more: Any) -> dict[str, Any]:
+    return {"id": "1", "object": "chat.completion.chunk", "choices": choices, **more}
+
+
+def delta(text: str | None = None, *, end: bool = False) -> dict[str, Any]:
+    return {"index": 0, "delta": {"content": text} if text else {}, "finish_reason": "stop" if end else None}
+
+
+def _say_hello_as_anthropic(call: Call) -> None:
+    usage = {"input_tokens": 50, "cache_read_input_tokens": 40, "cache_creation_input_tokens": 10}
+    if not call.body.get("stream"):
+        content = [{"type": "text", "text": "hello"}]
+        call.answer({"type": "message", "content": content, "usage": usage | {"output_tokens": 20}})
+        return
+    call.stream(
+        {"type": "message_start", "message": {"id": "1", "content": [], "usage": usage | {"output_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hel"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "lo"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 20}},
+        {"type": "message_stop"},
+    )
+
+
+class Endpoint(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Call)
+        self.behave: Callable[[Call], None] = say_hello
+        self.seen: list[Seen] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def handle_error(self, *_: object) -> None:
+        """A client that went away is no fault."""
+
+
+@contextlib.contextmanager
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@dataclass
+class Front:
+    """A gateway that listens, and clients for it."""
+
+    folder: Path
+    port: int = 0
+    gateway: Gateway | None = None
+    client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=30, verify=False, trust_env=False))
+
+    def post(self, path: str = "/v1/chat/completions", token: str = TOKEN, **body: Any) -> httpx.Response:
+        body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]} | body
+        headers = {"authorization": f"Bearer {token}"} if path != "/v1/messages" else {"x-api-key": token}
+        return self.client.post(f"http://127.0.0.1:{self.port}{path}", json=body, headers=headers)
+
+    @property
+    def use(self) -> dict[str, Any]:
+        assert self.gateway
+        return json.loads(json.dumps(self.gateway.ledger.to_dict()))
+
+    @property
+    def trace(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.folder / "calls.jsonl").read_text().splitlines()]
+
+
+def access_to(server: Endpoint, models: tuple[str, ...] = ("m", "other"), **options: Any) -> ModelAccess:
+    return plan_access(models, {"m": PRICE}, endpoint=server.url, **options)
+
+
+@contextlib.contextmanager
+def front_of(access: ModelAccess, folder: Path, timing: Timing = QUICK, seconds: float = 60) -> Iterator[Front]:
+    front = Front(folder)
+    listening = socket.create_server(("127.0.0.1", 0), backlog=128)
+    front.port = listening.getsockname()[1]
+    ready, stop = threading.Event(), threading.Event()
+
+    async def serve() -> None:
+        front.gateway = gateway = Gateway(
+            access,
+            token=TOKEN,
+            key=KEY,
+            use=folder / "use.json",
+            trace=folder / "calls.jsonl",
+            seconds=seconds,
+            timing=timing,
+        )
+        server = server_of(gateway)
+        task = asyncio.create_task(server.serve(sockets=[listening]))
+        ready.set()
+        await asyncio.to_thread(stop.wait)
+        await gateway.close()
+        server.should_exit = server.force_exit = True
+        await task
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(20)
+    try:
+        yield front
+    finally:
+        stop.set()
+        thread.join()
+        listening.close()
+        front.client.close()

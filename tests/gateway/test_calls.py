@@ -1,0 +1,152 @@
+"""Calls that go well: what the agent gets, what is counted, what is written down."""
+
+import json
+from typing import Any
+
+import pytest
+from endpoints import KEY, TOKEN, Call, Endpoint, chunk, delta
+
+CHAT, MESSAGES = "/v1/chat/completions", "/v1/messages"
+COST = (60 * 2 + 40 * 0.5 + 20 * 10) / 1e6
+ANTHROPIC_COST = (50 * 2 + 40 * 0.5 + 10 * 2.5 + 20 * 10) / 1e6
+
+
+def events(text: str) -> list[Any]:
+    lines = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
+    return [line if line == "[DONE]" else json.loads(line) for line in lines]
+
+
+def test_an_answer_is_passed_on_and_counted(server: Endpoint, front: Any) -> None:
+    gate = front()
+    answer = gate.post()
+    assert answer.json()["choices"][0]["message"]["content"] == "hello"
+    (seen,) = server.seen
+    assert seen.path == CHAT
+    assert seen.headers["authorization"] == f"Bearer {KEY}"
+    assert TOKEN not in str(seen)
+    use = gate.use
+    assert (use["calls"], use["failed"], use["retries"], use["refused"]) == (1, 0, 0, 0)
+    assert [use[f"{name}_tokens"] for name in ("input", "cached", "output", "reasoning")] == [100, 40, 20, 5]
+    assert use["cost"] == pytest.approx(COST)
+    assert use["models"].keys() == {"m"}
+    (line,) = gate.trace
+    assert line["request"]["messages"] == [{"role": "user", "content": "hi"}]
+    assert line["answer"]["choices"][0]["message"]["content"] == "hello"
+    assert (line["status"], line["retries"], line["error"]) == (200, 0, None)
+    assert line["cost"] == pytest.approx(COST)
+
+
+def test_a_stream_is_passed_on_and_its_usage_is_asked_for(server: Endpoint, front: Any) -> None:
+    gate = front()
+    got = events(gate.post(stream=True).text)
+    assert server.seen[0].body["stream_options"] == {"include_usage": True}
+    assert [event["choices"][0]["delta"].get("content") for event in got[:-1]] == ["hel", "lo", None]
+    assert got[-1] == "[DONE]", "and nothing about usage, which the agent did not ask for"
+    assert gate.use["output_tokens"] == 20
+    (line,) = gate.trace
+    assert line["answer"]["choices"] == [{"index": 0, "message": {"content": "hello"}, "finish_reason": "stop"}]
+    assert line["usage"]["prompt_tokens"] == 100
+
+
+def test_an_agent_that_asks_for_usage_gets_it(front: Any) -> None:
+    got = events(front().post(stream=True, stream_options={"include_usage": True}).text)
+    assert got[-2]["usage"]["prompt_tokens"] == 100
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_anthropics_messages(server: Endpoint, front: Any, stream: bool) -> None:
+    gate = front()
+    answer = gate.post(MESSAGES, max_tokens=100, stream=stream)
+    assert answer.status_code == 200
+    (seen,) = server.seen
+    assert seen.headers["x-api-key"] == KEY
+    use = gate.use
+    assert [use[f"{name}_tokens"] for name in ("input", "cached", "output", "reasoning")] == [100, 40, 20, None]
+    assert use["cost"] == pytest.approx(ANTHROPIC_COST)
+    (line,) = gate.trace
+    assert line["answer"]["content"] == [{"type": "text", "text": "hello"}]
+    if stream:
+        assert [event["type"] for event in events(answer.text)][-1] == "message_stop"
+
+
+def test_responses_and_their_streams(server: Endpoint, front: Any) -> None:
+    usage = {"input_tokens": 7, "output_tokens": 3, "output_tokens_details": {"reasoning_tokens": 2}}
+    response = {"id": "r", "output": [{"type": "message"}], "usage": usage}
+
+    def behave(call: Call) -> None:
+        if call.body.get("stream"):
+            begun, end = {"type": "response.created"}, {"type": "response.completed", "response": response}
+            call.stream(begun, {"type": "response.output_text.delta", "delta": "x"}, end)
+        else:
+            call.answer(response)
+
+    server.behave = behave
+    gate = front()
+    for stream in (False, True):
+        assert gate.post("/v1/responses", input="hi", stream=stream, messages=None).status_code == 200
+    assert [use["reasoning_tokens"] for use in gate.trace] == [2, 2]
+    assert (gate.use["calls"], gate.use["input_tokens"], gate.use["reasoning_tokens"]) == (2, 14, 4)
+    assert gate.trace[1]["answer"]["output"] == [{"type": "message"}]
+
+
+def test_tool_calls_in_a_stream_are_put_together(server: Endpoint, front: Any) -> None:
+    def part(**function: str) -> dict[str, Any]:
+        return chunk([{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "c", "function": function}]}}])
+
+    parts = [part(name="run", arguments='{"a"'), part(arguments=":1}"), chunk([delta(end=True)])]
+    server.behave = lambda call: call.stream(*parts, "[DONE]")
+    gate = front()
+    gate.post(stream=True)
+    (choice,) = gate.trace[0]["answer"]["choices"]
+    assert choice["message"]["tool_calls"][0]["function"] == {"name": "run", "arguments": '{"a":1}'}
+
+
+def test_what_is_not_known_is_null_and_said(server: Endpoint, front: Any) -> None:
+    server.behave = lambda call: call.answer({"choices": []})
+    gate = front()
+    gate.post()
+    use = gate.use
+    assert (use["calls"], use["calls_without_usage"], use["is_lower_bound"]) == (1, 1, True)
+    assert [use[f"{name}_tokens"] for name in ("input", "cached", "output", "reasoning")] == [None] * 4
+    assert gate.trace[0]["cost"] is None
+
+
+def test_the_cost_of_a_model_without_a_price_is_unknown(front: Any) -> None:
+    gate = front()
+    gate.post()
+    gate.post(model="other")
+    use = gate.use
+    assert use["cost"] is None
+    assert (use["models"]["m"]["cost"], use["models"]["other"]["cost"]) == (pytest.approx(COST), None)
+    assert use["models"]["other"]["input_tokens"] == 100
+
+
+def test_models_are_listed_for_both_kinds_of_clients(server: Endpoint, front: Any) -> None:
+    gate = front()
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    url = f"http://127.0.0.1:{gate.port}/v1/models"
+    assert [entry["id"] for entry in gate.client.get(url, headers=headers).json()["data"]] == ["m", "other"]
+    assert gate.client.get(f"{url}/m", headers=headers).json()["id"] == "m"
+    assert gate.client.get(f"{url}/else", headers=headers).status_code == 404
+    assert server.seen == []
+
+
+def test_long_requests_and_answers_are_cut_in_the_trace(server: Endpoint, front: Any) -> None:
+    server.behave = lambda call: call.answer({"choices": [{"message": {"content": "y" * (3 << 20)}}]})
+    gate = front()
+    answer = gate.post(messages=[{"role": "user", "content": "x" * (2 << 20)}, {"role": "user", "content": "short"}])
+    assert len(answer.json()["choices"][0]["message"]["content"]) == 3 << 20, "the agent gets all of it"
+    (line,) = gate.trace
+    long, short = line["request"]["messages"]
+    assert len(long["content"]) < 1 << 20
+    assert "characters cut" in long["content"]
+    assert short["content"] == "short"
+    assert "characters cut" in line["answer"]["choices"][0]["message"]["content"]
+    assert gate.gateway.trace.cut == 1
+
+
+def test_counting_tokens_is_free(server: Endpoint, front: Any) -> None:
+    server.behave = lambda call: call.answer({"input_tokens": 77})
+    gate = front(budget="1tokens")
+    assert gate.post("/v1/messages/count_tokens").json() == {"input_tokens": 77}
+    assert (gate.use["input_tokens"], gate.use["calls_without_usage"]) == (0, 0)

@@ -1,0 +1,235 @@
+"""An endpoint that goes away, hangs, refuses or talks nonsense: the agent is told, and nothing counts twice."""
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+from endpoints import KEY, QUICK, TOKEN, Call, Endpoint, chunk, delta, say_hello
+
+CHAT, MESSAGES = "/v1/chat/completions", "/v1/messages"
+
+
+def at_first(behave: Callable[[Call], None], times: int = 1) -> Callable[[Call], None]:
+    """Misbehave so often, and then no longer."""
+    left = [times]
+
+    def one(call: Call) -> None:
+        if left[0]:
+            left[0] -= 1
+            behave(call)
+        else:
+            say_hello(call)
+
+    return one
+
+
+def refuse(status: int, **headers: str) -> Callable[[Call], None]:
+    return lambda call: call.answer({"error": {"message": "no", "type": "t"}}, status, **headers)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "behave",
+    [refuse(429, retry_after="0.1"), refuse(500), refuse(503), refuse(529), Call.cut],
+    ids=["429", "500", "503", "529", "cut off"],
+)
+def test_what_may_pass_is_tried_again(server: Endpoint, front: Any, behave: Any, stream: bool) -> None:
+    server.behave = at_first(behave, 2)
+    gate = front()
+    assert gate.post(stream=stream).status_code == 200
+    use = gate.use
+    assert (use["calls"], use["retries"], use["failed"], use["input_tokens"]) == (1, 2, 0, 100)
+    assert gate.trace[0]["retries"] == 2
+
+
+def test_a_stream_that_breaks_before_its_first_event_is_tried_again(server: Endpoint, front: Any) -> None:
+    server.behave = at_first(lambda call: call.stream(done=False))
+    gate = front()
+    assert "[DONE]" in gate.post(stream=True).text
+    assert gate.use["retries"] == 1
+
+
+@pytest.mark.parametrize("path", [CHAT, MESSAGES])
+def test_what_does_not_pass_is_passed_on_in_the_end(server: Endpoint, front: Any, path: str) -> None:
+    server.behave = refuse(500)
+    gate = front()
+    answer = gate.post(path, max_tokens=9)
+    assert (answer.status_code, answer.json()["error"]["message"]) == (500, "no")
+    assert answer.headers["x-should-retry"] == "false", "clients would try again three times as often"
+    assert len(server.seen) == 1 + QUICK.retries
+    use = gate.use
+    assert (use["calls"], use["failed"], use["retries"], use["input_tokens"]) == (1, 1, QUICK.retries, None)
+    assert use["cost"] == 0
+
+
+@pytest.mark.parametrize(
+    "behave",
+    [refuse(400), refuse(401), refuse(404), refuse(429, retry_after="9999")],
+    ids=["400", "401", "404", "a long pause"],
+)
+def test_what_waiting_cannot_help_is_passed_on_at_once(server: Endpoint, front: Any, behave: Any) -> None:
+    server.behave = behave
+    gate = front()
+    assert gate.post().json()["error"]["message"] == "no"
+    assert len(server.seen) == 1
+
+
+def test_an_empty_account_is_said_at_once(server: Endpoint, front: Any) -> None:
+    server.behave = lambda call: call.answer({"error": {"code": "insufficient_quota"}}, 429)
+    gate = front()
+    assert gate.post().status_code == 429
+    assert len(server.seen) == 1
+
+
+def test_an_endpoint_that_is_not_there(server: Endpoint, front: Any) -> None:
+    gate = front()
+    server.server_close()
+    answer = gate.post()
+    assert (answer.status_code, answer.json()["error"]["type"]) == (502, "connection_error")
+    assert gate.use["retries"] == QUICK.retries
+
+
+def hang(call: Call) -> None:
+    call.server.hung.wait(30)  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def hung(server: Endpoint) -> Any:
+    server.hung = threading.Event()  # type: ignore[attr-defined]
+    yield server.hung  # type: ignore[attr-defined]
+    server.hung.set()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("path", [CHAT, MESSAGES])
+def test_an_endpoint_that_falls_silent(server: Endpoint, front: Any, hung: Any, path: str) -> None:
+    server.behave = hang
+    gate = front()
+    answer = gate.post(path, max_tokens=9)
+    assert answer.status_code == 504
+    assert "silent" in answer.json()["error"]["message"]
+    assert len(server.seen) == 1, "it has had its time"
+
+
+def test_no_call_goes_on_beyond_the_runs_clock(server: Endpoint, front: Any, hung: Any) -> None:
+    server.behave = hang
+    gate = front(timing=replace(QUICK, idle=30), seconds=0.5)
+    assert gate.post().status_code == 504
+
+
+def drip(call: Call) -> None:
+    """A byte now and then, without end: never silent, never done."""
+    call.send_response(200)
+    call.send_header("content-type", "text/event-stream")
+    call.send_header("transfer-encoding", "chunked")
+    call.end_headers()
+    while not call.server.hung.wait(0.05):  # type: ignore[attr-defined]
+        call.chunk(b": wait\n\n")
+
+
+def test_a_stream_without_end_is_ended(server: Endpoint, front: Any, hung: Any) -> None:
+    server.behave = drip
+    gate = front(timing=replace(QUICK, call=1.0))
+    assert "no whole answer came" in gate.post(stream=True).text
+
+
+@pytest.mark.parametrize("path", [CHAT, MESSAGES])
+def test_a_stream_that_breaks_off_is_an_error_and_not_the_end(server: Endpoint, front: Any, path: str) -> None:
+    start = {"type": "message_start", "message": {"id": "1", "usage": {"input_tokens": 5, "output_tokens": 1}}}
+    first = chunk([delta("hel")]) if path == CHAT else start
+    server.behave = lambda call: call.stream(first, done=False)
+    gate = front()
+    answer = gate.post(path, stream=True, max_tokens=9)
+    last = json.loads(answer.text.rstrip().splitlines()[-1].removeprefix("data: "))
+    assert last["error"]["type"] == "connection_error"
+    assert len(server.seen) == 1, "the agent has seen a part of it"
+    (line,) = gate.trace
+    assert line["error"]
+    assert line["answer"], "what came is kept"
+    assert gate.use["calls_without_usage"] == 1
+
+
+def test_a_stream_that_ends_too_early_is_an_error(server: Endpoint, front: Any) -> None:
+    server.behave = lambda call: call.stream(chunk([delta("hel")]))
+    gate = front()
+    assert "ended early" in gate.post(stream=True).text
+    use = gate.use
+    assert (use["failed"], use["calls_without_usage"]) == (1, 1)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "behave",
+    [
+        lambda call: call.answer(b"<html>it works</html>"),
+        lambda call: call.answer([1]),
+        lambda call: call.answer(b"\xff\xfe", 200, content_type="application/json"),
+        lambda call: call.answer(b"[" * 100_000, 200, content_type="application/json"),
+        lambda call: call.answer(b"no events here\n\n", 200, content_type="text/event-stream"),
+        lambda call: call.answer(b"data: {no json\n\n", 200, content_type="text/event-stream"),
+        lambda call: call.answer({}, 302, location="http://127.0.0.1:1/elsewhere"),
+    ],
+    ids=["html", "a list", "no text", "deep", "no events", "no json", "a redirect"],
+)
+def test_garbage_becomes_an_error_of_ours(server: Endpoint, front: Any, behave: Any, stream: bool) -> None:
+    server.behave = behave
+    gate = front()
+    answer = gate.post(stream=stream)
+    assert (answer.status_code, answer.json()["error"]["type"]) == (502, "bad_answer")
+    assert len(server.seen) == 1
+
+
+def test_an_answer_that_is_too_large_is_cut_off(server: Endpoint, front: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlebench.gateway.upstream.LARGEST_ANSWER", 1 << 20)
+    server.behave = lambda call: call.answer({"text": "x" * (2 << 20)})
+    assert front().post().json()["error"]["type"] == "bad_answer"
+
+
+def test_an_error_within_a_stream_is_passed_on(server: Endpoint, front: Any) -> None:
+    server.behave = lambda call: call.stream(chunk([delta("hel")]), {"error": {"message": "overloaded"}})
+    gate = front()
+    assert "overloaded" in gate.post(stream=True).text
+    assert gate.trace[0]["error"] == "overloaded"
+
+
+def test_an_agent_that_leaves_ends_the_call(server: Endpoint, front: Any, hung: Any) -> None:
+    def behave(call: Call) -> None:
+        call.send_response(200)
+        call.send_header("content-type", "text/event-stream")
+        call.send_header("transfer-encoding", "chunked")
+        call.end_headers()
+        call.chunk(b'data: {"choices": [{"index": 0, "delta": {"content": "hel"}}]}\n\n')
+        hung.wait(30)
+
+    server.behave = behave
+    gate = front(timing=replace(QUICK, idle=30), budget="50000tokens")
+    url, headers = f"http://127.0.0.1:{gate.port}{CHAT}", {"authorization": f"Bearer {TOKEN}"}
+    body = {"model": "m", "stream": True, "messages": []}
+    with gate.client.stream("POST", url, json=body, headers=headers) as answer:
+        assert next(answer.iter_bytes())
+    for _ in range(500):
+        if gate.use["calls"]:
+            break
+        threading.Event().wait(0.01)
+    use = gate.use
+    assert (use["calls"], use["failed"], use["calls_without_usage"]) == (1, 1, 1)
+    assert use["budget"]["used"] > 32_000, "nobody knows what it cost, so all that was set aside is gone"
+
+
+def test_an_endpoint_that_repeats_the_key_does_not_give_it_away(server: Endpoint, front: Any) -> None:
+    gate = front()
+    told: list[httpx.Response] = []
+    for behave in (
+        lambda call: call.answer({"error": {"message": f"bad key {KEY}"}}, 401),
+        lambda call: call.answer({"choices": [], "echo": call.headers["authorization"]}),
+        lambda call: call.answer(f"<html>{KEY}</html>".encode()),
+    ):
+        server.behave = behave
+        told.append(gate.post())
+    server.behave = lambda call: call.stream(chunk([delta(KEY)]), chunk([delta(end=True)]), "[DONE]")
+    told.append(gate.post(stream=True))
+    assert all("[key]" in answer.text and KEY not in answer.text for answer in told)
+    assert KEY not in (gate.folder / "calls.jsonl").read_text()

@@ -1,0 +1,308 @@
+"""Runs with a model, from planning to record: in real sandboxes, against an endpoint on loopback."""
+
+import contextlib
+import json
+import os
+import signal
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from conftest_run import Mlebench, Start
+from endpoints import KEY, USAGE, Call, Endpoint, access_to, say_hello
+from sandboxes import ALL, processes, require, wait_until_gone
+
+from mlebench.agents import load_agent
+from mlebench.registry import Competition, Registry
+from mlebench.report.boards import Boards
+from mlebench.report.inputs import Inputs
+from mlebench.run.plan import Request, plan
+from mlebench.run.records import Group, Run
+from mlebench.sandbox import sandbox_named
+
+CALL = """
+import json, os, sys, urllib.error, urllib.request
+
+def call(**body):
+    body = {"model": os.environ["MLEBENCH_MODEL"], "messages": [{"role": "user", "content": "hi"}], **body}
+    headers = {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "content-type": "application/json"}
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    try:
+        return urllib.request.urlopen(request, timeout=50).read().decode()
+    except urllib.error.HTTPError as error:
+        return error.read().decode()
+"""
+SUBMIT = "cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"
+TWO_CALLS = f"""env; cat > $LOGS_DIR/model-calls.jsonl <<< forged; {SUBMIT}
+python3 - <<'END'
+{CALL}
+print(call(), call(stream=True), call(model="another"))
+END
+"""
+KEEP_CALLING = f"python3 - <<'END'\n{CALL}\nfor _ in range(50): print(call(max_tokens=1000))\nEND\n"
+ONE_CALL = f"{SUBMIT}; python3 - <<'END'\n{CALL}\nprint(call())\nEND\n"
+
+Runner = Callable[..., Group]
+
+
+@pytest.fixture
+def go(mlebench: Mlebench, titanic: Competition, tmp_path: Path, server: Endpoint) -> Runner:
+    """Run a program with a model; the group."""
+
+    def call(
+        program: str | Path, *options: str, sandbox: str = "process", code: int = 0, env: dict[str, str] | None = None
+    ) -> Group:
+        runs = tmp_path / "runs"
+        before = set(runs.iterdir()) if runs.exists() else set()
+        agent = ["--agent", str(program)] if isinstance(program, Path) else ["--agent-command", program]
+        named = [*agent, "-c", titanic.id, "--sandbox", sandbox, "--runs-dir", str(runs), "--time-limit", "60"]
+        model = ["--network", "model", "--model", "gpt-4o", "--endpoint", server.url, "--key-env", "A_KEY"]
+        mlebench("run", *named, *model, *options, code=code, env={"A_KEY": KEY, **(env or {})})
+        (folder,) = set(runs.iterdir()) - before
+        return Group.read(folder)
+
+    return call
+
+
+def only(group: Group) -> Run:
+    (run,) = group.runs()
+    return run
+
+
+def calls_of(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "logs" / "model-calls.jsonl").read_text().splitlines()]
+
+
+def holding(folder: Path, text: str) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("sandbox", ALL)
+def test_an_agent_calls_a_model_and_never_sees_the_key(
+    go: Runner, mlebench: Mlebench, server: Endpoint, sandbox: str, tmp_path: Path
+) -> None:
+    require(sandbox)
+    seen_with_key: list[Any] = []
+
+    def behave(call: Call) -> None:
+        seen_with_key.extend(processes(KEY))  # on any command line of this machine
+        for pid in processes("mlebench.gateway.process"):
+            seen_with_key.extend([pid] if KEY.encode() in Path(f"/proc/{pid}/environ").read_bytes() else [])
+        say_hello(call)
+
+    server.behave = behave
+    group = go(TWO_CALLS, "--budget", "1usd", sandbox=sandbox)
+    run = only(group)
+    assert run.record.ended == "finished"
+    assert len(server.seen) == 2
+    assert {seen.headers["authorization"] for seen in server.seen} == {f"Bearer {KEY}"}
+    use = run.record.model or {}
+    assert (use["calls"], use["refused"], use["input_tokens"], use["output_tokens"]) == (2, 1, 200, 40)
+    assert use["cost"] == pytest.approx(2 * (60 * 2.5 + 40 * 1.25 + 20 * 10) / 1e6)
+    assert [call["status"] for call in calls_of(run.paths.root)] == [200, 200, 403], "not what the agent forged"
+    log = run.paths.log.read_text()
+    assert "hello" in log
+    assert "gpt-4o" in log, "it is told what it may use"
+    assert seen_with_key == []
+    assert holding(group.paths.root, KEY) == []
+    token = next(line for line in log.splitlines() if line.startswith("OPENAI_API_KEY=")).partition("=")[2]
+    assert holding(group.paths.root, token) == [run.paths.log], "the token is in no record"
+    assert run.record.conditions["sealed"] == (sandbox != "process")
+    story = mlebench("runs", "--runs-dir", str(tmp_path / "runs"), "show", run.record.run_id).stdout
+    assert "2, 1 refused" in story
+    assert "200 input, 80 cached, 40 output" in story
+    assert doors_of(run) == []
+
+
+def test_a_budget_that_is_used_up_stands_in_the_record(go: Runner, server: Endpoint) -> None:
+    run = only(go(KEEP_CALLING, "--budget", "2000tokens"))
+    use = run.record.model or {}
+    assert use["budget"]["exceeded"]
+    assert use["budget"]["used"] <= 2000
+    assert use["calls"] == len(server.seen) == use["input_tokens"] / USAGE["prompt_tokens"]
+    assert "budget_exceeded" in run.paths.log.read_text()
+
+
+def test_tools_that_are_allowed_stand_on_the_card(go: Runner) -> None:
+    run = only(go("true", "--allow-tool", "web_search"))
+    assert run.record.conditions["provider_tools"] == ["web_search"]
+    assert run.record.conditions["unsealed_by"][-1] == "the provider may use web_search"
+
+
+def test_a_hanging_endpoint_does_not_hold_a_run_beyond_its_clock(go: Runner, server: Endpoint) -> None:
+    hung = threading.Event()
+    server.behave = lambda _: hung.wait(60) or None
+    try:
+        run = only(go(ONE_CALL, "--time-limit", "4"))
+    finally:
+        hung.set()
+    assert run.record.ended == "timeout"
+    assert run.record.submission == "present"
+    (call,) = calls_of(run.paths.root)
+    assert call["error"]
+
+
+def test_a_killed_runner_leaves_no_gateway_and_its_calls_are_kept(
+    mlebench: Mlebench, start: Start, server: Endpoint, titanic: Competition, tmp_path: Path
+) -> None:
+    server.behave = lambda call: call.answer({"choices": [], "text": "wait", "usage": USAGE})
+    runs, mark = tmp_path / "runs", uuid4().hex
+    program = f"{SUBMIT}; python3 - {mark} <<'END'\n{CALL}\nif 'wait' in call(): __import__('time').sleep(300)\nEND\n"
+    named = ["--agent-command", program, "-c", titanic.id, "--sandbox", "process", "--runs-dir", str(runs)]
+    runner = start("run", *named, "--network", "model", "--model", "m", "--endpoint", server.url)
+    (use,) = _wait_for(lambda: [f for f in runs.glob("*/.work/*/model.json") if json.loads(f.read_text())["calls"]])
+    assert json.loads(use.read_text())["input_tokens"] == 100, "to be read while the run goes on"
+    (record,) = runs.glob("*/*/run.json")
+    for pid in [runner.pid, *processes(str(record.parent))]:  # who started `run exec`, and that
+        os.kill(pid, signal.SIGKILL)
+    wait_until_gone(mark)
+    assert _wait_for(lambda: [Path("gone")] if not _gateways(str(runs)) else [])
+    server.behave = say_hello
+    mlebench("run", "--resume", str(record.parent.parent))
+    run = Run.read(record.parent)
+    killed, finished = run.record.attempts
+    assert (killed["ended"], killed["model"]["calls"]) == ("cancelled", 1)
+    assert [call["answer"]["text"] for call in calls_of(run.paths.attempt(1))] == ["wait"]
+    assert (finished["ended"], (run.record.model or {})["calls"]) == ("finished", 1)
+    assert doors_of(run) == []
+
+
+def _gateways(mark: str) -> list[int]:
+    """Gateways that a test has started: they hold files of its own open."""
+    found = []
+    for pid in processes("mlebench.gateway.process"):
+        with contextlib.suppress(OSError):
+            found += [pid for item in Path(f"/proc/{pid}/fd").iterdir() if mark in str(item.readlink())][:1]
+    return found
+
+
+def doors_of(run: Run) -> list[Path]:
+    """What is left of its doors."""
+    tokens = [attempt["token"] for attempt in run.record.attempts]
+    return [path for token in tokens for path in Path(tempfile.gettempdir()).glob(f"mlebench-{token}-*")]
+
+
+def _wait_for(look: Callable[[], list[Path]]) -> list[Path]:
+    for _ in range(600):
+        if found := look():
+            return found
+        threading.Event().wait(0.05)
+    return []
+
+
+def test_a_gateway_that_dies_is_a_fault_of_the_infrastructure(go: Runner, server: Endpoint, tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def behave(call: Call) -> None:
+        if not killed:
+            killed.extend(_gateways(str(tmp_path / "runs")))
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+        say_hello(call)
+
+    server.behave = behave
+    run = only(go(ONE_CALL + "\nsleep 3"))
+    first, second = run.record.attempts
+    assert len(killed) == 1
+    assert (first["ended"], first["detail"]) == ("infra_error", "the gateway to the model died")
+    assert (second["ended"], run.record.ended) == ("finished", "finished")
+    assert (run.record.model or {})["calls"] == 1
+
+
+def agent_with(tmp_path: Path, **variables: str) -> Path:
+    folder = tmp_path / "clever"
+    folder.mkdir()
+    (folder / "start.sh").write_text(f"env; {SUBMIT}\n")
+    config = {"clever": {"start": "clever/start.sh", "env_vars": variables, "model": "gpt-4o"}}
+    (folder / "config.yaml").write_text(json.dumps(config))
+    return folder
+
+
+def variables_of(run: Run) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in run.paths.log.read_text().splitlines() if "=" in line)
+
+
+def test_secrets_of_an_agent_become_the_runs_token_and_the_doors_address(go: Runner, tmp_path: Path) -> None:
+    agent = agent_with(
+        tmp_path,
+        GEMINI_API_KEY="${{ secrets.GEMINI_API_KEY }}",
+        MY_KEY="${{ secrets.OPENROUTER_API_KEY }}",
+        OPENAI_API_KEY="${{ secrets.OPENAI_API_KEY }}",
+        OPENAI_BASE_URL="https://example.com/v1",
+        ANTHROPIC_BASE_URL="${{ secrets.ANTHROPIC_BASE_URL }}",
+        OTHER="plain",
+    )
+    secrets = dict.fromkeys(("GEMINI_API_KEY", "OPENROUTER_API_KEY", "OPENAI_API_KEY"), "sk-very-secret-0123")
+    found = variables_of(only(go(agent, env=secrets)))
+    token = found["OPENAI_API_KEY"]
+    assert {found["GEMINI_API_KEY"], found["MY_KEY"], found["ANTHROPIC_API_KEY"]} == {token}
+    assert "secret" not in token
+    assert found["OPENAI_BASE_URL"] == f"{found['ANTHROPIC_BASE_URL']}/v1"
+    assert found["ANTHROPIC_BASE_URL"].startswith("http://127.0.0.1:")
+    assert (found["OTHER"], found["MLEBENCH_MODEL"]) == ("plain", "gpt-4o")
+
+
+def test_other_secrets_are_refused_by_name(
+    mlebench: Mlebench, titanic: Competition, tmp_path: Path, server: Endpoint
+) -> None:
+    agent = agent_with(tmp_path, HF_TOKEN="${{ secrets.HF_TOKEN }}")
+    named = ["--agent", str(agent), "-c", titanic.id, "--sandbox", "process", "--runs-dir", str(tmp_path / "runs")]
+    done = mlebench("run", *named, "--network", "model", "--endpoint", server.url, code=1)
+    assert "HF_TOKEN" in done.stderr
+    done = mlebench("run", *named, "--network", "full", code=1)
+    assert "set the variable HF_TOKEN" in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("sandbox", ["process", "docker"])
+def test_real_secrets_enter_with_an_open_network_and_stand_in_no_record(
+    mlebench: Mlebench, titanic: Competition, tmp_path: Path, sandbox: str
+) -> None:
+    require(sandbox)
+    secret = "a-very-secret-value"
+    agent = agent_with(tmp_path, HF_TOKEN="${{ secrets.HF_TOKEN }}")
+    script = "tr '\\0' ' ' < /proc/$PPID/cmdline; [ $HF_TOKEN = a-very-secret-value ] && echo it is there\n"
+    (agent / "start.sh").write_text(f"{script}{SUBMIT}\n")
+    named = ["--agent", str(agent), "-c", titanic.id, "--sandbox", sandbox, "--runs-dir", str(tmp_path / "runs")]
+    mlebench("run", *named, "--network", "full", env={"HF_TOKEN": secret})
+    (folder,) = (tmp_path / "runs").iterdir()
+    run = only(Group.read(folder))
+    assert "it is there" in run.paths.log.read_text()
+    assert holding(folder, secret) == []
+    assert not run.record.conditions["sealed"]
+
+
+def test_a_run_like_another_has_the_same_model(
+    go: Runner, mlebench: Mlebench, server: Endpoint, tmp_path: Path
+) -> None:
+    prices = tmp_path / "prices.json"
+    prices.write_text(json.dumps({"models": {"gpt-4o": {"input": 1, "output": 1}}}))
+    first = go("true", "--budget", "3usd", "--prices", str(prices))
+    mlebench("run", "--like", str(first.paths.root), "--runs-dir", str(tmp_path / "more"), env={"A_KEY": KEY})
+    (folder,) = (tmp_path / "more").iterdir()
+    assert Group.read(folder).record.model == first.record.model
+    assert (first.record.model or {})["prices"] == {"gpt-4o": {"input": 1, "output": 1}}
+
+
+def test_runs_with_other_models_or_budgets_are_other_entries_of_standings(
+    titanic: Competition, server: Endpoint, tmp_path: Path
+) -> None:
+    inputs = Inputs(tmp_path)
+    request = Request(
+        load_agent("dummy"), "dummy", [titanic.id], Registry(titanic.paths.data_dir), tmp_path, sandbox_named("process")
+    )
+    for models, budget in ((("m",), None), (("m", "other"), None), (("m",), "5usd")):
+        access = access_to(server, models, budget=budget)
+        inputs.add_group(plan(replace(request, network="model", model=access)))
+    assert [entry.model for entry in inputs.entries(Boards(Registry()))] == ["m", "m, other", "m"]
+
+
+def test_options_of_a_model_go_with_its_network(mlebench: Mlebench, titanic: Competition) -> None:
+    done = mlebench("run", "--agent", "dummy", "-c", titanic.id, "--model", "gpt-4o", code=2)
+    assert "--network model" in done.stderr
