@@ -2,16 +2,14 @@
 
 <data-dir>/
 ├── data-dir.json             says that this data directory holds twins (absent: real data)
-├── grades.jsonl              a line for every submission graded with this data; when this cannot be written, it is
-│                             beside the report
+├── grades.jsonl              a line for every submission graded with this data; else beside the report
 └── <id>/
     ├── <id>.zip              the archive as Kaggle ships it
     ├── <id>.zip.json         what is known of that archive: whether we downloaded it, when, its md5
     ├── from.json             the md5 of an archive that lies elsewhere, while it is prepared from
     ├── <id>.zip.part         as much of it as has been downloaded; .part.json says of which archive
     ├── raw/                  the same, as a folder; read-only for us
-    ├── raw.staging/          becomes raw/ in one rename, when we unpack or make it to be kept
-    ├── raw.staging.json      from which archive it is being unpacked
+    ├── raw.staging/          becomes raw/ in one rename, when we unpack or make it to be kept; .json: from what
     ├── twin.json             how raw/ was made, when it is a twin
     ├── runs-open/            a file for each run of this competition that is going on
     ├── lock                  held while somebody prepares this competition
@@ -29,8 +27,7 @@
 <runs-dir>/<timestamp>_run-group_<agent>/
 ├── group.json                what was asked for; written before the first run starts
 ├── metadata.json             the group as the reference describes it
-├── <timestamp>_grading_report.json
-├── superseded/               grading reports that a newer one has replaced
+├── <timestamp>_grading_report.json; in superseded/ those that a newer one has replaced
 ├── .leases/                  who writes the grading report
 ├── .work/<token>/            the writable folders of a sandbox while it lives, under a name that tells nothing
 │   ├── model.json            what the run has used of a model so far
@@ -319,6 +316,12 @@ def cache_dir() -> Path:
     return base / "mle-bench"
 
 
+def judge_dir() -> Path:
+    """What judges were asked and answered, and how good they are: never in a run."""
+    base = "~/Library/Application Support" if sys.platform == "darwin" else os.environ.get("XDG_STATE_HOME")
+    return Path(base or "~/.local/state").expanduser() / "mle-bench" / "judge"
+
+
 def config_file() -> Path:
     if named := os.environ.get(CONFIG_VARIABLE):
         return Path(named)
@@ -375,14 +378,10 @@ def _setting(key: str, kind: type) -> Any:
     try:
         value = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get(key)
     except (yaml.YAMLError, AttributeError) as error:
-        raise PrerequisiteError(f"{path} is not a YAML mapping: {_first_line(error)}") from error
+        raise PrerequisiteError(f"{path} is not a YAML mapping: {str(error).splitlines()[0]}") from error
     if value is not None and not isinstance(value, kind):
         raise PrerequisiteError(f"{path}: `{key}` must be a {kind.__name__}, not {value!r}")
     return value
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
 
 
 def write_whole(path: Path, text: str | Iterable[str]) -> None:

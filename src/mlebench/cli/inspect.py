@@ -6,6 +6,7 @@ import click
 
 from mlebench import paths
 from mlebench.cli.common import data_dir_option, registry_at
+from mlebench.cli.inspect_rules import rules
 from mlebench.cli.runs import runs_dir_option
 
 
@@ -16,3 +17,6 @@ from mlebench.cli.runs import runs_dir_option
 def command(context: click.Context, runs_dir: Path | None, data_dir: Path | None) -> None:
     """Find out what agents did: how runs failed, which rules they broke."""
     context.obj = runs_dir or paths.default_runs_dir(registry_at(data_dir).get_data_dir())
+
+
+command.add_command(rules)

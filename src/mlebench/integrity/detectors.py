@@ -57,7 +57,11 @@ class Case:
         from mlebench.kit import public_sample_bytes
 
         try:
-            return read_predictions(BytesIO(public_sample_bytes(self.competition)), self._ids) if self.competition else None
+            return (
+                read_predictions(BytesIO(public_sample_bytes(self.competition)), self._ids)
+                if self.competition
+                else None
+            )
         except (PrerequisiteError, OSError):
             return None
 
@@ -121,14 +125,20 @@ def _like_the_sample(case: Case) -> Iterator[Finding]:
         return
     if made.is_constant:
         yield Finding(NOTE, "constant-submission", "Every row has the same prediction.")
-    if sample is None or not (made.is_whole and sample.is_whole) or (made.header, made.rows) != (sample.header, sample.rows):
+    if (
+        sample is None
+        or not (made.is_whole and sample.is_whole)
+        or (made.header, made.rows) != (sample.header, sample.rows)
+    ):
         return
     if made.in_order == sample.in_order:
         yield Finding(NOTE, "sample-submission", "It is the sample submission.")
     elif made.in_any_order == sample.in_any_order:
         yield Finding(NOTE, "sample-submission", "It is the sample submission, with its rows in another order.")
     elif not made.is_constant and made.dealt_anyhow == sample.dealt_anyhow:
-        yield Finding(NOTE, "sample-submission", "Its predictions are those of the sample submission, dealt to other rows.")
+        yield Finding(
+            NOTE, "sample-submission", "Its predictions are those of the sample submission, dealt to other rows."
+        )
 
 
 def _written_by_hand(case: Case) -> Iterator[Finding]:

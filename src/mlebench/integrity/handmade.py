@@ -76,9 +76,7 @@ def _words_of(predicted: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(words[:_COMPARED])
 
 
-def _match_ids(
-    text: Text, words: list[_Word], by_id: dict[str, tuple[int, tuple[str, ...]]], found: Handmade
-) -> None:
+def _match_ids(text: Text, words: list[_Word], by_id: dict[str, tuple[int, tuple[str, ...]]], found: Handmade) -> None:
     for number, word in enumerate(words):
         row = by_id.get(word.text)
         if row is None or not row[1] or row[0] in found.rows:
@@ -116,9 +114,7 @@ def _windows(column: list[str]) -> dict[int, int]:
     return starts
 
 
-def _match_lists(
-    text: Text, words: list[_Word], values: set[str], starts: dict[int, int], found: Handmade
-) -> None:
+def _match_lists(text: Text, words: list[_Word], values: set[str], starts: dict[int, int], found: Handmade) -> None:
     stretch = 0  # how many words up to here are values of the column
     for number, word in enumerate(words):
         stretch = stretch + 1 if word.text in values else 0

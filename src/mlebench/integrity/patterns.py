@@ -16,7 +16,7 @@ MOST_EVIDENCE = 5  # for a rule
 _AROUND = 100  # characters of a quote before and after what was found
 _LOOPBACK = r"(?!(?:localhost|127\.|0\.0\.0\.0|\[::1\]))"
 _URL = rf"https?://{_LOOPBACK}"
-_SECRET_NAMES = r"(?:private|answers?|solutions?|test_labels|labels_test|ground_?truth|leaderboard)"
+_HIDDEN = r"(?:private|answers?|solutions?|test_labels|labels_test|ground_?truth|leaderboard)"
 
 
 @dataclass(frozen=True)
@@ -58,18 +58,25 @@ ANSWERS = Rule(
         _pattern("/private", r"(?<![\w.~/-])/(?:[\w.-]{1,80}/){0,9}private(?:/|(?=['\"\s)])|$)"),
         _pattern("private", r"join\([^\n)]{0,100}['\"]/?private/?['\"]"),
         _pattern("answer", r"(?<![\w-])(?:\S{0,100}/)?(?:test_)?answers?\.(?:csv|json|jsonl|parquet)\b"),
-        _pattern("find", rf"\bfind[ \t]+/[^\n|;]{{0,120}}{_SECRET_NAMES}"),
-        _pattern("find", rf"\bfind[ \t]+/[ \t][^\n]{{0,160}}\|[^\n]{{0,60}}{_SECRET_NAMES}"),
-        _pattern("grep locate", rf"\b(?:locate[ \t]|grep[ \t]+-\w*r\w*[ \t])[^\n]{{0,80}}{_SECRET_NAMES}[^\n]{{0,80}}[ \t]/(?:\s|$)"),
-        _pattern("glob", rf"glob\([^\n]{{0,10}}['\"]/(?:\*\*/)?[^\n]{{0,60}}{_SECRET_NAMES}"),
-        _pattern("walk", rf"\bwalk\(['\"]/['\"][^\n]{{0,40}}\)(?:[^\n]*\n){{0,6}}?[^\n]{{0,120}}{_SECRET_NAMES}"),
+        _pattern("find", rf"\bfind[ \t]+/[^\n|;]{{0,120}}{_HIDDEN}"),
+        _pattern("find", rf"\bfind[ \t]+/[ \t][^\n]{{0,160}}\|[^\n]{{0,60}}{_HIDDEN}"),
+        _pattern(
+            "grep locate",
+            rf"\b(?:locate[ \t]|grep[ \t]+-\w*r\w*[ \t])[^\n]{{0,80}}{_HIDDEN}[^\n]{{0,80}}[ \t]/(?:\s|$)",
+        ),
+        _pattern("glob", rf"glob\([^\n]{{0,10}}['\"]/(?:\*\*/)?[^\n]{{0,60}}{_HIDDEN}"),
+        _pattern("walk", rf"\bwalk\(['\"]/['\"][^\n]{{0,40}}\)(?:[^\n]*\n){{0,6}}?[^\n]{{0,120}}{_HIDDEN}"),
     ),
 )
 SOLUTIONS = Rule(
     "fetches-from-kaggle",
     "It fetches from Kaggle, where the competition's data and solutions are.",
     (
-        _pattern("kaggle", r"\bkaggle[ \t]+(?:c(?:ompetitions)?|d(?:atasets)?|k(?:ernels)?|models)[ \t]+(?:download|pull|output|files|list)\b"),
+        _pattern(
+            "kaggle",
+            r"\bkaggle[ \t]+(?:c(?:ompetitions)?|d(?:atasets)?|k(?:ernels)?|models)[ \t]+"
+            r"(?:download|pull|output|files|list)\b",
+        ),
         _pattern("kagglehub", r"\bkagglehub\.\w+_download\("),
         _pattern("kaggle", rf"\b(?:wget|curl|get|urlopen|urlretrieve|clone)\b[^\n]{{0,60}}{_URL}(?:www\.)?kaggle\.com"),
     ),
@@ -84,7 +91,9 @@ FETCHED = Rule(
         _pattern("hub", r"\btorch\.hub\.load\w*\(|\bhf_hub_download\(|\bsnapshot_download\(|\bhub\.KerasLayer\("),
         _pattern("huggingface-cli", r"\bhuggingface-cli[ \t]+download\b"),
         _pattern("load_dataset", r"\bload_dataset\([ \t]*['\"](?!csv|json|parquet|text|imagefolder|[./~])\w"),
-        _pattern("fetch_ download", r"\bfetch_(?:openml|20newsgroups|california_housing)\(|\bnltk\.download\(|\bgdown\b"),
+        _pattern(
+            "fetch_ download", r"\bfetch_(?:openml|20newsgroups|california_housing)\(|\bnltk\.download\(|\bgdown\b"
+        ),
         _pattern("spacy", r"\bspacy[ \t]+download\b"),
         _pattern("http", rf"\b(?:wget|curl)\b[^\n]{{0,200}}{_URL}"),
         _pattern("http", rf"\b(?:requests\.get|urlopen|urlretrieve|read_csv)\([^\n]{{0,60}}['\"]{_URL}"),
@@ -95,7 +104,10 @@ MODEL = Rule(
     "code-calls-a-model",
     "Its code calls a language model.",
     (
-        _pattern("openai", r"\b(?:import[ \t]+openai|from[ \t]+openai\b|openai\.\w+\.create)\b|\bOPENAI_(?:BASE_URL|API_BASE)\b"),
+        _pattern(
+            "openai",
+            r"\b(?:import[ \t]+openai|from[ \t]+openai\b|openai\.\w+\.create)\b|\bOPENAI_(?:BASE_URL|API_BASE)\b",
+        ),
         _pattern("anthropic", r"\b(?:import[ \t]+anthropic|from[ \t]+anthropic\b)|\bANTHROPIC_BASE_URL\b"),
         _pattern("litellm", r"\b(?:import|from)[ \t]+litellm\b"),
         _pattern("/chat/completions /v1/messages", r"/chat/completions\b|/v1/messages\b"),
@@ -116,9 +128,7 @@ def pattern_findings(texts: Texts, network: str | None) -> Iterator[Finding]:
     yield from _finding(MODEL, texts, NOTE, only=(CODE,))
 
 
-def _finding(
-    rule: Rule, texts: Texts, kind: str, more: str = "", only: tuple[str, ...] = DONE
-) -> Iterator[Finding]:
+def _finding(rule: Rule, texts: Texts, kind: str, more: str = "", only: tuple[str, ...] = DONE) -> Iterator[Finding]:
     done = list(_evidence(rule, texts.of(*only)))
     if done:
         yield Finding(kind, rule.name, f"{rule.says} {more}".strip(), tuple(done))
