@@ -11,7 +11,7 @@ MOST_BYTES = 64 << 20  # of a submission that are read
 MOST_SOUGHT = 20_000  # rows that are looked for; of more, that many at random
 MOST_IN_ORDER = 200_000  # rows whose order is kept
 LONGEST_FIELD = 16 << 20
-_WORD_LIMIT = 15  # digits that a float holds
+_DIGITS = 15  # that a float holds
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Predictions:
 def canonical(cell: str) -> str:
     """A cell as it is compared: a number is the same however it is written."""
     cell = cell.strip()
-    if len(cell) > _WORD_LIMIT and cell.isdigit():
+    if "_" in cell or (len(cell) > _DIGITS and cell.isdigit()):  # Python would read `12_34` as a number
         return cell
     try:
         return repr(float(cell))
