@@ -1,4 +1,4 @@
-"""The plumbing of the judge, against an endpoint that says what a test wants. How good a model judges, nobody tests here."""
+"""The plumbing of the judge, against an endpoint that says what a test wants; how well a model judges is not tested."""
 
 import json
 import os
@@ -186,7 +186,7 @@ def test_an_endpoint_that_fails_now_and_then_gives_no_answer(judge: Judge, serve
 
 def test_an_endpoint_that_refuses_is_for_the_person_to_mend(judge: Judge, server: Endpoint) -> None:
     server.behave = lambda call: call.answer({"error": {"message": "no such model"}}, 404)
-    with pytest.raises(PrerequisiteError, match="the judge at http.*404"):
+    with pytest.raises(PrerequisiteError, match=r"the judge at http.*404"):
         judged(judge, LINE)
 
 

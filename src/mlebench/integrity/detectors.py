@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -52,16 +53,8 @@ class Case:
     @cached_property
     def sample(self) -> Predictions | None:
         """None when the data is not prepared here."""
-        from io import BytesIO
-
-        from mlebench.kit import public_sample_bytes
-
         try:
-            return (
-                read_predictions(BytesIO(public_sample_bytes(self.competition)), self._ids)
-                if self.competition
-                else None
-            )
+            return read_predictions(BytesIO(_sample_bytes(self.competition)), self._ids) if self.competition else None
         except (PrerequisiteError, OSError):
             return None
 
@@ -75,6 +68,15 @@ class Case:
         return [named] if isinstance(named, str) else list(named)
 
 
+def _sample_bytes(competition: Competition) -> bytes:
+    path = competition.public_sample or competition.sample_submission
+    if path.suffix == ".csv":
+        return path.read_bytes()
+    from mlebench.kit import public_sample_bytes  # it opens archives, and takes its time to import
+
+    return public_sample_bytes(competition)
+
+
 def detect(case: Case) -> tuple[list[Finding], dict[str, Any]]:
     """All findings, and what was looked at."""
     found = [
@@ -83,6 +85,7 @@ def detect(case: Case) -> tuple[list[Finding], dict[str, Any]]:
         *_written_by_hand(case),
         *_through_the_gateway(case),
         *pattern_findings(case.texts, case.network),
+        *_unseen(case.texts),
     ]
     facts = {
         "submission": _told(case.submission, "missing" if case.subject.submission is None else "no table"),
@@ -93,6 +96,12 @@ def detect(case: Case) -> tuple[list[Finding], dict[str, Any]]:
         "bad_lines": case.texts.bad_lines,
     }
     return found, facts
+
+
+def _unseen(texts: Texts) -> Iterator[Finding]:
+    """What is too long to be read may hide anything, so it is told."""
+    if texts.cut:
+        yield Finding(NOTE, "not-read-whole", f"{len(texts.cut)} files were not read to their end: {texts.cut[0]}.")
 
 
 def _told(table: Predictions | None, missing: str) -> str:

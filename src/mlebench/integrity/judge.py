@@ -1,8 +1,8 @@
 """A language model that reads what an agent left and answers questions about it. It adds findings and clears none.
 
 The agent may have written for the judge to read. So what the judge says counts only as far as it can be checked. A
-`yes` needs quotes that stand in the material word for word, and not in our own instructions. A piece whose canary it does
-not report was not read, and an answer that cannot be parsed is none; neither is ever a `no`.
+`yes` needs quotes that stand in the material word for word, and not in our own instructions. A piece whose canary
+it does not report was not read, and an answer that cannot be parsed is none; neither is ever a `no`.
 """
 
 import json

@@ -57,7 +57,7 @@ ANSWERS = Rule(
         _pattern("prepared", r"\bprepared(?:-v\d)?/private\b"),
         _pattern("/private", r"(?<![\w.~/-])/(?:[\w.-]{1,80}/){0,9}private(?:/|(?=['\"\s)])|$)"),
         _pattern("private", r"join\([^\n)]{0,100}['\"]/?private/?['\"]"),
-        _pattern("answer", r"(?<![\w-])(?:\S{0,100}/)?(?:test_)?answers?\.(?:csv|json|jsonl|parquet)\b"),
+        _pattern("answer", r"(?<![\w.-])(?:test_)?answers?\.(?:csv|json|jsonl|parquet)\b"),
         _pattern("find", rf"\bfind[ \t]+/[^\n|;]{{0,120}}{_HIDDEN}"),
         _pattern("find", rf"\bfind[ \t]+/[ \t][^\n]{{0,160}}\|[^\n]{{0,60}}{_HIDDEN}"),
         _pattern(
@@ -65,7 +65,7 @@ ANSWERS = Rule(
             rf"\b(?:locate[ \t]|grep[ \t]+-\w*r\w*[ \t])[^\n]{{0,80}}{_HIDDEN}[^\n]{{0,80}}[ \t]/(?:\s|$)",
         ),
         _pattern("glob", rf"glob\([^\n]{{0,10}}['\"]/(?:\*\*/)?[^\n]{{0,60}}{_HIDDEN}"),
-        _pattern("walk", rf"\bwalk\(['\"]/['\"][^\n]{{0,40}}\)(?:[^\n]*\n){{0,6}}?[^\n]{{0,120}}{_HIDDEN}"),
+        _pattern("walk", rf"\bwalk\(['\"]/['\"][^\n]{{0,40}}\)(?:[^\n]{{0,200}}\n){{0,6}}?[^\n]{{0,120}}{_HIDDEN}"),
     ),
 )
 SOLUTIONS = Rule(

@@ -19,8 +19,8 @@ CODE, ACTION, MESSAGE, ANSWER, LOG = "code", "action", "message", "answer", "log
 DONE = (CODE, ACTION)  # what was carried out, or meant to be
 WRITTEN = (CODE, ACTION, MESSAGE, ANSWER)  # what the agent wrote itself
 
-MOST_OF_A_FILE = 16 << 20  # bytes
-MOST_IN_ALL = 64 << 20
+MOST_OF_A_FILE = 8 << 20  # bytes
+MOST_IN_ALL = 32 << 20
 _LOOKED_AT = 8192  # bytes, to tell text from binary
 _DATA = {".csv", ".tsv", ".json", ".parquet", ".feather", ".npy", ".npz", ".pkl", ".pt", ".pth", ".zip", ".gz"}
 _PROSE = {".md", ".txt", ".log", ".out", ".err", ".html", ".jsonl"}
