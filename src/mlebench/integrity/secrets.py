@@ -9,7 +9,7 @@ _SHORTEST = 8  # characters of a variable's value that is no everyday word
 _NAMED = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _FORMS = re.compile(
     r"""
-      -----BEGIN\ [A-Z ]{0,30}PRIVATE\ KEY-----.{0,20000}?(?:-----END\ [A-Z ]{0,30}PRIVATE\ KEY-----|\Z)
+      -----BEGIN\ [A-Z ]{0,30}PRIVATE\ KEY-----.{0,6000}?(?:-----END\ [A-Z ]{0,30}PRIVATE\ KEY-----|\Z)
     | \bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{16,}           # OpenAI, Anthropic, OpenRouter
     | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b                         # AWS
     | \bgh[pousr]_[A-Za-z0-9]{20,} | \bgithub_pat_\w{20,}   # GitHub
@@ -25,7 +25,7 @@ _FORMS = re.compile(
 # What follows a word that announces a secret; the word stays.
 _ANNOUNCED = re.compile(
     r"""(\bauthorization["']?\s{0,3}[:=]\s{0,3}["']?(?:bearer|basic)\s{1,3}
-       |\b[\w-]{0,40}(?:api[_-]?key|access[_-]?key|secret|password|passwd|auth[_-]?token|access[_-]?token)
+       |(?:api[_-]?key|access[_-]?key|secret|password|passwd|auth[_-]?token|access[_-]?token)
         ["']?\s{0,3}[:=]\s{0,3}["']?
        |"key"\s{0,3}:\s{0,3}"(?=[0-9a-f]{32}")
        |\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{1,100}:(?=[^\s/@]{1,200}@))
