@@ -124,6 +124,8 @@ def _conditions(case: Case) -> Iterator[Finding]:
             yield Finding(CONDITION, "tools", f"The provider's tools were allowed: {', '.join(asked['tools'])}.")
     if record.knowledge:
         yield Finding(CONDITION, "knowledge", f"It was given material: {Path(record.knowledge).name}.")
+    if not case.subject.run.record.is_final:
+        yield Finding(NOTE, "not-ended", "The run has not ended: its files are not here yet.")
     if facts.get("unsealed_by"):
         yield Finding(CONDITION, "unsealed", f"The run is not sealed: {', '.join(facts['unsealed_by'])}.")
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from mlebench.integrity.findings import CONDITION, NOTE, VIOLATION, Evidence, Finding
 from mlebench.integrity.texts import ANSWER, CODE, DONE, LOG, Text, Texts
+from mlebench.paths import PRIVATE
 from mlebench.untrusted import plain
 
 MOST_EVIDENCE = 5  # for a rule
@@ -56,7 +57,7 @@ ANSWERS = Rule(
     (
         _pattern("prepared", r"\bprepared(?:-v\d)?/private\b"),
         _pattern("/private", r"(?<![\w.~/-])/(?:[\w.-]{1,80}/){0,9}private(?:/|(?=['\"\s)])|$)"),
-        _pattern("private", r"join\([^\n)]{0,100}['\"]/?private/?['\"]"),
+        _pattern(PRIVATE, r"join\([^\n)]{0,100}['\"]/?private/?['\"]"),
         _pattern("answer", r"(?<![\w.-])(?:test_)?answers?\.(?:csv|json|jsonl|parquet)\b"),
         _pattern("find", rf"\bfind[ \t]+/[^\n|;]{{0,120}}{_HIDDEN}"),
         _pattern("find", rf"\bfind[ \t]+/[ \t][^\n]{{0,160}}\|[^\n]{{0,60}}{_HIDDEN}"),
