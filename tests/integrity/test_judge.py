@@ -122,6 +122,13 @@ def test_quotes_from_our_own_instructions_do_not_count(judge: Judge, server: End
     assert answer(judged(judge, log)) == "yes"  # where nobody gave it this text, the quote is its own
 
 
+def test_a_yes_to_a_question_of_ones_own_is_a_note(judge: Judge, server: Endpoint, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("- {id: mine, asks: 'Did it work by hand?'}\n")
+    server.behave = says({"mine": {"answer": "yes", "quotes": [LINE]}})
+    found = judged(Judge(judge.endpoint, load_rubric([str(tmp_path / "own.yaml")])), LINE)
+    assert [(finding.kind, finding.rule) for finding in found.findings("m")] == [("note", "judge:mine")]
+
+
 # Canaries, garbage, refusals
 
 
@@ -311,7 +318,18 @@ def test_other_words_are_another_rubric(tmp_path: Path) -> None:
     assert "Mind the GPU." in rubrics[3].system
 
 
-@pytest.mark.parametrize("text", ["- id: a", "{}", "- [", "- {id: a, asks: b, more: c}", "- {id: 3, asks: b}", "[]"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- id: a",
+        "{}",
+        "- [",
+        "- {id: a, asks: b, more: c}",
+        "- {id: 3, asks: b}",
+        "[]",
+        f"- {{id: {QUESTION}, asks: b}}",
+    ],
+)
 def test_questions_that_cannot_be_asked_are_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(text)
     with pytest.raises(PrerequisiteError, match=r"own\.yaml"):

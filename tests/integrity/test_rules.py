@@ -148,6 +148,8 @@ def test_graders_and_answers(line: str, rule: str, left: Left, titanic: Competit
         "public/private leaderboard = 3\n",
         "self._private = self.private_key\n",
         "answers = model.predict(x)\n",
+        "df.to_csv('answers.csv')\n",
+        "json.dump(x, open('answers.json', 'w'))\n",
         "bash /home/validate_submission.sh submission.csv\n",
         "model.from_pretrained('/home/data/weights')\n",
         "requests.get('http://127.0.0.1:5000/health')\n",

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mlebench.integrity.endpoint import JudgeEndpoint
-from mlebench.integrity.findings import VIOLATION, Evidence, Finding
-from mlebench.integrity.rubric import Rubric
+from mlebench.integrity.findings import NOTE, VIOLATION, Evidence, Finding
+from mlebench.integrity.rubric import Rubric, fixed_questions
 from mlebench.integrity.secrets import scrubbed
 from mlebench.integrity.texts import ACTION, ANSWER, CODE, LOG, MESSAGE, Text, Texts
 from mlebench.untrusted import plain
@@ -54,7 +54,8 @@ class Judged:
         for id, verdict in self.verdicts.items():
             if verdict.answer == YES:
                 says = f"The judge {model} says yes: {verdict.reason or 'it gives no reason'}"
-                yield Finding(VIOLATION, f"judge:{id}", says, verdict.evidence)
+                kind = VIOLATION if id in fixed_questions() else NOTE  # what others ask need not be forbidden
+                yield Finding(kind, f"judge:{id}", says, verdict.evidence)
 
     def to_dict(self) -> dict[str, Any]:
         names = ("unanswered", "unparsable", "canary lost", "quotes rejected")

@@ -58,7 +58,11 @@ ANSWERS = Rule(
         _pattern("prepared", r"\bprepared(?:-v\d)?/private\b"),
         _pattern("/private", r"(?<![\w.~/-])/(?:[\w.-]{1,80}/){0,9}private(?:/|(?=['\"\s)])|$)"),
         _pattern(PRIVATE, r"join\([^\n)]{0,100}['\"]/?private/?['\"]"),
-        _pattern("answer", r"(?<![\w.-])(?:test_)?answers?\.(?:csv|json|jsonl|parquet)\b"),
+        _pattern(
+            "answer",
+            r"(?:\bread_\w{1,20}\(|\bopen\(|\b(?:cat|head|less|cp|ls)[ \t])[^\n]{0,80}?"
+            r"\b(?:test_)?answers?\.(?:csv|json|jsonl|parquet)\b(?!['\"],[ \t]*['\"]w)",  # its own it may write
+        ),
         _pattern("find", rf"\bfind[ \t]+/[^\n|;]{{0,120}}{_HIDDEN}"),
         _pattern("find", rf"\bfind[ \t]+/[ \t][^\n]{{0,160}}\|[^\n]{{0,60}}{_HIDDEN}"),
         _pattern(

@@ -54,7 +54,7 @@ def load_rubric(named: Sequence[str] = (), extra: Path | None = None) -> Rubric:
         if name in fixed:
             chosen.append(fixed[name])
         elif Path(name).is_file():
-            chosen += _questions(Path(name))
+            chosen += _own_questions(Path(name), fixed)
         else:
             raise PrerequisiteError(
                 f"{name!r} is neither a question nor a file with questions; there is {', '.join(fixed)}"
@@ -63,6 +63,13 @@ def load_rubric(named: Sequence[str] = (), extra: Path | None = None) -> Rubric:
     if twice := {id for id in ids if ids.count(id) > 1}:
         raise PrerequisiteError(f"there are several questions by the name of {min(twice)}")
     return Rubric(tuple(chosen), _read(extra).strip() if extra else "")
+
+
+def _own_questions(path: Path, fixed: dict[str, Question]) -> list[Question]:
+    found = _questions(path)
+    if taken := [question.id for question in found if question.id in fixed]:
+        raise PrerequisiteError(f"{path}: {taken[0]} is the name of a fixed question; choose another")
+    return found
 
 
 def _questions(path: Path) -> list[Question]:
