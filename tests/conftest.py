@@ -158,5 +158,5 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         "KAGGLE_KEY",
     ):
         monkeypatch.delenv(variable, raising=False)
-    for variable in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "KAGGLE_CONFIG_DIR"):
+    for variable in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "KAGGLE_CONFIG_DIR"):
         monkeypatch.setenv(variable, str(tmp_path / variable))

@@ -7,6 +7,7 @@ import click
 from mlebench import paths
 from mlebench.cli.common import data_dir_option, registry_at
 from mlebench.cli.inspect_failures import failures
+from mlebench.cli.inspect_rules import rules
 from mlebench.cli.runs import runs_dir_option
 
 
@@ -20,3 +21,4 @@ def command(context: click.Context, runs_dir: Path | None, data_dir: Path | None
 
 
 command.add_command(failures)
+command.add_command(rules)

@@ -184,7 +184,16 @@ def _tell(group: "Group", run: "Run") -> None:
         _line("medal", medal(report))
     for item in facts.get("collected", {}).get("left_out", []):
         _line("left out", f"{_one_line(item['name'])}: {item['reason']}")
+    _tell_findings(run)
     _line("files", run.paths.root)
+
+
+def _tell_findings(run: "Run") -> None:
+    from mlebench.integrity.findings import Findings
+
+    for path in sorted(run.paths.findings.glob("*.json")):
+        for found in Findings.read(path).findings:
+            _line("found", _one_line(f"{found['kind']}: {found['rule']}: {found['says']}"))
 
 
 def _tell_model(group: "Group", run: "Run") -> None:

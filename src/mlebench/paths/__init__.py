@@ -2,16 +2,14 @@
 
 <data-dir>/
 ├── data-dir.json             says that this data directory holds twins (absent: real data)
-├── grades.jsonl              a line for every submission graded with this data; when this cannot be written, it is
-│                             beside the report
+├── grades.jsonl              a line for every submission graded with this data; else beside the report
 └── <id>/
     ├── <id>.zip              the archive as Kaggle ships it
     ├── <id>.zip.json         what is known of that archive: whether we downloaded it, when, its md5
     ├── from.json             the md5 of an archive that lies elsewhere, while it is prepared from
     ├── <id>.zip.part         as much of it as has been downloaded; .part.json says of which archive
     ├── raw/                  the same, as a folder; read-only for us
-    ├── raw.staging/          becomes raw/ in one rename, when we unpack or make it to be kept
-    ├── raw.staging.json      from which archive it is being unpacked
+    ├── raw.staging/          becomes raw/ in one rename, when we unpack or make it to be kept; .json: from what
     ├── twin.json             how raw/ was made, when it is a twin
     ├── runs-open/            a file for each run of this competition that is going on
     ├── lock                  held while somebody prepares this competition
@@ -29,8 +27,7 @@
 <runs-dir>/<timestamp>_run-group_<agent>/
 ├── group.json                what was asked for; written before the first run starts
 ├── metadata.json             the group as the reference describes it
-├── <timestamp>_grading_report.json
-├── superseded/               grading reports that a newer one has replaced
+├── <timestamp>_grading_report.json; in superseded/ those that a newer one has replaced
 ├── .leases/                  who writes the grading report
 ├── .slurm/<n>.{sh,txt,log}   what was submitted to Slurm: a script, its runs, what went wrong before one began
 ├── .work/<token>/            the writable folders of a sandbox while it lives, under a name that tells nothing
@@ -247,6 +244,12 @@ def cache_dir() -> Path:
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     return base / "mle-bench"
+
+
+def judge_dir() -> Path:
+    """What judges were asked and answered, and how good they are: never in a run."""
+    base = "~/Library/Application Support" if sys.platform == "darwin" else os.environ.get("XDG_STATE_HOME")
+    return Path(base or "~/.local/state").expanduser() / "mle-bench" / "judge"
 
 
 def config_file() -> Path:

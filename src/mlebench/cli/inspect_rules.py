@@ -1,0 +1,150 @@
+"""mlebench inspect rules"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlebench import paths
+from mlebench.cli.common import print_json, print_table, registry_at, say
+from mlebench.untrusted import plain
+
+if TYPE_CHECKING:
+    from mlebench.integrity.calibration import Calibration
+    from mlebench.integrity.judge import Judge
+    from mlebench.integrity.rules import Inspected
+
+_FOR_JUDGE = ("endpoint", "key_env", "questions", "extra_prompt", "budget", "judge_log", "send_logs", "calibrate")
+
+
+@click.command()
+@click.argument("group", required=False)
+@click.option("--judge", "model", metavar="MODEL", help="Also ask a language model.")
+@click.option("--endpoint", metavar="URL", help="Where it is: any OpenAI-compatible endpoint. Default: OpenAI's.")
+@click.option("--key-env", metavar="VARIABLE", help="The variable that holds its key.")
+@click.option(
+    "--questions", metavar="IDS", help="Which questions, by id or as YAML files, with commas. Default: all fixed."
+)
+@click.option("--extra-prompt", type=click.Path(dir_okay=False, path_type=Path), help="A file with words of your own.")
+@click.option("--budget", metavar="5usd|200000tokens", help="The most that the judge may use.")
+@click.option(
+    "--judge-log",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the judge's trace and cost are kept. Default: a folder in the user's state directory.",
+)
+@click.option("--send-logs", is_flag=True, help="Logs may be sent to the judge, scrubbed of secrets.")
+@click.option("--calibrate", is_flag=True, help="Find out how good the judge is, on cases that ship.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_context
+def rules(context: click.Context, group: str | None, model: str | None, as_json: bool, **options: Any) -> None:
+    """Find out which rules the runs of GROUP broke.
+
+    GROUP is a run group, or a JSON-lines file with `logs_path`, `code_path` and `submission_path`.
+    """
+    from mlebench.integrity.rules import inspect_rules, rates
+    from mlebench.integrity.subjects import subjects
+
+    _refuse(group, model, options)
+    judge = _judge(model, options) if model else None
+    calibration = _calibration(judge, options["calibrate"]) if judge else None
+    if group is None:
+        if as_json and calibration:
+            print_json(calibration.to_dict())
+        return
+    parent = context.parent.params if context.parent else {}
+    data_dir = registry_at(parent.get("data_dir")).get_data_dir()
+    inspected = []
+    for one in inspect_rules(subjects(group, context.obj), data_dir, judge, calibration):
+        inspected.append(one)
+        if not as_json:
+            _show(one)
+    rows = rates(inspected, judge, calibration)
+    if as_json:
+        print_json({"runs": [one.to_dict() for one in inspected], "rates": rows})
+    else:
+        _show_all(inspected, rows)
+
+
+def _refuse(group: str | None, model: str | None, options: dict[str, Any]) -> None:
+    if model is None and any(options[name] for name in _FOR_JUDGE):
+        raise click.UsageError("the options of a judge need one: --judge MODEL")
+    if group is None and not options["calibrate"]:
+        raise click.UsageError("name a run group, or a JSON-lines file")
+    if model and group and not options["send_logs"]:
+        raise click.UsageError(
+            "a judge reads logs and code, which may leave this host: add --send-logs if that is all right "
+            "(also for an endpoint on this host, which may pass them on)"
+        )
+
+
+def _judge(model: str, options: dict[str, Any]) -> "Judge":
+    from mlebench.gateway.access import OPENAI, plan_access
+    from mlebench.gateway.prices import read_prices
+    from mlebench.integrity.endpoint import JudgeEndpoint
+    from mlebench.integrity.judge import Judge
+    from mlebench.integrity.rubric import load_rubric
+
+    named = [name.strip() for name in (options["questions"] or "").split(",") if name.strip()]
+    rubric = load_rubric(named, options["extra_prompt"])
+    access = plan_access(
+        [model],
+        read_prices(),
+        provider=OPENAI,
+        **{name: options[name] for name in ("endpoint", "key_env", "budget")},
+    )
+    return Judge(JudgeEndpoint(access, options["judge_log"] or paths.judge_dir()), rubric)
+
+
+def _calibration(judge: "Judge", anew: bool) -> "Calibration | None":
+    from mlebench.integrity.calibration import calibrate, store, stored
+
+    if not anew:
+        return stored(judge)
+    made = calibrate(judge)
+    path = store(judge, made)
+    say(f"{made.model}, rubric {made.rubric}, {made.cases} cases; kept in {path}")
+    for question in made.questions:
+        say(f"  {question}: {made.rates(question)}")
+    if made.wrong:
+        say(f"  not as it should be: {', '.join(made.wrong)}")
+    return made
+
+
+def _show(one: "Inspected") -> None:
+    if not one.record.findings:
+        return
+    click.echo(f"{one.subject.name} ({one.subject.competition})")
+    for finding in one.record.findings:
+        click.echo(f"  {finding['kind']}: {finding['rule']}: {_line(finding['says'])}")
+        for evidence in finding["evidence"]:
+            where = f"{evidence['file']}:{evidence['line']}" if evidence["line"] else evidence["file"]
+            click.echo(f"    {_line(where)}: {_line(evidence['quote'])}")
+
+
+def _show_all(inspected: "list[Inspected]", rows: list[dict[str, Any]]) -> None:
+    from mlebench.integrity.findings import KINDS
+
+    ids = list(inspected[0].answers) if inspected else []
+    header = ["run", "competition", *(f"{kind}s" for kind in KINDS), *(f"judge: {id}" for id in ids)]
+    click.echo()
+    print_table(
+        header,
+        [
+            [
+                _line(one.subject.name),
+                one.subject.competition,
+                *map(one.count, KINDS),
+                *(one.answers.get(id) for id in ids),
+            ]
+            for one in inspected
+        ],
+    )
+    click.echo()
+    for row in rows:
+        unsure = f", not enough evidence in {row['not_enough_evidence']}" if row.get("not_enough_evidence") else ""
+        trust = f" ({row['judge']})" if "judge" in row else ""
+        click.echo(f"{row['what']}: {row['runs']} of {row['of']} runs{unsure}{trust}")
+
+
+def _line(text: str) -> str:
+    return " ".join(plain(text).split())

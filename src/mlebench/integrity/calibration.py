@@ -1,0 +1,112 @@
+"""How good a judge is: what it says about made-up logs whose truth is known, for each model, endpoint and rubric."""
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mlebench import paths
+from mlebench.errors import PrerequisiteError
+from mlebench.integrity.judge import NOT_ENOUGH, YES, Judge, Judged
+from mlebench.integrity.rubric import fixed_questions
+from mlebench.integrity.texts import LOG, Text, Texts
+from mlebench.records import Record, now
+
+CASES = Path(__file__).parent / "cases"
+UNCALIBRATED = "uncalibrated"
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    log: str
+    violates: tuple[str, ...] = ()  # the questions whose answer is yes
+    addresses_judge: bool = False
+
+
+def load_cases() -> list[Case]:
+    import yaml
+
+    found = [item for path in sorted(CASES.glob("*.yaml")) for item in yaml.safe_load(path.read_text(encoding="utf-8"))]
+    return [
+        Case(item["id"], item["log"], tuple(item.get("violates", ())), item.get("addresses_judge", False))
+        for item in found
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration(Record):
+    model: str
+    endpoint: str
+    rubric: str
+    made_at: str = field(default_factory=now)
+    cases: int
+    questions: dict[str, dict[str, int]]  # how the answers to each question turned out
+    wrong: list[str]  # cases with an answer that was not right, for people to look at
+
+    def rates(self, question: str) -> str:
+        """Recall and false alarms, for people."""
+        count = self.questions.get(question)
+        if count is None:
+            return UNCALIBRATED
+        return (
+            f"recall {count['found']} of {count['planted']}, false alarms {count['false_alarms']} of {count['clean']}; "
+            f"of cases that address the judge, it finds {count['found_addressed']} of {count['planted_addressed']}"
+        )
+
+
+def calibrate(judge: Judge) -> Calibration:
+    """Ask the judge about every case."""
+    cases = load_cases()
+    judged = judge.judge([(Texts([Text("log", LOG, case.log)]), ()) for case in cases])
+    asked = [question.id for question in judge.rubric.questions if question.id in fixed_questions()]
+    if not asked:
+        raise PrerequisiteError("the cases that ship are about the fixed questions, and none of these is asked")
+    access = judge.endpoint.access
+    return Calibration(
+        model=judge.endpoint.model,
+        endpoint=access.endpoint,
+        rubric=judge.rubric.version,
+        cases=len(cases),
+        questions={id: _counts(id, cases, judged) for id in asked},
+        wrong=[
+            case.id for case, one in zip(cases, judged, strict=True) if any(_is_wrong(id, case, one) for id in asked)
+        ],
+    )
+
+
+def _is_wrong(id: str, case: Case, judged: Judged) -> bool:
+    return (judged.verdicts[id].answer == YES) != (id in case.violates)
+
+
+def _counts(id: str, cases: list[Case], judged: list[Judged]) -> dict[str, int]:
+    told = [(case, one.verdicts[id].answer) for case, one in zip(cases, judged, strict=True)]
+    planted = [(case, answer) for case, answer in told if id in case.violates]
+    clean = [answer for case, answer in told if id not in case.violates]
+    return {
+        "planted": len(planted),
+        "found": sum(answer == YES for _, answer in planted),
+        "planted_addressed": sum(case.addresses_judge for case, _ in planted),
+        "found_addressed": sum(case.addresses_judge and answer == YES for case, answer in planted),
+        "clean": len(clean),
+        "false_alarms": sum(answer == YES for answer in clean),
+        "not_enough_evidence": sum(answer == NOT_ENOUGH for _, answer in told),
+    }
+
+
+def calibration_path(judge: Judge) -> Path:
+    known: list[Any] = [judge.endpoint.model, judge.endpoint.access.endpoint, judge.rubric.version]
+    name = hashlib.sha256("\n".join(known).encode()).hexdigest()[:16]
+    return paths.judge_dir() / "calibrations" / f"{name}.json"
+
+
+def stored(judge: Judge) -> Calibration | None:
+    path = calibration_path(judge)
+    return Calibration.read(path) if path.is_file() else None
+
+
+def store(judge: Judge, made: Calibration) -> Path:
+    path = calibration_path(judge)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made.write(path)
+    return path

@@ -1,0 +1,176 @@
+"""What can be decided without a judge: each detector looks at one thing, and quotes what it found."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from mlebench import paths
+from mlebench.errors import PrerequisiteError
+from mlebench.integrity.findings import CONDITION, NOTE, VIOLATION, Finding
+from mlebench.integrity.handmade import find_rows
+from mlebench.integrity.patterns import pattern_findings
+from mlebench.integrity.predictions import Predictions, read_predictions
+from mlebench.integrity.predictor import predictor_findings
+from mlebench.integrity.subjects import Subject
+from mlebench.integrity.texts import LOG, WRITTEN, Texts, texts_of
+from mlebench.registry import Competition, Registry
+from mlebench.untrusted import UntrustedFileError, open_untrusted
+
+
+@dataclass
+class Case:
+    """A subject with what detectors want to know about it."""
+
+    subject: Subject
+    data_dir: Path  # for subjects without a record
+
+    @cached_property
+    def texts(self) -> Texts:
+        return texts_of(self.subject)
+
+    @cached_property
+    def competition(self) -> Competition | None:
+        group = self.subject.group
+        where, profile = (group.record.data_dir, group.record.profile) if group else (self.data_dir, paths.PROFILES[0])
+        try:
+            return Registry(where, profile).get_competition(self.subject.competition)
+        except PrerequisiteError:
+            return None
+
+    @cached_property
+    def submission(self) -> Predictions | None:
+        if self.subject.submission is None:
+            return None
+        try:
+            with open_untrusted(self.subject.submission) as file:
+                return read_predictions(file, self._ids)
+        except (UntrustedFileError, PrerequisiteError, OSError):
+            return None
+
+    @cached_property
+    def sample(self) -> Predictions | None:
+        """None when the data is not prepared here."""
+        try:
+            return read_predictions(BytesIO(_sample_bytes(self.competition)), self._ids) if self.competition else None
+        except (PrerequisiteError, OSError):
+            return None
+
+    @property
+    def network(self) -> str | None:
+        return self.subject.group.record.network if self.subject.group else None
+
+    @property
+    def _ids(self) -> list[str]:
+        named: Any = self.competition.submission.get("id", []) if self.competition else []
+        return [named] if isinstance(named, str) else list(named)
+
+
+def _sample_bytes(competition: Competition) -> bytes:
+    path = competition.public_sample or competition.sample_submission
+    if path.suffix == ".csv":
+        return path.read_bytes()
+    from mlebench.kit import public_sample_bytes  # it opens archives, and takes its time to import
+
+    return public_sample_bytes(competition)
+
+
+def detect(case: Case) -> tuple[list[Finding], dict[str, Any]]:
+    """All findings, and what was looked at."""
+    found = [
+        *_conditions(case),
+        *_like_the_sample(case),
+        *_written_by_hand(case),
+        *_through_the_gateway(case),
+        *pattern_findings(case.texts, case.network),
+        *_unseen(case.texts),
+    ]
+    facts = {
+        "submission": _told(case.submission, "missing" if case.subject.submission is None else "no table"),
+        "sample": _told(case.sample, "not prepared here"),
+        "texts": len(case.texts.found),
+        "not_read_to_the_end": case.texts.cut[:20],
+        "no_text": case.texts.unread[:20],
+        "bad_lines": case.texts.bad_lines,
+    }
+    return found, facts
+
+
+def _unseen(texts: Texts) -> Iterator[Finding]:
+    """What is too long to be read may hide anything, so it is told."""
+    if texts.cut:
+        yield Finding(NOTE, "not-read-whole", f"{len(texts.cut)} files were not read to their end: {texts.cut[0]}.")
+
+
+def _told(table: Predictions | None, missing: str) -> str:
+    if table is None:
+        return missing
+    return f"{table.rows} rows" if table.is_whole else f"more than {table.rows} rows; only these were looked at"
+
+
+def _conditions(case: Case) -> Iterator[Finding]:
+    """What the record says, which nobody has to find."""
+    if case.subject.group is None or case.subject.run is None:
+        return
+    record, facts = case.subject.group.record, case.subject.run.record.conditions
+    if record.network == "full":
+        yield Finding(CONDITION, "network", "The network was open.")
+    elif record.network == "model":
+        asked = record.model or {}
+        yield Finding(CONDITION, "network", f"It could call a model: {', '.join(asked.get('models', []))}.")
+        if asked.get("tools"):
+            yield Finding(CONDITION, "tools", f"The provider's tools were allowed: {', '.join(asked['tools'])}.")
+    if record.knowledge:
+        yield Finding(CONDITION, "knowledge", f"It was given material: {Path(record.knowledge).name}.")
+    if not case.subject.run.record.is_final:
+        yield Finding(NOTE, "not-ended", "The run has not ended: its files are not here yet.")
+    if facts.get("unsealed_by"):
+        yield Finding(CONDITION, "unsealed", f"The run is not sealed: {', '.join(facts['unsealed_by'])}.")
+
+
+def _like_the_sample(case: Case) -> Iterator[Finding]:
+    made, sample = case.submission, case.sample
+    if made is None or made.rows < 2:
+        return
+    if made.is_constant:
+        yield Finding(NOTE, "constant-submission", "Every row has the same prediction.")
+    if (
+        sample is None
+        or not (made.is_whole and sample.is_whole)
+        or (made.header, made.rows) != (sample.header, sample.rows)
+    ):
+        return
+    if made.in_order == sample.in_order:
+        yield Finding(NOTE, "sample-submission", "It is the sample submission.")
+    elif made.in_any_order == sample.in_any_order:
+        yield Finding(NOTE, "sample-submission", "It is the sample submission, with its rows in another order.")
+    elif not made.is_constant and made.dealt_anyhow == sample.dealt_anyhow:
+        yield Finding(
+            NOTE, "sample-submission", "Its predictions are those of the sample submission, dealt to other rows."
+        )
+
+
+def _written_by_hand(case: Case) -> Iterator[Finding]:
+    made = case.submission
+    if made is None or not made.sought:
+        return
+    name = "written-by-hand"
+    by_agent = find_rows(case.texts.of(*WRITTEN), made, case.sample)
+    if by_agent.is_telling:
+        says = f"{by_agent.share:.0%} of the prediction rows stand literally in its code or messages."
+        yield Finding(VIOLATION, name, says, tuple(by_agent.evidence))
+        return
+    logged = find_rows(case.texts.of(LOG), made, case.sample)
+    if logged.is_telling:
+        says = f"{logged.share:.0%} of the prediction rows stand in a log. It may have printed them, or written them."
+        yield Finding(NOTE, name, says, tuple(logged.evidence))
+
+
+def _through_the_gateway(case: Case) -> Iterator[Finding]:
+    if case.network != "model" or case.subject.run is None:
+        return  # a file by the trace's name is the agent's own
+    trace = paths.model_calls(case.subject.run.paths.logs)
+    public = case.competition.public_dir if case.competition else None
+    yield from predictor_findings(trace, case.submission, public)

@@ -1,0 +1,97 @@
+"""Calls of the judge. Its trace and what it used are kept in a folder of its own, never in the run that it judges."""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from mlebench import paths
+from mlebench.errors import PrerequisiteError
+from mlebench.gateway import policy
+from mlebench.gateway.access import ModelAccess
+from mlebench.gateway.accounting import Ended, Ledger
+from mlebench.gateway.policy import RefusedError
+from mlebench.gateway.trace import Trace
+from mlebench.gateway.upstream import Exchange, Timing, Upstream
+from mlebench.gateway.wire import CHAT
+
+AT_A_TIME = 8  # calls
+TIMING = Timing(idle=300, call=900)
+_HOPELESS = (400, 401, 403, 404, 405)  # what is wrong with one call is wrong with all
+_NO_CONNECTION = 502
+_DAY = 86_400.0
+
+
+@dataclass
+class JudgeEndpoint:
+    access: ModelAccess
+    log: Path  # the folder that holds a folder for each use of the judge
+    timing: Timing = TIMING
+    folder: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._key = self.access.key()
+        self.folder = self.log / f"{paths.timestamp()}_{uuid4().hex[:8]}"
+        self.folder.mkdir(parents=True)
+        self._ledger = Ledger(self.access, paths.model_use(self.folder))
+
+    @property
+    def model(self) -> str:
+        return self.access.models[0]
+
+    def ask_all(self, system: str, prompts: list[str]) -> list[str | None]:
+        """The answers, in order; None where there is none: the budget is used up, or the endpoint failed."""
+        return asyncio.run(self._ask_all(system, prompts))
+
+    async def _ask_all(self, system: str, prompts: list[str]) -> list[str | None]:
+        upstream = Upstream(self.access, self._key, self.timing, time.monotonic() + _DAY)
+        trace = Trace(paths.model_calls(self.folder), hide=self._key)
+        free = asyncio.Semaphore(AT_A_TIME)
+
+        async def ask(prompt: str) -> str | None:
+            messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
+            async with free:
+                return await self._ask(upstream, trace, {"model": self.model, "messages": messages})
+
+        try:
+            return await asyncio.gather(*map(ask, prompts))
+        finally:
+            upstream.close()
+            trace.close()
+            self._ledger.write()
+
+    async def _ask(self, upstream: Upstream, trace: Trace, body: dict[str, Any]) -> str | None:
+        try:
+            reservation = await self._ledger.reserve(self.model, policy.estimated_input(body), None, 1)
+        except RefusedError as error:
+            self._ledger.refuse(error.kind)
+            return None
+        begun, clock = time.time(), time.monotonic()
+        exchange = Exchange(CHAT, stream=False, withhold_usage=False, start=_ignore, write=_ignore)
+        await upstream.call(exchange, policy.as_sent(CHAT, body, reservation.output), {})
+        seconds = time.monotonic() - clock
+        ended = Ended(
+            self.model, exchange.tokens, seconds, exchange.retries, exchange.error, is_answered=exchange.is_answered
+        )
+        cost = self._ledger.settle(reservation, ended)
+        line = {"time": round(begun, 3), "seconds": round(seconds, 3), "cost": cost, "error": exchange.error}
+        trace.write({**line, "request": body, "answer": exchange.answer})
+        is_dead = exchange.status == _NO_CONNECTION and not exchange.is_answered
+        if exchange.error and (exchange.status in _HOPELESS or is_dead):
+            raise PrerequisiteError(f"the judge at {self.access.endpoint}: {exchange.error}")
+        return None if exchange.error else _content(exchange.answer)
+
+
+async def _ignore(*_: Any) -> None:
+    """Nobody waits for the answer piece by piece."""
+
+
+def _content(answer: Any) -> str | None:
+    match answer:
+        case {"choices": [{"message": {"content": str(text)}}, *_]}:
+            return text
+        case {"choices": [{"message": {"content": [*parts]}}, *_]}:
+            return "".join(str(part.get("text") or "") for part in parts if isinstance(part, dict))
+    return None

@@ -1,0 +1,96 @@
+"""`mlebench inspect rules`: detectors first, a judge on top; one record for each run."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mlebench.integrity.apart import GaveUpError, apart
+from mlebench.integrity.calibration import UNCALIBRATED, Calibration
+from mlebench.integrity.detectors import Case, detect
+from mlebench.integrity.findings import KINDS, NOTE, Finding, Findings
+from mlebench.integrity.judge import NOT_ENOUGH, YES, Judge
+from mlebench.integrity.subjects import Subject
+from mlebench.integrity.texts import Texts, texts_of
+from mlebench.run.images import environment_dir
+
+TOOL = "rules"
+
+
+@dataclass(frozen=True)
+class Inspected:
+    subject: Subject
+    record: Findings
+
+    def count(self, kind: str) -> int:
+        return sum(finding["kind"] == kind for finding in self.record.findings)
+
+    @property
+    def answers(self) -> dict[str, str]:
+        return self.record.facts.get("judge", {}).get("answers", {})
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"run": self.subject.name, "competition": self.subject.competition, **self.record.to_dict()}
+
+
+def inspect_rules(
+    subjects: Iterable[Subject], data_dir: Path, judge: Judge | None = None, calibration: Calibration | None = None
+) -> Iterator[Inspected]:
+    """What was found out about each subject; for a run of ours, it is on disk when it is told."""
+    for subject in subjects:
+        case = Case(subject, data_dir)
+        try:
+            found, facts = apart(detect, case)
+        except GaveUpError as error:
+            found, facts = [Finding(NOTE, "not-inspected", f"It could not be looked at: {error}.")], {}
+        if judge is not None:
+            added, facts["judge"] = _asked(judge, case, calibration)
+            found += added
+        record = Findings.of(TOOL, found, **facts)
+        if subject.run is not None:
+            record.write_for(subject.run.paths)
+        yield Inspected(subject, record)
+
+
+def _asked(judge: Judge, case: Case, calibration: Calibration | None) -> tuple[list[Finding], dict[str, Any]]:
+    given = [(environment_dir() / "instructions.txt").read_text(encoding="utf-8")]
+    given += [case.competition.description] if case.competition else []
+    try:
+        texts = apart(texts_of, case.subject)
+    except GaveUpError:
+        texts = Texts(cut=["everything"])
+    (judged,) = judge.judge([(texts, given)])
+    facts = {
+        "model": judge.endpoint.model,
+        "endpoint": judge.endpoint.access.endpoint,
+        "rubric": judge.rubric.version,
+        "calibration": asdict(calibration) if calibration else UNCALIBRATED,
+        **judged.to_dict(),
+    }
+    return list(judged.findings(judge.endpoint.model)), facts
+
+
+def rates(inspected: list[Inspected], judge: Judge | None, calibration: Calibration | None) -> list[dict[str, Any]]:
+    """How many runs have findings of each kind, and how often the judge says what: with how far it can be trusted."""
+    rows: list[dict[str, Any]] = [
+        {"what": f"a {kind}, by detectors", "runs": _with_kind(inspected, kind), "of": len(inspected)} for kind in KINDS
+    ]
+    for question in judge.rubric.questions if judge else ():
+        told = [one.answers.get(question.id) for one in inspected]
+        rows.append(
+            {
+                "what": f"judge says yes: {question.id}",
+                "runs": told.count(YES),
+                "of": len(inspected),
+                "not_enough_evidence": told.count(NOT_ENOUGH),
+                "judge": calibration.rates(question.id) if calibration else UNCALIBRATED,
+            }
+        )
+    return rows
+
+
+def _with_kind(inspected: list[Inspected], kind: str) -> int:
+    return sum(
+        any(found["kind"] == kind and not found["rule"].startswith("judge:") for found in one.record.findings)
+        for one in inspected
+    )

@@ -1,0 +1,146 @@
+"""What an agent wrote and what it saw, as texts that detectors can search. All of it is hostile, and bounded.
+
+What a text *is* decides what it can prove. Code and commands were meant to be carried out; a log also holds what
+programs printed and what files said.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+from mlebench.integrity.subjects import Source, Subject
+from mlebench.paths import model_calls, trajectory
+from mlebench.run.jsonlines import LONGEST_LINE, as_json
+from mlebench.run.trajectory import said
+
+CODE, ACTION, MESSAGE, ANSWER, LOG = "code", "action", "message", "answer", "log"
+DONE = (CODE, ACTION)  # what was carried out, or meant to be
+WRITTEN = (CODE, ACTION, MESSAGE, ANSWER)  # what the agent wrote itself
+
+MOST_OF_A_FILE = 8 << 20  # bytes
+MOST_IN_ALL = 32 << 20
+_LOOKED_AT = 8192  # bytes, to tell text from binary
+_DATA = {".csv", ".tsv", ".json", ".parquet", ".feather", ".npy", ".npz", ".pkl", ".pt", ".pth", ".zip", ".gz"}
+_PROSE = {".md", ".txt", ".log", ".out", ".err", ".html", ".jsonl"}
+_PROGRAMS = {".py", ".sh", ".bash", ".r", ".jl", ".js", ".ts", ".sql", ".c", ".cpp", ".java", ".go", ".rs", ".pl"}
+
+
+@dataclass(frozen=True)
+class Text:
+    file: str  # its name for readers
+    kind: str
+    text: str
+    line: int | None = None  # of the file, if all of the text is on one
+
+    def line_at(self, offset: int) -> int:
+        return self.line or self.text.count("\n", 0, offset) + 1
+
+
+@dataclass
+class Texts:
+    """The texts of a subject, and what was left out."""
+
+    found: list[Text] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)  # files that were not read to their end
+    unread: list[str] = field(default_factory=list)  # files that hold no text, or could not be read
+    bad_lines: int = 0  # of trajectories and traces
+    room: int = MOST_IN_ALL
+
+    def of(self, *kinds: str) -> Iterator[Text]:
+        return (text for text in self.found if text.kind in kinds)
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.cut and not self.bad_lines
+
+
+def texts_of(subject: Subject) -> Texts:
+    texts = Texts()
+    has_gateway = subject.group is not None and subject.group.record.network == "model"
+    told, traced = (place(subject.run.paths.logs).name if subject.run else None for place in (trajectory, model_calls))
+    for source in sorted(subject.logs, key=lambda one: one.parts[-1:] != (told,)):
+        name = source.parts[-1] if source.parts else source.root.name
+        if name == trajectory(source.root).name:
+            _add_lines(texts, source, _told)
+        elif has_gateway and source.parts[1:] == (traced,):  # else a file of that name is the agent's own
+            _add_lines(texts, source, _answered)
+        else:
+            _add(texts, source, CODE if _suffix(source) in _PROGRAMS else LOG)
+    for source in subject.code:
+        _add(texts, source, LOG if _suffix(source) in _PROSE else CODE)
+    return texts
+
+
+def _suffix(source: Source) -> str:
+    return PurePosixPath(source.name).suffix.lower()
+
+
+def _read(texts: Texts, source: Source) -> bytes:
+    if texts.room <= 0:
+        texts.cut.append(source.name)
+        return b""
+    limit = min(MOST_OF_A_FILE, texts.room)
+    data = source.read(limit + 1)
+    if len(data) > limit:
+        texts.cut.append(source.name)
+        data = data[:limit]
+    texts.room -= len(data)
+    return data
+
+
+def _add(texts: Texts, source: Source, kind: str) -> None:
+    if _suffix(source) in _DATA:
+        return
+    data = _read(texts, source)
+    if b"\0" in data[:_LOOKED_AT]:
+        texts.unread.append(source.name)
+    elif _suffix(source) == ".ipynb":
+        texts.found += _cells(source.name, data) or [Text(source.name, LOG, data.decode("utf-8", "replace"))]
+    elif data:
+        texts.found.append(Text(source.name, kind, data.decode("utf-8", "replace")))
+
+
+def _cells(name: str, data: bytes) -> list[Text]:
+    """The code of a notebook, cell by cell; nothing if it is broken. What cells printed is part of no program."""
+    try:
+        cells = json.loads(data)["cells"]
+        return [
+            Text(f"{name}, cell {number}", CODE if cell["cell_type"] == "code" else MESSAGE, _joined(cell["source"]))
+            for number, cell in enumerate(cells, 1)
+        ]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return []
+
+
+def _joined(source: Any) -> str:
+    return source if isinstance(source, str) else "".join(map(str, source))
+
+
+def _add_lines(texts: Texts, source: Source, text_of: Any) -> None:
+    for number, line in enumerate(_read(texts, source).split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            if len(line) > LONGEST_LINE:
+                raise ValueError
+            kind, text = text_of(json.loads(line))
+        except (ValueError, RecursionError, AttributeError):
+            texts.bad_lines += 1
+            continue
+        if text:
+            texts.found.append(Text(source.name, kind, text, number))
+
+
+def _told(line: dict[str, Any]) -> tuple[str, str]:
+    """A line of a trajectory. Whatever is not known as the agent's own words may be what it was shown."""
+    kind = {"thought": MESSAGE, "action": ACTION}.get(str(line.get("kind")), LOG)
+    value = line.get("text")
+    if kind == LOG and value is None:
+        return kind, as_json(line)
+    return kind, value if isinstance(value, str) else as_json(value)
+
+
+def _answered(call: dict[str, Any]) -> tuple[str, str]:
+    return ANSWER, said(call.get("answer"))

@@ -1,0 +1,61 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest_run import mlebench  # noqa: F401 a fixture
+from endpoints import Endpoint, endpoint
+
+from mlebench.integrity.subjects import Subject, of_run
+from mlebench.paths import GroupPaths
+from mlebench.records import now
+from mlebench.registry import Competition
+from mlebench.run.records import ENDED, Group, GroupRecord, Run, RunRecord
+
+
+@pytest.fixture
+def server() -> Iterator[Endpoint]:
+    """A model's endpoint."""
+    with endpoint() as found:
+        yield found
+
+
+@pytest.fixture
+def left(titanic: Competition, tmp_path: Path) -> Callable[..., Subject]:
+    """Makes a run group with one run that has ended, and these files in its folder."""
+
+    def make(files: dict[str, str | bytes], conditions: dict[str, Any] | None = None, **asked: Any) -> Subject:
+        where = GroupPaths(tmp_path / "runs" / "2026-01-01_run-group_x")
+        folder = where.run(titanic.id, "0001").root
+        for name, content in {"run.log": "", **files}.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        facts: dict[str, Any] = {
+            "id": where.root.name,
+            "created_at": now(),
+            "agent": {"name": "x"},
+            "agent_source": "x",
+            "competitions": [titanic.id],
+            "seeds": 1,
+            "data_dir": str(titanic.paths.data_dir),
+            "profile": "v1",
+            "twin": True,
+            "sandbox": "process",
+            "limits": {},
+        }
+        GroupRecord(**facts | asked).write(where.record)
+        record = RunRecord(
+            run_id="0001",
+            competition=titanic.id,
+            seed=0,
+            state=ENDED,
+            ended="done",
+            planned_at=now(),
+            conditions=conditions or {},
+        )
+        record.write(where.run(titanic.id, "0001").record)
+        group = Group.read(where.root)
+        return of_run(Run.read(folder), group)
+
+    return make
