@@ -52,7 +52,7 @@ def test_a_venv_is_made_once_offline_and_apart_from_ours(tmp_path: Path, wheels:
     agent = load_agent(str(folder))
     assert venv_of(agent) is None
     assert venv_fault(agent)
-    assert f"not installed: run `mlebench agents install {folder}#needy`" in mlebench("show", folder).stdout
+    assert f"not installed: run `mlebench agents install {folder}`" in mlebench("show", folder).stdout
 
     done = mlebench("install", folder, "--wheels", wheels)
     assert done.returncode == 0, done.stderr

@@ -62,7 +62,7 @@ def venv_fault(agent: Agent) -> str | None:
     """What is to be done before the agent can run; None when its venv is ready, or it needs none."""
     if agent.requirements is None or venv_of(agent):
         return None
-    return f"not installed: run `mlebench agents install {agent.spec}`"
+    return f"not installed: run `mlebench agents install {agent.spec.removesuffix(f'#{agent.folder.name}')}`"
 
 
 def base_python(venv: Path) -> Path:
