@@ -1,5 +1,6 @@
 import json
 import math
+import signal
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -70,6 +71,12 @@ def golden_cases(most: int | None = None) -> list[tuple[str, str]]:
 def _golden(id: str) -> dict[str, Any] | None:
     path = GOLDEN / f"{id}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def pytest_sessionstart() -> None:
+    """A shell that starts us in the background has Ctrl-C ignored, and all that we start would ignore it too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
