@@ -157,9 +157,7 @@ def test_demo_runs_an_agent_on_twelve_twins_and_works_twice(tmp_path: Path) -> N
     assert len(rows) == 12
     assert all(row.split()[1:3] == ["dummy", "finished"] for row in rows)
     assert {row.split()[0] for row in rows} <= set(Registry().list_competition_ids())
-    assert (
-        "The agent baseline is left out: not installed: run `mlebench agents install baseline`" in first.stderr
-    )
+    assert "The agent baseline is left out: not installed: run `mlebench agents install baseline`" in first.stderr
     assert (page := tmp_path / "twins-runs-pages" / "index.html").is_file()
     assert f"Pages to look at: {page}" in first.stderr
     assert run("demo", "--data-dir", tmp_path / "twins").stdout == first.stdout
