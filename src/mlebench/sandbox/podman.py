@@ -3,11 +3,13 @@
 import json
 import os
 import resource
+import shlex
 import shutil
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from mlebench.sandbox.base import Task
+from mlebench.sandbox.base import Launch, Task
 from mlebench.sandbox.docker import Docker, ask, reason_in
 
 MOST = 1 << 15  # open files, and processes of a user; how many processes there may be is limited elsewhere
@@ -16,6 +18,12 @@ MOST = 1 << 15  # open files, and processes of a user; how many processes there 
 class Podman(Docker):
     name = "podman"
     failed = (125, 126, 127)
+
+    def launch(self, task: Task) -> Launch:
+        """Its monitor writes a file `oom` into the folder it was started in, and says so nowhere else."""
+        launch = super().launch(task)
+        say = f"[ -e {shlex.quote(str(task.work / 'oom'))} ] && echo true"
+        return replace(launch, argv=("env", f"--chdir={task.work}", *launch.argv), oom=("sh", "-c", say))
 
     def engine_fault(self) -> str | None:
         return _fault()
