@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from mlebench.sandbox.base import Launch, Task
+from mlebench.sandbox.base import Launch, Task, masks
 from mlebench.sandbox.docker import Docker, ask, reason_in
 
 MOST = 1 << 15  # open files, and processes of a user; how many processes there may be is limited elsewhere
@@ -24,6 +24,15 @@ class Podman(Docker):
         launch = super().launch(task)
         say = f"[ -e {shlex.quote(str(task.work / 'oom'))} ] && echo true"
         return replace(launch, argv=("env", f"--chdir={task.work}", *launch.argv), oom=("sh", "-c", say))
+
+    def fault(self, task: Task | None = None) -> str | None:
+        """Podman 4.3 does not hide what lies below a folder that is shown: it mounts that folder over our masks."""
+        if fault := super().fault(task):
+            return fault
+        covered = task and masks(task.hidden, [(bind.source, bind.target) for bind in task.binds])
+        if covered:
+            return f"podman cannot hide {next(iter(covered))} from the agent: use --sandbox docker or bubblewrap"
+        return None
 
     def engine_fault(self) -> str | None:
         return _fault()
