@@ -1,19 +1,12 @@
-import json
-import math
 import signal
-from dataclasses import dataclass
-from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
 
 import pytest
-from fingerprints import fingerprint, raw_index
+from golden_cases import DEFAULT_TWIN, Case, golden_cases, golden_figures
 from hypothesis import HealthCheck, settings
-from submissions import submissions
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.grade import grade_csv
 from mlebench.registry import Competition, Registry
 
 # A busy machine is no failure, and a change gets one verdict everywhere: the suite tries the same examples each time.
@@ -21,56 +14,6 @@ from mlebench.registry import Competition, Registry
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("explore", settings.get_profile("suite"), derandomize=False, max_examples=3000)
 settings.load_profile("suite")
-
-GOLDEN = Path(__file__).parent / "golden"
-DEFAULT_TWIN = "seed 0, size 1.0"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A competition's twin of one seed and size, prepared, with what the reference makes of it."""
-
-    competition: Competition
-    seed: int
-    size: float
-    golden: dict[str, Any]
-
-    @cached_property
-    def fingerprint(self) -> dict[str, Any]:
-        where = self.competition.paths
-        return fingerprint(where.prepared, raw_index(where.raw))
-
-    @cached_property
-    def submissions(self) -> dict[str, bytes]:
-        from mlebench.kit import public_sample_bytes
-
-        facts = self.competition.submission
-        gold = self.competition.gold_submission.read_bytes()
-        sample = public_sample_bytes(self.competition)
-        return submissions(sample, gold, facts["id"], facts["targets"], facts.get("truth"))
-
-
-def score_or_verdict(path: Path, competition: Competition) -> float | str | None:
-    """What a submission gets, as golden figures have it."""
-    report = grade_csv(path, competition)
-    if report.status != "graded":
-        return report.status
-    return "nan" if report.score is not None and math.isnan(report.score) else report.score
-
-
-def golden_cases(most: int | None = None) -> list[tuple[str, str]]:
-    """(competition, case) for every competition there is; one without golden figures fails when it is used."""
-    return [
-        (id, name)
-        for id in Registry().list_competition_ids()
-        for name in list(_golden(id) or {DEFAULT_TWIN: None})[:most]
-    ]
-
-
-@cache
-def _golden(id: str) -> dict[str, Any] | None:
-    path = GOLDEN / f"{id}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
 def pytest_sessionstart() -> None:
@@ -135,7 +78,7 @@ def twin(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: pytest.
 def _prepared(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Case:
     id, name = request.param
     if request.param not in _cases:
-        golden = _golden(id)
+        golden = golden_figures(id)
         assert golden, f"tests/golden/{id}.json is missing: record what the reference does with this twin"
         seed, size = name.removeprefix("seed ").split(", size ")
         competition = Registry(tmp_path_factory.mktemp("twins")).get_competition(id)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import py7zr
 import pytest
-from conftest import Case
+from golden_cases import Case
 
 from mlebench.agents import Agent, load_agent
 from mlebench.agents.dummy import seven_zip

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import GOLDEN, Case, score_or_verdict
+from golden_cases import GOLDEN, Case, score_or_verdict
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource, remove

@@ -11,9 +11,9 @@ import bson
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Case, score_or_verdict
 from fingerprints import members_of
 from folders import contents
+from golden_cases import Case, score_or_verdict
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource

@@ -10,8 +10,8 @@ from pathlib import Path
 import bson
 import pandas as pd
 import pytest
-from conftest import Case
 from fingerprints import members_of
+from golden_cases import Case
 from wording import Example, Wording
 
 from mlebench.kit import public_sample_bytes

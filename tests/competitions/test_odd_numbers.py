@@ -8,7 +8,7 @@ import io
 from pathlib import Path
 
 import pytest
-from conftest import score_or_verdict
+from golden_cases import score_or_verdict
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
