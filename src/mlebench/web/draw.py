@@ -8,18 +8,17 @@ from markupsafe import Markup
 BAR = 100.0  # the width of a bar's scale, in its own units
 
 
-def interval(mean: float, sem: float | None, low: float, high: float, *, most: float = 100.0) -> Markup:
-    """A mean as a bar, ± its standard error as a whisker, and its interval as a band."""
-    scale = BAR / most
+def interval(mean: float, sem: float | None, low: float, high: float) -> Markup:
+    """A mean in percent as a bar, ± its standard error as a whisker, and its interval as a band."""
     parts = [
         f'<rect class="scale" x="0" y="0" width="{BAR:g}" height="14"/>',
-        f'<rect class="bar" x="0" y="3" width="{mean * scale:.2f}" height="8"/>',
-        f'<rect class="band" x="{low * scale:.2f}" y="5" width="{max(0.4, (high - low) * scale):.2f}" height="4"/>',
+        f'<rect class="bar" x="0" y="3" width="{mean:.2f}" height="8"/>',
+        f'<rect class="band" x="{low:.2f}" y="5" width="{max(0.4, high - low):.2f}" height="4"/>',
     ]
     if sem:
-        left, right = max(0.0, mean - sem) * scale, min(most, mean + sem) * scale
+        left, right = max(0.0, mean - sem), min(BAR, mean + sem)
         parts.append(f'<path class="whisker" d="M{left:.2f} 7H{right:.2f}M{left:.2f} 4V10M{right:.2f} 4V10"/>')
-    parts.append(f'<path class="mean" d="M{mean * scale:.2f} 2V12"/>')
+    parts.append(f'<path class="mean" d="M{mean:.2f} 2V12"/>')
     label = f"{mean:.1f}" + (f" ± {sem:.1f}" if sem is not None else "") + f", interval {low:.1f} to {high:.1f}"
     return _svg("interval", BAR, 14, label, parts)
 
