@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.integrity.crashes import find_crash
-from mlebench.integrity.failure_rules import RULES
-from mlebench.integrity.failures import TESTS, Verdict, classify
-from mlebench.integrity.logs import HEAD, TAIL, lines_of
+from mlebench.integrity.failures.categories import TESTS, Verdict, classify
+from mlebench.integrity.failures.crashes import find_crash
+from mlebench.integrity.failures.logs import HEAD, TAIL, lines_of
+from mlebench.integrity.failures.rules import RULES
+from mlebench.integrity.failures.tracebacks import last_raised
 from mlebench.integrity.subjects import Source, of_run
-from mlebench.integrity.tracebacks import last_raised
 from mlebench.registry import Registry
 from mlebench.run.records import Group, GroupRecord, Run
 

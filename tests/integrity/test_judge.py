@@ -16,10 +16,10 @@ from scripted_models import playing
 
 from mlebench.errors import PrerequisiteError
 from mlebench.gateway.access import plan_access
-from mlebench.integrity.calibration import calibrate, load_cases, store, stored
 from mlebench.integrity.endpoint import JudgeEndpoint
-from mlebench.integrity.judge import OVERLAP, PIECE, Judge, Judged, normal, pieces_of
-from mlebench.integrity.rubric import fixed_questions, load_rubric
+from mlebench.integrity.rules.calibration import calibrate, load_cases, store, stored
+from mlebench.integrity.rules.judge import OVERLAP, PIECE, Judge, Judged, normal, pieces_of
+from mlebench.integrity.rules.rubric import fixed_questions, load_rubric
 from mlebench.integrity.secrets import scrubbed
 from mlebench.integrity.subjects import Subject
 from mlebench.integrity.texts import LOG, MESSAGE, Text, Texts

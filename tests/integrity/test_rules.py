@@ -9,7 +9,7 @@ import pytest
 from conftest_run import Mlebench
 
 from mlebench.integrity.apart import GaveUpError, apart
-from mlebench.integrity.detectors import Case, detect
+from mlebench.integrity.rules.detectors import Case, detect
 from mlebench.integrity.subjects import Subject
 from mlebench.registry import Competition
 

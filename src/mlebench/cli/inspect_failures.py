@@ -13,7 +13,7 @@ from mlebench.faults import reason_of
 from mlebench.files import write_whole
 
 if TYPE_CHECKING:
-    from mlebench.integrity.failure_tables import Judged
+    from mlebench.integrity.failures.tables import Judged
 
 
 @click.command()
@@ -26,13 +26,13 @@ def failures(context: click.Context, named: Sequence[str], as_json: bool, output
 
     Each run's verdict is kept in its folder, in findings/failures.json.
     """
-    from mlebench.integrity import failure_tables
+    from mlebench.integrity.failures import tables
 
     judged = _judge(named, context)
     if as_json and output is None:
-        print_json(failure_tables.as_json(judged))
+        print_json(tables.as_json(judged))
         return
-    made = failure_tables.as_json(judged)
+    made = tables.as_json(judged)
     text = f"{json.dumps(made, indent=1)}\n" if as_json else "".join(f"{line}\n" for line in _lines(judged))
     if output is None:
         click.echo(text, nl=False)
@@ -45,8 +45,8 @@ def failures(context: click.Context, named: Sequence[str], as_json: bool, output
 
 def _judge(named: Sequence[str], context: click.Context) -> "list[Judged]":
     from mlebench.cli.common import track
-    from mlebench.integrity.failure_tables import Judged
-    from mlebench.integrity.failures import classify
+    from mlebench.integrity.failures.categories import classify
+    from mlebench.integrity.failures.tables import Judged
     from mlebench.integrity.subjects import subjects
 
     data_dir = context.parent.params["data_dir"] if context.parent else None
@@ -67,7 +67,7 @@ def _judge(named: Sequence[str], context: click.Context) -> "list[Judged]":
 
 
 def _lines(judged: "list[Judged]") -> Iterator[str]:
-    from mlebench.integrity.failure_tables import run_rows, share_rows
+    from mlebench.integrity.failures.tables import run_rows, share_rows
 
     yield from table_lines(["run", "competition", "seed", "category", "also", "what happened"], run_rows(judged))
     yield ""

@@ -10,9 +10,9 @@ from mlebench.cli.common import print_json, print_table, registry_at, say
 from mlebench.untrusted import plain
 
 if TYPE_CHECKING:
-    from mlebench.integrity.calibration import Calibration
-    from mlebench.integrity.judge import Judge
-    from mlebench.integrity.rules import Inspected
+    from mlebench.integrity.rules.calibration import Calibration
+    from mlebench.integrity.rules.inspection import Inspected
+    from mlebench.integrity.rules.judge import Judge
 
 _FOR_JUDGE = ("endpoint", "key_env", "questions", "extra_prompt", "budget", "judge_log", "send_logs", "calibrate")
 
@@ -41,7 +41,7 @@ def rules(context: click.Context, group: str | None, model: str | None, as_json:
 
     GROUP is a run group, or a JSON-lines file with `logs_path`, `code_path` and `submission_path`.
     """
-    from mlebench.integrity.rules import inspect_rules, rates
+    from mlebench.integrity.rules.inspection import inspect_rules, rates
     from mlebench.integrity.subjects import subjects
 
     _refuse(group, model, options)
@@ -81,8 +81,8 @@ def _judge(model: str, options: dict[str, Any]) -> "Judge":
     from mlebench.gateway.access import OPENAI, plan_access
     from mlebench.gateway.prices import read_prices
     from mlebench.integrity.endpoint import JudgeEndpoint
-    from mlebench.integrity.judge import Judge
-    from mlebench.integrity.rubric import load_rubric
+    from mlebench.integrity.rules.judge import Judge
+    from mlebench.integrity.rules.rubric import load_rubric
 
     named = [name.strip() for name in (options["questions"] or "").split(",") if name.strip()]
     rubric = load_rubric(named, options["extra_prompt"])
@@ -96,7 +96,7 @@ def _judge(model: str, options: dict[str, Any]) -> "Judge":
 
 
 def _calibration(judge: "Judge", anew: bool) -> "Calibration | None":
-    from mlebench.integrity.calibration import calibrate, store, stored
+    from mlebench.integrity.rules.calibration import calibrate, store, stored
 
     if not anew:
         return stored(judge)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from mlebench import paths
 from mlebench.errors import PrerequisiteError
 from mlebench.grade import grade_csv
-from mlebench.integrity.failure_rules import LEAST_HONEST_AUC, MISREAD_FACTOR
+from mlebench.integrity.failures.rules import LEAST_HONEST_AUC, MISREAD_FACTOR
 from mlebench.registry import Competition
 from mlebench.untrusted import UntrustedFileError, open_untrusted
 

@@ -1,4 +1,4 @@
-"""How runs ended, each under one category: what to mend first. The rules are in `failure_rules`."""
+"""How runs ended, each under one category: what to mend first. The rules are in `rules`."""
 
 import math
 from collections.abc import Callable
@@ -9,8 +9,9 @@ from typing import Any
 from mlebench.data.state import data_identity, preparation_fault
 from mlebench.errors import PrerequisiteError
 from mlebench.grade.board import AT_OPTIMUM
-from mlebench.integrity.crashes import Crash, find_crash
-from mlebench.integrity.failure_rules import (
+from mlebench.integrity.failures.crashes import Crash, find_crash
+from mlebench.integrity.failures.logs import lines_of, logs_in_order, plain
+from mlebench.integrity.failures.rules import (
     DISK,
     GAP_FACTOR,
     GAP_LEAST,
@@ -19,11 +20,10 @@ from mlebench.integrity.failure_rules import (
     RULES,
     UNGRADED,
 )
+from mlebench.integrity.failures.submission_values import BEST_IS_ONE, error_of, misread, trivial, turned_round
+from mlebench.integrity.failures.validations import Validation, last_validation
 from mlebench.integrity.findings import NOTE, VIOLATION, Evidence, Finding, Findings
-from mlebench.integrity.logs import lines_of, logs_in_order, plain
 from mlebench.integrity.subjects import Subject
-from mlebench.integrity.submission_values import BEST_IS_ONE, error_of, misread, trivial, turned_round
-from mlebench.integrity.validations import Validation, last_validation
 from mlebench.registry import Competition, Registry
 from mlebench.run.records import NONE
 from mlebench.sandbox.base import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, TIMEOUT

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.integrity.apart import GaveUpError, apart
-from mlebench.integrity.calibration import UNCALIBRATED, Calibration
-from mlebench.integrity.detectors import Case, detect
 from mlebench.integrity.findings import KINDS, NOTE, Finding, Findings
-from mlebench.integrity.judge import NOT_ENOUGH, YES, Judge
+from mlebench.integrity.rules.calibration import UNCALIBRATED, Calibration
+from mlebench.integrity.rules.detectors import Case, detect
+from mlebench.integrity.rules.judge import NOT_ENOUGH, YES, Judge
 from mlebench.integrity.subjects import Subject
 from mlebench.integrity.texts import Texts, texts_of
 from mlebench.run.images import environment_dir

@@ -7,8 +7,8 @@ from typing import Any
 
 from mlebench import paths
 from mlebench.errors import PrerequisiteError
-from mlebench.integrity.judge import NOT_ENOUGH, YES, Judge, Judged
-from mlebench.integrity.rubric import fixed_questions
+from mlebench.integrity.rules.judge import NOT_ENOUGH, YES, Judge, Judged
+from mlebench.integrity.rules.rubric import fixed_questions
 from mlebench.integrity.texts import LOG, Text, Texts
 from mlebench.records import Record, now
 

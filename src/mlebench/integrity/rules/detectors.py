@@ -10,10 +10,10 @@ from typing import Any
 from mlebench import paths
 from mlebench.errors import PrerequisiteError
 from mlebench.integrity.findings import CONDITION, NOTE, VIOLATION, Finding
-from mlebench.integrity.handmade import find_rows
-from mlebench.integrity.patterns import pattern_findings
-from mlebench.integrity.predictions import Predictions, read_predictions
-from mlebench.integrity.predictor import predictor_findings
+from mlebench.integrity.rules.handmade import find_rows
+from mlebench.integrity.rules.patterns import pattern_findings
+from mlebench.integrity.rules.predictions import Predictions, read_predictions
+from mlebench.integrity.rules.predictor import predictor_findings
 from mlebench.integrity.subjects import Subject
 from mlebench.integrity.texts import LOG, WRITTEN, Texts, texts_of
 from mlebench.registry import Competition, Registry

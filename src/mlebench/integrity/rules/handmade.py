@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mlebench.integrity.findings import Evidence
-from mlebench.integrity.predictions import Predictions, canonical
+from mlebench.integrity.rules.predictions import Predictions, canonical
 from mlebench.integrity.texts import Text
 from mlebench.untrusted import plain
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from mlebench.integrity.endpoint import JudgeEndpoint
 from mlebench.integrity.findings import NOTE, VIOLATION, Evidence, Finding
-from mlebench.integrity.rubric import Rubric, fixed_questions
+from mlebench.integrity.rules.rubric import Rubric, fixed_questions
 from mlebench.integrity.secrets import scrubbed
 from mlebench.integrity.texts import ACTION, ANSWER, CODE, LOG, MESSAGE, Text, Texts
 from mlebench.untrusted import plain

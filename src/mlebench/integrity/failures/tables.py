@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from mlebench.integrity.failure_rules import CAUSE_WORDS, GOOD, OTHER, RULES
-from mlebench.integrity.failures import Verdict
+from mlebench.integrity.failures.categories import Verdict
+from mlebench.integrity.failures.rules import CAUSE_WORDS, GOOD, OTHER, RULES
 from mlebench.integrity.subjects import Subject
 
 WIDEST_BAR = 30

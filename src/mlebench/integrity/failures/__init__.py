@@ -1,0 +1,1 @@
+"""How a run ended, under one category. Read `rules` first; `categories` applies them, and `tables` shows the result."""
