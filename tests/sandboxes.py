@@ -17,7 +17,6 @@ from mlebench.sandbox.session import Outcome, Session
 MB = 1 << 20
 SMALL = Limits(seconds=60, memory=300 * MB, cpus=1, shm=16 * MB, processes=64, disk=50 * MB, inodes=2000, log=2 * MB)
 ISOLATING = ("bubblewrap", "docker", "podman")
-SEALING = ("bubblewrap", "docker")  # podman's runs are marked: it lets agents make namespaces
 ALL = (*ISOLATING, "process")
 
 

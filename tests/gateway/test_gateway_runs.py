@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from conftest_run import Mlebench, Start
 from endpoints import KEY, USAGE, Call, Endpoint, access_to, say_hello
-from sandboxes import ALL, SEALING, processes, require, wait_until_gone
+from sandboxes import ALL, ISOLATING, processes, require, wait_until_gone
 
 from mlebench.agents import load_agent
 from mlebench.registry import Competition, Registry
@@ -113,7 +113,7 @@ def test_an_agent_calls_a_model_and_never_sees_the_key(
     assert holding(group.paths.root, KEY) == []
     token = next(line for line in log.splitlines() if line.startswith("OPENAI_API_KEY=")).partition("=")[2]
     assert holding(group.paths.root, token) == [run.paths.log], "the token is in no record"
-    assert run.record.conditions["sealed"] == (sandbox in SEALING)
+    assert run.record.conditions["sealed"] == (sandbox in ISOLATING)
     story = mlebench("runs", "--runs-dir", str(tmp_path / "runs"), "show", run.record.run_id).stdout
     assert "2, 1 refused" in story
     assert "200 input, 80 cached, 40 output" in story

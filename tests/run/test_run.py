@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest_run import SUBMIT, Mlebench, reports_of
-from sandboxes import ALL, SEALING, leftovers, require
+from sandboxes import ALL, ISOLATING, leftovers, require
 
 from mlebench.registry import Competition
 from mlebench.run.records import Group
@@ -40,7 +40,7 @@ def test_a_group_of_runs_is_graded_and_leaves_nothing_behind(run: Runner, titani
         assert one.record.report is not None
         assert one.record.report["status"] == "graded"
         assert one.record.report["run_id"] == one.record.run_id
-        assert one.record.conditions["sealed"] == (sandbox in SEALING)
+        assert one.record.conditions["sealed"] == (sandbox in ISOLATING)
     assert [report["score"] for report in reports_of(group)] == [runs[0].record.report["score"]] * 2
     assert group.record.report in {path.name for path in group.paths.root.iterdir()}
     assert not (group.paths.root / ".work").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sandboxes import ISOLATING, SEALING, make_task, processes, require, run_task
+from sandboxes import ISOLATING, make_task, processes, require, run_task
 from traps import Trap, addresses, listening, run_as, wait
 
 from mlebench.registry import Competition
@@ -26,7 +26,7 @@ def trap(tmp_path: Path, titanic: Competition) -> Trap:
     return Trap.set(tmp_path, titanic)
 
 
-@pytest.mark.parametrize("sandbox", SEALING)
+@pytest.mark.parametrize("sandbox", ISOLATING)
 def test_an_agent_that_searches_finds_nothing_and_changes_nothing(trap: Trap, sandbox: str) -> None:
     require(sandbox)
     before = trap.state()
@@ -61,7 +61,7 @@ def _assert_no_way_out(findings: dict) -> None:
     assert set(powers.values()) <= REFUSED, powers
 
 
-@pytest.mark.parametrize("sandbox", SEALING)
+@pytest.mark.parametrize("sandbox", ISOLATING)
 def test_what_is_hidden_stays_hidden_below_what_is_shown(tmp_path: Path, sandbox: str) -> None:
     """As with a Python installation that holds the benchmark and its data, and that an agent's venv was made from."""
     require(sandbox)
@@ -74,6 +74,7 @@ def test_what_is_hidden_stays_hidden_below_what_is_shown(tmp_path: Path, sandbox
     ):
         (prefix / name).parent.mkdir(parents=True, exist_ok=True)
         (prefix / name).write_text(f"content of {name}")
+    (prefix / "lib" / "package").chmod(0o777)
     (tmp_path / "alias").symlink_to(prefix / "share" / "data")
     shown = (
         Bind(prefix, str(prefix)),
@@ -87,15 +88,6 @@ def test_what_is_hidden_stays_hidden_below_what_is_shown(tmp_path: Path, sandbox
         "./lib/agents/venv/tool.py:content of lib/agents/venv/tool.py"
     ]
     assert "touch: " in log
-
-
-def test_podman_refuses_what_it_cannot_hide(tmp_path: Path) -> None:
-    require("podman")
-    (tmp_path / "shown" / "private").mkdir(parents=True)
-    shown = (Bind(tmp_path / "shown", "/shown"),)
-    task = make_task(tmp_path, "true", binds=shown, hidden=(tmp_path / "shown" / "private",))
-    assert "podman cannot hide /shown/private" in (sandbox_named("podman").fault(task) or "")
-    assert sandbox_named("podman").fault(make_task(tmp_path, "true", binds=shown)) is None
 
 
 def test_the_system_is_shown_without_the_benchmark_when_that_is_installed_there(

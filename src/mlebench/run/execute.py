@@ -275,7 +275,6 @@ class _Execution:
         record = self.group.record
         unsealed = [
             *(["the sandbox is a plain process"] if sandbox.name == "process" else []),
-            *(["podman lets agents make namespaces of their own"] if sandbox.name == "podman" else []),
             *(["the network is open"] if task.network == "full" else []),
             *(["the container is privileged"] if task.privileged else []),
             *(f"the provider may use {tool}" for tool in tools_allowed(record)),

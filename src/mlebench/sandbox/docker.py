@@ -36,6 +36,7 @@ for entry in os.scandir("{HOME}"):
 class Docker:
     name = "docker"  # also the program's
     failed: tuple[int, ...] = (125,)  # exit codes of `docker run` when no container came to run
+    nothing = "type=tmpfs"
 
     def fault(self, task: Task | None = None) -> str | None:
         if fault := self.engine_fault() or self._image_fault(task):
@@ -55,13 +56,12 @@ class Docker:
             self._fill_home(task, user)
         name = f"{PREFIX}{task.name}"
         command = [self.name, *_run(task, name, user), "--log-driver", "none"]
-        command += [*_limits(task), *self.more(), *self.network(task), *self.gpus(task), *_seal(task), *_binds(task)]
+        command += [*_limits(task), *self.more(), *self.network(task), *self.gpus(task), *_seal(task)]
+        command += [*self._masks(task), *_binds(task)]
         command += ["--env-file", f"/dev/fd/{VARIABLES}"]
         variables = "".join(f"{name}={value}\n" for name, value in task.env.items())
         return Launch(
-            argv=(*command, task.image or IMAGE, *task.command)
-            if not task.ports
-            else (*command, *_through_relay(task)),
+            argv=(*command, *self.program(task)),
             env=dict(os.environ),  # of the client, on the host
             # On the command line, any user of the host could read them.
             files={VARIABLES: variables.encode()},
@@ -102,6 +102,14 @@ class Docker:
             return f"the image {image} was not built from the agent's folder as it is now: build it with {build}"
         return None
 
+    def _masks(self, task: Task) -> list[str]:
+        """Nothing, where something would be seen. It has the mode of what it covers, so agents might write to it."""
+        arguments = []
+        for place, folder in masks(task.hidden, [(bind.source, bind.target) for bind in task.binds]).items():
+            hide = self.nothing if folder else "type=bind,source=/dev/null"
+            arguments += ["--mount", f'{hide},ro,"target={place}"']
+        return arguments
+
     def _fill_home(self, task: Task, user: int) -> None:
         """Copy what the image has in /home, which the task's own folder will hide: a Dockerfile may put files there."""
         mount = f'type=bind,"source={task.home}","target={FILLED}"'
@@ -114,6 +122,9 @@ class Docker:
             raise SandboxError(f"what the image {image} has in {HOME} cannot be copied: {reason_in(done)[-500:]}")
 
     # What differs between engines.
+
+    def program(self, task: Task) -> list[str]:
+        return through_relay(task) if task.ports else [task.image or IMAGE, *task.command]
 
     def engine_fault(self) -> str | None:
         return _engine_fault()
@@ -173,12 +184,8 @@ def _binds(task: Task) -> list[str]:
     binds = [(task.home, HOME, True), (task.work / "tmp", "/tmp", True), (task.work / "tmp", "/var/tmp", True)]  # noqa: S108
     binds += [*_open_root(task), *((bind.source, bind.target, bind.writable) for bind in task.binds)]
     binds += [(socket, f"{DOORS}/{door}.sock", False) for door, socket in task.doors.items()]
-    if task.ports:
-        binds.append((RELAY, f"{DOORS}/{RELAY.name}", False))
+    binds.append((RELAY, f"{DOORS}/{RELAY.name}", False))
     arguments = []
-    for place, folder in masks(task.hidden, [(bind.source, bind.target) for bind in task.binds]).items():
-        hide = "type=tmpfs,tmpfs-mode=0555" if folder else "type=bind,source=/dev/null,readonly"
-        arguments += ["--mount", f'{hide},"target={place}"']
     for source, target, writable in binds:
         text = f'type=bind,"source={source}","target={target}"'
         arguments += ["--mount", text if writable else f"{text},readonly"]
@@ -193,11 +200,12 @@ def _open_root(task: Task) -> list[tuple[Path, str, bool]]:
     return [(task.work / "root", "/root", False)] if inside else []
 
 
-def _through_relay(task: Task) -> list[str]:
+def through_relay(task: Task, *options: str) -> list[str]:
     """The program, behind the relay, which comes from this host: any image with Python will do."""
     ports = [f"{port}={DOORS}/{door}.sock" for port, door in task.ports.items()]
     image = task.image or IMAGE
-    return ["--entrypoint", "python3", image, "-I", "-S", f"{DOORS}/{RELAY.name}", *ports, "--", *task.command]
+    relay = ["-I", "-S", f"{DOORS}/{RELAY.name}", *options, *ports, "--"]
+    return ["--entrypoint", "python3", image, *relay, *task.command]
 
 
 @cache

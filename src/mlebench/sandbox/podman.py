@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from mlebench.sandbox.base import Launch, Task, masks
-from mlebench.sandbox.docker import Docker, ask, reason_in
+from mlebench.sandbox.base import Launch, Task
+from mlebench.sandbox.docker import Docker, ask, reason_in, through_relay
 
 MOST = 1 << 15  # open files, and processes of a user; how many processes there may be is limited elsewhere
 
@@ -18,6 +18,7 @@ MOST = 1 << 15  # open files, and processes of a user; how many processes there 
 class Podman(Docker):
     name = "podman"
     failed = (125, 126, 127)
+    nothing = "type=tmpfs,notmpcopyup"  # unasked, it copies what is to be hidden into the mask
 
     def launch(self, task: Task) -> Launch:
         """Its monitor writes a file `oom` into the folder it was started in, and says so nowhere else."""
@@ -25,14 +26,9 @@ class Podman(Docker):
         say = f"[ -e {shlex.quote(str(task.work / 'oom'))} ] && echo true"
         return replace(launch, argv=("env", f"--chdir={task.work}", *launch.argv), oom=("sh", "-c", say))
 
-    def fault(self, task: Task | None = None) -> str | None:
-        """Podman 4.3 does not hide what lies below a folder that is shown: it mounts that folder over our masks."""
-        if fault := super().fault(task):
-            return fault
-        covered = task and masks(task.hidden, [(bind.source, bind.target) for bind in task.binds])
-        if covered:
-            return f"podman cannot hide {next(iter(covered))} from the agent: use --sandbox docker or bubblewrap"
-        return None
+    def program(self, task: Task) -> list[str]:
+        """Podman's own filter of system calls lets agents make user namespaces; in one, they have every capability."""
+        return through_relay(task, *([] if task.privileged else ["--no-user-namespaces"]))
 
     def engine_fault(self) -> str | None:
         return _fault()

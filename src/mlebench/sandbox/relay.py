@@ -1,6 +1,6 @@
 """The inside of a door: listens on the sandbox's own loopback and passes bytes on to a socket that leads out.
 
-Usage: relay.py PORT=SOCKET ... -- PROGRAM ...
+Usage: relay.py [--no-user-namespaces] PORT=SOCKET ... -- PROGRAM ...
 
 Runs before the agent's program and ends with its exit code. Standard library only: it is the one file of the benchmark
 that a sandbox holds.
@@ -17,32 +17,44 @@ import sys
 import threading
 
 AT_ONCE = threading.BoundedSemaphore(64)
-MACHINES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}  # how seccomp calls it; its number of `socket`
+# How seccomp calls a machine, and its numbers of the calls `socket`, `clone`, `unshare` and `clone3`.
+MACHINES = {"x86_64": (0xC000003E, 41, 56, 272, 435), "aarch64": (0xC00000B7, 198, 220, 97, 435)}
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 AF_VSOCK = 40
+CLONE_NEWUSER = 0x10000000
+NO_USER_NAMESPACES = "--no-user-namespaces"
 
 
-def forbid_vsock() -> None:
-    """No network namespace holds sockets of this kind back, and they reach the hypervisor.
+def forbid(*, namespaces: bool) -> None:
+    """Forbid what no namespace holds back, to us and to all that we start, by a filter of system calls.
 
-    Forbidden to us and to all that we start, by a filter of system calls. Programs of another architecture, for which
-    calls have other numbers, can make none at all.
+    Sockets of the kind AF_VSOCK reach the hypervisor. In a user namespace of its own, a program has every capability.
+    Programs of another architecture, for which calls have other numbers, can make none at all.
     """
     machine = MACHINES.get(os.uname().machine)
     if machine is None or sys.platform != "linux":
+        if namespaces:
+            sys.exit(f"the relay has no filter of system calls for {os.uname().machine}")
         return
-    architecture, call = machine
-    load, equal, at_least, end = 0x20, 0x15, 0x35, 0x06
+    architecture, make_socket, clone, unshare, clone3 = machine
+    load, equal, any_of, at_least, end = 0x20, 0x15, 0x45, 0x35, 0x06
+    not_permitted, unknown, allowed = 0x00050001, 0x00050026, 0x7FFF0000
     program = [
         (load, 0, 0, 4),  # the architecture
-        (equal, 0, 5, architecture),
+        (equal, 0, 10, architecture),
         (load, 0, 0, 0),  # the call
-        (at_least, 3, 0, 0x40000000),  # x32, the other numbering of x86_64
-        (equal, 0, 3, call),
+        (at_least, 8, 0, 0x40000000),  # x32, the other numbering of x86_64
+        (equal, 5, 0, make_socket),
+        (equal, 7, 0, clone3),
+        (equal, 1, 0, clone),
+        (equal, 0, 6, unshare),
+        (load, 0, 0, 16),  # its first argument, the flags
+        (any_of, 2, 4, CLONE_NEWUSER if namespaces else 0),
         (load, 0, 0, 16),  # its first argument, the family
-        (equal, 0, 1, AF_VSOCK),
-        (end, 0, 0, 0x00050001),  # "operation not permitted"
-        (end, 0, 0, 0x7FFF0000),  # allowed
+        (equal, 0, 2, AF_VSOCK),
+        (end, 0, 0, not_permitted),
+        (end, 0, 0, unknown if namespaces else allowed),  # of clone3, whose flags cannot be seen: `clone` is used then
+        (end, 0, 0, allowed),
     ]
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
     filter = struct.pack("HP", len(program), ctypes.addressof(code))
@@ -86,10 +98,11 @@ def pump(source: socket.socket, target: socket.socket) -> None:
 
 def main(arguments: list[str]) -> int:
     end = arguments.index("--")
-    for door in arguments[:end]:
+    doors = [word for word in arguments[:end] if word != NO_USER_NAMESPACES]
+    forbid(namespaces=NO_USER_NAMESPACES in arguments[:end])  # first: a thread without the filter could be traced
+    for door in doors:
         port, path = door.split("=", 1)
         serve(int(port), path)
-    forbid_vsock()
     program = subprocess.Popen(arguments[end + 1 :])  # noqa: S603
     signal.signal(signal.SIGTERM, lambda *_: program.terminate())
     code = program.wait()

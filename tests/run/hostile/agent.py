@@ -9,6 +9,7 @@ import ctypes
 import errno
 import json
 import os
+import signal
 import socket
 import stat
 import subprocess
@@ -30,7 +31,11 @@ PATHS = [bytes.fromhex(text).decode() for text in WANTED["paths"]]
 SIZES = set(WANTED["sizes"])  # of the files that must not be seen
 OWN = (str(HOME), "/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue")
 NEW = WANTED["begun"]
-SYSCALLS = {"x86_64": {"keyctl": 250, "syslog": 103}, "aarch64": {"keyctl": 219, "syslog": 116}}[os.uname().machine]
+SYSCALLS = {
+    "x86_64": {"keyctl": 250, "syslog": 103, "clone": 56, "clone3": 435},
+    "aarch64": {"keyctl": 219, "syslog": 116, "clone": 220, "clone3": 435},
+}[os.uname().machine]
+CLONE_NEWUSER = 0x10000000
 
 
 def refused(act: Callable[[], Any]) -> str:
@@ -47,6 +52,11 @@ def call(name: str, *arguments: Any) -> int:
     if result < 0:
         raise OSError(ctypes.get_errno(), name)
     return result
+
+
+def fork(name: str, *arguments: Any) -> None:
+    if call("syscall", SYSCALLS[name], *arguments) == 0:
+        os._exit(0)
 
 
 class Search:
@@ -225,7 +235,9 @@ def powers() -> dict[str, Any]:
         "uid": os.getuid(),
         "capabilities": sorted({capabilities(pid) for pid in pids}),  # of all that we could trace
         "no new privileges": status_of(os.getpid())["NoNewPrivs"],
-        "user namespace": refused(lambda: call("unshare", 0x10000000)),
+        "user namespace": refused(lambda: call("unshare", CLONE_NEWUSER)),
+        "child in a user namespace": refused(lambda: fork("clone", CLONE_NEWUSER | signal.SIGCHLD, 0, 0, 0, 0)),
+        "the same, the new way": refused(lambda: fork("clone3", (ctypes.c_uint64 * 8)(CLONE_NEWUSER), 64)),
         "mount namespace": refused(lambda: call("unshare", 0x20000)),
         "mount": refused(lambda: call("mount", b"none", b"/tmp", b"tmpfs", 0, None)),
         "device": refused(lambda: os.mknod(HOME / "device", stat.S_IFBLK | 0o666, os.makedev(8, 0))),
