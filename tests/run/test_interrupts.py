@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from conftest_run import SUBMIT, Mlebench, Start
 from sandboxes import leftovers, processes, require, wait_until_gone
 
@@ -77,6 +78,26 @@ def test_sigterm_ends_one_run_in_an_orderly_way(start: Start, titanic: Competiti
     assert worker.wait(60) == 75
     assert _attempts(run) == ["cancelled", "cancelled"]
     _nothing_is_left(run, "71.7320")
+
+
+# Schedulers signal every process, also clients of engines. docker's dies of it; podman's ends as if all was well.
+@pytest.mark.parametrize(("engine", "end"), [("docker", "kill -TERM $$"), ("podman", "exit 0")])
+def test_a_stop_while_a_sandbox_is_set_up_is_no_failure(
+    start: Start, titanic: Competition, tmp_path: Path, engine: str, end: str
+) -> None:
+    runner, run = _begin(start, titanic, tmp_path, "71.4422")
+    runner.send_signal(signal.SIGINT)
+    assert runner.wait(60) == 130
+    group = json.loads(run.paths.group.record.read_text())
+    run.paths.group.record.write_text(json.dumps(group | {"sandbox": engine}))
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / engine).write_text(f"#!/bin/sh\nkill -TERM $PPID\n{end}\n")
+    (programs / engine).chmod(0o755)
+    worker = start("run", "exec", str(run.paths.root), env={"PATH": f"{programs}:{os.environ['PATH']}"})
+    assert worker.wait(60) == 75
+    ended = [attempt["ended"] for attempt in Run.read(run.paths.root).record.attempts]
+    assert ended == ["cancelled", "cancelled"]
 
 
 def test_ctrl_c_twice_ends_them_at_once(mlebench: Mlebench, start: Start, titanic: Competition, tmp_path: Path) -> None:

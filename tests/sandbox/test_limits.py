@@ -1,5 +1,6 @@
 """Limits are kept from outside, whatever a program does, and nothing of it lives on."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from sandboxes import ALL, MB, SMALL, make_task, require, run_task, wait_until_gone
 
 from mlebench.sandbox import sandbox_named
+from mlebench.sandbox.base import Launch
 from mlebench.sandbox.session import Session
 
 
@@ -109,6 +111,18 @@ def test_a_sandbox_that_cannot_be_set_up_is_not_the_agents_fault(tmp_path: Path)
     task = make_task(tmp_path, "echo hello", binds=(Bind(tmp_path / "missing", "/home/data"),))
     outcome, _ = run_task("bubblewrap", task)
     assert outcome.ended == "infra_error"
+
+
+def test_a_client_that_ends_well_without_its_container_is_not_believed(tmp_path: Path) -> None:
+    """As podman's does when it is told to stop."""
+    task = make_task(tmp_path, "true")
+    outcomes = []
+    for says in ("true", "false"):
+        session = Session(task, Launch(argv=("true",), ended=("echo", says), cgroup=False))
+        while (outcome := session.poll()) is None:
+            time.sleep(0.01)
+        outcomes.append(outcome.ended)
+    assert outcomes == ["finished", "infra_error"]
 
 
 def test_the_record_says_who_keeps_each_limit(sandbox: str, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ class _Execution:
                     return self._host_only(agent, competition)
                 return self._sandboxed(agent, competition, sandbox)
             except (SandboxError, PrerequisiteError) as error:
-                return self._failed(str(error))
+                return self._stopped(sandbox) if self._was_told_to_stop() else self._failed(str(error))
 
     def abandon(self, reason: str) -> None:
         if not self._is_settled():
@@ -210,9 +210,8 @@ class _Execution:
                 outcome = replace(outcome, ended=INFRA_ERROR, detail="the gateway to the model died")
         conditions["kept"] = session.kept
         conditions["used"] = outcome.used
-        if self._was_stopped(outcome):
-            sandbox.remove_leftovers(token)
-            outcome = replace(outcome, ended=CANCELLED, detail="it was told to stop")
+        if outcome.ended in (AGENT_ERROR, INFRA_ERROR) and self._was_told_to_stop():
+            return self._stopped(sandbox)
         if outcome.ended == CANCELLED:
             self._keep_attempt(token, CANCELLED, outcome.detail)
             return MAY_BE_RETRIED
@@ -221,12 +220,15 @@ class _Execution:
             return self._failed(outcome.detail or "the sandbox failed", conditions)
         return self._publish(competition, outcome, conditions, task.work)
 
-    def _was_stopped(self, outcome: Outcome) -> bool:
-        """Whether an agent or its keeper died of a signal that was meant for us: schedulers send it to all."""
-        if outcome.ended not in (AGENT_ERROR, INFRA_ERROR):
-            return False
+    def _was_told_to_stop(self) -> bool:
+        """Whether a program died of a signal that was meant for us: schedulers send it to all."""
         time.sleep(TICK)  # ours may be on its way
         return self.stopping
+
+    def _stopped(self, sandbox: Sandbox) -> int:
+        sandbox.remove_leftovers(self.lease.token)
+        self._keep_attempt(self.lease.token, CANCELLED, "it was told to stop")
+        return MAY_BE_RETRIED
 
     def _host_only(self, agent: Agent, competition: Competition) -> int:
         """An agent of ours that sees the answers: for self-tests of the benchmark."""

@@ -108,8 +108,7 @@ class Launch:
     clean: tuple[tuple[str, ...], ...] = ()  # commands that remove what is left of it then
     peek: tuple[str, ...] = ()  # a command that fails when the sandbox is dead though its client lives
     oom: tuple[str, ...] = ()  # a command that says `true` when the kernel ended processes for want of memory
-    infra_codes: tuple[int, ...] = ()  # exit codes that say that the sandbox failed, not the task
-    own_code: tuple[str, ...] = ()  # a command that says `true` when such a code is the task's own after all
+    ended: tuple[str, ...] = ()  # a command that says `true` when the task has ended, not only what was started here
     writable: tuple[str, ...] = ()  # folders whose size is limited
     cgroup: bool = True  # whether limits are set on a control group of ours, rather than by the program started
     status: int | None = None  # a descriptor on which the program says, in JSON, the task's `exit-code`

@@ -17,6 +17,7 @@ PREFIX = "mlebench-"
 VARIABLES = 101  # the descriptor that carries the environment
 IDENTITY = "mlebench.agent"  # the label of an agent's image: which files it was built from
 SYSBOX = "sysbox-runc"  # its containers have 65536 users
+HAS_ENDED = '{{or (eq .State.Status "exited") (eq .State.Status "stopped")}}'
 FILL_SECONDS = 1800
 FILLED = f"{DOORS}/home"
 # Runs in the task's image. What we have put there goes before what the image has.
@@ -35,7 +36,6 @@ for entry in os.scandir("{HOME}"):
 
 class Docker:
     name = "docker"  # also the program's
-    failed: tuple[int, ...] = (125,)  # exit codes of `docker run` when no container came to run
     nothing = "type=tmpfs"
 
     def fault(self, task: Task | None = None) -> str | None:
@@ -69,8 +69,7 @@ class Docker:
             peek=(self.name, "top", name),
             oom=(self.name, "inspect", "--format", "{{.State.OOMKilled}}", name),
             clean=() if task.retain else ((self.name, "rm", "--force", "--volumes", name),),
-            infra_codes=self.failed,
-            own_code=(self.name, "inspect", "--format", f"{{{{ge .State.ExitCode {min(self.failed)}}}}}", name),
+            ended=(self.name, "inspect", "--format", HAS_ENDED, name),
             writable=(str(task.home), str(task.work / "tmp")),
             cgroup=False,
         )
@@ -223,8 +222,7 @@ def reason_in(done: subprocess.CompletedProcess[str] | None) -> str:
 
 
 def _runtimes() -> list[str]:
-    done = ask("docker", "info", "--format", "{{json .Runtimes}}")
-    return sorted(json.loads(done.stdout)) if done and done.returncode == 0 else []
+    return sorted(answer("docker", "info", "--format", "{{json .Runtimes}}") or [])
 
 
 @cache
@@ -235,8 +233,13 @@ def _engine_version() -> str:
 
 def image_of(engine: str, name: str) -> dict[str, Any] | None:
     """What an engine knows of an image; None when it has none of that name."""
-    done = ask(engine, "image", "inspect", name)
-    return None if done is None or done.returncode != 0 else json.loads(done.stdout)[0]
+    return (answer(engine, "image", "inspect", name) or [None])[0]
+
+
+def answer(*command: str) -> Any:
+    """What a command answers in JSON; None when it does not. podman, told to stop, says nothing and ends with 0."""
+    done = ask(*command)
+    return json.loads(done.stdout) if done and done.returncode == 0 and done.stdout else None
 
 
 def ask(*command: str, seconds: float = 60) -> subprocess.CompletedProcess[str] | None:

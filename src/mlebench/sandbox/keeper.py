@@ -27,6 +27,7 @@ from mlebench.sandbox.cgroups import Cgroup
 
 TICK = 0.25
 PEEK = 5.0  # seconds between looks at whether a sandbox lives
+DEAF, DEAF_AT_START = 3, 24  # looks in vain; on a busy machine, a container takes its time to start
 FAILED = b"failed: "
 DRAIN = 5.0  # seconds that output may take to end once every process is dead
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
@@ -53,8 +54,7 @@ class Spec:
     clean: list[list[str]] = field(default_factory=list)
     peek: list[str] = field(default_factory=list)
     oom: list[str] = field(default_factory=list)
-    infra_codes: list[int] = field(default_factory=list)
-    own_code: list[str] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
     writable: list[str] = field(default_factory=list)
     memory: int | None = None
     cpus: float | None = None
@@ -92,7 +92,7 @@ class Keeper:
             os.pipe()
         )  # closed when the program runs, unless it has something to say there
         self.started = self.heard = time.monotonic()
-        self._peeked, self._deaf = self.started, 0
+        self._peeked, self._deaf, self._patience = self.started, 0, DEAF_AT_START
         self.pid = 0
 
     def _make_cgroup(self) -> Cgroup | None:
@@ -143,7 +143,8 @@ class Keeper:
                     self._hear()
                 if child in ready:
                     return
-                self._judge()
+                if not self.ending.cause:
+                    self._judge()
         finally:
             os.close(child)
 
@@ -168,8 +169,11 @@ class Keeper:
             self._stop("agent_error", f"more than {spec.processes} processes were started")
         elif spec.peek and now - self._peeked > PEEK:
             self._peeked = now
-            self._deaf = self._deaf + 1 if _call(spec.peek).returncode else 0
-            if self._deaf == 3:
+            if _call(spec.peek).returncode == 0:
+                self._deaf, self._patience = 0, DEAF
+            else:
+                self._deaf += 1
+            if self._deaf == self._patience:
                 self._stop("infra_error", "the sandbox has died")
 
     def _stop(self, cause: str, detail: str) -> None:
@@ -185,10 +189,10 @@ class Keeper:
         """End every process, then read off what was used."""
         ending = self.ending
         ending.seconds = time.monotonic() - self.started
+        failed = bool(self.spec.ended) and not ending.cause and not _says_true(self.spec.ended)
         for command in self.spec.stop:
             _call(command)
         ending.exit_code = self._kill()
-        failed = ending.exit_code in self.spec.infra_codes and not _says_true(self.spec.own_code)
         if _says_true(self.spec.oom):
             ending.oom_kills = 1
         for command in self.spec.clean:

@@ -1,6 +1,5 @@
 """Podman: as docker, but without a daemon, and for an ordinary user too where control groups are delegated."""
 
-import json
 import os
 import resource
 import shlex
@@ -10,14 +9,13 @@ from functools import cache
 from typing import Any
 
 from mlebench.sandbox.base import Launch, Task
-from mlebench.sandbox.docker import Docker, ask, reason_in, through_relay
+from mlebench.sandbox.docker import Docker, answer, ask, reason_in, through_relay
 
 MOST = 1 << 15  # open files, and processes of a user; how many processes there may be is limited elsewhere
 
 
 class Podman(Docker):
     name = "podman"
-    failed = (125, 126, 127)
     nothing = "type=tmpfs,notmpcopyup"  # unasked, it copies what is to be hidden into the mask
 
     def launch(self, task: Task) -> Launch:
@@ -60,8 +58,7 @@ class Podman(Docker):
 
 @cache
 def _facts() -> dict[str, Any]:
-    done = ask("podman", "info", "--format", "json")
-    return json.loads(done.stdout) if done and done.returncode == 0 else {}
+    return answer("podman", "info", "--format", "json") or {}
 
 
 @cache
