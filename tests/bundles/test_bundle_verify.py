@@ -18,6 +18,7 @@ from mlebench.data.sources import TwinSource
 from mlebench.data.verification import verify
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition, Registry
+from mlebench.run.findings import Findings
 from mlebench.run.group import finish
 from mlebench.run.records import Group
 
@@ -148,6 +149,23 @@ def test_reports_keep_own_claimed_and_regraded_runs_apart(
     verified(bundle)
     assert entries(mlebench, own.paths.root, bundle, runs_dir=kept) == {"mine": 1, "mine [regraded]": 3}
     assert "given twice" in mlebench("report", str(bundle), str(bundle), "--runs-dir", str(kept), code=1).stderr
+
+
+def test_findings_in_a_bundle_are_claims_even_where_scores_were_regraded(
+    group: Group, mlebench: Mlebench, tmp_path: Path, verified: Callable[..., Rows]
+) -> None:
+    first, second, _ = group.runs()
+    Findings.of("failures", [], category="crashed").write_for(first.paths)
+    second.paths.findings.mkdir()
+    (second.paths.findings / "failures.json").write_text('{"tool": "failures", "facts": []}')
+    make_bundle(group, tmp_path / "bundle.tar.gz")
+    verified(tmp_path / "bundle.tar.gz")
+    done = mlebench("report", str(tmp_path / "bundle.tar.gz"), "--runs-dir", str(tmp_path / "kept"), "--format", "json")
+    (entry,) = json.loads(done.stdout)["entries"]
+    assert entry["agent"] == "mine [regraded]"
+    (row,) = entry["findings"]
+    assert (row["finding"], row["trust"]) == ("crashed", "claimed")
+    assert (row["runs"], row["of"], row["not_inspected"]) == (1, 1, 2)
 
 
 def test_a_verdict_that_came_with_the_bundle_counts_for_nothing(

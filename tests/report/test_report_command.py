@@ -15,6 +15,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.paths import grades_log
 from mlebench.registry import Competition, Registry
 from mlebench.report.published import published_entries
+from mlebench.run.findings import NOTE, VIOLATION, Finding, Findings
 from mlebench.run.over_time import grade_snapshots
 from mlebench.run.records import Group, Run
 
@@ -194,3 +195,83 @@ def test_score_over_time_from_kept_submissions(call: Any, titanic: Competition, 
     write_group(tmp_path, "going-on", [run | {"seed": 0, "state": "running"}], **asked)
     with pytest.raises(PrerequisiteError, match="have not ended"):
         grade_snapshots(Group.read(tmp_path / "going-on"))
+
+
+SAYS_YES = Finding(VIOLATION, "judge:hand-made", "The judge m says yes.")
+COUNTS = {"planted": 10, "found": 9, "planted_addressed": 4, "found_addressed": 3, "clean": 20, "false_alarms": 1}
+MEASURED = "recall 9 of 10, false alarms 1 of 20; of cases that address the judge, it finds 3 of 4"
+
+
+@pytest.fixture
+def inspected(tmp_path: Path) -> Path:
+    """Four runs: two that `inspect rules` has looked at, with two judges, three that `inspect failures` has."""
+    runs = [{"competition": LOW[0], "seed": seed, "report": report(LOW[0])} for seed in range(4)]
+    where = write_group(tmp_path / "runs", "g", runs)
+    found = [Run.read(folder) for folder in sorted(path.parent for path in where.glob("*/run.json"))]
+    by_detector = Finding(VIOLATION, "calls-a-grader", "It does."), Finding(NOTE, "network", "It has."), SAYS_YES
+    calibrated = {"model": "m", "rubric": "1", "answers": {"hand-made": "yes"}, "calibration": {"questions": {}}}
+    calibrated["calibration"]["questions"]["hand-made"] = COUNTS
+    Findings.of("rules", [*by_detector], judge=calibrated).write_for(found[0].paths)
+    other = calibrated | {"model": "n", "answers": {"hand-made": "not enough evidence"}, "calibration": "uncalibrated"}
+    Findings.of("rules", [], judge=other).write_for(found[1].paths)
+    for run, category in zip(found, ("crashed", "timeout", "crashed"), strict=False):
+        Findings.of("failures", [Finding(NOTE, category, "It has.")], category=category).write_for(run.paths)
+    return where
+
+
+ROWS = [
+    ["mine", "failures", "crashed", "2", "3", "66.7", "1", "-"],
+    ["mine", "failures", "timeout", "1", "3", "33.3", "1", "-"],
+    ["mine", "rules", "violation", "1", "2", "50.0", "2", "-"],
+    ["mine", "rules", "condition", "0", "2", "0.0", "2", "-"],
+    ["mine", "rules", "note", "1", "2", "50.0", "2", "-"],
+    ["mine", "rules", "judge m says yes: hand-made", "1", "1", "100.0", "3", MEASURED],
+    ["mine", "rules", "judge n says yes: hand-made", "0", "1", "0.0", "3", "uncalibrated; not enough evidence in 1"],
+]
+
+
+def test_findings_are_counted_for_each_agent_and_a_judge_s_rates_say_how_good_it_is(
+    call: Any, inspected: Path, tmp_path: Path
+) -> None:
+    table = call(inspected)[0].split("\n\n")[-1]
+    assert [re.split("  +", line) for line in table.splitlines()[1:]] == ROWS
+    markdown = call(inspected, "--format", "md")[0]
+    assert all("| " + " | ".join(row) + " |" in markdown for row in ROWS)
+    (entry,) = json.loads(call(inspected, "--format", "json")[0])["entries"]
+    assert [[one["finding"], one["runs"], one["of"]] for one in entry["findings"]] == [
+        [row[2], int(row[3]), int(row[4])] for row in ROWS
+    ]
+    assert entry["runs"][0]["findings"]["failures"]["category"] == "crashed"
+    rows = [row for row in csv.DictReader(io.StringIO(call(inspected, "--format", "csv")[0])) if row["trust"]]
+    assert [row["trust"] for row in rows] == [MEASURED, "uncalibrated"]
+    assert [float(row["mean"]) for row in rows] == [100.0, 0.0]
+    call(inspected, "--format", "html", "-o", tmp_path / "pages")
+    page = (tmp_path / "pages" / "index.html").read_text(encoding="utf-8")
+    assert MEASURED in page
+    assert "uncalibrated; not enough evidence in 1" in page
+
+
+def test_findings_about_an_earlier_attempt_or_of_no_known_form_are_left_out(call: Any, inspected: Path) -> None:
+    first, second, third, fourth = sorted(path.parent for path in inspected.glob("*/run.json"))
+    Run.read(first).write(ended_at="2999-01-01T00:00:00.000+00:00")
+    (second / "findings" / "rules.json").write_text('{"tool": "rules", "findings": [{"kind": 1}]}')
+    (third / "findings" / "failures.json").write_text("[" * 100_000)
+    (fourth / "findings").symlink_to(second / "findings")
+    out, _ = call(inspected, "--format", "json")
+    (entry,) = json.loads(out)["entries"]
+    assert [[one["finding"], one["runs"], one["of"]] for one in entry["findings"]] == [["timeout", 1, 1]]
+
+
+def test_findings_cannot_break_a_table(call: Any, inspected: Path) -> None:
+    run = Run.read(min(path.parent for path in inspected.glob("*/run.json")))
+    judge = {
+        "model": "\x1b[2J|\n",
+        "rubric": [],
+        "answers": {"a\nb": "yes", "c": ["yes"]},
+        "calibration": {"questions": 1},
+    }
+    Findings.of("rules", [], category="<b>\n", judge=judge).write_for(run.paths)
+    table = call(inspected)[0].split("\n\n")[-1]
+    rows = [re.split("  +", line)[2:] for line in table.splitlines()]
+    assert ["judge ?[2J|? says yes: a?b", "1", "1", "100.0", "3", "uncalibrated"] in rows
+    assert "<b>" not in table

@@ -16,7 +16,8 @@ from mlebench.bundles.manifest import LARGEST_MANIFEST, BundleManifest, read_man
 from mlebench.bundles.shapes import fits, parse, record_of
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
-from mlebench.paths import GRADING_REPORT, MANIFEST, PROFILES, SUBMISSION, GroupPaths, RunPaths
+from mlebench.paths import FINDINGS, GRADING_REPORT, MANIFEST, PROFILES, SUBMISSION, GroupPaths, RunPaths
+from mlebench.run.findings import Findings, is_about
 from mlebench.run.records import ENDED, Group, GroupRecord, Run, RunRecord
 
 MOST_RECORDS = 64 << 20  # bytes of all records
@@ -59,6 +60,9 @@ class Bundle:
     group: BundledGroup
     submissions: dict[str, Path]  # by run id: those that were unpacked
     submission_hashes: dict[str, str]  # by run id: those that are in it
+    findings: dict[
+        str, list[Findings]
+    ]  # by run id: what the sender says was found out; what cannot be read is not here
 
 
 def is_bundle(path: Path) -> bool:
@@ -91,6 +95,7 @@ def _read(path: Path, file: BinaryIO, size: int, scratch: Path | None) -> Bundle
     records: dict[str, bytes] = {}
     unpacked: dict[str, Path] = {}
     wanted = _records(manifest)
+    found = _findings(manifest)
     if scratch:
         _require_room(manifest, scratch)
     for number, member in enumerate(manifest.members):
@@ -98,6 +103,8 @@ def _read(path: Path, file: BinaryIO, size: int, scratch: Path | None) -> Bundle
         pieces = reader.member(name, member["size"], member["sha256"])
         if name in wanted:
             records[name] = b"".join(pieces)
+        elif name in found:
+            found[name] = b"".join(pieces)
         elif scratch and _is_submission(name):
             unpacked[name] = _unpack(pieces, scratch / str(number))
         else:
@@ -115,6 +122,7 @@ def _read(path: Path, file: BinaryIO, size: int, scratch: Path | None) -> Bundle
         group,
         {id: unpacked[name] for id, name in named.items() if name in unpacked},
         {id: hashes[name] for id, name in named.items() if name in hashes},
+        {run.record.run_id: list(_findings_of(run, found)) for run in runs},
     )
 
 
@@ -153,6 +161,29 @@ def _records(manifest: BundleManifest) -> set[str]:
     if len(reports) > 1 or any(sizes[name] > LARGEST_FILE for name in reports):
         raise BundleRefusedError("it has several grading reports, or one that is larger than they are")
     return records | reports
+
+
+def _findings(manifest: BundleManifest) -> dict[str, bytes]:
+    """The members that hold what was found out about runs, as far as there is room; their content is to come."""
+    room, names = MOST_RECORDS, []
+    for member in manifest.members:
+        parts = member["name"].split("/")
+        if len(parts) == 3 and parts[1] == FINDINGS and parts[2].endswith(".json") and member["size"] <= room:
+            room -= member["size"]
+            names.append(member["name"])
+    return dict.fromkeys(names, b"")
+
+
+def _findings_of(run: Run, found: dict[str, bytes]) -> Iterator[Findings]:
+    folder = f"{run.paths.root.name}/"
+    for name, data in found.items():
+        if name.startswith(folder):
+            try:
+                record = record_of(Findings, data, shown(name)).checked(shown(name))
+            except PrerequisiteError:  # other tools may have left something else
+                continue
+            if is_about(run.record, record.made_at):
+                yield record
 
 
 def _group(path: Path, manifest: BundleManifest, records: dict[str, bytes]) -> tuple[BundledGroup, list[Run]]:

@@ -189,10 +189,10 @@ def _tell(group: "Group", run: "Run") -> None:
 
 
 def _tell_findings(run: "Run") -> None:
-    from mlebench.integrity.findings import Findings
+    from mlebench.run.findings import read_findings
 
-    for path in sorted(run.paths.findings.glob("*.json")):
-        for found in Findings.read(path).findings:
+    for record in read_findings(run):
+        for found in record.findings:
             _line("found", _one_line(f"{found['kind']}: {found['rule']}: {found['says']}"))
 
 

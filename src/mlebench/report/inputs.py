@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from mlebench import paths
-from mlebench.bundles.reading import is_bundle, read_bundle
+from mlebench.bundles.reading import Bundle, is_bundle, read_bundle
 from mlebench.bundles.verify import require_credible, verdict_on
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.report.boards import Boards
+from mlebench.report.found import told_of
 from mlebench.report.model import TWIN, UNJUDGED, Entry, Outcome, Reading
 from mlebench.report.spent import model_use
+from mlebench.run.findings import Findings, read_findings
 from mlebench.run.over_time import read_over_time
 from mlebench.run.records import Group, Run, find_group
 
@@ -58,9 +60,9 @@ class Inputs:
         bundle = read_bundle(path)
         trust = require_credible(verdict_on(bundle, self.runs_dir), path)
         agent = bundle.group.record.agent["name"]
-        self.add_group(bundle.group, f"{agent} [{trust}]", bundle=bundle.sha256)
+        self.add_group(bundle.group, f"{agent} [{trust}]", bundle=bundle)
 
-    def add_group(self, group: Group, name: str | None = None, *, bundle: str | None = None) -> None:
+    def add_group(self, group: Group, name: str | None = None, *, bundle: Bundle | None = None) -> None:
         """Runs of one agent under other conditions are another entry."""
         if bundle is None:  # a bundle has no folder to show
             self.groups.append(group)
@@ -76,11 +78,13 @@ class Inputs:
         asked = record.model or {}
         model = ", ".join(asked.get("models", [])) or record.agent.get("model")
         bounds = (model, asked.get("budget"), tuple(asked.get("tools", ())))
-        named = (name, bundle) if bundle else (name,)
+        named = (name, bundle.sha256) if bundle else (name,)
         key = named if name else (agent, record.agent.get("identity"), hours, *conditions.values(), bounds)
         for run in group.runs():
-            reading = _reading_of_run(run, group)
-            self._take(key, reading, agent=agent, model=model, hours_limit=hours, conditions=conditions)
+            reading = _reading_of_run(run, group, bundle.findings[run.record.run_id] if bundle else read_findings(run))
+            self._take(
+                key, reading, agent=agent, model=model, hours_limit=hours, conditions=conditions, bundled=bool(bundle)
+            )
 
     def add_experiment(self, id: str, table: Path) -> None:
         """The run groups that a table lists under an id: ours, or folders that hold a grading report."""
@@ -202,7 +206,7 @@ def _fault(report: dict[str, Any]) -> str | None:
     return status if status in UNJUDGED else None
 
 
-def _reading_of_run(run: Run, group: Group) -> Reading:
+def _reading_of_run(run: Run, group: Group, found: Iterable[Findings]) -> Reading:
     record = run.record
     report = record.report if record.is_final else None
     missing = None if report else (record.ended if record.is_final else record.state)
@@ -222,6 +226,7 @@ def _reading_of_run(run: Run, group: Group) -> Reading:
             "rerolls": record.rerolls,
             "sealed": record.conditions.get("sealed"),
             **model_use(record),
+            "findings": told_of(found) or None,
             "over_time": read_over_time(run) if record.is_final else None,
         },
     )

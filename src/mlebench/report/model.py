@@ -38,6 +38,7 @@ class Outcome:
     calls: float | None = None  # of models, through the gateway
     tokens: dict[str, float | None] | None = None
     cost: float | None = None  # in US dollars
+    findings: dict[str, dict[str, Any]] | None = None  # by tool, what `mlebench inspect` says about it in short
     over_time: list[dict[str, Any]] | None = None  # the scores of its snapshots; None: they were not graded
 
     @property
@@ -56,6 +57,7 @@ class Entry:
     hours_limit: float | None = None
     name: str = ""  # the agent's own
     conditions: dict[str, Any] = field(default_factory=dict)  # what was asked for, where run groups tell
+    bundled: bool = False  # a bundle tells of it: what was found out about its runs is a claim
 
     @cached_property
     def competitions(self) -> list[str]:

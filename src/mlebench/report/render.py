@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from mlebench import __version__
+from mlebench.report.found import Found
 from mlebench.report.intervals import LEVEL, Difference, Estimate
 from mlebench.report.model import TWIN
 from mlebench.report.spent import TOKENS, Spent
@@ -15,6 +16,8 @@ from mlebench.report.standings import RATES, SCALES, EntryStandings, Scope, Stan
 
 SCHEMA = 1
 COUNTED = ("competitions", "seeds", "seeds_given", "missing")
+LIMITED = ("mean", "sem", "low", "high")
+FOUND = ("runs", "of", "not_inspected", "not_enough_evidence", "trust")
 LIMITS = f"{LEVEL:.0%} interval"
 
 
@@ -26,7 +29,12 @@ class Table(NamedTuple):
 
 def tables(standings: Standings) -> list[Table]:
     """What people read. Tables without rows are left out."""
-    found = [_standings_table(standings), _category_table(standings), *_extra_tables(standings)]
+    found = [
+        _standings_table(standings),
+        _category_table(standings),
+        _found_table(standings),
+        *_extra_tables(standings),
+    ]
     return [table for table in found if table.rows]
 
 
@@ -68,6 +76,21 @@ def _category_table(standings: Standings) -> Table:
     header = ["agent", "category", "competitions", "seeds", "missing", "any medal", LIMITS]
     rows = [[*_place(found, scope), *_medals(scope)] for found, scope in _scopes(standings, "category")]
     return Table("By category", header, rows)
+
+
+def _found_table(standings: Standings) -> Table:
+    header = ["agent", "tool", "finding", "runs", "of", "share, %", "not inspected", "trust"]
+    rows = [
+        [found.entry.agent, one.tool, one.finding, *map(str, (one.runs, one.of)), _number(one.share, 1), *_doubts(one)]
+        for found in standings.entries
+        for one in found.found
+    ]
+    return Table("Findings", header, rows)
+
+
+def _doubts(found: Found) -> list[str]:
+    unsure = f"; not enough evidence in {found.not_enough_evidence}" if found.not_enough_evidence else ""
+    return [str(found.not_inspected), f"{found.trust or '-'}{unsure}"]
 
 
 def _scopes(standings: Standings, *kinds: str) -> Iterator[tuple[EntryStandings, Scope]]:
@@ -163,26 +186,28 @@ def to_markdown(standings: Standings) -> str:
 
 
 def to_csv(standings: Standings) -> str:
-    """A row for each entry, scope and figure, in full precision; what is not known is empty."""
+    """A row for each entry, scope and figure, in full precision, and for each finding; what is not known is empty."""
     file = io.StringIO()
-    figures, unknown = ("mean", "sem", "low", "high"), _flat(Spent())
-    head = ("agent", "profile", "data", "padded", "kind", "name", *COUNTED, "figure", *figures, *unknown)
-    rows = csv.writer(file, lineterminator="\n")
-    rows.writerow(head)
+    head = ["agent", "profile", "data", "padded", "kind", "name", *COUNTED, "figure", *LIMITED, *_flat(Spent()), *FOUND]
+    rows = csv.DictWriter(file, head, lineterminator="\n")
+    rows.writeheader()
+    whole = {"profile": standings.profile, "data": standings.data, "padded": str(standings.padded).lower()}
     for found, scope in _scopes(standings, "split", "given", "category"):
+        counts = {name: getattr(scope, name) for name in COUNTED} | _flat(scope.spent)
         for name in SCALES:
-            estimate = asdict(found_figure) if (found_figure := scope.figures[name]) else {}
-            facts = [standings.profile, standings.data, str(standings.padded).lower(), scope.kind, scope.name]
-            counts = [getattr(scope, count) for count in COUNTED]
-            limits = [estimate.get(figure) for figure in figures]
-            rows.writerow([found.entry.agent, *facts, *counts, name, *limits, *_flat(scope.spent).values()])
+            estimate = asdict(figure) if (figure := scope.figures[name]) else {}
+            limits = {limit: estimate.get(limit) for limit in LIMITED}
+            place = {"agent": found.entry.agent, "kind": scope.kind, "name": scope.name, "figure": name}
+            rows.writerow(whole | place | counts | limits)
+    for found in standings.entries:
+        for one in found.found:
+            place = {"agent": found.entry.agent, "kind": "findings", "name": one.tool, "figure": one.finding}
+            rows.writerow(whole | place | {"mean": one.share} | {name: getattr(one, name) for name in FOUND})
     for one in standings.published:
+        theirs = {"profile": "v1", "data": "published", "padded": str(one.padded).lower()}
         for split, (mean, sem) in one.medals.items():
-            blank = [None] * len(COUNTED)
-            facts = ["v1", "published", str(one.padded).lower(), "split", split]
-            rows.writerow(
-                [f"{one.agent} / {one.models}", *facts, *blank, RATES[0], mean, sem, None, None, *unknown.values()]
-            )
+            place = {"agent": f"{one.agent} / {one.models}", "kind": "split", "name": split, "figure": RATES[0]}
+            rows.writerow(theirs | place | {"mean": mean, "sem": sem})
     return file.getvalue()
 
 
@@ -227,5 +252,6 @@ def _entry(found: EntryStandings) -> dict[str, Any]:
         "conditions": entry.conditions,
         "inputs": list(entry.inputs),
         "scopes": [asdict(scope) for scope in found.scopes],
+        "findings": [asdict(one) | {"share": one.share} for one in found.found],
         "runs": [asdict(outcome) | {"any_medal": outcome.any_medal} for outcome in entry.outcomes],
     }

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mlebench.report.found import Found, found_in
 from mlebench.report.intervals import Difference, Estimate, Sample, seeds_needed
 from mlebench.report.model import Entry
 from mlebench.report.published import PublishedEntry
@@ -60,6 +61,7 @@ class Need:
 class EntryStandings:
     entry: Entry
     scopes: list[Scope]
+    found: list[Found]  # in the runs of the splits that are shown
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def standings(
         profile=profile,
         data=data,
         padded=rules.pad,
-        entries=[EntryStandings(entry, _scopes_of(entry, rules)) for entry in entries],
+        entries=[EntryStandings(entry, _scopes_of(entry, rules), _found(entry, rules)) for entry in entries],
         comparisons=comparisons,
         needs=[need for other in others or [first] for need in _needs(first, other, rules)],
         published=list(published),
@@ -149,6 +151,11 @@ def _scopes_of(entry: Entry, rules: Rules) -> list[Scope]:
         if inside is None or id in inside:
             by_category.setdefault(rules.categories.get(id) or "unknown", []).append(id)
     return scopes + [_scope("category", name, ids, entry, rules) for name, ids in sorted(by_category.items())]
+
+
+def _found(entry: Entry, rules: Rules) -> list[Found]:
+    shown = {id for ids in _sets(entry.competitions, rules).values() for id in ids}
+    return found_in(entry.of(shown), claimed=entry.bundled)
 
 
 def _sets(competitions: Sequence[str], rules: Rules) -> dict[str, list[str]]:

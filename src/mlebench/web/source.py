@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlebench.errors import PrerequisiteError
-from mlebench.paths import GroupPaths
+from mlebench.paths import GroupPaths, RunPaths
 from mlebench.registry import Registry
 from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
@@ -16,7 +16,7 @@ from mlebench.run.group import groups_in
 from mlebench.run.records import Group, Run
 from mlebench.web.site import Board, Site
 
-_Version = tuple[int, int, int]
+_Version = tuple[int, int, int, int]
 
 
 class Source:
@@ -64,7 +64,7 @@ class Source:
         for where in group.run_paths():
             try:
                 status = os.stat(where.record)
-                version = (status.st_mtime_ns, status.st_size, status.st_ino)
+                version = (status.st_mtime_ns, status.st_size, status.st_ino, _findings_version(where))
                 known = self._runs.get(str(where.root))
                 if known is None or known[0] != version:
                     known = self._runs[str(where.root)] = (version, _run(where.root))
@@ -93,6 +93,14 @@ class _FreshGroup(Group):
     def runs(self) -> Iterator[Run]:
         order = {id: place for place, id in enumerate(self.record.competitions)}
         yield from sorted(self.fresh, key=lambda run: (run.record.seed, order.get(run.record.competition, 0)))
+
+
+def _findings_version(run: RunPaths) -> int:
+    """When a tool last wrote down what it found: the folder changes with each record in it."""
+    try:
+        return os.stat(run.findings).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _run(folder: Path) -> Run | str:

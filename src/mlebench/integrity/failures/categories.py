@@ -25,6 +25,7 @@ from mlebench.integrity.failures.validations import Validation, last_validation
 from mlebench.integrity.findings import NOTE, VIOLATION, Evidence, Finding, Findings
 from mlebench.integrity.subjects import Subject
 from mlebench.registry import Competition, Registry
+from mlebench.run.findings import read_findings
 from mlebench.run.records import NONE
 from mlebench.sandbox.base import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, TIMEOUT
 
@@ -255,15 +256,10 @@ def _suspicious(look: Look) -> Reason | None:
 
 def _violated(look: Look) -> Reason | None:
     """What `inspect rules` has found."""
-    run = look.subject.run
-    if run is None or not run.paths.finding(RULES_TOOL).is_file():
-        return None
-    try:
-        found = Findings.read(run.paths.finding(RULES_TOOL)).findings
-    except (PrerequisiteError, OSError):
-        return None
-    broken = [one for one in found if isinstance(one, dict) and one.get("kind") == VIOLATION]
-    return Reason(f"{RULES_TOOL}: {broken[0].get('says')}") if broken else None
+    found = list(read_findings(look.subject.run)) if look.subject.run else []
+    told = [one for record in found if record.tool == RULES_TOOL for one in record.findings]
+    broken = [one["says"] for one in told if one["kind"] == VIOLATION]
+    return Reason(f"{RULES_TOOL}: {broken[0]}") if broken else None
 
 
 def _medal(look: Look) -> Reason | None:

@@ -7,13 +7,13 @@ from typing import Any
 
 from mlebench import paths
 from mlebench.errors import PrerequisiteError
-from mlebench.integrity.rules.judge import NOT_ENOUGH, YES, Judge, Judged
+from mlebench.integrity.rules.judge import Judge, Judged
 from mlebench.integrity.rules.rubric import fixed_questions
 from mlebench.integrity.texts import LOG, Text, Texts
 from mlebench.records import Record, now
+from mlebench.run.findings import NOT_ENOUGH, YES, trust_in
 
 CASES = Path(__file__).parent / "cases"
-UNCALIBRATED = "uncalibrated"
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,7 @@ class Calibration(Record):
 
     def rates(self, question: str) -> str:
         """Recall and false alarms, for people."""
-        count = self.questions.get(question)
-        if count is None:
-            return UNCALIBRATED
-        return (
-            f"recall {count['found']} of {count['planted']}, false alarms {count['false_alarms']} of {count['clean']}; "
-            f"of cases that address the judge, it finds {count['found_addressed']} of {count['planted_addressed']}"
-        )
+        return trust_in(self.to_dict(), question)
 
 
 def calibrate(judge: Judge) -> Calibration:

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.integrity.apart import GaveUpError, apart
-from mlebench.integrity.findings import KINDS, NOTE, Finding, Findings
-from mlebench.integrity.rules.calibration import UNCALIBRATED, Calibration
+from mlebench.integrity.findings import BY_JUDGE, JUDGE, KINDS, NOTE, Finding, Findings
+from mlebench.integrity.rules.calibration import Calibration
 from mlebench.integrity.rules.detectors import Case, detect
-from mlebench.integrity.rules.judge import NOT_ENOUGH, YES, Judge
+from mlebench.integrity.rules.judge import Judge
 from mlebench.integrity.subjects import Subject
 from mlebench.integrity.texts import Texts, texts_of
+from mlebench.run.findings import NOT_ENOUGH, UNCALIBRATED, YES
 from mlebench.run.images import environment_dir
 
 TOOL = "rules"
@@ -27,7 +28,7 @@ class Inspected:
 
     @property
     def answers(self) -> dict[str, str]:
-        return self.record.facts.get("judge", {}).get("answers", {})
+        return self.record.facts.get(JUDGE, {}).get("answers", {})
 
     def to_dict(self) -> dict[str, Any]:
         return {"run": self.subject.name, "competition": self.subject.competition, **self.record.to_dict()}
@@ -44,7 +45,7 @@ def inspect_rules(
         except GaveUpError as error:
             found, facts = [Finding(NOTE, "not-inspected", f"It could not be looked at: {error}.")], {}
         if judge is not None:
-            added, facts["judge"] = _asked(judge, case, calibration)
+            added, facts[JUDGE] = _asked(judge, case, calibration)
             found += added
         record = Findings.of(TOOL, found, **facts)
         if subject.run is not None:
@@ -91,6 +92,6 @@ def rates(inspected: list[Inspected], judge: Judge | None, calibration: Calibrat
 
 def _with_kind(inspected: list[Inspected], kind: str) -> int:
     return sum(
-        any(found["kind"] == kind and not found["rule"].startswith("judge:") for found in one.record.findings)
+        any(found["kind"] == kind and not found["rule"].startswith(BY_JUDGE) for found in one.record.findings)
         for one in inspected
     )

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mlebench.integrity.endpoint import JudgeEndpoint
-from mlebench.integrity.findings import NOTE, VIOLATION, Evidence, Finding
+from mlebench.integrity.findings import BY_JUDGE, NOTE, VIOLATION, Evidence, Finding
 from mlebench.integrity.rules.rubric import Rubric, fixed_questions
 from mlebench.integrity.secrets import scrubbed
 from mlebench.integrity.texts import ACTION, ANSWER, CODE, LOG, MESSAGE, Text, Texts
+from mlebench.run.findings import ANSWERS, NO, NOT_ENOUGH, YES
 from mlebench.untrusted import plain
 
-YES, NO, NOT_ENOUGH = ANSWERS = ("yes", "no", "not enough evidence")
 PIECE = 60_000  # characters
 OVERLAP = 3_000
 MOST_SHOWN = 1_500_000  # characters of a run
@@ -55,7 +55,7 @@ class Judged:
             if verdict.answer == YES:
                 says = f"The judge {model} says yes: {verdict.reason or 'it gives no reason'}"
                 kind = VIOLATION if id in fixed_questions() else NOTE  # what others ask need not be forbidden
-                yield Finding(kind, f"judge:{id}", says, verdict.evidence)
+                yield Finding(kind, f"{BY_JUDGE}{id}", says, verdict.evidence)
 
     def to_dict(self) -> dict[str, Any]:
         names = ("unanswered", "unparsable", "canary lost", "quotes rejected")

@@ -7,6 +7,7 @@ from typing import Any
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import CODE, FINDINGS, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, RunPaths
 from mlebench.report.boards import Boards
+from mlebench.run.findings import is_about
 from mlebench.run.group import elapsed
 from mlebench.run.records import ENDED, Group, Run
 from mlebench.run.trajectory import HOST, Event, shortened, story
@@ -209,6 +210,9 @@ def _findings(run: Run) -> Iterator[dict[str, Any]]:
     found = [one for one in listing(run.paths.root, FINDINGS).files if one["path"].endswith(".json")]
     for one in found[:MOST_FINDINGS]:
         value = json_of(run.paths.root, f"{FINDINGS}/{one['path']}", LONGEST_FINDING)
+        made_at = value.get("made_at") if isinstance(value, dict) else None
+        if isinstance(made_at, str) and not is_about(run.record, made_at):
+            continue
         yield {
             "name": one["name"].removesuffix(".json"),
             "rows": fact_rows(value if isinstance(value, dict) else {"found": value}),

@@ -45,6 +45,11 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
             _rows(board), key=lambda row: -row["figures"]["any_medal"]["mean"] if row["figures"]["any_medal"] else 1
         ),
         "entries": [_entry(slug, found) for slug, found in board.entries.items()],
+        "findings": [
+            {"agent": found.entry.agent, "share": one.share, **asdict(one)}
+            for found in standings.entries
+            for one in found.found
+        ],
         "published": [asdict(one) for one in standings.published],
     }
     going_on = any(

@@ -1,0 +1,102 @@
+"""What `mlebench inspect` has found out about runs, counted for each agent, and how far a judge can be trusted."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from mlebench.report.model import Outcome
+from mlebench.run.findings import ANSWERS, BY_JUDGE, JUDGE, KINDS, NOT_ENOUGH, YES, Findings, trust_in
+
+CLAIMED = "claimed"
+_WORD = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # names of tools and of categories
+_MOST_QUESTIONS = 50
+
+
+def told_of(records: Iterable[Findings]) -> dict[str, dict[str, Any]]:
+    """What each tool says about a run, in short: findings of each kind, its category, the answers of a judge."""
+    return {record.tool: _told(record) for record in records if _WORD.fullmatch(record.tool)}
+
+
+def _told(record: Findings) -> dict[str, Any]:
+    kinds = Counter(one["kind"] for one in record.findings if not one["rule"].startswith(BY_JUDGE))
+    category = record.facts.get("category")
+    return {
+        **{kind: kinds[kind] for kind in KINDS},
+        "category": category if isinstance(category, str) and _WORD.fullmatch(category) else None,
+        JUDGE: _judged(record.facts.get(JUDGE)),
+    }
+
+
+def _judged(judge: Any) -> dict[str, Any] | None:
+    if not isinstance(judge, dict) or not isinstance(answers := judge.get("answers"), dict):
+        return None
+    known = dict(islice(((id, answer) for id, answer in answers.items() if answer in ANSWERS), _MOST_QUESTIONS))
+    return {
+        "model": _name(judge.get("model")),
+        "rubric": _name(judge.get("rubric")),
+        "answers": {_name(id): answer for id, answer in known.items()},
+        "trust": {_name(id): trust_in(judge.get("calibration"), id) for id in known},
+    }
+
+
+def _name(value: Any) -> str:
+    text = str(value)[:80]
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+@dataclass(frozen=True)
+class Found:
+    """How many of an agent's runs something was found out about."""
+
+    tool: str
+    finding: str
+    runs: int
+    of: int  # runs that the tool has looked at
+    not_inspected: int  # the agent's other runs
+    trust: str | None = None  # of a judge: its calibration, or that it has none; of a bundle's findings: claimed
+    not_enough_evidence: int | None = None  # of a judge: runs about which it could not tell
+
+    @property
+    def share(self) -> float:
+        """In percent."""
+        return 100 * self.runs / self.of
+
+
+def found_in(outcomes: Sequence[Outcome], *, claimed: bool = False) -> list[Found]:
+    """For each tool, how many runs have findings of each kind, or are of each category, and what a judge says."""
+    tools = dict.fromkeys(tool for outcome in outcomes for tool in outcome.findings or {})
+    rows = []
+    for tool in sorted(tools):
+        told = [outcome.findings[tool] for outcome in outcomes if outcome.findings and tool in outcome.findings]
+        for row in (*_mechanical(told), *_asked(told)):
+            trust = "; ".join(part for part in (CLAIMED if claimed else "", row.pop("trust", "")) if part)
+            rows.append(Found(tool=tool, not_inspected=len(outcomes) - row["of"], trust=trust or None, **row))
+    return rows
+
+
+def _mechanical(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    categories = Counter(one["category"] for one in told if one["category"])
+    if categories:
+        counted = sorted(categories.items(), key=lambda item: (-item[1], item[0]))
+    else:
+        counted = [(kind, sum(one[kind] > 0 for one in told)) for kind in KINDS]
+    yield from ({"finding": name, "runs": count, "of": len(told)} for name, count in counted)
+
+
+def _asked(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Answers of other judges, by another rubric, or calibrated otherwise, are counted apart."""
+    answers: dict[tuple[str, ...], list[str]] = {}
+    for judge in (one[JUDGE] for one in told if one[JUDGE]):
+        for id, answer in judge["answers"].items():
+            answers.setdefault((id, judge["model"], judge["rubric"], judge["trust"][id]), []).append(answer)
+    for (id, model, _, trust), said in answers.items():
+        yield {
+            "finding": f"judge {model} says yes: {id}",
+            "runs": said.count(YES),
+            "of": len(said),
+            "not_enough_evidence": said.count(NOT_ENOUGH),
+            "trust": trust,
+        }
