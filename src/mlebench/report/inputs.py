@@ -17,6 +17,7 @@ from mlebench.faults import reason_of
 from mlebench.report.boards import Boards
 from mlebench.report.model import TWIN, UNJUDGED, Entry, Outcome, Reading
 from mlebench.report.spent import model_use
+from mlebench.run import knowledge
 from mlebench.run.over_time import read_over_time
 from mlebench.run.records import Group, Run, find_group
 
@@ -71,13 +72,15 @@ class Inputs:
         conditions = {
             "network": record.network,
             "description": "obfuscated" if record.obfuscate else "named",
-            "knowledge": record.knowledge,
+            **knowledge.conditions(record),
         }
         asked = record.model or {}
         model = ", ".join(asked.get("models", [])) or record.agent.get("model")
         bounds = (model, asked.get("budget"), tuple(asked.get("tools", ())))
         named = (name, bundle) if bundle else (name,)
-        key = named if name else (agent, record.agent.get("identity"), hours, *conditions.values(), bounds)
+        read = record.knowledge_sha256 or record.knowledge  # a folder that has changed is another one
+        given = (record.network, record.obfuscate, read)
+        key = named if name else (agent, record.agent.get("identity"), hours, *given, bounds)
         for run in group.runs():
             reading = _reading_of_run(run, group)
             self._take(key, reading, agent=agent, model=model, hours_limit=hours, conditions=conditions)

@@ -12,6 +12,7 @@ from mlebench.report.intervals import LEVEL, Difference, Estimate
 from mlebench.report.model import TWIN
 from mlebench.report.spent import TOKENS, Spent
 from mlebench.report.standings import RATES, SCALES, EntryStandings, Scope, Standings
+from mlebench.run.knowledge import shown
 
 SCHEMA = 1
 COUNTED = ("competitions", "seeds", "seeds_given", "missing")
@@ -45,6 +46,11 @@ def notes(standings: Standings) -> list[str]:
         lines.append("Twins are synthetic: these figures say nothing about real data.")
     if standings.profile != "v1":
         lines.append(f"The profile is {standings.profile}; published figures are of v1.")
+    lines += [
+        f"{found.entry.agent} could read a folder (--knowledge): {shown(folder, given['knowledge_sha256'])}."
+        for found in standings.entries
+        if (folder := (given := found.entry.conditions).get("knowledge"))
+    ]
     scopes = [scope for found in standings.entries for scope in found.scopes]
     if any(scope.spent.unsealed for scope in scopes):
         lines.append("Some runs were not sealed: `mlebench runs show` says why.")
