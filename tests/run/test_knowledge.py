@@ -174,7 +174,9 @@ def test_standings_keep_it_apart_and_tell_it(mlebench: Mlebench, run: Runner, bo
     assert [entry["conditions"]["knowledge"] is None for entry in entries] == [True, False, False]
     told = mlebench("report", *named)
     sums = [str(group.record.knowledge_sha256)[:12] for group in groups]
-    assert (told.stdout + told.stderr).count("could read a folder (--knowledge)") == 2
-    assert f"books ({sums[0]})" in told.stdout + told.stderr
+    (none, first, second) = (line for line in (told.stdout + told.stderr).splitlines() if ": --knowledge " in line)
+    assert none.endswith("--knowledge none.")
+    assert first.endswith(f"--knowledge books ({sums[0]}).")
+    assert second.endswith(f"--knowledge shelf ({sums[2]}).")
     rules = mlebench("inspect", "rules", named[1], code=None)
     assert f"It was given material: books ({sums[0]})" in rules.stdout + rules.stderr

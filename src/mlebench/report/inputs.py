@@ -73,13 +73,15 @@ class Inputs:
             "network": record.network,
             "description": "obfuscated" if record.obfuscate else "named",
             **knowledge.conditions(record),
+            "cpus": record.limits.get("cpus"),
+            "gpus": record.gpus_per_run,
         }
         asked = record.model or {}
         model = ", ".join(asked.get("models", [])) or record.agent.get("model")
         bounds = (model, asked.get("budget"), tuple(asked.get("tools", ())))
         named = (name, bundle) if bundle else (name,)
         read = record.knowledge_sha256 or record.knowledge  # a folder that has changed is another one
-        given = (record.network, record.obfuscate, read)
+        given = (record.network, record.obfuscate, read, record.limits.get("cpus"), record.gpus_per_run)
         key = named if name else (agent, record.agent.get("identity"), hours, *given, bounds)
         for run in group.runs():
             reading = _reading_of_run(run, group)
