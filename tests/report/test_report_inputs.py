@@ -12,6 +12,7 @@ from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs, read_grading_report
 from mlebench.report.make import make_standings
 from mlebench.report.model import Entry
+from mlebench.report.render import notes
 from mlebench.run.group import finish
 from mlebench.run.records import Group
 from mlebench.scoring import read_leaderboard
@@ -77,11 +78,18 @@ def test_nothing_is_counted_twice(inputs: Inputs, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
-    [{"limits": {"seconds": 43200}}, {"agent": {"name": "mine", "identity": "2"}}, {"network": "full"}],
+    ("other", "told"),
+    [
+        ({"limits": {"seconds": 43200}}, ["time limit 24 h", "time limit 12 h"]),
+        ({"limits": {"seconds": 86400, "cpus": 2.0}}, ["cpus None", "cpus 2.0"]),
+        ({"gpus_per_run": 1}, ["gpus 0", "gpus 1"]),
+        ({"agent": {"name": "mine", "identity": "2"}}, []),
+        ({"network": "full", "obfuscate": True}, ["network none, description named", "network full, description obf"]),
+        ({"knowledge": "/a/b", "knowledge_sha256": "0" * 64}, ["--knowledge none", f"--knowledge b ({'0' * 12})"]),
+    ],
 )
 def test_other_files_of_an_agent_or_other_conditions_are_another_entry(
-    inputs: Inputs, tmp_path: Path, other: dict[str, Any]
+    inputs: Inputs, tmp_path: Path, other: dict[str, Any], told: list[str]
 ) -> None:
     run = {"competition": BIRDS, "seed": 0, "report": report(BIRDS)}
     write_group(tmp_path / "runs", "g1", [run])
@@ -89,6 +97,10 @@ def test_other_files_of_an_agent_or_other_conditions_are_another_entry(
     inputs.add("g1")
     inputs.add("g2")
     assert [entry.agent for entry in entries(inputs)] == ["mine (g1)", "mine (g2)"]
+    lines = [line for line in notes(make_standings(inputs)) if line.startswith("mine")]
+    assert len(lines) == len(told)
+    for line, agent, words in zip(lines, ("mine (g1)", "mine (g2)"), told, strict=False):
+        assert line.startswith(f"{agent}: {words}")
 
 
 def test_runs_that_nobody_judged_are_missing(inputs: Inputs, tmp_path: Path) -> None:

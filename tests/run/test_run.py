@@ -225,19 +225,6 @@ def test_an_agent_with_a_model_is_refused_without_a_network(
     assert "--network" in done.stderr
 
 
-def test_knowledge_is_there_and_is_named(run: Runner, tmp_path: Path) -> None:
-    require("bubblewrap")
-    knowledge = tmp_path / "papers"
-    knowledge.mkdir()
-    (knowledge / "paper.txt").write_text("read me")
-    program = "cat /home/knowledge/paper.txt; grep -c knowledge /home/instructions.txt; touch /home/knowledge/x"
-    group = run(program, "--knowledge", str(knowledge), sandbox="bubblewrap", code=0)
-    (one,) = group.runs()
-    assert one.paths.log.read_text().startswith("read me1\n")
-    assert one.record.conditions["knowledge"] == str(knowledge)
-    assert list(knowledge.iterdir()) == [knowledge / "paper.txt"]
-
-
 def test_container_config_of_existing_set_ups(
     run: Runner, mlebench: Mlebench, titanic: Competition, tmp_path: Path
 ) -> None:

@@ -33,6 +33,7 @@ def as_options(bundle: Bundle, given: dict[str, Any]) -> dict[str, Any]:
         "network": record.network,
         "obfuscate": record.obfuscate,
         "twin": record.twin,
+        "knowledge_sha256": record.knowledge_sha256,  # to be compared only
         **limits,
     }
 

@@ -236,7 +236,15 @@ def _like(options: dict[str, Any]) -> dict[str, Any]:
     chosen = {
         name: then[name] if name in then and _is_default(context, name) else value for name, value in options.items()
     }
+    _say_if_other_material(chosen["knowledge"], then["knowledge_sha256"])
     return chosen | {"like_model": model if chosen["network"] == "model" else None}
+
+
+def _say_if_other_material(folder: Path | None, sha256: str | None) -> None:
+    from mlebench.run.knowledge import identity
+
+    if folder and sha256 and folder.is_dir() and identity(folder) != sha256:
+        say(f"Warning: {folder} holds other files than the --knowledge of the runs that these are to be like.")
 
 
 def _like_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:

@@ -72,7 +72,7 @@ from mlebench.paths.runs import trajectory as trajectory
 from mlebench.settings import read_setting
 
 PROFILES = ("v1", "v2")
-PUBLIC, PRIVATE = "public", "private"
+PREPARED, PUBLIC, PRIVATE = "prepared", "public", "private"
 MANIFEST, MANIFEST_FILES = "manifest.json", "manifest.files.jsonl"
 CONFIG, DESCRIPTION = "config.yaml", "description.md"  # of a competition folder, like the three that follow
 LEADERBOARD, CHECKSUMS, TWIN = "leaderboard.csv", "checksums.yaml", "twin.py"
@@ -142,7 +142,7 @@ class CompetitionPaths:
 
     @cached_property
     def prepared(self) -> Path:
-        return self.root / ("prepared" if self.profile == "v1" else f"prepared-{self.profile}")
+        return self.root / (PREPARED if self.profile == "v1" else f"{PREPARED}-{self.profile}")
 
     @cached_property
     def staging(self) -> Path:

@@ -18,6 +18,7 @@ from mlebench.report.boards import Boards
 from mlebench.report.found import told_of
 from mlebench.report.model import TWIN, UNJUDGED, Entry, Outcome, Reading
 from mlebench.report.spent import model_use
+from mlebench.run import knowledge
 from mlebench.run.findings import Findings, read_findings
 from mlebench.run.over_time import read_over_time
 from mlebench.run.records import Group, Run, find_group
@@ -73,11 +74,17 @@ class Inputs:
         conditions = {
             "network": record.network,
             "description": "obfuscated" if record.obfuscate else "named",
-            "knowledge": record.knowledge,
+            **knowledge.conditions(record),
+            "cpus": record.limits.get("cpus"),
+            "gpus": record.gpus_per_run,
         }
         asked = record.model or {}
         model = ", ".join(asked.get("models", [])) or record.agent.get("model")
         bounds = (model, asked.get("budget"), tuple(asked.get("tools", ())))
+        named = (name, bundle) if bundle else (name,)
+        read = record.knowledge_sha256 or record.knowledge  # a folder that has changed is another one
+        given = (record.network, record.obfuscate, read, record.limits.get("cpus"), record.gpus_per_run)
+        key = named if name else (agent, record.agent.get("identity"), hours, *given, bounds)
         named = (name, bundle.sha256) if bundle else (name,)
         key = named if name else (agent, record.agent.get("identity"), hours, *conditions.values(), bounds)
         for run in group.runs():

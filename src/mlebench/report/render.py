@@ -10,15 +10,17 @@ from typing import Any, NamedTuple
 from mlebench import __version__
 from mlebench.report.found import Found
 from mlebench.report.intervals import LEVEL, Difference, Estimate
-from mlebench.report.model import TWIN
+from mlebench.report.model import TWIN, Entry
 from mlebench.report.spent import TOKENS, Spent
 from mlebench.report.standings import RATES, SCALES, EntryStandings, Scope, Standings
+from mlebench.run.knowledge import shown
 
 SCHEMA = 1
 COUNTED = ("competitions", "seeds", "seeds_given", "missing")
 LIMITED = ("mean", "sem", "low", "high")
 FOUND = ("runs", "of", "not_inspected", "not_enough_evidence", "trust")
 LIMITS = f"{LEVEL:.0%} interval"
+KNOWLEDGE = "--knowledge"
 
 
 class Table(NamedTuple):
@@ -53,12 +55,34 @@ def notes(standings: Standings) -> list[str]:
         lines.append("Twins are synthetic: these figures say nothing about real data.")
     if standings.profile != "v1":
         lines.append(f"The profile is {standings.profile}; published figures are of v1.")
+    lines += _conditions([found.entry for found in standings.entries])
     scopes = [scope for found in standings.entries for scope in found.scopes]
     if any(scope.spent.unsealed for scope in scopes):
         lines.append("Some runs were not sealed: `mlebench runs show` says why.")
     if standings.published:
         lines.append("Published entries are other people's figures, as the benchmark's leaderboard states them.")
     return lines
+
+
+def _conditions(entries: Sequence[Entry]) -> Iterator[str]:
+    """What agents had to read and, of entries with one name, what sets them apart."""
+    for entry in entries:
+        told = _told(entry)
+        others = [_told(other) for other in entries if other.name == entry.name]
+        differing = [what for what, value in told.items() if any(other[what] != value for other in others)]
+        if telling := [what for what in told if what in differing or (what == KNOWLEDGE and told[what] != "none")]:
+            yield f"{entry.agent}: {', '.join(f'{what} {told[what]}' for what in telling)}."
+
+
+def _told(entry: Entry) -> dict[str, str]:
+    facts = entry.conditions
+    folder = facts.get("knowledge")
+    return {
+        "time limit": "unknown" if entry.hours_limit is None else f"{entry.hours_limit:.3g} h",
+        "model": entry.model or "none",
+        **{what: str(facts.get(what, "unknown")) for what in ("network", "description", "cpus", "gpus")},
+        KNOWLEDGE: shown(folder, facts.get("knowledge_sha256")) if folder else "none",
+    }
 
 
 def _standings_table(standings: Standings) -> Table:

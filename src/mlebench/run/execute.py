@@ -27,7 +27,7 @@ from mlebench.paths import SUBMISSION
 from mlebench.processes import Process, process_start
 from mlebench.records import now
 from mlebench.registry import Competition, Registry
-from mlebench.run import machine
+from mlebench.run import knowledge, machine
 from mlebench.run.attempts import is_exhausted
 from mlebench.run.door import ValidatorDoor, remove_door
 from mlebench.run.grading import grade_run
@@ -130,6 +130,7 @@ class _Execution:
             raise PrerequisiteError(f"{agent.folder} has changed since these runs were planned: plan them anew")
         if fault := venv_fault(agent):
             raise PrerequisiteError(f"agent {agent.name} is {fault}")
+        knowledge.require_unchanged(record)
         competition = Registry(record.data_dir, record.profile).get_competition(self.run.record.competition)
         require_prepared(competition)
         return agent, competition, sandbox_named("process" if agent.host_only else record.sandbox)
@@ -295,7 +296,7 @@ class _Execution:
             "source": source_kind(competition),
             "profile": record.profile,
             "description": "obfuscated" if record.obfuscate else "named",
-            "knowledge": record.knowledge,
+            **knowledge.conditions(record),
             **({} if here == record.machine else {"machine": here}),
         }
 

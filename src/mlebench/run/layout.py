@@ -52,6 +52,8 @@ def make_task(
     agent.copy_to(work / "home" / "agent")
     if group.record.sandbox == "process":
         (work / "home" / "data").symlink_to(public)
+        if group.record.knowledge:
+            (work / "home" / KNOWLEDGE).symlink_to(group.record.knowledge)
     venv = venv_of(agent)
     ports = (port,) if port else VALIDATOR_PORTS
     return Task(

@@ -17,7 +17,7 @@ from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.door import refuse_other_secrets
 from mlebench.records import now
 from mlebench.registry import Registry
-from mlebench.run import machine
+from mlebench.run import knowledge, machine
 from mlebench.run.executors import Placement
 from mlebench.run.images import image_facts
 from mlebench.run.records import Group, GroupRecord, RunRecord
@@ -83,6 +83,7 @@ def plan(request: Request) -> Group:
         model=request.model.to_dict() if request.model else None,
         obfuscate=request.obfuscate or request.agent.obfuscate,
         knowledge=None if request.knowledge is None else str(request.knowledge.absolute()),
+        knowledge_sha256=None if request.knowledge is None else knowledge.identity(request.knowledge),
         retain=request.retain,
         workers=request.workers,
         machine=machine.describe(),
@@ -149,14 +150,15 @@ def _refuse(request: Request) -> None:
         raise PrerequisiteError(f"agent {agent.name} is {fault}")
     if request.gpus and len(request.gpus) < request.workers:
         raise PrerequisiteError(f"{request.workers} workers cannot share {len(request.gpus)} GPUs: use fewer workers")
-    if request.knowledge is not None and not request.knowledge.is_dir():
-        raise PrerequisiteError(f"--knowledge: {request.knowledge} is not a folder")
     if request.runtime and request.sandbox.name != "docker":
         raise PrerequisiteError(f"the runtime {request.runtime} of --container-config is for --sandbox docker only")
     here = not (agent.host_only or request.placement.is_remote)  # a node says itself what it cannot do
     if here and (fault := request.sandbox.fault(_sketch(request))):
         raise PrerequisiteError(f"the sandbox {request.sandbox.name} cannot be used: {fault}")
     _refuse_unprepared(request.registry, request.competitions)
+    if request.knowledge is not None:
+        forbidden = (request.registry.get_data_dir(), request.runs_dir)
+        knowledge.refuse(request.knowledge, forbidden, map(request.registry.get_competition, request.competitions))
 
 
 def _refuse_network(request: Request) -> None:
@@ -204,4 +206,5 @@ def as_request_facts(record: GroupRecord) -> dict[str, Any]:
         "network",
         "obfuscate",
     )
-    return {name: getattr(record, name) for name in (*kept, "knowledge", "retain", "workers", "limits", "profile")}
+    more = ("knowledge", "knowledge_sha256", "retain", "workers", "limits", "profile")
+    return {name: getattr(record, name) for name in (*kept, *more)}

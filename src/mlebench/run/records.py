@@ -41,6 +41,7 @@ class GroupRecord(Record):
     model: dict[str, Any] | None = None  # what `--network model` leads to
     obfuscate: bool = False
     knowledge: str | None = None
+    knowledge_sha256: str | None = None  # of the files in that folder
     retain: bool = False
     workers: int = 1
     machine: dict[str, Any] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from mlebench.integrity.rules.predictor import predictor_findings
 from mlebench.integrity.subjects import Subject
 from mlebench.integrity.texts import LOG, WRITTEN, Texts, texts_of
 from mlebench.registry import Competition, Registry
+from mlebench.run.knowledge import shown
 from mlebench.untrusted import UntrustedFileError, open_untrusted
 
 
@@ -123,7 +124,9 @@ def _conditions(case: Case) -> Iterator[Finding]:
         if asked.get("tools"):
             yield Finding(CONDITION, "tools", f"The provider's tools were allowed: {', '.join(asked['tools'])}.")
     if record.knowledge:
-        yield Finding(CONDITION, "knowledge", f"It was given material: {Path(record.knowledge).name}.")
+        yield Finding(
+            CONDITION, "knowledge", f"It was given material: {shown(record.knowledge, record.knowledge_sha256)}."
+        )
     if not case.subject.run.record.is_final:
         yield Finding(NOTE, "not-ended", "The run has not ended: its files are not here yet.")
     if facts.get("unsealed_by"):

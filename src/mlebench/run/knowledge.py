@@ -1,0 +1,129 @@
+"""`--knowledge`: a folder that agents may read, at /home/knowledge. What it may hold, and what identifies it."""
+
+import filecmp
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from mlebench import paths
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+from mlebench.registry import Competition
+from mlebench.run.records import GroupRecord
+from mlebench.sandbox.bubblewrap import hidden_paths
+from mlebench.untrusted import kind_of, plain
+
+MOST_READ = 1 << 30  # bytes; files beyond count by name and size, since a corpus may be as large as a disk
+
+
+class Item(NamedTuple):
+    name: str  # below the folder
+    size: int
+    link: str | None  # where a symbolic link points
+
+
+def identity(folder: Path) -> str:
+    """The same for folders with the same files: names and sizes of all, and the bytes of the first gigabyte."""
+    digest, left = hashlib.sha256(), MOST_READ
+    for item in sorted(_items(folder)):
+        content = "" if item.link is None else f"link {item.link}"
+        if item.link is None and item.size <= left:
+            left -= item.size
+            content = _content(folder / item.name)
+        digest.update(f"{len(item.name)} {item.name} {item.size} {content}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def conditions(record: GroupRecord) -> dict[str, str | None]:
+    """What a run's card and standings say about it."""
+    return {"knowledge": record.knowledge, "knowledge_sha256": record.knowledge_sha256}
+
+
+def shown(folder: str, sha256: str | None) -> str:
+    """For readers: its name, and the beginning of the hash."""
+    return plain(Path(folder).name) + (f" ({plain(sha256[:12])})" if sha256 else "")
+
+
+def require_unchanged(record: GroupRecord) -> None:
+    """All runs of a group read the same."""
+    if record.knowledge is None:
+        return
+    folder = Path(record.knowledge)
+    if not folder.is_dir():
+        raise PrerequisiteError(f"--knowledge: {folder} is not a folder")
+    if record.knowledge_sha256 and identity(folder) != record.knowledge_sha256:
+        raise PrerequisiteError(f"--knowledge: {folder} has changed since these runs were planned: plan them anew")
+
+
+def refuse(folder: Path, forbidden: Iterable[Path], competitions: Iterable[Competition]) -> None:
+    """Say why agents must not read this folder: it would show them answers or runs, or lead somewhere else."""
+    if not folder.is_dir():
+        raise PrerequisiteError(f"--knowledge: {folder} is not a folder")
+    _refuse_place(folder, forbidden)
+    if os.geteuid() == 0 and folder.stat().st_mode & 0o005 != 0o005:
+        raise PrerequisiteError(
+            f"--knowledge: {folder} is closed to other users, as which agents run: `chmod -R o+rX {folder}`"
+        )
+    answers = [path for one in competitions for path in {one.answers, one.gold_submission} if path.is_file()]
+    sizes = {path: path.stat().st_size for path in answers}
+    for item in _items(folder):
+        file = folder / item.name
+        if _is_private(folder.resolve() / item.name):
+            raise PrerequisiteError(f"--knowledge: {file} is private data of a competition: take it away")
+        same = (path for path, size in sizes.items() if size == item.size and item.link is None)
+        if any(filecmp.cmp(path, file, shallow=False) for path in same):
+            raise PrerequisiteError(f"--knowledge: {file} holds the answers of a competition: take it away")
+
+
+def _refuse_place(folder: Path, forbidden: Iterable[Path]) -> None:
+    place = folder.resolve()
+    for other in (path.resolve() for path in (*hidden_paths(), *forbidden)):
+        if place.is_relative_to(other):
+            raise PrerequisiteError(
+                f"--knowledge: {folder} lies in {other}, which agents must not see: copy it elsewhere"
+            )
+        if other.is_relative_to(place) and other.exists():
+            raise PrerequisiteError(
+                f"--knowledge: {folder} holds {other}, which agents must not see: name another folder"
+            )
+
+
+def _is_private(file: Path) -> bool:
+    """Whether it lies in prepared/private, of whatever data directory."""
+    parts = file.parts
+    return any(inner == paths.PRIVATE and outer.startswith(paths.PREPARED) for outer, inner in pairwise(parts))
+
+
+def _items(root: Path, inside: str = "") -> Iterator[Item]:
+    """Every file and link. A link that leads out, and what is neither a file nor a folder, is refused."""
+    try:
+        entries = list(os.scandir(root / inside))
+    except OSError as error:
+        raise PrerequisiteError(f"--knowledge: cannot read {root / inside}: {reason_of(error)}") from None
+    for entry in entries:
+        name, status = f"{inside}{entry.name}", entry.stat(follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            yield from _items(root, f"{name}/")
+        elif stat.S_ISREG(status.st_mode):
+            yield Item(name, status.st_size, None)
+        elif stat.S_ISLNK(status.st_mode):
+            target = Path(entry.path).readlink()
+            if target.is_absolute() or not Path(entry.path).resolve().is_relative_to(root.resolve()):
+                raise PrerequisiteError(
+                    f"--knowledge: {entry.path} is a link that leads out of the folder: copy the file"
+                )
+            yield Item(name, 0, str(target))
+        else:
+            raise PrerequisiteError(f"--knowledge: {entry.path} is {kind_of(status.st_mode)}: take it away")
+
+
+def _content(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise PrerequisiteError(f"--knowledge: cannot read {path}: {reason_of(error)}") from None

@@ -1,0 +1,182 @@
+"""`--knowledge`: what agents may read is there, is told, and never shows them answers."""
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest_run import SUBMIT, Mlebench
+from sandboxes import ALL, ISOLATING, require
+
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Competition
+from mlebench.run import knowledge
+from mlebench.run.images import environment_dir
+from mlebench.run.records import Group
+
+Runner = Callable[..., Group]
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Path:
+    folder = tmp_path / "books"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "paper.txt").write_text("read me\n")
+    (folder / "inner" / "again.txt").symlink_to("../paper.txt")
+    return folder
+
+
+@pytest.mark.parametrize("sandbox", ALL)
+def test_it_is_there_and_is_named(run: Runner, books: Path, sandbox: str) -> None:
+    require(sandbox)
+    program = 'cat ~/knowledge/inner/again.txt; grep -o "$HOME/knowledge/" $INSTRUCTIONS; touch ~/knowledge/new'
+    group = run(f"{program}; {SUBMIT}", "--knowledge", str(books), sandbox=sandbox)
+    (one,) = group.runs()
+    first, second, *rest = one.paths.log.read_text().splitlines()
+    assert first == "read me"
+    assert second.endswith("/knowledge/")
+    given = {name: one.record.conditions[name] for name in ("knowledge", "knowledge_sha256")}
+    assert given == {"knowledge": str(books), "knowledge_sha256": group.record.knowledge_sha256}
+    if sandbox in ISOLATING:
+        assert "Read-only file system" in rest[0]
+        assert not (books / "new").exists()
+
+
+def test_without_it_nothing_is_there_and_nothing_is_said(run: Runner) -> None:
+    require("bubblewrap")
+    group = run("ls -d /home/knowledge; cat $INSTRUCTIONS", sandbox="bubblewrap")
+    (one,) = group.runs()
+    missing, text = one.paths.log.read_text().split("\n", 1)
+    assert "No such file" in missing
+    assert text == (environment_dir() / "instructions.txt").read_text()
+    assert one.record.conditions["knowledge"] is None
+
+
+def _link_out(folder: Path, competition: Competition) -> Path:
+    (folder / "link").symlink_to(os.path.relpath(competition.private_dir, folder))
+    return folder
+
+
+def _link_elsewhere(folder: Path, _: Competition) -> Path:
+    (folder / "inner" / "link").symlink_to(folder / "paper.txt")
+    return folder
+
+
+def _socket(folder: Path, _: Competition) -> Path:
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(folder / "s"))
+    return folder
+
+
+def _copy_of_answers(folder: Path, competition: Competition) -> Path:
+    (folder / "inner" / "notes.csv").write_bytes(competition.answers.read_bytes())
+    return folder
+
+
+def _other_data(folder: Path, _: Competition) -> Path:
+    private = folder / "leaf-classification" / "prepared-v2" / "private"
+    private.mkdir(parents=True)
+    (private / "test.csv").touch()
+    return private.parent
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (_link_out, "is a link that leads out of the folder"),
+        (_link_elsewhere, "is a link that leads out of the folder"),
+        (_socket, "is a socket"),
+        (_copy_of_answers, "holds the answers of a competition"),
+        (_other_data, "is private data"),
+        (lambda _, competition: competition.private_dir, "lies in"),
+        (lambda _, competition: competition.paths.data_dir.parent, "holds"),
+        (lambda folder, _: folder.parent, "holds"),  # the runs directory lies in it
+        (lambda _, competition: competition.folder, "lies in"),
+        (lambda folder, _: folder / "paper.txt", "is not a folder"),
+    ],
+)
+def test_what_agents_must_not_read_is_refused(
+    titanic: Competition, books: Path, spoil: Callable[[Path, Competition], Path], words: str
+) -> None:
+    folder, runs = spoil(books, titanic), books.parent / "runs"
+    runs.mkdir()
+    with pytest.raises(PrerequisiteError, match=words):
+        knowledge.refuse(folder, [titanic.paths.data_dir, runs], [titanic])
+
+
+def test_a_folder_reached_by_a_link_is_judged_by_its_place(
+    mlebench: Mlebench, titanic: Competition, tmp_path: Path
+) -> None:
+    (tmp_path / "innocent").symlink_to(titanic.private_dir)
+    run = ["run", "--agent", "dummy", "-c", titanic.id, "--sandbox", "process", "--runs-dir", str(tmp_path / "runs")]
+    done = mlebench(*run, "--knowledge", str(tmp_path / "innocent"), code=1)
+    assert "which agents must not see" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_identity_is_that_of_the_files(books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = knowledge.identity(books)
+    moved = books.rename(tmp_path / "elsewhere")
+    os.utime(moved / "paper.txt", (0, 0))
+    assert knowledge.identity(moved) == first
+    seen = {first}
+    for change in (
+        lambda: (moved / "paper.txt").write_text("read ME\n"),
+        lambda: (moved / "paper.txt").rename(moved / "Paper.txt"),
+        lambda: (moved / "more").touch(),
+    ):
+        change()
+        seen.add(knowledge.identity(moved))
+    assert len(seen) == 4
+    monkeypatch.setattr(knowledge, "MOST_READ", 3)  # of larger files, the size
+    large = knowledge.identity(moved)
+    (moved / "Paper.txt").write_text("no more\n")
+    assert knowledge.identity(moved) == large
+    (moved / "Paper.txt").write_text("no more.\n")
+    assert knowledge.identity(moved) != large
+
+
+def test_a_group_does_not_go_on_with_other_material(mlebench: Mlebench, run: Runner, books: Path) -> None:
+    group = run("exit 1", "--knowledge", str(books))
+    (books / "paper.txt").write_text("the answer is 42\n")
+    mlebench("run", "--resume", str(group.paths.root), "--retry", "failed", code=1)
+    (one,) = group.runs()
+    assert one.record.ended == "infra_error"
+    assert "has changed since these runs were planned" in (one.record.detail or "")
+    with pytest.raises(PrerequisiteError, match="has changed"):
+        knowledge.require_unchanged(group.record)
+
+
+def test_like_takes_it_over_and_says_when_it_is_another(mlebench: Mlebench, run: Runner, books: Path) -> None:
+    group = run(SUBMIT, "--knowledge", str(books))
+    like = ["run", "--like", str(group.paths.root), "--runs-dir", str(group.paths.root.parent)]
+    assert "Warning: " not in mlebench(*like).stderr.replace("Warning: a plain process", "")
+    (books / "more.txt").touch()
+    assert "holds other files than the --knowledge" in mlebench(*like).stderr
+    records = [Group.read(path).record for path in sorted(group.paths.root.parent.iterdir())]
+    assert [record.knowledge for record in records] == [str(books)] * 3
+    assert len({record.knowledge_sha256 for record in records}) == 2
+
+
+def test_standings_keep_it_apart_and_tell_it(mlebench: Mlebench, run: Runner, books: Path) -> None:
+    without = run(SUBMIT)
+    groups = [run(SUBMIT, "--knowledge", str(books))]
+    books.rename(books.with_name("shelf"))
+    groups.append(run(SUBMIT, "--knowledge", str(books.with_name("shelf"))))  # the same, in another place
+    (books.with_name("shelf") / "more.txt").touch()
+    groups.append(run(SUBMIT, "--knowledge", str(books.with_name("shelf"))))
+    named = [str(group.paths.root) for group in (without, *groups)]
+    entries = json.loads(mlebench("report", *named, "--format", "json").stdout)["entries"]
+    assert [len(entry["runs"]) for entry in entries] == [1, 2, 1]
+    assert [entry["conditions"]["knowledge"] is None for entry in entries] == [True, False, False]
+    told = mlebench("report", *named)
+    sums = [str(group.record.knowledge_sha256)[:12] for group in groups]
+    (none, first, second) = (line for line in (told.stdout + told.stderr).splitlines() if ": --knowledge " in line)
+    assert none.endswith("--knowledge none.")
+    assert first.endswith(f"--knowledge books ({sums[0]}).")
+    assert second.endswith(f"--knowledge shelf ({sums[2]}).")
+    rules = mlebench("inspect", "rules", named[1], code=None)
+    assert f"It was given material: books ({sums[0]})" in rules.stdout + rules.stderr
