@@ -230,7 +230,9 @@ def test_all_but_one_have_a_deadline_and_it_agrees_with_a_year_in_the_name() -> 
     years = {id: int(year[0]) for id in found if (year := re.search(r"20[12]\d", id))}
     assert len(years) == 20
     assert {id: day.year for id, day in found.items() if day and id in years} == years
-    assert all(day and date(2012, 1, 1) < day < date(2024, 9, 1) for id, day in found.items() if id != "spaceship-titanic")
+    assert all(
+        day and date(2012, 1, 1) < day < date(2024, 9, 1) for id, day in found.items() if id != "spaceship-titanic"
+    )
 
 
 def test_a_data_dir_may_be_a_string_and_gives_a_new_registry(tmp_path: Path) -> None:
