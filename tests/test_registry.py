@@ -1,7 +1,9 @@
 """The registry: what exists, errors that name file and key, competitions from outside the package."""
 
 import importlib
+import re
 import textwrap
+from datetime import date
 from pathlib import Path
 
 import pandas as pd
@@ -171,6 +173,8 @@ def test_broken_settings_are_named(content: str, monkeypatch: pytest.MonkeyPatch
         ("awards_medals: false", "complexity: tiny", "complexity"),
         ("awards_medals: false", "higher_is_better: 1", "higher_is_better"),
         ("awards_medals: false", "sample_score: true", "sample_score"),
+        ("awards_medals: false", "deadline: soon", "deadline"),
+        ("awards_medals: false", "deadline: 2019-07-08 23:59:00", "deadline"),
     ],
 )
 def test_a_broken_config_names_file_and_key(outside: Path, old: str, new: str, key: str) -> None:
@@ -218,6 +222,17 @@ def test_splits_are_the_published_ones() -> None:
 def test_declared_complexity_agrees_with_the_splits(competition_id: str) -> None:
     complexity = registry.get_competition(competition_id).complexity
     assert competition_id in registry.get_split(str(complexity))
+
+
+def test_all_but_one_have_a_deadline_and_it_agrees_with_a_year_in_the_name() -> None:
+    found = {id: registry.get_competition(id).deadline for id in registry.list_competition_ids()}
+    assert [id for id, day in found.items() if day is None] == ["spaceship-titanic"]  # it has never been closed
+    years = {id: int(year[0]) for id in found if (year := re.search(r"20[12]\d", id))}
+    assert len(years) == 20
+    assert {id: day.year for id, day in found.items() if day and id in years} == years
+    assert all(
+        day and date(2012, 1, 1) < day < date(2024, 9, 1) for id, day in found.items() if id != "spaceship-titanic"
+    )
 
 
 def test_a_data_dir_may_be_a_string_and_gives_a_new_registry(tmp_path: Path) -> None:

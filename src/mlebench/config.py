@@ -7,6 +7,7 @@ has no such profile.
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ class CompetitionConfig:
     prizes: tuple[dict[str, Any], ...] = ()
     category: str | None = None
     complexity: str | None = None
+    deadline: date | None = None  # the day on which Kaggle closed it
     higher_is_better: bool | None = None
     sample_score: float | None = None
     submission: dict[str, Any] = field(default_factory=dict)
@@ -69,6 +71,7 @@ class CompetitionConfig:
             prizes=tuple(keys.get("prizes", list, default=None) or ()),
             category=keys.get("category", str, default=None),
             complexity=keys.get("complexity", str, default=None),
+            deadline=keys.get("deadline", date, default=None),
             higher_is_better=keys.get("higher_is_better", bool, default=None),
             sample_score=keys.get("sample_score", (int, float), default=None),
             submission=keys.get("submission", dict, default={}),
@@ -84,6 +87,8 @@ class CompetitionConfig:
     def _check(self, keys: "Keys") -> None:
         if self.complexity is not None and self.complexity not in COMPLEXITIES:
             raise keys.error("complexity", f"must be one of {', '.join(COMPLEXITIES)}, not {self.complexity!r}")
+        if isinstance(self.deadline, datetime):
+            raise keys.error("deadline", f"must be a day such as 2019-07-08, not {self.deadline}")
 
     @property
     def description_file(self) -> Path:

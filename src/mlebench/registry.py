@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ class Competition:
     version: int = 1
     category: str | None = None
     complexity: str | None = None
+    deadline: date | None = None  # the day on which Kaggle closed it; None: never, or nobody knows
     higher_is_better: bool | None = None  # None: nothing is declared, the leaderboard shows it
     sample_score: float | None = None
     known_issues: tuple[str, ...] = ()
@@ -155,6 +157,7 @@ class Registry:
             version=config.version,
             category=config.category,
             complexity=config.complexity,
+            deadline=config.deadline,
             higher_is_better=config.higher_is_better,
             sample_score=config.sample_score,
             known_issues=config.known_issues,

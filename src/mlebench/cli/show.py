@@ -49,6 +49,7 @@ def _facts(competition: Competition) -> dict[str, Any]:
         "name": competition.name,
         "category": competition.category,
         "complexity": competition.complexity,
+        "deadline": competition.deadline and competition.deadline.isoformat(),
         "metric": competition.grader.name,
         "higher_is_better": not competition.lower_is_better,
         "teams": len(board),

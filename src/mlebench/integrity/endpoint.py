@@ -29,6 +29,7 @@ class JudgeEndpoint:
     access: ModelAccess
     log: Path  # the folder that holds a folder for each use of the judge
     timing: Timing = TIMING
+    name: str = "the judge"  # in messages
     folder: Path = field(init=False)
 
     def __post_init__(self) -> None:
@@ -43,34 +44,39 @@ class JudgeEndpoint:
 
     def ask_all(self, system: str, prompts: list[str]) -> list[str | None]:
         """The answers, in order; None where there is none: the budget is used up, or the endpoint failed."""
-        return asyncio.run(self._ask_all(system, prompts))
+        asked = [[{"role": "system", "content": system}, {"role": "user", "content": prompt}] for prompt in prompts]
+        return [content_of(answer) for answer in self.call_all(CHAT, [{"messages": messages} for messages in asked])]
 
-    async def _ask_all(self, system: str, prompts: list[str]) -> list[str | None]:
+    def call_all(self, path: str, bodies: list[dict[str, Any]]) -> list[Any]:
+        """Whole answers to requests of one API; None where there is none."""
+        return asyncio.run(self._call_all(path, bodies))
+
+    async def _call_all(self, path: str, bodies: list[dict[str, Any]]) -> list[Any]:
         upstream = Upstream(self.access, self._key, self.timing, time.monotonic() + _DAY)
         trace = Trace(paths.model_calls(self.folder), hide=self._key)
         free = asyncio.Semaphore(AT_A_TIME)
 
-        async def ask(prompt: str) -> str | None:
-            messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
+        async def call(body: dict[str, Any]) -> Any:
             async with free:
-                return await self._ask(upstream, trace, {"model": self.model, "messages": messages})
+                return await self._call(upstream, trace, path, {"model": self.model, **body})
 
         try:
-            return await asyncio.gather(*map(ask, prompts))
+            return await asyncio.gather(*map(call, bodies))
         finally:
             upstream.close()
             trace.close()
             self._ledger.write()
 
-    async def _ask(self, upstream: Upstream, trace: Trace, body: dict[str, Any]) -> str | None:
+    async def _call(self, upstream: Upstream, trace: Trace, path: str, body: dict[str, Any]) -> Any:
+        asked = policy.asked_output(path, body)
         try:
-            reservation = await self._ledger.reserve(self.model, policy.estimated_input(body), None, 1)
+            reservation = await self._ledger.reserve(self.model, policy.estimated_input(body), asked, 1)
         except RefusedError as error:
             self._ledger.refuse(error.kind)
             return None
         begun, clock = time.time(), time.monotonic()
-        exchange = Exchange(CHAT, stream=False, withhold_usage=False, start=_ignore, write=_ignore)
-        await upstream.call(exchange, policy.as_sent(CHAT, body, reservation.output), {})
+        exchange = Exchange(path, stream=False, withhold_usage=False, start=_ignore, write=_ignore)
+        await upstream.call(exchange, policy.as_sent(path, body, reservation.output), {})
         seconds = time.monotonic() - clock
         ended = Ended(
             self.model, exchange.tokens, seconds, exchange.retries, exchange.error, is_answered=exchange.is_answered
@@ -80,15 +86,15 @@ class JudgeEndpoint:
         trace.write({**line, "request": body, "answer": exchange.answer})
         is_dead = exchange.status == _NO_CONNECTION and not exchange.is_answered
         if exchange.error and (exchange.status in _HOPELESS or is_dead):
-            raise PrerequisiteError(f"the judge at {self.access.endpoint}: {exchange.error}")
-        return None if exchange.error else _content(exchange.answer)
+            raise PrerequisiteError(f"{self.name} at {self.access.endpoint}: {exchange.error}")
+        return None if exchange.error else exchange.answer
 
 
 async def _ignore(*_: Any) -> None:
     """Nobody waits for the answer piece by piece."""
 
 
-def _content(answer: Any) -> str | None:
+def content_of(answer: Any) -> str | None:
     match answer:
         case {"choices": [{"message": {"content": str(text)}}, *_]}:
             return text

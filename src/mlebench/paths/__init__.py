@@ -248,8 +248,17 @@ def cache_dir() -> Path:
 
 def judge_dir() -> Path:
     """What judges were asked and answered, and how good they are: never in a run."""
+    return _state_dir() / "judge"
+
+
+def familiarity_dir() -> Path:
+    """What models were asked about competitions, and answered."""
+    return _state_dir() / "familiarity"
+
+
+def _state_dir() -> Path:
     base = "~/Library/Application Support" if sys.platform == "darwin" else os.environ.get("XDG_STATE_HOME")
-    return Path(base or "~/.local/state").expanduser() / "mle-bench" / "judge"
+    return Path(base or "~/.local/state").expanduser() / "mle-bench"
 
 
 def config_file() -> Path:

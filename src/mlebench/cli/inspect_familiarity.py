@@ -1,0 +1,165 @@
+"""mlebench inspect familiarity"""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlebench import paths
+from mlebench.cli.common import print_json, registry_at, say, table_lines, track
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+from mlebench.files import write_whole
+
+if TYPE_CHECKING:
+    from mlebench.integrity.familiarity.model import Model
+    from mlebench.integrity.familiarity.performance import Correlation
+    from mlebench.integrity.familiarity.survey import Familiarity
+    from mlebench.registry import Registry
+
+_FOR_MODEL = ("endpoint", "key_env", "budget", "texts", "send_texts")
+
+
+@click.command()
+@click.argument("competitions", metavar="[COMPETITION]...", nargs=-1)
+@click.option("--cutoff", metavar="YYYY-MM[-DD]", help="Where the model's training data ends, as its makers state it.")
+@click.option(
+    "--meta-kaggle",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Competitions.csv of Kaggle's dataset Meta Kaggle, for deadlines that we do not know.",
+)
+@click.option("--model", metavar="MODEL", help="Ask this model to continue original texts.")
+@click.option("--endpoint", metavar="URL", help="Where it is: any OpenAI-compatible endpoint. Default: OpenAI's.")
+@click.option("--key-env", metavar="VARIABLE", help="The variable that holds its key.")
+@click.option("--budget", metavar="5usd|200000tokens", help="The most that may be used.")
+@click.option(
+    "--texts",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Original texts: ID.md, ID.txt, or a folder ID with .md, .txt, .csv and .tsv files.",
+)
+@click.option("--send-texts", is_flag=True, help="Pieces of original texts and data may be sent to the model.")
+@click.option(
+    "--samples",
+    type=click.IntRange(1, 200),
+    default=8,
+    show_default=True,
+    help="The most pieces of each kind, for each competition; each takes two calls.",
+)
+@click.option("--reports", multiple=True, metavar="[NAME=]FILE", help="A grading report to correlate with.")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="An SVG file of the correlation.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of stdout.")
+@click.pass_context
+def familiarity(context: click.Context, competitions: Sequence[str], **options: Any) -> None:
+    """Measure how well a model knows competitions: all of them, or those named.
+
+    Compares deadlines with the model's cut-off. With --model, also how well it continues original texts, against
+    perturbed ones; and, with --reports, whether agents do better where the difference is larger.
+    """
+    from mlebench.integrity.familiarity.deadlines import parse_cutoff, read_meta_kaggle
+    from mlebench.integrity.familiarity.performance import correlate
+    from mlebench.integrity.familiarity.survey import Asking, Survey
+
+    _refuse(options)
+    registry = registry_at(context.parent.params["data_dir"] if context.parent else None)
+    asked = [registry.get_competition(id) for id in competitions or registry.list_competition_ids()]
+    performance = _performance(options["reports"], context.obj, registry) if options["reports"] else {}
+    asking = Asking(
+        cutoff=parse_cutoff(options["cutoff"]) if options["cutoff"] else None,
+        meta=read_meta_kaggle(options["meta_kaggle"]) if options["meta_kaggle"] else None,
+        texts=options["texts"],
+        samples=options["samples"],
+        model=_model(options) if options["model"] else None,
+    )
+    survey = Survey(asking)
+    found = [survey.look_at(one) for one in track(asked, lambda one: one.id)]
+    if asking.model:
+        say(f"{asking.model.calls} calls were made; answers are kept in {asking.model.kept}")
+    correlations = correlate(found, performance)
+    _show(found, correlations, options)
+
+
+def _refuse(options: dict[str, Any]) -> None:
+    if options["model"] is None and any(options[name] for name in _FOR_MODEL):
+        raise click.UsageError("these options are for a model: name it with --model")
+    if options["model"] and not options["send_texts"]:
+        raise click.UsageError(
+            "the model is sent pieces of original texts and of real data, which may be under a licence: "
+            "add --send-texts if that is all right (also for an endpoint on this host, which may pass them on)"
+        )
+    if options["reports"] and options["model"] is None:
+        raise click.UsageError("--reports are correlated with what a model knows: name it with --model")
+    if options["plot"] and not options["reports"]:
+        raise click.UsageError("--plot draws a correlation: it needs --reports")
+
+
+def _performance(reports: Sequence[str], runs_dir: Path, registry: "Registry") -> dict[str, dict[str, float]]:
+    from mlebench.integrity.familiarity.performance import read_performance
+    from mlebench.report.boards import Boards
+    from mlebench.report.inputs import Inputs
+
+    inputs = Inputs(runs_dir)
+    for named in reports:
+        inputs.add(named)
+    return read_performance(inputs, Boards(registry))
+
+
+def _model(options: dict[str, Any]) -> "Model":
+    from mlebench.gateway.access import OPENAI, plan_access
+    from mlebench.gateway.prices import read_prices
+    from mlebench.integrity.endpoint import JudgeEndpoint
+    from mlebench.integrity.familiarity.model import Model
+
+    access = plan_access(
+        [options["model"]],
+        read_prices(),
+        provider=OPENAI,
+        **{name: options[name] for name in ("endpoint", "key_env", "budget")},
+    )
+    say(f"Pieces of original texts, and of our own descriptions, go to {options['model']} at {access.endpoint}")
+    kept = paths.familiarity_dir()
+    return Model(JudgeEndpoint(access, kept / "calls", name="the model"), kept / "answers")
+
+
+def _show(found: "list[Familiarity]", correlations: "list[Correlation]", options: dict[str, Any]) -> None:
+    from mlebench.integrity.familiarity import plot, tables
+
+    if options["plot"]:
+        _write(options["plot"], plot.svg(correlations))
+    if options["form"] == "json":
+        facts = {name: options[name] for name in ("model", "endpoint", "cutoff", "samples")}
+        made = tables.as_json(found, correlations, **facts)
+        if options["output"] is None:
+            print_json(made)
+        else:
+            _write(options["output"], f"{json.dumps(made, indent=1)}\n")
+        return
+    text = "".join(f"{line}\n" for line in _lines(found, correlations))
+    if options["output"] is None:
+        click.echo(text, nl=False)
+    else:
+        _write(options["output"], text)
+
+
+def _lines(found: "list[Familiarity]", correlations: "list[Correlation]") -> Iterator[str]:
+    from mlebench.integrity.familiarity import plot, tables
+
+    yield from table_lines(tables.header(found), tables.rows(found))
+    yield ""
+    yield from tables.notes(found)
+    for one in correlations:
+        yield ""
+        yield f"{one.agent}, familiarity against performance: " + (
+            f"Spearman {one.estimate}, n = {one.estimate.n}" if one.estimate else f"refused: {one.refused}"
+        )
+        if one.estimate:
+            yield from plot.in_terminal(one.points)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise PrerequisiteError(f"cannot write {path}: {reason_of(error)}") from error

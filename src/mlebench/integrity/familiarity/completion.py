@@ -1,0 +1,102 @@
+"""Completion tests: how much closer does a model come to an original than to its control?"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlebench.integrity.familiarity.estimate import Estimate, mean_difference
+from mlebench.integrity.familiarity.model import Model
+from mlebench.integrity.familiarity.probes import HEADER, OURS, PASSAGE, ROW, Probe
+
+SYSTEM = (
+    "You are shown the beginning of a part of a file, and continue it word for word. Answer with what comes next in "
+    "the file and with nothing else: no introduction, no explanation, no quotes, no code block. If you do not know it, "
+    "guess."
+)
+_NEXT = {HEADER: "the rest of the line", ROW: "the next line", PASSAGE: "the next sentence", OURS: "the next sentence"}
+_FENCE = re.compile(r"^```\w*\n(.*?)\n?(?:```.*)?$", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Tested:
+    """How near a model came with one probe; from 0, nothing in common, to 1, the very text."""
+
+    kind: str
+    original: float
+    control: float
+
+    @property
+    def difference(self) -> float:
+        return self.original - self.control
+
+
+@dataclass(frozen=True)
+class Completion:
+    tested: list[Tested]
+    unanswered: int = 0
+
+    def of(self, *kinds: str) -> list[Tested]:
+        return [one for one in self.tested if one.kind in kinds]
+
+    @property
+    def difference(self) -> Estimate | None:
+        """Over all probes of originals."""
+        return difference_of(self.of(HEADER, ROW, PASSAGE))
+
+    def to_dict(self) -> dict[str, Any]:
+        kinds = {kind: self.of(kind) for kind in (HEADER, ROW, PASSAGE, OURS) if self.of(kind)}
+        return {
+            "difference": self.difference.to_dict() if self.difference else None,
+            "unanswered": self.unanswered,
+            "kinds": {
+                kind: {
+                    "difference": (difference_of(found) or mean_difference([0.0])).to_dict(),
+                    "original": round(sum(one.original for one in found) / len(found), 6),
+                    "control": round(sum(one.control for one in found) / len(found), 6),
+                    "word_for_word": sum(one.original == 1 for one in found),
+                    "word_for_word_control": sum(one.control == 1 for one in found),
+                }
+                for kind, found in kinds.items()
+            },
+        }
+
+
+def difference_of(tested: Sequence[Tested]) -> Estimate | None:
+    return mean_difference([one.difference for one in tested]) if tested else None
+
+
+def complete(model: Model, probes: Sequence[Probe], title: str) -> Completion:
+    """Ask about each original and its control; a pair counts when both were answered."""
+    prompts = [_prompt(probe, shown, title) for probe in probes for shown in (probe.shown, probe.control_shown)]
+    answers = model.continue_all(SYSTEM, prompts)
+    tested = []
+    for probe, original, control in zip(probes, answers[::2], answers[1::2], strict=True):
+        if original is not None and control is not None:
+            near = similarity(original, probe.shown, probe.target)
+            tested.append(Tested(probe.kind, near, similarity(control, probe.control_shown, probe.control_target)))
+    return Completion(tested, len(probes) - len(tested))
+
+
+def _prompt(probe: Probe, shown: str, title: str) -> str:
+    file = probe.file if probe.kind in (HEADER, ROW) else "description"
+    return f"{title}, {file}. Continue with {_NEXT[probe.kind]}:\n\n{shown}"
+
+
+def similarity(answer: str, shown: str, target: str) -> float:
+    """1 minus the edit distance to what comes next, as a share; only as much of the answer counts as was asked for."""
+    from rapidfuzz.distance import Levenshtein
+
+    given, wanted = " ".join(_continuation(answer, shown).split()), " ".join(target.split())
+    return Levenshtein.normalized_similarity(given[: len(wanted)], wanted)
+
+
+def _continuation(answer: str, shown: str) -> str:
+    """Without a code block around it, and without what was shown, which some models repeat before they go on."""
+    text = answer.strip()
+    if fenced := _FENCE.match(text):
+        text = fenced[1].strip()
+    for tail in (shown.strip(), shown.strip().rpartition("\n")[2]):
+        if tail and text.startswith(tail) and (rest := text[len(tail) :]).strip():
+            return rest
+    return text

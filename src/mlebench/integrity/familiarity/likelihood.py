@@ -1,0 +1,79 @@
+"""How probable a model finds texts: needs an endpoint that tells the log-probabilities of a prompt's tokens."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlebench.integrity.familiarity.estimate import Estimate, difference_of_means, mean_difference
+from mlebench.integrity.familiarity.model import Model
+from mlebench.integrity.familiarity.probes import PASSAGE, ROW, Probe
+
+LEAST_LIKELY = 0.2  # the K of Min-K%, as a share
+FEWEST_TOKENS = 5
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """What a text's tokens amount to."""
+
+    probability: float  # the mean of the tokens' probabilities
+    min_k: float  # the mean log-probability of the least likely ones
+
+    @classmethod
+    def of(cls, tokens: Sequence[float]) -> "Likelihood | None":
+        if len(tokens) < FEWEST_TOKENS:
+            return None
+        least = sorted(tokens)[: max(1, round(LEAST_LIKELY * len(tokens)))]
+        return cls(sum(map(math.exp, tokens)) / len(tokens), sum(least) / len(least))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Originals of one kind against their controls."""
+
+    kind: str
+    probability: Estimate
+    min_k: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"probability": self.probability.to_dict(), "min_k": self.min_k.to_dict()}
+
+
+def measure(model: Model, probes: Sequence[Probe], ours: Sequence[Probe]) -> list[Compared]:
+    """Rows against the perturbed ones, pair by pair. Passages against passages of our own description.
+
+    A perturbed passage would be no control here: within its sentences a model that knows them finds every word.
+    """
+    rows = [probe for probe in probes if probe.kind == ROW]
+    passages = [probe for probe in probes if probe.kind == PASSAGE]
+    texts = [_whole(probe) for probe in (*rows, *passages, *ours)] + [
+        probe.control_shown + probe.control_target for probe in rows
+    ]
+    found = [None if tokens is None else Likelihood.of(tokens) for tokens in model.token_logprobs(texts)]
+    ends = [len(rows), len(rows) + len(passages), len(rows) + len(passages) + len(ours)]
+    paired = zip(found[: ends[0]], found[ends[2] :], strict=True)
+    pairs = [(one, other) for one, other in paired if one and other]
+    known, unknown = ([one for one in found[start:end] if one] for start, end in (ends[:2], ends[1:]))
+    compared = []
+    if pairs:
+        compared.append(
+            Compared(
+                ROW,
+                mean_difference([one.probability - other.probability for one, other in pairs]),
+                mean_difference([one.min_k - other.min_k for one, other in pairs], is_share=False),
+            )
+        )
+    if known and unknown:
+        compared.append(
+            Compared(
+                PASSAGE,
+                difference_of_means([one.probability for one in known], [one.probability for one in unknown]),
+                difference_of_means([one.min_k for one in known], [one.min_k for one in unknown]),
+            )
+        )
+    return compared
+
+
+def _whole(probe: Probe) -> str:
+    return probe.shown + probe.target

@@ -1,0 +1,120 @@
+"""Original texts of a competition: what its makers published, and so what a model may have read.
+
+They come from a folder of the user's, and from real data in the data directory. Twins and descriptions of ours are
+never originals, wherever they lie.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlebench import paths
+from mlebench.data.sources import choose_raw
+from mlebench.data.state import description_kind, holds_twins, source_kind
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+from mlebench.kit.files import RawFile, open_raw
+from mlebench.registry import Competition
+
+PROSE, TABLES = (".md", ".txt"), (".csv", ".tsv")
+MOST_READ = 1 << 20  # bytes of a file
+MOST_FILES = 20  # of a folder
+MOST_TABLES = 4  # of raw data
+
+
+@dataclass(frozen=True)
+class Original:
+    name: str  # as the model is told it
+    text: str
+
+    @property
+    def is_table(self) -> bool:
+        return self.name.lower().endswith(TABLES)
+
+
+@dataclass(frozen=True)
+class Found:
+    originals: list[Original]
+    reason: str | None = None  # why there are none
+
+
+def find_originals(competition: Competition, texts: Path | None) -> Found:
+    """All that there is; with none, the reason in a sentence."""
+    reasons = []
+    found: list[Original] = []
+    if texts:
+        given, reason = _given(competition, texts)
+        found += given
+        reasons.append(reason)
+    own, reason = _of_data(competition)
+    found += own
+    reasons.append(reason)
+    return Found(found) if found else Found([], "; ".join(filter(None, reasons)))
+
+
+def _given(competition: Competition, texts: Path) -> tuple[list[Original], str | None]:
+    folder = texts / competition.id
+    if holds_twins(texts) or paths.twin_record(folder / "any").is_file():
+        return [], f"{folder} is a twin's"
+    files = [path for path in (texts / f"{competition.id}{end}" for end in PROSE) if path.is_file()]
+    if folder.is_dir():
+        files += [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in PROSE + TABLES][:MOST_FILES]
+    if not files:
+        return [], f"{texts} has no {competition.id}.md, no {competition.id}.txt and no folder {competition.id}"
+    found = [Original(path.name, _text(_head(path))) for path in files]
+    kept = [original for original in found if not is_ours(original.text, competition)]
+    return kept, None if kept else f"what {texts} has is our own description"
+
+
+def is_ours(text: str, competition: Competition) -> bool:
+    """Whether a text is our description, or a part of it."""
+    return bool(text.strip()) and " ".join(text.split()) in " ".join(competition.description.split())
+
+
+def _of_data(competition: Competition) -> tuple[list[Original], str | None]:
+    where = competition.paths
+    raw = choose_raw(where.raw, where.archive)
+    if holds_twins(where.data_dir) or where.twin.is_file() or (raw and paths.twin_record(raw.resolve()).is_file()):
+        return [], f"the data in {where.root} is a twin's"
+    found = [*_description(competition), *(_raw_tables(raw) if raw else ())]
+    return found, None if found else f"there is no real raw data with a table in {where.root}"
+
+
+def _description(competition: Competition) -> Iterator[Original]:
+    """Kaggle's own page, where real data was prepared with it."""
+    path = competition.public_dir / paths.DESCRIPTION
+    if description_kind(competition) == "original" and source_kind(competition) != "twin" and path.is_file():
+        text = _text(_head(path))
+        if not is_ours(text, competition):
+            yield Original(path.name, text)
+
+
+def _raw_tables(raw: Path) -> list[Original]:
+    """Training data first: that is what people show."""
+    with open_raw(raw) as files:
+        tables = [file for glob in ("*", "*/*") for end in TABLES for file in files.files(f"{glob}{end}")]
+        zipped = [name for end in TABLES for name in (file.name for file in files.files(f"*{end}.zip"))]
+        tables += [file for name in zipped[:MOST_TABLES] for file in files.archive(name).files("*")]
+        tables = [file for file in tables if file.name.lower().endswith(TABLES)]
+        tables.sort(key=lambda file: ("train" not in file.name.lower(), file.name))
+        return [Original(file.path.name, _text(_raw_head(file))) for file in tables[:MOST_TABLES]]
+
+
+def _raw_head(file: RawFile) -> bytes:
+    with file.errors():
+        return file.head(MOST_READ)
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(MOST_READ)
+    except OSError as error:
+        raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}") from error
+
+
+def _text(content: bytes) -> str:
+    """Whole lines only, should the file go on."""
+    if len(content) == MOST_READ:
+        content = content[: content.rfind(b"\n") + 1] or content
+    return content.decode("utf-8-sig", "replace").replace("\r\n", "\n")

@@ -1,0 +1,66 @@
+"""Familiarity against performance: do agents do better where their model knows the competition better?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlebench.errors import PrerequisiteError
+from mlebench.integrity.familiarity.estimate import FEWEST_COMPETITIONS, Estimate, rank_correlation
+from mlebench.integrity.familiarity.survey import Familiarity
+from mlebench.report.boards import Boards
+from mlebench.report.inputs import Inputs, one_kind
+from mlebench.report.model import TWIN
+
+
+@dataclass(frozen=True)
+class Point:
+    competition: str
+    familiarity: float
+    performance: float  # the share of the way from the sample submission to gold
+
+
+@dataclass(frozen=True)
+class Correlation:
+    agent: str
+    points: list[Point]
+    estimate: Estimate | None
+    refused: str | None = None  # why there is none
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "agent": self.agent,
+            "competitions": len(self.points),
+            "spearman": self.estimate.to_dict() if self.estimate else None,
+            "refused": self.refused,
+            "points": [vars(point) for point in self.points],
+        }
+
+
+def read_performance(inputs: Inputs, boards: Boards) -> dict[str, dict[str, float]]:
+    """Of each agent, the mean over seeds for each competition that has a scale."""
+    readings = inputs.readings()
+    if not readings:
+        raise PrerequisiteError("there are no runs in what was given")
+    if one_kind(readings)[1] == TWIN:
+        raise PrerequisiteError("scores on twins say nothing about competitions: give reports on real data")
+    found: dict[str, dict[str, list[float]]] = {}
+    for entry in inputs.entries(boards):
+        for outcome in entry.outcomes:
+            if outcome.normalised is not None and not outcome.missing:
+                found.setdefault(entry.agent, {}).setdefault(outcome.competition, []).append(outcome.normalised)
+    return {agent: {id: sum(all) / len(all) for id, all in scores.items()} for agent, scores in found.items()}
+
+
+def correlate(found: Sequence[Familiarity], performance: Mapping[str, Mapping[str, float]]) -> list[Correlation]:
+    known = {one.competition: one.difference.value for one in found if one.difference}
+    correlations = []
+    for agent, scores in performance.items():
+        points = [Point(id, known[id], scores[id]) for id in known if id in scores]
+        estimate = None
+        if len(points) < FEWEST_COMPETITIONS:
+            refused = f"{len(points)} competitions have both figures; it takes {FEWEST_COMPETITIONS}"
+        else:
+            estimate = rank_correlation([p.familiarity for p in points], [p.performance for p in points])
+            refused = None if estimate else "one of both figures is the same everywhere"
+        correlations.append(Correlation(agent, points, estimate, refused))
+    return correlations

@@ -1,0 +1,184 @@
+"""What a model is asked to continue: pieces of originals, each with a control that was perturbed.
+
+A control has all that helps somebody who does not know the original to guess: the form, the values, the subject. What
+it has not is their order, which only somebody knows who has read the original.
+"""
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from mlebench.integrity.familiarity.originals import Original
+
+HEADER, ROW, PASSAGE, OURS = KINDS = ("header", "row", "passage", "ours")
+SHOWN_ROWS, SHOWN_SENTENCES = 5, 3
+FIRST_ROWS = 1000  # of a table; what people print of a file is its beginning
+NEAR = 50  # rows before and after, from which a control takes its values
+LONGEST_SHOWN, LONGEST = 4000, 300  # characters of what is shown, and of what is asked for
+SHORTEST_SENTENCE = 30  # characters
+FEWEST_SENTENCES, FEWEST_ROWS, FEWEST_UNITS = 12, 20, 4
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+@dataclass(frozen=True)
+class Probe:
+    kind: str
+    file: str
+    shown: str
+    target: str
+    control_shown: str
+    control_target: str
+
+
+def probes_of(originals: Sequence[Original], samples: int, seed: str) -> list[Probe]:
+    """At most so many of each kind; the same for every model, so that models can be compared."""
+    rng = random.Random(seed)
+    found: list[Probe] = []
+    tables = [Table.of(original) for original in originals if original.is_table]
+    headers = [probe for table in tables for probe in header_probe(table, rng)]
+    found += headers[:samples]
+    found += _shared([row_probes(table, samples, rng) for table in tables], samples)
+    found += _shared(
+        [passage_probes(original, PASSAGE, samples, rng) for original in originals if not original.is_table], samples
+    )
+    return found
+
+
+def our_probes(description: str, samples: int, seed: str) -> list[Probe]:
+    """The same with a text of ours, which shows what the method finds where there is nothing to know."""
+    return passage_probes(Original("description", description), OURS, samples, random.Random(seed))
+
+
+def _shared(each: list[list[Probe]], samples: int) -> list[Probe]:
+    """One of each file in turn."""
+    turns = (probes[place] for place in range(samples) for probes in each if place < len(probes))
+    return [probe for probe, _ in zip(turns, range(samples), strict=False)]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The first rows of a file, taken apart; cells keep their quotes, so that a row can be put together again."""
+
+    file: str
+    delimiter: str
+    header: list[str]
+    rows: list[list[str]]
+
+    @classmethod
+    def of(cls, original: Original) -> "Table":
+        lines = original.text.split("\n")[: FIRST_ROWS + 1]
+        delimiter = max(",\t;", key=lines[0].count)
+        header = cells(lines[0], delimiter)
+        # A quoted cell with line breaks makes lines that are no rows.
+        rows = [row for line in lines[1:] if len(row := cells(line, delimiter)) == len(header)]
+        return cls(original.name, delimiter, header, rows)
+
+    def line(self, row: Sequence[str]) -> str:
+        return self.delimiter.join(row)
+
+
+def cells(line: str, delimiter: str) -> list[str]:
+    """The cells of a line, as they stand there."""
+    piece = re.escape(delimiter)
+    return [match[1] for match in re.finditer(rf'(?:^|{piece})((?:"(?:[^"]|"")*"|[^{piece}])*)', line)]
+
+
+def header_probe(table: Table, rng: random.Random) -> Iterator[Probe]:
+    """Half of the header. In the control the names stand in another order; numbered ones stay together."""
+    units: list[list[str]] = []
+    for name in table.header:
+        if units and re.search(r"\d", name) and _stem(name) == _stem(units[-1][-1]):
+            units[-1].append(name)
+        else:
+            units.append([name])
+    if len(units) < FEWEST_UNITS or len(set(table.header[1:])) < FEWEST_UNITS - 1:
+        return
+    rest = units[1:]  # an id stands first, as everybody knows
+    while rest == units[1:]:
+        rng.shuffle(rest)
+    perturbed = [name for unit in (units[0], *rest) for name in unit]
+    half = len(table.header) // 2
+    (shown, target), (control_shown, control_target) = (
+        (table.line(names[:half]) + table.delimiter, table.line(names[half:])[:LONGEST])
+        for names in (table.header, perturbed)
+    )
+    yield Probe(HEADER, table.file, shown[-LONGEST_SHOWN:], target, control_shown[-LONGEST_SHOWN:], control_target)
+
+
+def _stem(name: str) -> str:
+    return re.sub(r"\d+", "#", name)
+
+
+def row_probes(table: Table, samples: int, rng: random.Random) -> list[Probe]:
+    """The row after a few others. In the control, values come from other rows nearby; columns that count stay."""
+    if len(table.rows) < FEWEST_ROWS or len(table.header) < 2:
+        return []
+    size = SHOWN_ROWS + 1
+    starts = list(range(0, len(table.rows) - size + 1, size))
+    rng.shuffle(starts)
+    return [_row_probe(table, start, rng) for start in starts[:samples]]
+
+
+def _row_probe(table: Table, start: int, rng: random.Random) -> Probe:
+    size = SHOWN_ROWS + 1
+    window = table.rows[start : start + size]
+    near = [*table.rows[max(0, start - NEAR) : start], *table.rows[start + size : start + size + NEAR]]
+    others = rng.sample(near, size)
+    counting = {place for place, values in enumerate(zip(*window, strict=True)) if _counts(values)}
+    control = [
+        [own if place in counting else value for place, (own, value) in enumerate(zip(row, other, strict=True))]
+        for row, other in zip(window, others, strict=True)
+    ]
+    header = table.line(table.header)[:LONGEST_SHOWN]
+    (shown, target), (control_shown, control_target) = (
+        ("\n".join([header, *map(table.line, rows[:-1])]) + "\n", table.line(rows[-1])[:LONGEST])
+        for rows in (window, control)
+    )
+    return Probe(ROW, table.file, shown[:LONGEST_SHOWN], target, control_shown[:LONGEST_SHOWN], control_target)
+
+
+def _counts(values: Sequence[str]) -> bool:
+    """Whether a column goes one way, or stays, as an id or a time does: then anybody can go on with it."""
+    try:
+        found: list[Any] = [float(value.strip('"')) for value in values]
+    except ValueError:
+        found = list(values)
+    pairs = list(pairwise(found))
+    return all(one <= other for one, other in pairs) or all(one >= other for one, other in pairs)
+
+
+def passage_probes(original: Original, kind: str, samples: int, rng: random.Random) -> list[Probe]:
+    """The sentence after a few others. In the control, sentences of the same text follow each other that do not."""
+    sentences = sentences_of(original.text)
+    if len(sentences) < FEWEST_SENTENCES:
+        return []
+    size = SHOWN_SENTENCES + 1
+    starts = list(range(0, len(sentences) - size + 1, size))
+    rng.shuffle(starts)
+    found = []
+    for start in starts[:samples]:
+        window = sentences[start : start + size]
+        others = [place for place in range(len(sentences)) if not start <= place < start + size]
+        drawn = _apart(others, size, rng)
+        (shown, target), (control_shown, control_target) = (
+            (f"{' '.join(pieces[:-1])} "[-LONGEST_SHOWN:], pieces[-1][:LONGEST])
+            for pieces in (window, [sentences[place] for place in drawn])
+        )
+        found.append(Probe(kind, original.name, shown, target, control_shown, control_target))
+    return found
+
+
+def _apart(places: list[int], size: int, rng: random.Random) -> list[int]:
+    """Some of them in any order, of which none follows its neighbour."""
+    while True:
+        drawn = rng.sample(places, size)
+        if all(second != first + 1 for first, second in pairwise(drawn)):
+            return drawn
+
+
+def sentences_of(text: str) -> list[str]:
+    pieces = (" ".join(piece.split()) for piece in _SENTENCE_END.split(text))
+    return [piece for piece in pieces if len(piece) >= SHORTEST_SENTENCE]

@@ -1,0 +1,105 @@
+"""All that is known of a model's familiarity with competitions, one by one."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from mlebench.integrity.familiarity.completion import Completion, complete
+from mlebench.integrity.familiarity.deadlines import Deadline, deadline_of
+from mlebench.integrity.familiarity.estimate import Estimate, mean_difference
+from mlebench.integrity.familiarity.likelihood import Compared, measure
+from mlebench.integrity.familiarity.model import Model, NoLogprobsError
+from mlebench.integrity.familiarity.originals import Original, find_originals
+from mlebench.integrity.familiarity.probes import our_probes, probes_of
+from mlebench.registry import Competition
+
+NOT_ASKED = "no model was asked"
+NOTHING_LONG_ENOUGH = "its originals are too short to be asked about"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What is to be found out, and how."""
+
+    cutoff: date | None = None
+    meta: dict[str, date] | None = None
+    texts: Path | None = None
+    samples: int = 8
+    model: Model | None = None
+
+
+@dataclass(frozen=True)
+class Familiarity:
+    """What was found out about one competition."""
+
+    competition: str
+    deadline: Deadline
+    against_cutoff: str
+    completion: Completion | None = None
+    likelihood: tuple[Compared, ...] = ()
+    refused: str | None = None  # why nothing was completed
+    no_likelihood: str | None = None  # why no probabilities are known
+
+    @property
+    def difference(self) -> Estimate | None:
+        return self.completion.difference if self.completion else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "competition": self.competition,
+            "deadline": self.deadline.day and self.deadline.day.isoformat(),
+            "deadline_source": self.deadline.source,
+            "against_cutoff": self.against_cutoff,
+            "completion": self.completion.to_dict() if self.completion else None,
+            "refused": self.refused,
+            "likelihood": {one.kind: one.to_dict() for one in self.likelihood} or None,
+            "no_likelihood": self.no_likelihood,
+        }
+
+
+class Survey:
+    """Goes through competitions. What an endpoint cannot do is found out once."""
+
+    def __init__(self, asking: Asking):
+        self._asking = asking
+        self._no_logprobs: str | None = None
+
+    def look_at(self, competition: Competition) -> Familiarity:
+        asking = self._asking
+        deadline = deadline_of(competition, asking.meta or {})
+        facts = (competition.id, deadline, deadline.against(asking.cutoff))
+        if asking.model is None:
+            return Familiarity(*facts, refused=NOT_ASKED, no_likelihood=NOT_ASKED)
+        found = find_originals(competition, asking.texts)
+        if found.reason:
+            return Familiarity(*facts, refused=found.reason, no_likelihood=found.reason)
+        return self._ask(asking.model, competition, found.originals, facts)
+
+    def _ask(
+        self, model: Model, competition: Competition, originals: Sequence[Original], facts: tuple[str, Deadline, str]
+    ) -> Familiarity:
+        seed = f"familiarity of {competition.id}"
+        probes = probes_of(originals, self._asking.samples, seed)
+        if not probes:
+            return Familiarity(*facts, refused=NOTHING_LONG_ENOUGH, no_likelihood=NOTHING_LONG_ENOUGH)
+        ours = our_probes(competition.obfuscated_description, self._asking.samples, seed)
+        completion = complete(model, [*probes, *ours], f"Kaggle competition {competition.name!r}")
+        likelihood: list[Compared] = []
+        if self._no_logprobs is None:
+            try:
+                likelihood = measure(model, probes, ours)
+            except NoLogprobsError as error:
+                self._no_logprobs = str(error)
+        reason = None if likelihood else self._no_logprobs or "it has neither rows nor passages that are long enough"
+        return Familiarity(*facts, completion=completion, likelihood=tuple(likelihood), no_likelihood=reason)
+
+
+def overall(found: Sequence[Familiarity]) -> Iterator[tuple[str, Estimate]]:
+    """The mean over competitions, each of which counts once; all of them, and by the cut-off."""
+    known = [(one.against_cutoff, one.difference.value) for one in found if one.difference]
+    for name in ("all", *sorted({side for side, _ in known})):
+        values = [value for side, value in known if name in ("all", side)]
+        if values:
+            yield name, mean_difference(values)
