@@ -13,7 +13,11 @@ logger = logging.getLogger(__name__)
 
 SECONDS = 300
 MEMORY = 4 << 30  # bytes, beyond those that are in use when it starts
-_SLOW = ["mlebench.integrity.detectors", "numpy"]  # imported once, before any limit
+_SLOW = [
+    "mlebench.integrity.detectors",
+    "mlebench.integrity.plagiarism.matching",
+    "numpy",
+]  # imported once, before any limit
 
 
 class GaveUpError(Exception):
