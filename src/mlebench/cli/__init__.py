@@ -25,7 +25,7 @@ VERBS = {
     "grade": "grade many submissions, named in a JSON-lines file",
     "grade-sample": "grade one submission; the report is JSON on stdout",
     "image": "build the image that agents run in, or an agent's own",
-    "inspect": "find out what agents did: how runs failed, which rules they broke",
+    "inspect": "find out what agents did: how runs failed, which rules they broke, what code they share",
     "list": "show the competitions there are",
     "prepare": "turn raw data into what agents and graders need",
     "report": "make standings of run groups and grading reports: medals, intervals, agents compared",

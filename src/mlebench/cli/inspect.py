@@ -8,6 +8,7 @@ from mlebench import paths
 from mlebench.cli.common import data_dir_option, registry_at
 from mlebench.cli.inspect_failures import failures
 from mlebench.cli.inspect_familiarity import familiarity
+from mlebench.cli.inspect_plagiarism import plagiarism
 from mlebench.cli.inspect_rules import rules
 from mlebench.cli.runs import runs_dir_option
 
@@ -17,10 +18,11 @@ from mlebench.cli.runs import runs_dir_option
 @data_dir_option
 @click.pass_context
 def command(context: click.Context, runs_dir: Path | None, data_dir: Path | None) -> None:
-    """Find out what agents did: how runs failed, which rules they broke; and what their models knew before."""
+    """Find out what agents did: how runs failed, which rules they broke, what code they share, what models knew before."""
     context.obj = runs_dir or paths.default_runs_dir(registry_at(data_dir).get_data_dir())
 
 
 command.add_command(failures)
 command.add_command(familiarity)
+command.add_command(plagiarism)
 command.add_command(rules)

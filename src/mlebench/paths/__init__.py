@@ -46,6 +46,9 @@
 
 <runs-dir>/verified-bundles/<sha256>.json   what came of verifying a bundle
 
+<cache-dir>/kernels/<id>/<owner>/<name>.ipynb   published notebooks of a competition; scripts end in .py
+<cache-dir>/fingerprints/<sha256>.npy           what was made of them, by what they hold
+
 Settings come from the environment, then from a YAML file (keys `data_dir`, `competition_path`, `slurm`).
 """
 
@@ -76,6 +79,7 @@ PREPARED, PUBLIC, PRIVATE = "prepared", "public", "private"
 MANIFEST, MANIFEST_FILES = "manifest.json", "manifest.files.jsonl"
 CONFIG, DESCRIPTION = "config.yaml", "description.md"  # of a competition folder, like the three that follow
 LEADERBOARD, CHECKSUMS, TWIN = "leaderboard.csv", "checksums.yaml", "twin.py"
+KERNELS = "kernels.txt"  # also there: the names of published notebooks
 GRADING_REPORT = "grading_report.json"  # preceded by a timestamp
 DATA_DIR_VARIABLE = "MLEBENCH_DATA_DIR"
 VENVS_DIR_VARIABLE = "MLEBENCH_VENVS_DIR"
@@ -244,6 +248,16 @@ def cache_dir() -> Path:
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     return base / "mle-bench"
+
+
+def kernels_dir(competition_id: str) -> Path:
+    """Where published notebooks of a competition lie, as `owner/name.ipynb` or `.py`."""
+    return cache_dir() / "kernels" / competition_id
+
+
+def fingerprints(sha256: str) -> Path:
+    """Where the fingerprints of a file's code are kept."""
+    return cache_dir() / "fingerprints" / sha256[:2] / f"{sha256}.npy"
 
 
 def judge_dir() -> Path:

@@ -1,0 +1,141 @@
+"""mlebench inspect plagiarism"""
+
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlebench import paths
+from mlebench.cli.common import busy, print_json, print_table, say
+from mlebench.faults import reason_of
+from mlebench.untrusted import plain
+
+if TYPE_CHECKING:
+    from mlebench.integrity.plagiarism.compare import Compared, Match
+
+NOTEBOOK_HEADER = ["run", "competition", "file", "closest notebook", "contained", "similar", "longest", "that is"]
+RUN_HEADER = ["run", "closest run", "of", "file", "contained", "similar", "longest", "that is"]
+
+
+@click.command()
+@click.argument("named", metavar="GROUP|FILE.jsonl...", nargs=-1, required=True)
+@click.option(
+    "--corpus",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder of .py and .ipynb files to compare with. Default: the notebooks that `dev download-kernels` got.",
+)
+@click.option("--show", is_flag=True, help="Also print the longest shared passages, side by side.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_context
+def plagiarism(context: click.Context, named: Sequence[str], corpus: Path | None, show: bool, as_json: bool) -> None:
+    """Say what the code of runs shares with published notebooks and with each other, and how unusual that is.
+
+    Other names of variables and another order of the code do not hide what is shared. What was found is kept in each
+    run's folder, in findings/plagiarism.json, with the longest passages.
+    """
+    from mlebench.integrity.plagiarism.compare import compare
+    from mlebench.integrity.plagiarism.report import record_of
+    from mlebench.integrity.subjects import subjects
+
+    found = [subject for name in named for subject in subjects(name, context.obj)]
+    with busy("Reading code"):
+        compared = list(compare(found, lambda competition: _corpus(competition, corpus)))
+    records = [record_of(one) for one in compared]
+    unwritten = None
+    for one, record in zip(compared, records, strict=True):
+        if one.subject.run is not None:
+            try:
+                record.write_for(one.subject.run.paths)
+            except OSError as error:
+                where = one.subject.run.paths.root
+                unwritten = f"The findings are shown only: cannot write to {where}: {reason_of(error)}"
+    if unwritten:
+        say(unwritten)
+    if as_json:
+        told = zip(compared, records, strict=True)
+        print_json({"runs": [_as_json(one) | record.to_dict() for one, record in told]})
+        return
+    _show_tables(compared)
+    if show:
+        for one in compared:
+            _show_passages(one)
+
+
+def _corpus(competition: str, given: Path | None) -> tuple[str, Path | None, str]:
+    if given is not None:
+        return given.name or str(given), given, ""
+    folder = paths.kernels_dir(competition)
+    missing = (
+        f"there are no notebooks of {competition} here: `mlebench dev download-kernels -c {competition}` gets them"
+    )
+    return f"published notebooks of {competition}", folder if folder.is_dir() else None, missing
+
+
+def _as_json(one: "Compared") -> dict[str, Any]:
+    group = one.subject.group
+    return {
+        "group": group.paths.root.name if group else None,
+        "run": one.subject.name,
+        "competition": one.subject.competition,
+    }
+
+
+def _show_tables(compared: "Sequence[Compared]") -> None:
+    from mlebench.integrity.plagiarism.report import notebook_rows, run_rows
+
+    print_table(NOTEBOOK_HEADER, _plain(notebook_rows(compared)))
+    if rows := list(_plain(run_rows(compared))):
+        click.echo("\nRuns of a competition against each other. Runs of one agent are expected to be alike.")
+        print_table(RUN_HEADER, rows)
+    click.echo()
+    for name in dict.fromkeys(one.notebooks.name for one in compared):
+        notebooks = next(one.notebooks for one in compared if one.notebooks.name == name)
+        unread = f", {len(notebooks.unread)} of them unreadable" if notebooks.unread else ""
+        says = notebooks.missing or f"{len(notebooks.reads)} files{unread}; {notebooks.corpus.threshold.says}"
+        click.echo(f"{plain(name)}: {says}")
+
+
+def _plain(rows: Iterator[list[Any]]) -> Iterator[list[Any]]:
+    return ([" ".join(plain(cell).split()) if isinstance(cell, str) else cell for cell in row] for row in rows)
+
+
+def _show_passages(one: "Compared") -> None:
+    for match in (*one.closest, *one.runs):
+        for passage in match.passages:
+            click.echo(f"\n{one.subject.name} and {_line(match)}: {passage['tokens']} tokens")
+            for line in side_by_side(passage, shutil.get_terminal_size((160, 24)).columns):
+                click.echo(line)
+
+
+def _line(match: "Match") -> str:
+    return " ".join(plain(match.name).split()) + (f" (a run of {match.agent})" if match.agent else "")
+
+
+def side_by_side(passage: dict[str, Any], width: int) -> Iterator[str]:
+    """Two columns of code, with their places above them; long lines go on below."""
+    room = max(20, (width - 3) // 2)
+    sides = [passage["left"], passage["right"]]
+    heads = [[_place(side), "─" * room] for side in sides]
+    columns = [
+        head + [part for line in side["text"].split("\n") for part in textwrap.wrap(line, room, **_AS_IT_IS) or [""]]
+        for head, side in zip(heads, sides, strict=True)
+    ]
+    for left, right in zip_longest(*columns, fillvalue=""):
+        yield f"{left[:room]:<{room}} │ {right[:room]}".rstrip()
+    left_out = [max(0, side["lines"] - side["text"].count("\n") - 1) for side in sides]
+    if any(left_out):
+        yield f"{f'… {left_out[0]} more lines' if left_out[0] else '':<{room}} │ " + (
+            f"… {left_out[1]} more lines" if left_out[1] else ""
+        )
+
+
+_AS_IT_IS: dict[str, Any] = {"drop_whitespace": False, "replace_whitespace": False, "break_on_hyphens": False}
+
+
+def _place(side: dict[str, Any]) -> str:
+    cell = f", cell {side['cell']}" if side["cell"] else ""
+    return f"{' '.join(side['file'].split())}{cell}, line {side['line']}"

@@ -1,0 +1,119 @@
+"""Fingerprints of many files: made in limited processes, some at a time, and kept for files that are read again."""
+
+import hashlib
+import io
+import os
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlebench import paths
+from mlebench.integrity.apart import GaveUpError, apart
+from mlebench.integrity.plagiarism.fingerprints import Fingerprints, fingerprint
+from mlebench.integrity.plagiarism.programs import LARGEST_NOTEBOOK, NoCodeError, read_program
+from mlebench.integrity.plagiarism.tokens import tokenize
+from mlebench.integrity.subjects import Source
+
+AT_ONCE = 40  # files, in a process
+SECONDS, MEMORY = 60, 2 << 30  # for so many files
+SECONDS_FOR_ONE, SECONDS_FOR_EACH = 20, 120  # when that was not enough: for one file, and for all of them
+MAKING = 1  # raised when the same code gets other fingerprints: those that were kept are not read any more
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was made of a file."""
+
+    source: Source
+    prints: Fingerprints
+    fault: str | None = None  # completes "This file …"
+    cut: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def hashes(self) -> NDArray[np.uint64]:
+        return self.prints.hashes
+
+
+def read_all(sources: Iterable[Source], *, keep: bool = False) -> list[Read]:
+    """Each file, in order. Those of a corpus are kept under the hash of what they hold."""
+    waiting = list(sources)
+    batches = [waiting[begin : begin + AT_ONCE] for begin in range(0, len(waiting), AT_ONCE)]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        return [read for made in pool.map(lambda batch: _read_batch(batch, keep), batches) for read in made]
+
+
+def _read_batch(sources: Sequence[Source], keep: bool) -> list[Read]:
+    try:
+        return apart(_read_here, (sources, keep), seconds=SECONDS, memory=MEMORY)
+    except GaveUpError:
+        pass
+    until = time.monotonic() + SECONDS_FOR_EACH  # one of them is to blame
+    made = []
+    for source in sources:
+        try:
+            if time.monotonic() > until:
+                raise GaveUpError("others took too long")
+            made += apart(_read_here, ([source], keep), seconds=SECONDS_FOR_ONE, memory=MEMORY)
+        except GaveUpError as error:
+            made.append(_without_code(source, f"could not be parsed: {error}"))
+    return made
+
+
+def _read_here(asked: tuple[Sequence[Source], bool]) -> list[Read]:
+    sources, keep = asked
+    return [_read_kept(source) if keep else _read(source) for source in sources]
+
+
+def _read(source: Source) -> Read:
+    try:
+        program = read_program(source)
+    except NoCodeError as error:
+        return _without_code(source, str(error))
+    prints = fingerprint(tokenize(program.text).values)
+    return Read(source, prints, None if len(prints.hashes) else "is too short to be compared", program.cut)
+
+
+def _without_code(source: Source, fault: str) -> Read:
+    return Read(source, Fingerprints(np.empty(0, np.uint64), np.empty(0, np.int64)), fault)
+
+
+def _read_kept(source: Source) -> Read:
+    content = source.read(LARGEST_NOTEBOOK + 1)
+    digest = hashlib.sha256(f"{MAKING} {Path(source.name).suffix.lower()} ".encode() + content).hexdigest()
+    kept = paths.fingerprints(digest)
+    if (prints := _load(kept)) is not None:
+        return Read(source, prints)
+    made = _read(source)
+    if made.fault is None and not made.cut:
+        _store(kept, made.prints)
+    return made
+
+
+def _load(path: Path) -> Fingerprints | None:
+    """Nothing where none are kept, or what is there is not what we wrote."""
+    try:
+        hashes, starts = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
+        return Fingerprints(hashes.astype(np.uint64, casting="no"), starts.astype(np.int64))
+    except (OSError, ValueError, TypeError, EOFError, AttributeError):
+        return None
+
+
+def _store(path: Path, prints: Fingerprints) -> None:
+    """To keep them saves time and is not needed: a folder that cannot be written to is passed over."""
+    part = path.with_name(f"{path.name}.part-{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as stream:
+            np.save(stream, np.stack([prints.hashes, prints.starts.astype(np.uint64)]))
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
