@@ -8,6 +8,7 @@ import pytest
 
 from mlebench.errors import NotPreparedError
 from mlebench.grade import aggregate_reports, grade_csv, grade_jsonl, validate_format, validate_submission
+from mlebench.grade.answers import answers_for_grader, load_answers
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import Grader
 
@@ -181,3 +182,18 @@ def test_a_folder_that_is_a_link_to_the_answers_earns_nothing(titanic: Competiti
     report = grade_csv(tmp_path / "submission" / titanic.answers.name, titanic)
     assert (report.status, report.submission_exists) == ("missing", False)
     assert "lies in a folder that is a symbolic link" in str(report.reason)
+
+
+def test_answers_in_json_lines_can_be_gone_through_again_and_asked_for_by_number(tmp_path: Path) -> None:
+    path = tmp_path / "test.jsonl"
+    path.write_text('{"a": 1}\n{"a": "é\\u2028"}\n{"a": 3}\n', encoding="utf-8")
+    answers = answers_for_grader(path)
+    assert [*answers, *answers] == 2 * load_answers(path)
+    assert len(answers) == 3
+    assert answers[-1] == {"a": 3}
+
+
+def test_answers_in_json_lines_are_not_held_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "test.jsonl"
+    path.write_text('{"a": 1}\nnot json\n', encoding="utf-8")
+    assert next(iter(answers_for_grader(path))) == {"a": 1}  # the second line was not looked at

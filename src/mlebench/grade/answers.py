@@ -1,20 +1,49 @@
 """Reading answers, in the dialect of the tables they were made from."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 
 def load_answers(path_to_answers: Path) -> Any:
     """Answers: a data frame from CSV, a list of records from JSON lines."""
-    if path_to_answers.suffix == ".csv":
+    answers = answers_for_grader(path_to_answers)
+    return list(answers) if isinstance(answers, JsonRecords) else answers
+
+
+def answers_for_grader(path: Path) -> Any:
+    """The same, but that records are read while the grader goes through them."""
+    if path.suffix == ".csv":
         from mlebench.kit.frames import read_frame
 
-        return read_frame(path_to_answers)
-    if path_to_answers.suffix == ".jsonl":
-        return read_jsonl(path_to_answers)
-    raise ValueError(f"answers must be .csv or .jsonl, not {path_to_answers.name}")
+        return read_frame(path)
+    if path.suffix == ".jsonl":
+        return JsonRecords(path)
+    raise ValueError(f"answers must be .csv or .jsonl, not {path.name}")
+
+
+class JsonRecords(Sequence[dict[str, Any]]):
+    """The records of a file of JSON lines. To go through them holds one at a time; to ask for one by number, all."""
+
+    def __init__(self, path: Path):
+        self._path = path
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        with self._path.open(encoding="utf-8") as file:
+            yield from map(json.loads, file)
+
+    @cached_property
+    def _all(self) -> list[dict[str, Any]]:
+        return list(self)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._all[place]
+
+    def __len__(self) -> int:
+        with self._path.open(encoding="utf-8") as file:
+            return sum(1 for _ in file)
 
 
 def read_jsonl(file_path: Path | str, skip_commented_out_lines: bool = False) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from mlebench.data.open_runs import open_runs
 from mlebench.data.state import data_identity, description_kind, require_prepared, source_kind
 from mlebench.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError, UnreadableSubmissionError
 from mlebench.faults import reason_of
-from mlebench.grade.answers import load_answers
+from mlebench.grade.answers import answers_for_grader
 from mlebench.grade.board import Standing
 from mlebench.grade.hashing import HashedStream
 from mlebench.grade.log import log_grade
@@ -118,7 +118,7 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
     sha256 = stream.sha256()
     kept = submission.copy() if interval else None  # a grader may change what it is given
     try:
-        score = competition.grader.score(submission, load_answers(competition.answers))
+        score = competition.grader.score(submission, answers_for_grader(competition.answers))
     except InvalidSubmissionError as error:
         return _invalid(error, sha256)
     except MemoryError:
@@ -134,7 +134,7 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
 def _drawn(submission: "pd.DataFrame", competition: Competition, score: float) -> list[float] | None:
     from mlebench.grade.interval import drawn_scores
 
-    answers = load_answers(competition.answers)
+    answers = answers_for_grader(competition.answers)
     return drawn_scores(competition.grader, submission, answers, competition.submission, score)
 
 

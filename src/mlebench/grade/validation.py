@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mlebench.data.state import require_prepared
 from mlebench.errors import InvalidSubmissionError
-from mlebench.grade.answers import load_answers
+from mlebench.grade.answers import answers_for_grader
 from mlebench.registry import Competition
 from mlebench.untrusted import UntrustedFileError
 from mlebench.validate.check import VALID, invalid
@@ -27,7 +27,7 @@ def validate_submission(submission: Path, competition: Competition) -> tuple[boo
     except InvalidSubmissionError as error:
         return False, invalid(str(error))
     try:
-        competition.grader.grade_fn(table, load_answers(competition.answers))
+        competition.grader.grade_fn(table, answers_for_grader(competition.answers))
     except InvalidSubmissionError as error:
         return False, invalid(f"The grader does not accept it:\n{error}")
     except (Exception, SystemExit) as error:

@@ -1,4 +1,4 @@
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ UNANSWERED: dict[str, Any] = {
 }
 
 
-def grade(submission: pd.DataFrame, answers: list[dict[str, Any]]) -> float:
+def grade(submission: pd.DataFrame, answers: Iterable[dict[str, Any]]) -> float:
     """Each row becomes a pair: was an answer given, and is it right or, where none was given, is there one?
 
     The published score is F1 micro-averaged over both classes of these pairs, which is the share of equal ones.
@@ -38,7 +38,7 @@ def stand_in(public: Path) -> list[dict[str, Any]]:
     return [{"example_id": id, "annotations": [UNANSWERED]} for id in examples]
 
 
-def _right_answers(examples: list[dict[str, Any]]) -> dict[str, list[Answer]]:
+def _right_answers(examples: Iterable[dict[str, Any]]) -> dict[str, list[Answer]]:
     """For each id of a submission all answers that are right; only an example's first annotation counts."""
     right: dict[str, list[Answer]] = {}
     for example in examples:
