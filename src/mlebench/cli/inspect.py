@@ -18,7 +18,7 @@ from mlebench.cli.runs import runs_dir_option
 @data_dir_option
 @click.pass_context
 def command(context: click.Context, runs_dir: Path | None, data_dir: Path | None) -> None:
-    """Find out what agents did: how runs failed, which rules they broke, what code they share, what models knew before."""
+    """Find out what agents did: how runs failed, which rules they broke, what code they share, what models knew."""
     context.obj = runs_dir or paths.default_runs_dir(registry_at(data_dir).get_data_dir())
 
 
