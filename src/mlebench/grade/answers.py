@@ -9,7 +9,7 @@ from typing import Any
 def load_answers(path_to_answers: Path) -> Any:
     """Answers: a data frame from CSV, a list of records from JSON lines."""
     if path_to_answers.suffix == ".csv":
-        from mlebench.kit.frames import read_frame
+        from mlebench.engine.frames import read_frame
 
         return read_frame(path_to_answers)
     if path_to_answers.suffix == ".jsonl":
