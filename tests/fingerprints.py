@@ -15,7 +15,7 @@ from typing import Any
 
 import py7zr
 
-from mlebench.kit.parquet import content_hash
+from mlebench.engine.parquet import content_hash
 
 NOT_DATA = ("public/description.md", "manifest.json", "manifest.files.jsonl")
 

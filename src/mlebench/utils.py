@@ -48,7 +48,7 @@ def read_csv(*args: Any, **kwargs: Any) -> "pd.DataFrame":
     """`pandas.read_csv` with exact floats; an empty file gives an empty frame."""
     import pandas as pd
 
-    from mlebench.kit.frames import read_frame
+    from mlebench.engine.frames import read_frame
 
     try:
         return read_frame(*args, **kwargs)

@@ -17,7 +17,9 @@ from mlebench.cli import progress
 from mlebench.cli.progress import bars, watching
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
-from mlebench.kit import Output, Raw, jsonlines, md5_of, reading
+from mlebench.engine import reading
+from mlebench.engine.records import jsonlines
+from mlebench.kit import Output, Raw, md5_of
 from mlebench.kit.outputs import run_prepare
 from mlebench.registry import Registry
 

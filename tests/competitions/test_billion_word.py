@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlebench.kit import texts
+from mlebench.engine import texts
 from mlebench.kit.outputs import run_prepare
 from mlebench.kit.twins import zip_bytes
 

@@ -17,7 +17,7 @@ from folders import contents
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import data_identity, preparation_fault, read_manifest_head
-from mlebench.kit.files import md5_of
+from mlebench.engine.reading import md5_of
 from mlebench.registry import Registry
 
 # Tables, and an archive inside the archive with many files.
@@ -35,10 +35,11 @@ kaggle_env._env_to_endpoint.update(dict.fromkeys(kaggle_env._env_to_endpoint, ur
 import mlebench.data.kaggle as kaggle
 import mlebench.data.pipeline as pipeline
 import mlebench.data.provenance as provenance
-import mlebench.kit.archives as archives
+import mlebench.engine.archives.zip_tree as archives
+import mlebench.engine.reading as reading
 import mlebench.kit.files as files
 from mlebench.kit.files import Raw
-from mlebench.kit.outputs import Output
+from mlebench.engine.placing.plan import FolderPlan
 from mlebench.registry import Registry
 
 kaggle.CHUNK = 1 << 14
@@ -70,7 +71,7 @@ def progress(done, total):
 
 around(kaggle, "record_download", lambda *_: reach("downloaded"), lambda *_: reach("recorded"))
 around(kaggle, "download", after=lambda *_: reach("named"))
-around(files, "md5_of", lambda path, *_: work("md5", path.name), lambda *_: reach("summed"))
+around(reading, "md5_of", lambda path, *_: work("md5", path.name), lambda *_: reach("summed"))
 around(pipeline, "check_archive", after=lambda *_: reach("checked"))
 around(Raw, "_on_disk", after=lambda self, name: reach(f"spooled {name}"))
 around(archives, "create_whole", lambda path, _: (reach("placing", 50), reach("unpacking", 2), work("placed", path)))
@@ -82,16 +83,16 @@ def counted_create(path, *more):
     return create(path, *more)
 files.create = counted_create
 
-create_output = Output.create
+create_file = FolderPlan.create
 from contextlib import contextmanager
 @contextmanager
 def counted(self, name, *more):
     work("written", f"{self.folder.name}/{name}")
-    with create_output(self, name, *more) as stream:
+    with create_file(self, name, *more) as stream:
         yield stream
         reach("writing", 2)
     reach("written", 3)
-Output.create = counted
+FolderPlan.create = counted
 
 from dataclasses import replace
 from pathlib import Path

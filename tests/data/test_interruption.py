@@ -35,16 +35,17 @@ WAYS = [
 ]
 SLOWLY = """
 import sys, time
-import mlebench.kit.archives, mlebench.kit.outputs
+from mlebench.engine.archives.zip_tree import ZipTree
+from mlebench.engine.placing.plan import FolderPlan
 from mlebench.cli import main
-extract, create = mlebench.kit.archives.ZipTree.extract, mlebench.kit.outputs.Output.create
+extract, create = ZipTree.extract, FolderPlan.create
 def slow_extract(self, *arguments):
     time.sleep(0.0005)
     return extract(self, *arguments)
 def slow_create(self, *arguments):
     time.sleep(0.05)
     return create(self, *arguments)
-mlebench.kit.archives.ZipTree.extract, mlebench.kit.outputs.Output.create = slow_extract, slow_create
+ZipTree.extract, FolderPlan.create = slow_extract, slow_create
 main(sys.argv[1:])
 """
 
@@ -186,7 +187,7 @@ def test_prepared_data_may_be_a_link_to_another_place(tmp_path: Path) -> None:
 
 
 def test_what_was_placed_before_is_not_placed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mlebench.kit.archives import ZipTree
+    from mlebench.engine.archives.zip_tree import ZipTree
 
     competition = Registry(tmp_path).get_competition(ID)
     read, count = ZipTree._read_whole, 0
@@ -201,7 +202,7 @@ def test_what_was_placed_before_is_not_placed_again(tmp_path: Path, monkeypatch:
 
         return one
 
-    monkeypatch.setattr("mlebench.kit.outputs.threads", lambda: 1)
+    monkeypatch.setattr("mlebench.engine.placing.carry_out.threads", lambda: 1)
     monkeypatch.setattr(ZipTree, "_read_whole", fail_after(500))
     with pytest.raises(RuntimeError, match="power cut"):
         prepare(competition, TwinSource(size=SIZES[ID]))

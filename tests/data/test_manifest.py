@@ -129,7 +129,7 @@ def test_tables_that_were_placed_are_read_for_their_md5_once(
     assert {name for name, facts in files.items() if "md5" in facts} == {
         name for name in files if name.endswith(".csv")
     }
-    monkeypatch.setattr("mlebench.kit.files.md5_of", lambda *_: 1 / 0)
+    monkeypatch.setattr("mlebench.engine.reading.md5_of", lambda *_: 1 / 0)
     add_checksums(competition.paths.prepared, files)
     assert content_identity(competition.paths.prepared, files) == data_identity(competition)
 

@@ -16,8 +16,9 @@ import yaml
 from click.testing import CliRunner
 from folders import contents
 
-import mlebench.kit.files
-import mlebench.kit.outputs
+import mlebench.engine.placing.plan
+import mlebench.engine.reading
+import mlebench.engine.trees
 from mlebench.data import is_dataset_prepared
 from mlebench.data.manifest import read_files
 from mlebench.data.pipeline import Options, prepare
@@ -86,7 +87,7 @@ def test_the_manifest_tells_how_data_came_about(competition: Competition) -> Non
     for name, facts in listed.items():
         path = competition.paths.prepared / name
         assert facts["size"] == path.stat().st_size
-        assert facts.get("md5") in (None, mlebench.kit.files.md5_of(path))
+        assert facts.get("md5") in (None, mlebench.engine.reading.md5_of(path))
     assert {name for name, facts in listed.items() if "md5" in facts} >= {
         "private/test.csv",
         "public/train.csv",
@@ -162,14 +163,14 @@ def test_a_failing_prepare_leaves_nothing_that_looks_prepared(
 ) -> None:
     shutil.copytree(raw, competition.raw_dir)
     before = _files(competition.raw_dir)
-    create = mlebench.kit.outputs.Output.create
+    create = mlebench.engine.placing.plan.FolderPlan.create
 
     def fail_late(self, name):
         if name == "sample_submission.csv":
             raise RuntimeError("power cut")
         return create(self, name)
 
-    monkeypatch.setattr(mlebench.kit.outputs.Output, "create", fail_late)
+    monkeypatch.setattr(mlebench.engine.placing.plan.FolderPlan, "create", fail_late)
     with pytest.raises(RuntimeError, match="power cut"):
         prepare(competition, options=Options(verify=False))
     assert not is_dataset_prepared(competition)
@@ -200,7 +201,7 @@ def test_a_full_or_read_only_disk_is_said_in_one_line(
     def fail(self, data):
         raise OSError(code, "no")
 
-    monkeypatch.setattr(mlebench.kit.outputs._HashingStream, "write", fail)
+    monkeypatch.setattr(mlebench.engine.placing.plan._HashingStream, "write", fail)
     with pytest.raises(PrerequisiteError, match=words) as caught:
         prepare(competition, options=Options(verify=False))
     assert len(str(caught.value).splitlines()) == 1
@@ -228,7 +229,7 @@ def test_raw_data_that_cannot_be_read_is_said_in_one_line(
     def fail(self, name):
         raise OSError(code, os.strerror(code), str(raw / name))
 
-    monkeypatch.setattr(mlebench.kit.files.FolderTree, "open", fail)
+    monkeypatch.setattr(mlebench.engine.trees.FolderTree, "open", fail)
     with pytest.raises(PrerequisiteError, match=rf"cannot read {raw}/.*csv: .*{words}"):
         prepare(competition, PathSource(raw), Options(verify=False))
 
@@ -271,7 +272,7 @@ def test_whoever_goes_on_does_not_read_the_whole_archive_again(
     raw: Path, competition: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = _archive(raw, competition)
-    (tmp_path / "sums.yaml").write_text(yaml.safe_dump({"zip": mlebench.kit.files.md5_of(archive)}))
+    (tmp_path / "sums.yaml").write_text(yaml.safe_dump({"zip": mlebench.engine.reading.md5_of(archive)}))
     object.__setattr__(competition, "checksums", tmp_path / "sums.yaml")
     object.__setattr__(competition, "sample_score", None)
     seen: list[tuple[str, int, int | None]] = []

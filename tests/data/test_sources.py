@@ -17,8 +17,8 @@ from mlebench.data.batch import prepare_many
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.preflight import check_all
 from mlebench.data.sources import LocalSource, PathSource, TwinSource
+from mlebench.engine.threads import threads
 from mlebench.errors import PrerequisiteError
-from mlebench.kit.parallel import threads
 from mlebench.registry import Competition, Registry
 
 TITANIC, NOMAD = "spaceship-titanic", "nomad2018-predict-transparent-conductors"

@@ -17,8 +17,8 @@ from mlebench.data.manifest import read_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.verification import check_archive, check_sample_score, overwrite, verify
+from mlebench.engine.parquet import content_hash
 from mlebench.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError
-from mlebench.kit.parquet import content_hash
 from mlebench.registry import Competition, Registry
 
 ID = "histopathologic-cancer-detection"
@@ -278,7 +278,7 @@ def test_a_disk_that_fails_is_told_by_file(competition: Competition, monkeypatch
     def fail(*_: object) -> str:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr("mlebench.kit.files.md5_of", fail)
+    monkeypatch.setattr("mlebench.engine.reading.md5_of", fail)
     assert dict(verify(competition))["private/answers.csv"] == "cannot be read (Input/output error)"
 
 

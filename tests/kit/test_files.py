@@ -158,7 +158,7 @@ def test_files_appear_when_all_is_known(folder: Path, tmp_path: Path) -> None:
         assert list((tmp_path / "public").iterdir()) == []
         finish([output], tmp_path)
     assert (tmp_path / "public/deep/1.png").samefile(folder / "images/1.png")
-    assert sorted(output.written) == ["all.zip", "facts.json", "table.csv"], "a placed file is not one we wrote"
+    assert sorted(output.plan.written) == ["all.zip", "facts.json", "table.csv"], "a placed file is not one we wrote"
     assert sorted(_contents(tmp_path / "public")) == ["all.zip", "deep/1.png", "facts.json", "table.csv"]
 
 
@@ -205,7 +205,7 @@ def test_a_pack_is_the_same_whenever_it_is_made(folder: Path, tmp_path: Path, mo
             output.pack("all.zip", {name: members[name] for name in order}, deflate=True, quoting="nonnumeric")
             finish([output], tmp_path)
         packs.append((tmp_path / f"{place}/all.zip").read_bytes())
-        assert output.written == {"all.zip": md5_of(tmp_path / f"{place}/all.zip")}
+        assert output.plan.written == {"all.zip": md5_of(tmp_path / f"{place}/all.zip")}
     assert packs[0] == packs[1]
     with zipfile.ZipFile(io.BytesIO(packs[0])) as archive:
         assert archive.testzip() is None
@@ -236,14 +236,14 @@ def test_json_is_what_python_prints(tmp_path: Path, style: dict[str, Any]) -> No
     output.write_json("v.json", value, **style)
     finish([output], tmp_path)
     assert (tmp_path / "v.json").read_bytes() == text.getvalue().encode()
-    assert output.written["v.json"] == hashlib.md5(text.getvalue().encode()).hexdigest()
+    assert output.plan.written["v.json"] == hashlib.md5(text.getvalue().encode()).hexdigest()
 
 
 def test_written_tables_are_hashed_as_they_are_written(tmp_path: Path) -> None:
     output = Output(tmp_path)
     output.write("big.csv", Table.from_columns({"n": np.arange(50_000), "t": ["é"] * 50_000}))
     finish([output], tmp_path)
-    assert output.written["big.csv"] == md5_of(tmp_path / "big.csv")
+    assert output.plan.written["big.csv"] == md5_of(tmp_path / "big.csv")
 
 
 class _Sampled:

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mlebench.engine import trees
+from mlebench.engine.archives.zip_tree import ZipTree
+from mlebench.engine.csv import source as csv_source
 from mlebench.errors import PrerequisiteError
-from mlebench.kit import Output, Raw, Table, frames, md5_of, open_raw, split_rows, trees
-from mlebench.kit.archives import ZipTree
+from mlebench.kit import Output, Raw, Table, md5_of, open_raw, split_rows
 from mlebench.kit.files import RawFile
 from mlebench.kit.outputs import finish, run_prepare
 from mlebench.kit.twins import zip_bytes
@@ -162,13 +164,13 @@ def test_an_error_while_placing_leaves_no_half_file(
 def test_an_error_while_a_table_is_written_leaves_nothing_that_looks_finished(
     source: Path, public: Path, stream_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "STREAM_BYTES", stream_bytes)
+    monkeypatch.setattr(csv_source, "STREAM_BYTES", stream_bytes)
 
     def fail(self: object, data: bytes) -> None:
         raise DiskFullError
 
     with monkeypatch.context() as patch:
-        patch.setattr("mlebench.kit.outputs._HashingStream.write", fail)
+        patch.setattr("mlebench.engine.placing.plan._HashingStream.write", fail)
         with pytest.raises(DiskFullError):
             _prepare(source, public)
     assert _looks_finished(public.parent) == set()
@@ -219,13 +221,13 @@ def test_a_table_may_take_rows_twice_or_from_the_end(tmp_path: Path, monkeypatch
     selections = [[3, 3, 1], [-1, 0], [-2, -1], [5], np.arange(500)[::-1]]
     written = []
     for stream_bytes in (0, 1 << 30):
-        monkeypatch.setattr(frames, "STREAM_BYTES", stream_bytes)
+        monkeypatch.setattr(csv_source, "STREAM_BYTES", stream_bytes)
         output = Output(tmp_path / f"{stream_bytes}")
         with open_raw(tmp_path / "raw") as raw:
             for number, rows in enumerate(selections):
                 output.write(f"{number}.csv", raw.table("train.csv").take(rows))
             finish([output], tmp_path)
-        written.append(_contents(output.folder))
+        written.append(_contents(output.plan.folder))
     assert written[0] == written[1]
 
 
@@ -233,7 +235,7 @@ def test_rows_that_are_not_there_are_an_error(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/train.csv").write_bytes(FILES["train.csv"])
     for stream_bytes in (0, 1 << 30):
-        monkeypatch.setattr(frames, "STREAM_BYTES", stream_bytes)
+        monkeypatch.setattr(csv_source, "STREAM_BYTES", stream_bytes)
         for rows in ([500], [0, 500], [500, 0]):
             output = Output(tmp_path / "public")
             with open_raw(tmp_path / "raw") as raw:
@@ -297,7 +299,7 @@ def test_a_folder_whose_files_are_placed_already_is_an_error(scans: Path, tmp_pa
 def test_the_name_of_a_table_decides_what_stands_between_its_columns(
     tmp_path: Path, stream_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "STREAM_BYTES", stream_bytes)
+    monkeypatch.setattr(csv_source, "STREAM_BYTES", stream_bytes)
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/a.tsv").write_bytes(b'n\tt\n1\tx,y\n2\t"a\tb"\n')
 
@@ -385,13 +387,13 @@ def test_lines_are_written_each_with_its_end(tmp_path: Path) -> None:
     public.write_lines("a/some.txt", ["é", "", "1,2"])
     public.write_lines("none.txt", [])
     finish([public], tmp_path)
-    assert _contents(public.folder) == {"a/some.txt": "é\n\n1,2\n".encode(), "none.txt": b""}
+    assert _contents(public.plan.folder) == {"a/some.txt": "é\n\n1,2\n".encode(), "none.txt": b""}
 
 
 def test_a_folder_in_a_zip_can_be_entered_when_it_is_unpacked(tmp_path: Path) -> None:
     public = Output(tmp_path / "public")
     public.pack("some.zip", {"a/": b"", "a/b.txt": b"b"}, deflate=True)
     finish([public], tmp_path)
-    with zipfile.ZipFile(public.folder / "some.zip") as archive:
+    with zipfile.ZipFile(public.plan.folder / "some.zip") as archive:
         modes = {info.filename: (info.is_dir(), info.external_attr >> 16) for info in archive.infolist()}
     assert modes == {"a/": (True, 0o40755), "a/b.txt": (False, 0o644)}

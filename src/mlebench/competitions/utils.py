@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mlebench.engine.records.tfrecords import tfrecord_values
 from mlebench.errors import InvalidSubmissionError
 from mlebench.kit.checks import align
 from mlebench.kit.rle import decode_runs, encode_runs, parse_runs
-from mlebench.kit.tfrecords import tfrecord_values
 
 __all__ = [
     "df_to_one_hot",

@@ -79,7 +79,7 @@ def generate_checksums(
 
 def get_checksum(fpath: Path) -> str:
     """The md5 of a file."""
-    from mlebench.kit.files import md5_of
+    from mlebench.engine.reading import md5_of
 
     return md5_of(Path(fpath))
 

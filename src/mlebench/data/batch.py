@@ -135,7 +135,7 @@ def _end_with(parent: Any) -> None:
 
 def _use_threads(count: int) -> None:
     # Here, because the libraries come with it, which a process that only waits can do without.
-    from mlebench.kit.parallel import use_threads
+    from mlebench.engine.threads import use_threads
 
     use_threads(count)
 

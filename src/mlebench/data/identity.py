@@ -24,7 +24,7 @@ _LEFT_OUT = f"{PUBLIC}/{DESCRIPTION}"
 
 def add_checksums(folder: Path, files: Files) -> None:
     """Take the md5 of tables of which it is not known: those that were placed as they are, or by another program."""
-    from mlebench.kit.files import md5_of
+    from mlebench.engine.reading import md5_of
 
     for name in filter(is_table, files):
         if "md5" not in files[name]:
@@ -55,13 +55,13 @@ def _content(folder: Path, name: str, facts: dict[str, Any]) -> str:
 
 
 def _table_content(path: Path, facts: dict[str, Any]) -> str:
-    from mlebench.kit.files import md5_of
+    from mlebench.engine.reading import md5_of
 
     return f"{facts['size']}\tmd5 {facts.get('md5') or md5_of(path)}"
 
 
 def _parquet_content(path: Path, facts: dict[str, Any]) -> str:
-    from mlebench.kit.parquet import content_hash
+    from mlebench.engine.parquet import content_hash
 
     try:
         return f"content {facts.get('content') or content_hash(path)}"
@@ -80,8 +80,8 @@ def _archive_content(path: Path) -> str | None:
 
 
 def _members(path: Path) -> Iterator[tuple[str, int, int]]:
-    from mlebench.kit.archives import ZipTree, is_zip
-    from mlebench.kit.unpacking import member_checksums
+    from mlebench.engine.archives.tar_and_7z import member_checksums
+    from mlebench.engine.archives.zip_tree import ZipTree, is_zip
 
     if not is_zip(path):
         yield from member_checksums(path, str(path))

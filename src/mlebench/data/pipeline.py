@@ -227,7 +227,7 @@ def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], anew:
 def _code_hash(competition: Competition) -> str:
     """Of the code that makes prepared files: what other code has made is not continued."""
     digest = hashlib.md5(usedforsecurity=False)
-    for folder in (*(paths.module_dir() / name for name in ("kit", "metrics")), competition.folder):
+    for folder in (*(paths.module_dir() / name for name in ("engine", "kit", "metrics")), competition.folder):
         for path in sorted(folder.rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -94,8 +94,8 @@ def _check_local(competition: Competition, source: Source) -> Check:
 
 
 def _sizes(raw: Path) -> dict[str, int]:
-    from mlebench.kit.archives import ZipTree
-    from mlebench.kit.trees import FolderTree
+    from mlebench.engine.archives.zip_tree import ZipTree
+    from mlebench.engine.trees import FolderTree
 
     tree = FolderTree(raw) if raw.is_dir() else ZipTree(raw)
     return {name: tree.size(name) for name in tree.glob("**")}

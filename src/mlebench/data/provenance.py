@@ -50,7 +50,7 @@ def record_download(where: CompetitionPaths, url: str) -> None:
 
 def archive_md5(archive: Path, where: CompetitionPaths, advance: Advance | None = None) -> str:
     """The md5 of an archive, which is read once: the md5 goes on record."""
-    from mlebench.kit.files import md5_of
+    from mlebench.engine.reading import md5_of
 
     beside = archive.absolute() == where.archive.absolute()
     path = where.archive_record if beside else where.archive_elsewhere_record

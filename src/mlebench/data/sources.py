@@ -169,7 +169,7 @@ def choose_raw(folder: Path | None, archive: Path | None) -> Path | None:
 
 
 def _is_whole(folder: Path, archive: Path) -> bool:
-    from mlebench.kit.archives import ZipTree
+    from mlebench.engine.archives.zip_tree import ZipTree
 
     tree = ZipTree(archive)
     names = tree.glob("**")
@@ -178,7 +178,7 @@ def _is_whole(folder: Path, archive: Path) -> bool:
 
 def unpack(archive: Path, where: CompetitionPaths, beside: Iterable[str], progress: Callable[[int, int], None]) -> Path:
     """The archive, and files that lie beside it, as a folder; goes on with what was unpacked of the same archive."""
-    from mlebench.kit.archives import ZipTree
+    from mlebench.engine.archives.zip_tree import ZipTree
 
     tree, folder, record = ZipTree(archive), where.raw_staging, where.raw_staging_record
     identity = json.dumps(file_identity(archive))

@@ -54,7 +54,7 @@ def check_prepared(competition: Competition, files: Files) -> None:
 
 def check_sample_score(competition: Competition) -> None:
     """The sample submission must score on real data what it always has; another data set is noticed at once."""
-    from mlebench.kit.frames import read_frame
+    from mlebench.engine.frames import read_frame
 
     expected = competition.sample_score
     where = competition.paths
@@ -157,13 +157,13 @@ def _published_fault(path: Path, figures: Figures, md5: str | None) -> str | Non
 
 
 def _content_hash(path: Path) -> str:
-    from mlebench.kit.parquet import content_hash
+    from mlebench.engine.parquet import content_hash
 
     return content_hash(path)
 
 
 def _md5(path: Path, advance: Advance | None = None) -> str:
-    from mlebench.kit.files import md5_of
+    from mlebench.engine.reading import md5_of
 
     return md5_of(path, advance)
 
@@ -232,7 +232,7 @@ def _record(competition: Competition, head: Manifest | None, files: Files) -> No
 
 def _archive_fault(competition: Competition, twin: bool) -> str | None:
     """What is wrong with the archive, if it lies there: prepared data does not need it."""
-    from mlebench.kit.archives import ZipTree
+    from mlebench.engine.archives.zip_tree import ZipTree
 
     archive = competition.paths.archive
     expected = None if twin else published(competition).get("zip")

@@ -16,7 +16,7 @@ def load_answers(path_to_answers: Path) -> Any:
 def answers_for_grader(path: Path) -> Any:
     """The same, but that records are read while the grader goes through them."""
     if path.suffix == ".csv":
-        from mlebench.kit.frames import read_frame
+        from mlebench.engine.frames import read_frame
 
         return read_frame(path)
     if path.suffix == ".jsonl":

@@ -3,6 +3,11 @@
 Competitions import from these two and from `mlebench.metrics` only.
 """
 
+from mlebench.engine.frames import read_frame, values_of
+from mlebench.engine.reading import md5_of
+from mlebench.engine.records.jsontext import encode_json
+from mlebench.engine.tables import Table, is_in, join_text, one_hot, renumber, unique
+from mlebench.engine.texts import Pieces
 from mlebench.errors import InvalidSubmissionError, PrerequisiteError
 from mlebench.kit.catalogues import ImageCatalogue
 from mlebench.kit.checks import (
@@ -19,15 +24,12 @@ from mlebench.kit.checks import (
     split_records,
     words_as_numbers,
 )
-from mlebench.kit.files import Raw, RawFile, encode_json, md5_of, open_raw
-from mlebench.kit.frames import read_frame, values_of
+from mlebench.kit.files import Raw, RawFile, open_raw
 from mlebench.kit.headers import npy_shape, png_size
 from mlebench.kit.outputs import Output
 from mlebench.kit.rle import Runs, decode_runs, encode_runs, parse_masks, parse_runs
 from mlebench.kit.samples import public_sample, public_sample_bytes, with_both_classes
 from mlebench.kit.splits import split_groups, split_per_class, split_rows
-from mlebench.kit.tables import Table, is_in, join_text, one_hot, renumber, unique
-from mlebench.kit.texts import Pieces
 from mlebench.kit.tokens import TokenSplit, split_tokens
 
 __all__ = [

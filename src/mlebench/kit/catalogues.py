@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from mlebench.engine.tables import Table
 from mlebench.errors import PrerequisiteError
 from mlebench.kit.files import Raw, RawFile
 from mlebench.kit.splits import split_per_class
-from mlebench.kit.tables import Table
 
 Record = dict[str, Any]
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,42 +13,24 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from mlebench.engine.archives.zip_tree import ZipTree, is_zip
+from mlebench.engine.csv.source import CsvSource
+from mlebench.engine.reading import Progress, data_errors, no_progress, watched
+from mlebench.engine.tables import Source, Table
+from mlebench.engine.texts import line_blocks
+from mlebench.engine.trees import COPY_BYTES, FolderTree, Tree, TreeFile, create
 from mlebench.errors import PrerequisiteError
-from mlebench.kit.archives import ZipTree, is_zip
-from mlebench.kit.frames import CsvSource, Source
-from mlebench.kit.jsontext import indented_json
-from mlebench.kit.reading import Progress, data_errors, no_progress, watched
-from mlebench.kit.tables import Table
-from mlebench.kit.texts import line_blocks
-from mlebench.kit.trees import COPY_BYTES, FolderTree, Tree, create
 from mlebench.paths import SCRATCH, twin_record
-
-# Zip archives of ours are the same whenever they are made: sorted members, one timestamp.
-ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class RawFile:
+class RawFile(TreeFile):
     """One raw file; it may lie inside an archive."""
-
-    tree: Tree
-    name: str
 
     @property
     def path(self) -> PurePosixPath:
         """The name taken apart: `.stem`, `.parent`, `.parts`, `.suffix`."""
         return PurePosixPath(self.name)
-
-    @property
-    def size(self) -> int:
-        return self.tree.size(self.name)
-
-    def open(self) -> BinaryIO:
-        return self.tree.open(self.name)
-
-    def read(self) -> bytes:
-        with self.open() as stream:
-            return stream.read()
 
     def head(self, size: int) -> bytes:
         """The first bytes, and no more of the file is read than these."""
@@ -137,7 +119,7 @@ class Raw:
     ) -> Table:
         """The rows of a CSV file, or of a parquet file by its name."""
         if name.endswith(".parquet"):
-            from mlebench.kit.parquet import ParquetSource
+            from mlebench.engine.parquet import ParquetSource
 
             with self._errors(name):
                 return self._table(name, ParquetSource(self._on_disk(name)))
@@ -151,11 +133,11 @@ class Raw:
         """
         opened, size = partial(self._watched, name), self._tree.size(name)
         if name.endswith(".bson"):
-            from mlebench.kit.bson import BsonSource
+            from mlebench.engine.records.bson import BsonSource
 
             source = BsonSource(opened, size)
         else:
-            from mlebench.kit.jsonlines import JsonLinesSource
+            from mlebench.engine.records.jsonlines import JsonLinesSource
 
             source = JsonLinesSource(opened, size, chunk_lines)
         source.open_unwatched = partial(self.open, name)
@@ -163,14 +145,14 @@ class Raw:
 
     def tfrecord_values(self, name: str, feature: str) -> list[str]:
         """The text in a feature of each example of a TFRecord file."""
-        from mlebench.kit.tfrecords import tfrecord_values
+        from mlebench.engine.records.tfrecords import tfrecord_values
 
         with self._errors(name), self._watched(name) as stream:
             return [value.decode("utf-8") for value in tfrecord_values(stream, feature)]
 
     def array(self, name: str) -> np.ndarray:
         """The array in a npy file. A large one stays on disk, and only what is asked for is read."""
-        from mlebench.kit.arrays import LARGE_BYTES, map_array, read_array
+        from mlebench.engine.arrays import LARGE_BYTES, map_array, read_array
 
         with self._errors(name):
             if self._tree.size(name) >= LARGE_BYTES:
@@ -184,7 +166,7 @@ class Raw:
 
     def json_items(self, name: str) -> Iterator[Any]:
         """The items of a JSON file that is one list, one after another: the file may be larger than memory."""
-        from mlebench.kit.jsonlists import json_items
+        from mlebench.engine.records.jsonlists import json_items
 
         with self._errors(name):
             yield from json_items(self._watched(name))
@@ -203,7 +185,7 @@ class Raw:
         path, label = self._on_disk(name), self._tree.what(name)
         if is_zip(path) or name.endswith(".zip"):
             return self._with(ZipTree(path, label))
-        from mlebench.kit.unpacking import unpacked
+        from mlebench.engine.archives.tar_and_7z import unpacked
 
         folder = self._scratch / f"{self._spooled(name).name}-unpacked"
         return self._with(unpacked(path, folder, label))
@@ -213,7 +195,7 @@ class Raw:
         path, label = self._on_disk(name), self._tree.what(name)
         if is_zip(path):
             return ZipTree(path, label).glob("**")
-        from mlebench.kit.unpacking import member_names
+        from mlebench.engine.archives.tar_and_7z import member_names
 
         return member_names(path, label)
 
@@ -237,24 +219,6 @@ class Raw:
     def scaled(self, size: int) -> int:
         """A size that only fits the real data: itself there, and on a twin what the twin says stands for it."""
         return size if self._scaled is None else self._scaled[size]
-
-
-def encode_json(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> bytes:
-    """JSON as Python prints it: ASCII, `, ` and `: ` between items."""
-    if indent is not None:
-        return indented_json(value, indent, sort_keys=sort_keys)
-    return json.dumps(value, sort_keys=sort_keys).encode("ascii")
-
-
-def md5_of(path: Path, advance: Callable[[int], None] | None = None) -> str:
-    """The md5 of a file; tells the size of each piece that is done."""
-    digest, buffer = hashlib.md5(usedforsecurity=False), bytearray(COPY_BYTES)
-    with path.open("rb", buffering=0) as stream:
-        while size := stream.readinto(buffer):
-            digest.update(memoryview(buffer)[:size])
-            if advance:
-                advance(size)
-    return digest.hexdigest()
 
 
 @contextmanager

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from mlebench.engine.frames import read_frame, values_of
 from mlebench.errors import NotPreparedError
 from mlebench.kit.files import open_raw
-from mlebench.kit.frames import read_frame, values_of
 
 
 class HasPublicSample(Protocol):

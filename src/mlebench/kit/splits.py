@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
-from mlebench.kit.tables import Table, is_in, unique
+from mlebench.engine.tables import Table, is_in, unique
 
 Items = TypeVar("Items", Table, list, np.ndarray)
 

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from mlebench.engine.tables import Table, join_text, renumber
 from mlebench.kit.splits import split_groups
-from mlebench.kit.tables import Table, join_text, renumber
 
 
 class TokenSplit(NamedTuple):

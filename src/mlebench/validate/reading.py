@@ -27,7 +27,7 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
     """The same, of a file that has been opened already."""
     import pandas as pd
 
-    from mlebench.kit.frames import read_frame
+    from mlebench.engine.frames import read_frame
 
     try:
         return read_frame(_without_nul(stream))

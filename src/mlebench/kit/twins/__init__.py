@@ -4,7 +4,7 @@ A competition's `twin(raw)` fills a `TwinFolder`. Randomness comes from its `rng
 decimals, so that a twin is the same on every machine.
 """
 
-from mlebench.kit.tfrecords import tfrecord_bytes
+from mlebench.engine.records.tfrecords import tfrecord_bytes
 from mlebench.kit.twins.camera_traps import camera_trap_frames, camera_trap_picture
 from mlebench.kit.twins.catalogues import TwinCategories, write_catalogue_twin
 from mlebench.kit.twins.dicom import dicom_bytes

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlebench.kit.tables import join_text
+from mlebench.engine.tables import join_text
 from mlebench.kit.twins.formats import hex_ids
 from mlebench.kit.twins.media import image_bytes
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit.trees import check_name
+from mlebench.engine.trees import check_name
 from mlebench.kit.twins.formats import csv_bytes, zip_bytes
 
 

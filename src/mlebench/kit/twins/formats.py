@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit.files import ZIP_TIME
-from mlebench.kit.printing import Style, bytes_of, header_line, join_cells, print_as_they_are
+from mlebench.engine.archives.write_archive import ZIP_TIME
+from mlebench.engine.csv.printing import Style, bytes_of, header_line, join_cells, print_as_they_are
 
 PRINTED_ROWS = 1 << 14  # at a time
 
@@ -59,7 +59,7 @@ def tar_gz_bytes(members: Mapping[str, bytes]) -> bytes:
 
 def seven_zip_bytes(members: Mapping[str, bytes]) -> bytes:
     """A 7z archive; the same members in the same order always give the same bytes."""
-    from mlebench.kit.seven_zip import write_seven_zip
+    from mlebench.engine.archives.write_7z import write_seven_zip
 
     with TemporaryDirectory() as folder:
         archive = Path(folder, "archive")
@@ -82,7 +82,7 @@ def json_lines_bytes(records: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def bson_bytes(records: Sequence[Mapping[str, Any]]) -> bytes:
-    from mlebench.kit.bson import encode_document
+    from mlebench.engine.records.bson import encode_document
 
     return b"".join(map(encode_document, records))
 

@@ -1,0 +1,224 @@
+"""Zip archives as trees: members are taken out one by one, in any order."""
+
+import io
+import os
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from bisect import bisect_left, bisect_right
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, BinaryIO, NamedTuple, cast
+
+from mlebench.engine.archives.member_checks import Member, MemberChecks, archive_errors, plain_name
+from mlebench.engine.trees import COPY_BYTES, create, create_whole, inside, is_finished, missing, pattern_of
+
+# Members up to this size are read and unpacked in one go; larger ones go through in pieces.
+WHOLE_BYTES = 16 << 20
+_UTF8_NAME = 0x800  # the flag of a member whose name is UTF-8
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
+# Where the number of members stands at the end of an archive, once for few members and once for any number.
+_END, _COMMENT_BYTES = struct.Struct("<4s6xH10x"), 1 << 16
+_BIG_END, _LOCATOR_BYTES = struct.Struct("<4s28xQ16x"), 20
+
+
+def is_zip(archive: Path) -> bool:
+    """By how the file begins: a tar or 7z that ends with a zip inside ends as a zip does, and zipfile looks there."""
+    with archive.open("rb") as stream:
+        return stream.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+
+
+class _Entry(NamedTuple):
+    """Where a member lies. zipfile knows more of each, in four times the memory, which counts with a million."""
+
+    offset: int
+    packed_size: int
+    size: int
+    crc32: int
+    method: int
+    flags: int
+
+    def as_zipfile_knows_it(self, name: str) -> zipfile.ZipInfo:
+        info = zipfile.ZipInfo(name)
+        info.header_offset, info.compress_size, info.file_size, info.CRC, info.compress_type, info.flag_bits = self
+        return info
+
+
+class ZipTree:
+    """The files of a zip archive, by name. Files may be taken out by several threads at once."""
+
+    def __init__(self, archive: Path, label: str | None = None):
+        """`label` is how an archive inside another is known, which lies in a scratch folder."""
+        self.label = label or str(archive)
+        self._before = inside(self.label)
+        with archive_errors(self.label):
+            self._zip = zipfile.ZipFile(archive)
+        self._file = cast(BinaryIO, self._zip.fp).fileno()  # read with pread, which does not move where zipfile is
+        self._bytes = os.fstat(self._file).st_size
+        self._packed_names: dict[str, str] = {}  # of members whose name is not a plain one
+        try:
+            with archive_errors(self.label):
+                self._check_count(len(self._zip.filelist))
+            self._members = self._checked_members()
+        except BaseException:
+            self._zip.close()
+            raise
+
+    def _check_count(self, found: int) -> None:
+        """A damaged length in the list of members may hide those behind it; zipfile does not count."""
+        longest = _BIG_END.size + _LOCATOR_BYTES + _END.size + _COMMENT_BYTES
+        tail = os.pread(self._file, longest, max(0, self._bytes - longest))
+        at = tail.rfind(b"PK\x05\x06", 0, len(tail) - _END.size + 4)
+        _, count = _END.unpack_from(tail, at)
+        before = at - _LOCATOR_BYTES - _BIG_END.size
+        if count == 0xFFFF and before >= 0 and tail.startswith(b"PK\x06\x06", before):
+            _, count = _BIG_END.unpack_from(tail, before)
+        if not found and os.pread(self._file, 4, 0) == b"PK\x03\x04":
+            raise zipfile.BadZipFile("it begins with a member, but lists none")
+        if count not in (found, found & 0xFFFF, min(found, 0xFFFF)):  # two bytes may be too few
+            raise zipfile.BadZipFile(f"it says that it holds {count} members, but lists {found}")
+
+    def _checked_members(self) -> dict[str, _Entry]:
+        infos = self._zip.filelist
+        checks = MemberChecks(self.label, self._bytes, (info.orig_filename for info in infos))
+        for info in infos:
+            # The name as it stands: zipfile ends it at a NUL, and takes another if an extra field has one.
+            name, is_folder = plain_name(info.orig_filename), info.orig_filename.endswith("/")
+            special = stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR)
+            checks.check(Member(name, info.file_size, is_folder, special, info.compress_size))
+        del checks
+        self._zip.NameToInfo.clear()
+        infos.reverse()
+        members = {}
+        while infos:  # one by one, so that the memory of one serves the next
+            info = infos.pop()
+            packed_name = info.orig_filename
+            if packed_name.endswith("/"):
+                continue
+            name = plain_name(packed_name)
+            if name != packed_name:
+                self._packed_names[name] = packed_name
+            sizes = info.compress_size, info.file_size
+            members[name] = _Entry(info.header_offset, *sizes, info.CRC, info.compress_type, info.flag_bits)
+        return members
+
+    @cached_property
+    def _sorted_names(self) -> list[str]:
+        return sorted(self._members)
+
+    def glob(self, pattern: str) -> list[str]:
+        matches = pattern_of(pattern).fullmatch
+        # Names that match begin with what stands before the first wildcard: one folder among many is found at once.
+        start = re.split(r"[*?]", pattern, maxsplit=1)[0]
+        first = bisect_left(self._sorted_names, start)
+        last = bisect_right(self._sorted_names, start, lo=first, key=lambda name: name[: len(start)])
+        return [name for name in self._sorted_names[first:last] if matches(name)]
+
+    def open(self, name: str) -> BinaryIO:
+        entry = self._member(name)
+        with archive_errors(self.what(name)):
+            self._read_header(name, entry)
+            stream = self._zip.open(entry.as_zipfile_knows_it(self._packed_names.get(name, name)))
+        return cast(BinaryIO, io.BufferedReader(_Member(stream, entry.size, self.what(name)), COPY_BYTES))
+
+    def path(self, name: str) -> Path | None:  # noqa: ARG002
+        return None
+
+    def exists(self, name: str) -> bool:
+        return name in self._members
+
+    def size(self, name: str) -> int:
+        return self._member(name).size
+
+    def facts(self, name: str) -> dict[str, int]:
+        entry = self._member(name)
+        return {"size": entry.size, "crc32": entry.crc32}
+
+    def is_extracted(self, name: str, destination: str) -> bool:
+        return is_finished(destination, self.size(name))
+
+    def extract(self, name: str, destination: str) -> None:
+        """Write a member to a new file."""
+        entry = self._member(name)
+        if os.path.lexists(destination):  # before anything is unpacked: an interrupted attempt may be continued
+            raise FileExistsError(destination)
+        methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        if max(entry.size, entry.packed_size) > WHOLE_BYTES or entry.method not in methods or entry.flags & 1:
+            with self.open(name) as source, create(destination) as target:
+                while piece := source.read(COPY_BYTES):
+                    target.write(piece)
+            return
+        with archive_errors(self.what(name)):
+            content = self._read_whole(name, entry)
+        create_whole(destination, content)
+
+    def _member(self, name: str) -> _Entry:
+        try:
+            return self._members[name]
+        except KeyError:
+            raise missing(self, name) from None
+
+    def _read_whole(self, name: str, entry: _Entry) -> bytes:
+        """A small member: one read from the archive, one call to unpack it. zipfile takes ten times as long."""
+        start, begin = self._read_header(name, entry, entry.packed_size)
+        end = begin + entry.packed_size
+        if end > len(start):
+            start += os.pread(self._file, end - len(start), entry.offset + len(start))
+        content = start[begin:end]
+        if entry.method == zipfile.ZIP_DEFLATED:
+            content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(content, entry.size + 1)
+        if len(content) != entry.size or zlib.crc32(content) != entry.crc32:
+            raise zipfile.BadZipFile("its content does not match its checksum")
+        return content
+
+    def _read_header(self, name: str, entry: _Entry, more: int = 0) -> tuple[bytes, int]:
+        """The beginning of a member, with more bytes or some fewer, and where in it the content begins."""
+        if not 0 <= entry.offset <= self._bytes - entry.packed_size:
+            raise EOFError("it does not lie in the archive")
+        name = self._packed_names.get(name, name)
+        start = os.pread(self._file, _LOCAL_HEADER.size + 4 * len(name) + 64 + more, entry.offset)
+        if len(start) < _LOCAL_HEADER.size:
+            raise EOFError("the archive is cut off")
+        signature, name_length, extra_length = _LOCAL_HEADER.unpack_from(start)
+        if signature != b"PK\x03\x04":
+            raise zipfile.BadZipFile("a member does not begin where it should")
+        found = start[_LOCAL_HEADER.size : _LOCAL_HEADER.size + name_length]
+        if found.decode("utf-8" if entry.flags & _UTF8_NAME else "cp437", "replace") != name:
+            raise zipfile.BadZipFile("another member begins where it should")
+        return start, _LOCAL_HEADER.size + name_length + extra_length
+
+    def what(self, name: str) -> str:
+        return f"{self._before}{name}"
+
+
+class _Member(io.RawIOBase):
+    """A member of an archive; damage that shows while it is read is told as such."""
+
+    def __init__(self, stream: IO[bytes], size: int, what: str):
+        self._stream = stream
+        self._size = size
+        self._what = what
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._stream.seekable()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        with archive_errors(self._what):
+            return self._stream.seek(offset, whence)
+
+    def readinto(self, buffer: Any) -> int:
+        with archive_errors(self._what):
+            content = self._stream.read(len(buffer))
+            if len(buffer) and not content and self._stream.tell() != self._size:
+                raise zipfile.BadZipFile("it is shorter than it should be")
+        buffer[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()

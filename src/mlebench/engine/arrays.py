@@ -1,0 +1,54 @@
+"""Arrays in npy files, which may be larger than memory: read where they lie, written some rows at a time."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+
+from mlebench.engine.texts import Pieces
+
+LARGE_BYTES = 32 << 20  # files from this size on stay on disk
+BLOCK_BYTES = 16 << 20  # that are gathered at a time
+
+
+def read_array(stream: BinaryIO) -> np.ndarray:
+    """The array of an npy file, in memory."""
+    return npy.read_array(stream)
+
+
+def map_array(path: Path) -> np.ndarray:
+    """The array of an npy file, mapped into memory: only what is asked for is read."""
+    return np.load(path, mmap_mode="r")
+
+
+def npy_pieces(array: np.ndarray, rows: np.ndarray | None = None) -> Pieces:
+    """The bytes that numpy's `save` gives for an array, or for these rows of it in this order."""
+    if array.dtype.hasobject:
+        raise ValueError("an array of objects cannot be written")
+    if rows is not None and len(rows) == 1:  # numpy may lay a single row out by column: it decides
+        array, rows = array[rows], None
+    count = len(array) if rows is None else len(rows)
+    shape, by_column = (count, *array.shape[1:]), rows is None and array.flags.fnc
+    if by_column:
+        array = array.T
+        count = len(array)
+    row_bytes = max(1, array.nbytes // max(1, len(array)))
+    block_rows = max(1, BLOCK_BYTES // row_bytes)
+
+    def make() -> Iterator[bytes]:
+        yield _header(array.dtype, shape, by_column)
+        for start in range(0, count, block_rows):
+            block = slice(start, start + block_rows)
+            yield array[block if rows is None else rows[block]].tobytes()
+
+    return Pieces(make)
+
+
+def _header(kind: np.dtype, shape: tuple[int, ...], by_column: bool) -> bytes:
+    stream = io.BytesIO()
+    described = {"descr": npy.dtype_to_descr(kind), "fortran_order": by_column, "shape": shape}
+    npy.write_array_header_1_0(stream, described)
+    return stream.getvalue()

@@ -1,0 +1,300 @@
+"""Cells of a CSV column as pandas sees them: what kind each is, and how pandas prints it back.
+
+Everything works on whole columns of text (arrow arrays). Cells that match a column's canonical pattern are printed back
+as they stand; the few others are looked at one by one, each distinct text once.
+"""
+
+import re
+from collections.abc import Callable
+from enum import Flag, auto
+from functools import reduce
+from numbers import Number
+from operator import or_
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute
+
+from mlebench.engine.frames import NA_TOKENS
+
+pc: Any = pyarrow.compute  # its functions are made at run time, which no type checker sees
+
+BOOLEANS = {"true": "True", "false": "False"}  # in any mixture of large and small letters
+
+# Whole numbers and floats that pandas prints back as they stand. A decimal of at most 15 digits is what Python prints
+# for the float nearest to it, as long as neither a trailing zero nor the exponent form comes in.
+INT = r"^(?:0|-?[1-9][0-9]{0,17})$"
+FLOAT = r"^-?(?:[1-9][0-9]*\.(?:0|[0-9]*[1-9])|0\.(?:0|0{0,3}[1-9](?:[0-9]*[1-9])?))$"
+FLOAT_LENGTH = 16
+# Floats of any length in the usual spelling: what kind they are is clear, how they are printed is not.
+DECIMAL = r"^-?[0-9]{1,18}\.[0-9]+$"
+_SPACE = r"[ \t\n\v\f\r]*"
+# Digits that may overflow a whole number of 64 bits. pandas notices before it has seen what comes after them.
+HUGE = rf"^{_SPACE}[+-]?{_SPACE}[0-9]{{19}}"
+# What may not be just text: numbers in any spelling, infinities, booleans, and pandas' words for a missing value.
+DOUBTFUL = (
+    rf"^(?:{_SPACE}[+-]?{_SPACE}(?:[0-9]+\.?[0-9]*|\.[0-9]+|(?i:infinity|inf|nan))(?:[eE][+-]?[0-9]+)?{_SPACE}|"
+    + "|".join(re.escape(word) for word in sorted(NA_TOKENS))
+    + f"|(?i:true|false)|{HUGE[1:]}(?s:.*))$"
+)
+_HUGE = re.compile(HUGE)
+_DOUBTFUL = re.compile(DOUBTFUL)
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+class Kind(Flag):
+    """What occurs in a column."""
+
+    MISSING = auto()
+    INT = auto()
+    FLOAT = auto()
+    BOOL = auto()
+    TEXT = auto()
+    ODD = auto()  # a number in a spelling that readers treat differently
+    HUGE = auto()  # a number of many digits, or text that begins with them
+
+
+Mask = np.ndarray | bool
+NOTHING = Kind(0)
+NUMBER = Kind.INT | Kind.FLOAT
+
+
+class CellMasks(NamedTuple):
+    """What a block's cells of one column are. A mask may be a plain True or False when it is the same for all."""
+
+    kinds: Kind
+    text: Mask = False
+    whole: Mask = False
+    short_float: Mask = False
+    empty: Mask = False
+    word: Mask = False  # a word for a missing value
+    boolean: Mask = False  # as pandas spells it
+    huge: Mask = False
+
+    def printed_unchanged(self, kind: Kind) -> Mask:
+        """Which cells are printed back as they stand, in a column of that kind; quoting is another matter."""
+        if kind == Kind.INT:
+            return self.whole
+        if Kind.TEXT in kind:
+            return ~self.word if isinstance(self.word, np.ndarray) else not self.word
+        return self.boolean | self.empty if Kind.BOOL in kind else self.short_float | self.empty
+
+
+def classify(cells: pa.Array, hint: Kind = NOTHING) -> CellMasks:
+    """Find out what a column's cells are; a hint at what they probably are saves time and changes nothing else."""
+    if isinstance(cells, pa.DictionaryArray):
+        masks, places = classify(cells.dictionary, hint), cells.indices.to_numpy()
+        return CellMasks(masks.kinds, *(mask[places] if isinstance(mask, np.ndarray) else mask for mask in masks[1:]))
+    if not len(cells):
+        return CellMasks(NOTHING)
+    if hint == Kind.INT and pc.all(whole := pc.match_substring_regex(cells, INT)).as_py():
+        return CellMasks(Kind.INT, whole=True)
+    if Kind.FLOAT in hint and Kind.TEXT not in hint and (masks := _classify_floats(cells)):
+        return masks
+    doubtful = pc.match_substring_regex(cells, DOUBTFUL)
+    if not pc.any(doubtful).as_py():
+        return CellMasks(Kind.TEXT, text=True)
+    whole = pc.match_substring_regex(cells, INT)
+    if pc.all(whole).as_py():
+        return CellMasks(Kind.INT, whole=True)
+    return _classify_each(cells, doubtful, whole, _is_short_float(cells))
+
+
+def _classify_floats(cells: pa.Array) -> CellMasks | None:
+    """The cells of a column that is mostly floats, with a few other numbers and gaps; None when it is not."""
+    short_float = _is_short_float(cells)
+    if pc.all(short_float).as_py():
+        return CellMasks(Kind.FLOAT, short_float=True)
+    long = cells.filter(pc.invert(short_float))
+    others = pc.unique(long.filter(pc.invert(pc.match_substring_regex(long, DECIMAL)))).to_pylist()
+    if len(others) > len(cells) // 4 or not all(map(_DOUBTFUL.match, others)):
+        return None
+    found = reduce(or_, map(_kind_of_doubtful, others), Kind.FLOAT)
+    if found not in NUMBER | Kind.MISSING:
+        return None
+    empty = _mask(pc.equal(cells, "")) if "" in others else False
+    word = words(cells) if Kind.MISSING in found else False
+    return CellMasks(found, short_float=_mask(short_float), empty=empty, word=word)
+
+
+def _classify_each(cells: pa.Array, doubtful: pa.Array, whole: pa.Array, short_float: pa.Array) -> CellMasks:
+    """Numbers, text, gaps and booleans may all be there."""
+    found = NOTHING
+    decimal = pc.match_substring_regex(cells, DECIMAL)
+    for kind, mask in ((Kind.INT, whole), (Kind.FLOAT, decimal), (Kind.TEXT, pc.invert(doubtful))):
+        if pc.any(mask).as_py():
+            found |= kind
+    for cell in pc.unique(cells.filter(pc.and_not(doubtful, pc.or_(whole, decimal)))).to_pylist():
+        found |= _kind_of_doubtful(cell)
+    missing = Kind.MISSING in found
+    empty = _mask(pc.equal(cells, "")) if missing else False
+    return CellMasks(
+        found,
+        text=~_mask(doubtful) if Kind.TEXT in found else False,
+        whole=_mask(whole),
+        short_float=_mask(short_float),
+        empty=empty,
+        word=words(cells) if missing else False,
+        boolean=_mask(pc.is_in(cells, value_set=pa.array(["True", "False"]))) if Kind.BOOL in found else False,
+        huge=_mask(pc.match_substring_regex(cells, HUGE)) if Kind.HUGE in found else False,
+    )
+
+
+def _kind_of_doubtful(cell: str) -> Kind:
+    if cell in NA_TOKENS:
+        return Kind.MISSING
+    if cell.lower() in BOOLEANS:
+        return Kind.BOOL
+    if _HUGE.match(cell):
+        return Kind.HUGE
+    if _WHOLE.fullmatch(cell):
+        return Kind.INT if int(cell) or not cell.startswith("-") else Kind.ODD  # -0: a float keeps its sign, or not
+    return Kind.FLOAT if _NUMBER.fullmatch(cell) and not cell.strip("+-").isdigit() else Kind.ODD
+
+
+def repeat_themselves(cells: pa.Array) -> bool:
+    """Whether it pays to look at each distinct text of a column once."""
+    return len(cells) > 1000 and pc.count_distinct(cells).as_py() < len(cells) // 4
+
+
+def words(cells: pa.Array) -> Mask:
+    """Which cells are words for a missing value; an empty cell is none."""
+    if isinstance(cells, pa.DictionaryArray):
+        return np.asarray(words(cells.dictionary))[cells.indices.to_numpy()]
+    return _mask(pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS - {""}))))
+
+
+def is_float(kind: Kind) -> bool:
+    """Whether a column holds floats: those, and whole numbers with gaps."""
+    return bool(kind) and kind != Kind.INT and kind in NUMBER | Kind.MISSING
+
+
+def printed(cells: pa.Array, kind: Kind, float_format: str | None = None) -> pa.Array:
+    """A column's cells as pandas prints them, before any quoting."""
+    if isinstance(cells, pa.DictionaryArray):
+        return pa.DictionaryArray.from_arrays(cells.indices, printed(cells.dictionary, kind, float_format))
+    if kind == Kind.INT:
+        return _printed(cells, pc.match_substring_regex(cells, INT), _print_int)
+    if is_float(kind):
+        if float_format:
+            print_one = lambda cell: "" if cell in NA_TOKENS else float_format % float(cell)  # noqa: E731
+            return _printed(cells, pc.equal(cells, ""), print_one)
+        return _printed(cells, _is_short_float(cells), _print_float)
+    if Kind.BOOL in kind and Kind.TEXT not in kind:
+        return _printed(cells, pc.is_in(cells, value_set=pa.array(["True", "False"])), _print_bool)
+    return _printed(cells, pc.invert(pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS)))), _print_missing)
+
+
+def values(cells: pa.Array, kind: Kind) -> np.ndarray:
+    """A column's values: numbers, booleans, or text with NaN where a cell is missing."""
+    if isinstance(cells, pa.DictionaryArray):
+        return values(cells.dictionary, kind)[cells.indices.to_numpy()]
+    if pa.types.is_integer(cells.type):
+        return cells.to_numpy()
+    if kind == Kind.INT:
+        return _numbers(cells, pa.int64())
+    missing = pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS)))
+    if not kind or kind in NUMBER | Kind.MISSING:
+        return _numbers(pc.if_else(missing, pa.scalar(None, cells.type), cells), pa.float64())
+    if kind == Kind.BOOL:
+        return np.array([cell.lower() == "true" for cell in cells.to_pylist()], dtype=bool)
+    found = np.array(cells.to_pylist(), dtype=object)
+    if Kind.TEXT not in kind:
+        found = np.array([cell.lower() == "true" for cell in found], dtype=object)
+    found[_mask(missing)] = np.nan
+    return found
+
+
+def print_values(column: np.ndarray, float_format: str | None = None) -> pa.Array:
+    """Values that were computed, as pandas prints them."""
+    if column.dtype.kind in "iu":
+        return pc.cast(pa.array(column), pa.string())
+    if column.dtype.kind == "b":
+        return pc.if_else(pa.array(column), "True", "False")
+    if column.dtype.kind == "f" and float_format:
+        texts = [float_format % value for value in column.tolist()]
+    elif column.dtype.kind == "f" and column.itemsize != 8:  # Python's floats show digits that these do not have
+        texts = column.astype(str).tolist()
+    else:
+        texts = [value if type(value) is str else str(value) for value in column.tolist()]
+    cells, gaps = pa.array(texts, pa.string()), pd.isna(column)
+    return pc.if_else(pa.array(gaps), "", cells) if gaps.any() else cells
+
+
+def are_numbers(column: np.ndarray) -> pa.Array:
+    """Which values of a column of objects are not text."""
+    numbers = (Number, np.bool_)
+    return pa.array([isinstance(value, numbers) and bool(value == value) for value in column.tolist()], pa.bool_())
+
+
+def quoted(cells: pa.Array, tears: str, *, always: bool) -> pa.Array:
+    """Cells in quotes: all of them, or those in which a pattern finds what would tear them apart."""
+    if isinstance(cells, pa.DictionaryArray):
+        return pa.DictionaryArray.from_arrays(cells.indices, quoted(cells.dictionary, tears, always=always))
+    needs = None if always else pc.match_substring_regex(cells, tears)
+    if needs is not None and not pc.any(needs).as_py():
+        return cells
+    wrapped = pc.binary_join_element_wise("", pc.replace_substring(cells, '"', '""'), "", '"')
+    return wrapped if needs is None else pc.if_else(needs, wrapped, cells)
+
+
+def as_strings(cells: pa.Array) -> pa.Array:
+    return cells.dictionary.take(cells.indices) if isinstance(cells, pa.DictionaryArray) else cells
+
+
+def text_lengths(cells: pa.Array) -> np.ndarray:
+    """How many bytes each cell takes."""
+    if isinstance(cells, pa.DictionaryArray):
+        return text_lengths(cells.dictionary)[cells.indices.to_numpy()]
+    return pc.binary_length(cells).to_numpy()
+
+
+def shortest_lengths(numbers: np.ndarray) -> np.ndarray:
+    """How many characters each whole number takes when it is printed."""
+    size = np.abs(numbers)
+    lengths = np.where(numbers < 0, 2, 1)
+    limit = 10
+    while limit <= size.max(initial=0):
+        lengths += size >= limit
+        limit *= 10
+    return lengths
+
+
+def _is_short_float(cells: pa.Array) -> pa.Array:
+    return pc.and_(pc.match_substring_regex(cells, FLOAT), pc.less_equal(pc.binary_length(cells), FLOAT_LENGTH))
+
+
+def _printed(cells: pa.Array, canonical: pa.Array, print_one: Callable[[str], str]) -> pa.Array:
+    others = pc.invert(canonical)
+    if not pc.any(others).as_py():
+        return cells
+    distinct = cells.filter(others).dictionary_encode()
+    anew = pa.array([print_one(cell) for cell in distinct.dictionary.to_pylist()], pa.string())
+    return pc.replace_with_mask(cells, others, anew.take(distinct.indices))
+
+
+def _print_int(cell: str) -> str:
+    return str(int(cell))
+
+
+def _print_float(cell: str) -> str:
+    return "" if cell in NA_TOKENS else repr(float(cell))
+
+
+def _print_bool(cell: str) -> str:
+    return BOOLEANS.get(cell.lower(), "")
+
+
+def _print_missing(cell: str) -> str:  # noqa: ARG001 only cells that are missing come here
+    return ""
+
+
+def _numbers(cells: pa.Array, kind: Any) -> np.ndarray:
+    return pc.cast(pc.replace_substring_regex(cells, r"^\+", ""), kind).to_numpy(zero_copy_only=False)
+
+
+def _mask(array: pa.Array) -> np.ndarray:
+    return array.to_numpy(zero_copy_only=False)

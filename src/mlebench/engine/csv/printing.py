@@ -1,0 +1,81 @@
+"""Lines of CSV, as pandas 2.2 prints them on Python 3.11.
+
+pandas leaves quoting to Python's `csv`, and that has changed: from Python 3.13 on it quotes a cell for a lone carriage
+return too. So every line is made here, and its bytes depend neither on the Python nor on the pandas that runs.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from numbers import Number
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from mlebench.engine.csv.cells import are_numbers, as_strings, pc, print_values, quoted
+
+EMPTY = '""'
+
+
+class Style(NamedTuple):
+    """How cells become lines."""
+
+    quote_text: bool = False  # all of it, not only where a cell would be torn apart
+    float_format: str | None = None
+    sep: str = ","
+    newline: str = "\n"
+
+
+def header_line(names: Iterable[str], style: Style) -> bytes:
+    """The first line of a file."""
+    cells = quote_cells(pa.array(list(names), pa.string()), style, text=True).to_pylist()
+    return f"{style.sep.join(cells) or EMPTY}{style.newline}".encode()
+
+
+def print_cells(values: np.ndarray, style: Style) -> pa.Array:
+    """A column of values, ready to be joined with others."""
+    kind = values.dtype.kind
+    if style.quote_text and kind == "f":
+        values = values.astype(np.float64)  # pandas then prints narrow floats as Python's
+    bare = print_values(values, style.float_format)
+    quoted_cells = quote_cells(bare, style, text=kind in "OU" or (kind == "f" and bool(style.float_format)))
+    return pc.if_else(are_numbers(values), bare, quoted_cells) if style.quote_text and kind == "O" else quoted_cells
+
+
+def print_as_they_are(values: Sequence[Any], style: Style) -> pa.Array:
+    """Values as Python shows them, NaN too; None is empty."""
+    bare = pa.array(["" if value is None else str(value) for value in values], pa.string())
+    quoted_cells = quote_cells(bare, style, text=True)
+    if not style.quote_text:
+        return quoted_cells
+    return pc.if_else(pa.array([isinstance(value, Number) for value in values], pa.bool_()), bare, quoted_cells)
+
+
+def quote_cells(cells: pa.Array, style: Style, *, text: bool) -> pa.Array:
+    """Printed cells with quotes where they are due. A missing number is text: the empty one."""
+    if text:
+        tears = f'[{re.escape(style.sep + style.newline)}"]'
+        return as_strings(quoted(cells, tears, always=style.quote_text))
+    cells = as_strings(cells)
+    return pc.if_else(pc.equal(cells, ""), EMPTY, cells) if style.quote_text else cells
+
+
+def join_cells(columns: Sequence[pa.Array], style: Style) -> pa.Array:
+    """Lines made of the cells of each column."""
+    *others, last = columns
+    if not others:  # an empty line would be no row
+        last = pc.if_else(pc.equal(last, ""), EMPTY, last)
+    last = pc.binary_join_element_wise(last, "", style.newline)
+    return pc.binary_join_element_wise(*others, last, style.sep) if others else last
+
+
+def bytes_of(lines: pa.Array) -> memoryview:
+    """The text of all lines, one after the other."""
+    offsets = offsets_of(lines)
+    return memoryview(lines.buffers()[2])[offsets[0] : offsets[-1]] if len(lines) else memoryview(b"")
+
+
+def offsets_of(lines: pa.Array) -> np.ndarray:
+    large = pa.types.is_large_binary(lines.type) or pa.types.is_large_string(lines.type)
+    offsets = np.frombuffer(lines.buffers()[1], dtype=np.int64 if large else np.int32)
+    return offsets[lines.offset : lines.offset + len(lines) + 1]

@@ -1,0 +1,113 @@
+"""CSV files as the source of a table's rows: small ones are read by pandas, large ones block by block."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+
+from mlebench.engine.frames import read_csv, values_of
+from mlebench.engine.tables import STREAM_BYTES
+
+if TYPE_CHECKING:
+    from mlebench.engine.csv.survey import Survey
+
+# Up to this share of a large file's rows, a column's values are picked out while it is read once more.
+FEW_ROWS = 1 / 32
+
+
+class CsvSource:
+    """A CSV file and the options it is read with; nothing is read before a value is asked for."""
+
+    label: str | None = None
+
+    def __init__(
+        self,
+        open: Callable[[], BinaryIO],
+        sep: str = ",",
+        dtype: Mapping[str, type] | None = None,
+        encoding: str = "utf-8",
+        size: int = 0,
+        watched: Callable[[], BinaryIO] | None = None,
+    ):
+        self.open = open
+        self._open_watched = watched or open  # for who looks into the file; who writes from it tells of that
+        self.sep = sep
+        self._dtype = dict(dtype or {})
+        self._encoding = encoding
+        self.size = size
+        self._columns: list[str] | None = None
+        self._values: dict[str, np.ndarray] = {}
+
+    @property
+    def columns(self) -> list[str]:
+        if self._columns is None:
+            # Who asks for the columns of a small file will ask for its values.
+            self._columns = list(self._whole if self.size < STREAM_BYTES else self._read(nrows=0))
+        return self._columns
+
+    @cached_property
+    def _whole(self) -> dict[str, np.ndarray]:
+        """All columns, as pandas reads them."""
+        frame = self._read()
+        return {name: values_of(frame[name]) for name in frame}
+
+    @cached_property
+    def survey(self) -> "Survey | None":
+        """What is known of a large file that can be worked on in blocks; None: pandas has to read it."""
+        return self._first_pass(None)
+
+    @property
+    def rows(self) -> int:
+        return self.survey.rows if self.survey else len(next(iter(self._whole.values()), ()))
+
+    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+        """A column, or some rows of it; of a large file nothing else is kept in memory, and of few rows only these."""
+        if rows is not None and name not in self._values and (surveyed := self._survey_of_many(rows)):
+            from mlebench.engine.csv.survey import read_rows
+
+            return read_rows(self._open_watched, surveyed, self.sep, name, rows)
+        values = self._column(name)
+        chosen = values if rows is None else values[rows]
+        # Whole numbers that came along with the survey are kept in a smaller type.
+        return chosen.astype(np.int64, copy=False) if name in self._values and chosen.dtype.kind == "i" else chosen
+
+    def _survey_of_many(self, few: np.ndarray) -> "Survey | None":
+        """The survey, if the file has had one by which these rows are few."""
+        surveyed = self.__dict__.get("survey")
+        return surveyed if surveyed and 0 < len(few) <= surveyed.rows * FEW_ROWS else None
+
+    def _column(self, name: str) -> np.ndarray:
+        if name not in self._values:
+            if "survey" not in self.__dict__:
+                self.__dict__["survey"] = self._first_pass(name)
+            if not self.survey:
+                return self._whole[name]
+            if name not in self._values:
+                from mlebench.engine.csv.survey import read_column
+
+                self._values[name] = read_column(self._open_watched, self.survey, self.sep, name)
+        return self._values[name]
+
+    def forget(self) -> None:
+        """Give back memory; what is needed again is read again."""
+        self._values.clear()
+        self.__dict__.pop("_whole", None)
+
+    def _first_pass(self, collect: str | None) -> "Survey | None":
+        if self.size < STREAM_BYTES or self._encoding != "utf-8" or not set(self._dtype.values()) <= {str}:
+            return None
+        from mlebench.engine.csv.blocks import NotStreamableError
+        from mlebench.engine.csv.survey import survey_file
+
+        try:
+            survey, values = survey_file(self._open_watched, self.columns, self.sep, list(self._dtype), collect)
+        except NotStreamableError:
+            return None
+        self._values.update(values)
+        return survey
+
+    def _read(self, **more: Any) -> pd.DataFrame:
+        opened = self.open if more else self._open_watched
+        return read_csv(opened, sep=self.sep, dtype=self._dtype or None, encoding=self._encoding, **more)

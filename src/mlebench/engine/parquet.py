@@ -1,0 +1,207 @@
+"""Parquet: tables read column by column, written in bounded memory, and compared by what they hold.
+
+The bytes of a parquet file depend on the library that wrote it and on its version, so two files are the same when their
+columns have the same names, kinds and values: `content_hash`.
+"""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mlebench.engine.csv.cells import pc
+from mlebench.engine.csv.printing import bytes_of
+from mlebench.engine.frames import values_of
+from mlebench.engine.tables import Column, Computed, Stored, Table, Writable
+
+GROUP_ROWS = 1 << 20  # rows that are read and written at a time
+HASHED_ROWS = 1 << 16
+# Pages are read as they are needed; else a whole row group, which may be the whole file, would be in memory.
+_IN_PAGES: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 20}
+
+
+class ParquetSource:
+    """A parquet file on disk. A column is read when it is asked for, and not kept."""
+
+    label: str | None = None
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._schema = pq.read_schema(path)
+        self.rows: int = pq.read_metadata(path).num_rows
+        self.size = path.stat().st_size
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns; what pandas keeps there as an index is none."""
+        index = (self._schema.pandas_metadata or {}).get("index_columns", [])
+        return [name for name in self._schema.names if name not in index]
+
+    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+        if pa.types.is_temporal(self._schema.field(name).type):
+            raise ValueError(f"column {name} holds dates or times, whose values are not read yet")
+        # pandas types whole columns: a gap anywhere makes floats of whole numbers.
+        if rows is not None and (not _are_ascending(rows) or self._has_gaps(name)):
+            return self.values(name)[rows]
+        pieces = [group.column(0) for group, _ in self.groups([name], rows)]
+        return values_of(pa.chunked_array(pieces, self._schema.field(name).type).to_pandas())
+
+    def _has_gaps(self, name: str) -> bool:
+        if pa.types.is_floating(self._schema.field(name).type):
+            return False
+        with pq.ParquetFile(self._path, **_IN_PAGES) as file:
+            groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+            known = [
+                group.column(place).statistics
+                for group in groups
+                for place in range(group.num_columns)
+                if group.column(place).path_in_schema == name
+            ]
+            if len(known) == len(groups) and all(facts is not None and facts.has_null_count for facts in known):
+                return any(facts.null_count for facts in known)
+            return any(group.column(0).null_count for group in file.iter_batches(GROUP_ROWS, columns=[name]))
+
+    def groups(self, names: list[str], rows: np.ndarray | None) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
+        """Columns of ascending rows, or of all, some at a time; and the places of these rows among them."""
+        if rows is not None and len(rows) and rows[-1] >= self.rows:
+            raise IndexError(f"there is no row {rows[-1]} in a file of {self.rows}")
+        start = 0
+        with pq.ParquetFile(self._path, **_IN_PAGES) as file:
+            for group in file.iter_batches(GROUP_ROWS, columns=names):
+                end = start + group.num_rows
+                if rows is None:
+                    yield group, np.arange(start, end)
+                else:
+                    first, last = np.searchsorted(rows, [start, end])
+                    yield group.take(pa.array(rows[first:last] - start)), np.arange(first, last)
+                start = end
+
+    def read(self, names: list[str]) -> pa.Table:
+        return pq.read_table(self._path, columns=names).replace_schema_metadata()
+
+    def forget(self) -> None:
+        """Nothing is kept."""
+
+
+def write_parquet(table: Table, stream: Writable) -> None:
+    """A table as parquet; rows that keep the order of a parquet file go through some at a time."""
+    pieces = _pieces(table)
+    first = next(pieces)
+    with pq.ParquetWriter(pa.PythonFile(stream, "w"), first.schema) as writer:
+        writer.write_table(first, GROUP_ROWS)
+        for piece in pieces:
+            writer.write_table(piece.cast(first.schema), GROUP_ROWS)
+
+
+def _pieces(table: Table) -> Iterator[pa.Table]:
+    source, rows = table.source, table.rows
+    if not isinstance(source, ParquetSource):
+        yield pa.Table.from_pandas(table.to_pandas(), preserve_index=False).replace_schema_metadata()
+        return
+    added = {name: _added(column, len(table)) for name, column in table.definitions.items()}
+    stored = [column.name for column in table.definitions.values() if isinstance(column, Stored)]
+    if source.rows and (rows is None or _are_ascending(rows)):
+        groups = source.groups(stored, rows)
+    else:
+        whole = source.read(stored)
+        groups = iter([(whole if rows is None else whole.take(pa.array(rows)), np.arange(len(table)))])
+    for group, places in groups:
+        yield pa.table({name: _column(c, group, added[name], places) for name, c in table.definitions.items()})
+
+
+def _added(column: Column, rows: int) -> Any:
+    """A column that the file does not have, whole: so it has one type."""
+    if isinstance(column, Stored):
+        return None
+    return pa.array(column.values if isinstance(column, Computed) else [column.value] * rows, from_pandas=True)
+
+
+def _column(column: Column, group: Any, added: Any, places: np.ndarray) -> Any:
+    return group.column(column.name) if isinstance(column, Stored) else added.take(pa.array(places))
+
+
+def _are_ascending(rows: np.ndarray) -> bool:
+    return bool((rows[1:] > rows[:-1]).all())
+
+
+def content_hash(source: Path | BinaryIO) -> str:
+    """A hash of the names, kinds and values of all columns: the same for every way to write them down."""
+    with pq.ParquetFile(source, **_IN_PAGES) as file:
+        content = _Content()
+        for group in file.iter_batches(HASHED_ROWS):
+            for name, column in zip(group.schema.names, group.columns, strict=True):
+                content.add(f"/{name}", column)
+        facts = [
+            (name, _kind(kind)) for name, kind in zip(file.schema_arrow.names, file.schema_arrow.types, strict=True)
+        ]
+        summary = [
+            facts,
+            file.metadata.num_rows,
+            sorted((path, hash.hexdigest()) for path, hash in content.hashes.items()),
+        ]
+    return hashlib.md5(json.dumps(summary).encode(), usedforsecurity=False).hexdigest()
+
+
+class _Content:
+    """Hashes of the plain values that columns fall into, such as the lengths of texts and their letters."""
+
+    def __init__(self) -> None:
+        self.hashes: defaultdict[str, Any] = defaultdict(lambda: hashlib.md5(usedforsecurity=False))
+
+    def add(self, path: str, array: pa.Array) -> None:
+        kind = array.type
+        if pa.types.is_dictionary(kind):
+            self.add(path, array.dictionary_decode())
+        elif pa.types.is_floating(kind):
+            values = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            self._update(path, np.where(np.isnan(values), np.nan, values))  # a gap, or any NaN, is one NaN
+        else:
+            self._update(f"{path}?", array.is_null().to_numpy(zero_copy_only=False).astype(np.uint8))
+            self._add_parts(path, array)
+
+    def _add_parts(self, path: str, array: pa.Array) -> None:
+        kind = array.type
+        if pa.types.is_struct(kind):
+            for field, part in zip(kind, array.flatten(), strict=True):
+                self.add(f"{path}/{field.name}", part)
+        elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            self._update(f"{path}#", pc.list_value_length(array).fill_null(0).to_numpy().astype(np.int64))
+            self.add(f"{path}/[]", array.flatten())
+        elif _is_text(kind):
+            texts = array.cast(pa.large_binary()).fill_null(b"")
+            self._update(f"{path}#", pc.binary_length(texts).to_numpy().astype(np.int64))
+            self._update(path, bytes_of(texts))
+        elif pa.types.is_boolean(kind):
+            self._update(path, array.fill_null(False).to_numpy(zero_copy_only=False).astype(np.uint8))
+        elif pa.types.is_integer(kind):
+            self._update(path, array.fill_null(0).to_numpy())
+        elif pa.types.is_null(kind):
+            return
+        else:  # dates, times, decimals
+            self._add_parts(path, array.cast(pa.large_string()))
+
+    def _update(self, path: str, values: Any) -> None:
+        self.hashes[path].update(values)
+
+
+def _kind(kind: pa.DataType) -> str:
+    if pa.types.is_dictionary(kind):
+        return _kind(kind.value_type)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"list of {_kind(kind.value_type)}"
+    if pa.types.is_struct(kind):
+        return f"record of {[(field.name, _kind(field.type)) for field in kind]}"
+    return "text" if _is_text(kind) else str(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(
+        is_one(kind)
+        for is_one in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    )

@@ -1,0 +1,1 @@
+"""What goes into a folder is planned first; then all of it is written and placed."""

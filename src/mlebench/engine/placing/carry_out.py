@@ -1,0 +1,100 @@
+"""Plans carried out: tables, contents and archives are written, raw files go straight from where they lie."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+from mlebench.engine.archives.write_archive import write_pack
+from mlebench.engine.placing.plan import FolderPlan, mean_size
+from mlebench.engine.placing.table_files import Advance, Format, Job, format_of, write_all
+from mlebench.engine.reading import Progress, no_progress
+from mlebench.engine.tables import Table
+from mlebench.engine.threads import threads
+from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile, create
+from mlebench.paths import SCRATCH
+
+Wanted = TypeVar("Wanted")
+BATCH = 1024  # files that one worker places before it asks for more
+TOLD_BYTES = 1 << 20  # between two words about progress
+
+
+def carry_out(plans: Sequence[FolderPlan], scratch: Path, progress: Progress = no_progress) -> None:
+    """Write and place all that is planned."""
+    done, told, total = 0, 0, _weight(plans)
+
+    def advance(size: int) -> None:
+        nonlocal done, told
+        done = min(done + size, total)
+        if done - told >= TOLD_BYTES:  # a packed archive is written in very small pieces
+            told = done
+            progress(done, total)
+
+    progress(0, total)
+    with TemporaryDirectory(dir=scratch, prefix=SCRATCH) as folder:
+        write_all(list(_table_jobs(plans, Path(folder))), Path(folder), advance)
+        for plan in plans:
+            for name, content in _unwritten(plan, plan.contents):
+                with plan.create(name) as stream:
+                    for piece in content:
+                        stream.write(piece)
+            for name, pack in _unwritten(plan, plan.packs):
+                with plan.create(name, advance) as stream:
+                    write_pack(stream, pack, Path(folder))
+            _place(plan, advance)
+    progress(total, total)
+
+
+def _unwritten(plan: FolderPlan, wanted: Mapping[str, Wanted]) -> Iterator[tuple[str, Wanted]]:
+    return ((name, content) for name, content in wanted.items() if not plan.is_written(name))
+
+
+def _weight(plans: Sequence[FolderPlan]) -> int:
+    """How many bytes will be read from raw files, about; a table's file counts once, what is packed as it is packed."""
+    written = [table for plan in plans for table, _ in plan.tables.values()]
+    packed = [member for plan in plans for pack in plan.packs.values() for member in pack.members.values()]
+    sources = {id(table.source): table.source for table in [*written, *packed] if isinstance(table, Table)}
+    placed = sum(int(plan.placed_size * len(plan.placed)) for plan in plans)
+    files = [member for member in packed if isinstance(member, TreeFile)]
+    return placed + int(mean_size(files) * len(files)) + sum(source.size for source in sources.values())
+
+
+def _table_jobs(plans: Sequence[FolderPlan], scratch: Path) -> Iterator[Job]:
+    for plan in plans:
+        for name, (table, format) in _unwritten(plan, plan.tables):
+            yield Job(table, format, lambda plan=plan, name=name: plan.create(name))
+        for _, pack in _unwritten(plan, plan.packs):
+            for member, content in pack.members.items():
+                if isinstance(content, Table):
+                    path = pack.spooled[member] = scratch / f"{id(pack)}-{len(pack.spooled)}"
+                    opened = lambda path=path: create(str(path), buffering=COPY_BYTES)  # noqa: E731
+                    yield Job(content, Format(format_of(member), pack.quoting), opened)
+
+
+def _place(plan: FolderPlan, advance: Advance) -> None:
+    """Raw files, to their places; those that an interrupted attempt has placed already are left alone."""
+    names = list(plan.placed)
+    for name in names:
+        plan.path(name)  # makes the folders
+
+    def place_batch(start: int) -> int:
+        batch = names[start : start + BATCH]
+        for name in batch:
+            file, path = plan.placed[name], plan.path(name)
+            try:
+                file.tree.extract(file.name, path)
+            except FileExistsError:
+                if not file.tree.is_extracted(file.name, path):
+                    Path(path).unlink()
+                    file.tree.extract(file.name, path)
+            if isinstance(file.tree, FolderTree):  # while it is at hand; an archive has it in memory
+                status = os.stat(path)  # of the placed file: its disk may keep times less exactly
+                plan.linked[name] = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+        return int(plan.placed_size * len(batch))
+
+    with ThreadPoolExecutor(threads()) as pool:
+        spread = pool.map if len(names) > BATCH else map
+        for size in spread(place_batch, range(0, len(names), BATCH)):
+            advance(size)

@@ -1,0 +1,129 @@
+"""What goes into a folder: noted down first, so that it can all be written in few passes over raw files."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mlebench.engine.archives.write_archive import Pack
+from mlebench.engine.placing.ledger import Ledger
+from mlebench.engine.placing.table_files import Advance, Format
+from mlebench.engine.tables import Table, Writable
+from mlebench.engine.trees import COPY_BYTES, TreeFile, check_name, create, is_finished
+
+HASHED_ASIDE = 1 << 16  # bytes from which on another thread is worth its while
+SAMPLED = 32  # files whose sizes stand for those of all, where only progress is told
+
+
+class FolderPlan:
+    """The files of one folder: what each will hold, and what is known of it when it is there."""
+
+    def __init__(self, folder: Path, ledger: Ledger | None = None):
+        self.folder = folder
+        self._ledger = ledger
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._place = str(folder)
+        self.placed: dict[str, TreeFile] = {}
+        self.tables: dict[str, tuple[Table, Format]] = {}
+        self.contents: dict[str, Iterable[bytes]] = {}
+        self.packs: dict[str, Pack] = {}
+        self.written: dict[str, str] = {}  # name: md5 of what this program wrote itself, when it is finished
+        self.linked: dict[str, dict[str, int]] = {}  # what is known of raw files that were placed from a folder
+        self._folders: set[str] = set()
+
+    def claim(self, name: str) -> None:
+        """Refuse a name that leads out of the folder or is taken."""
+        check_name(name)
+        if name in self.placed or name in self.tables or name in self.contents or name in self.packs:
+            raise ValueError(f"{name} is written twice")
+
+    def path(self, name: str) -> str:
+        """Where a file goes; its folder is made, and what an earlier attempt left there is not in the way."""
+        folder, _, _ = name.rpartition("/")
+        if folder not in self._folders:
+            os.makedirs(f"{self._place}/{folder}", exist_ok=True)  # noqa: PTH103 there may be many
+            self._folders.add(folder)
+        return f"{self._place}/{name}"
+
+    @contextmanager
+    def create(self, name: str, advance: Advance = lambda _: None) -> Iterator[Writable]:
+        """A new file whose hash is taken while it is written; tells the size of each piece."""
+        path = self.path(name)
+        Path(path).unlink(missing_ok=True)
+        with create(path, buffering=COPY_BYTES) as file, ThreadPoolExecutor(1) as pool:
+            stream = _HashingStream(file, pool, advance)
+            yield stream
+        self.written[name] = stream.hash.hexdigest()
+        if self._ledger:
+            self._ledger.add(f"{self.folder.name}/{name}", stream.tell(), self.written[name])
+
+    def is_written(self, name: str) -> bool:
+        """Whether an interrupted attempt has written this file already; then it stays as it is."""
+        known = self._ledger.known.get(f"{self.folder.name}/{name}") if self._ledger else None
+        path = self.path(name)
+        if known is None or not os.path.lexists(path) or not is_finished(path, known.size):
+            return False
+        self.written[name] = known.md5
+        return True
+
+    def facts(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What is known of each file when all are finished: md5 of those we wrote, facts of those we placed."""
+        for name, md5 in self.written.items():
+            yield name, self._written_facts(name, md5)
+        for name, file in self.placed.items():
+            yield name, self.linked.get(name) or file.tree.facts(file.name)
+
+    def _written_facts(self, name: str, md5: str) -> dict[str, Any]:
+        path = Path(self.path(name))
+        facts: dict[str, Any] = {"size": path.stat().st_size, "md5": md5}
+        if name in self.tables and self.tables[name][1].name == "parquet":
+            from mlebench.engine.parquet import content_hash
+
+            facts["content"] = content_hash(path)
+        return facts
+
+    @cached_property
+    def placed_size(self) -> float:
+        """The size of a placed file, about."""
+        return mean_size(list(self.placed.values()))
+
+
+def mean_size(files: Sequence[TreeFile]) -> float:
+    """A sample tells, since a look at each of a million files takes long."""
+    sample = files[:: max(1, len(files) // SAMPLED)]
+    return sum(file.size for file in sample) / max(1, len(sample))
+
+
+class _HashingStream:
+    """A stream that knows the hash of what went through it; large pieces are hashed while the next one is made."""
+
+    def __init__(self, file: BinaryIO, pool: ThreadPoolExecutor, advance: Advance):
+        self._file = file
+        self._advance = advance
+        self._pool = pool
+        self._hashing: Future[None] | None = None
+        self._written = 0
+        self.hash = hashlib.md5(usedforsecurity=False)
+        self.closed = False
+
+    def write(self, data: bytes | memoryview, /) -> int:
+        if self._hashing:
+            self._hashing.result()
+        if len(data) < HASHED_ASIDE:
+            self._hashing = None
+            self.hash.update(data)
+        else:
+            self._hashing = self._pool.submit(self.hash.update, data)
+        self._written += len(data)
+        self._advance(len(data))
+        return self._file.write(data)
+
+    def tell(self) -> int:
+        return self._written
+
+    def flush(self) -> None:
+        """Whoever made the file does that."""

@@ -1,0 +1,72 @@
+"""Raw files as they are read: faults are the data's, and somebody may watch large ones."""
+
+import hashlib
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from mlebench.engine.trees import COPY_BYTES
+from mlebench.errors import PrerequisiteError
+
+WATCHED_BYTES = 16 << 20  # a smaller file is read before anybody has looked
+Progress = Callable[[int, int | None], None]  # bytes done, bytes in all
+
+
+def no_progress(done: int, total: int | None) -> None:
+    """Nobody is watching."""
+
+
+def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
+    """The same bytes; of a large file it tells how many have been read, some at a time."""
+    if size < WATCHED_BYTES or progress is no_progress:
+        return stream
+    progress(0, size)
+    return cast(BinaryIO, io.BufferedReader(_Watched(stream, size, progress), COPY_BYTES))
+
+
+@contextmanager
+def data_errors(what: str | None, *of_code: type[Exception]) -> Iterator[None]:
+    """Whatever a library makes of a raw file that it cannot read, the file is at fault; None stands for no raw file."""
+    try:
+        yield
+    except (PrerequisiteError, MemoryError, *of_code):
+        raise
+    except Exception as error:
+        if what is None or (isinstance(error, OSError) and error.errno is not None):  # without a number it is damage
+            raise
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise PrerequisiteError(f"{what} cannot be read ({reason}); get the data again, whole") from error
+
+
+def md5_of(path: Path, advance: Callable[[int], None] | None = None) -> str:
+    """The md5 of a file; tells the size of each piece that is done."""
+    digest, buffer = hashlib.md5(usedforsecurity=False), bytearray(COPY_BYTES)
+    with path.open("rb", buffering=0) as stream:
+        while size := stream.readinto(buffer):
+            digest.update(memoryview(buffer)[:size])
+            if advance:
+                advance(size)
+    return digest.hexdigest()
+
+
+class _Watched(io.RawIOBase):
+    def __init__(self, stream: BinaryIO, size: int, progress: Progress):
+        self._stream = stream
+        self._size = size
+        self._progress = progress
+        self._done = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        size = cast(io.BufferedReader, self._stream).readinto(buffer)
+        self._done += size
+        self._progress(self._done, self._size)
+        return size
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()

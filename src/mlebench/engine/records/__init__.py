@@ -1,0 +1,1 @@
+"""Records: JSON lines, BSON documents, TFRecords; and JSON that is one document."""

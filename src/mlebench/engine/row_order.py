@@ -1,0 +1,143 @@
+"""Where the rows of a table go that come by block by block: straight out, or by way of buckets on disk.
+
+Rows that keep the order of the blocks go out as they come. Rows in another order (a permutation split) are first sorted
+into buckets, each of which is then put in order in memory.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from mlebench.engine.csv.printing import bytes_of, offsets_of
+from mlebench.engine.tables import Writable
+
+BUCKET_BYTES = 16 << 20
+MOST_BUCKETS = 256  # each is an open file
+
+
+class PlacedLines(NamedTuple):
+    """What a table gets from one block, row by row, and the places of these rows in the table."""
+
+    lines: pa.Array
+    places: np.ndarray
+
+
+class RowChoice:
+    """Which rows of each block a table takes; no row is taken twice."""
+
+    def __init__(self, rows: np.ndarray | None, starts: Sequence[int]):
+        self._rows = rows
+        self._starts = np.asarray(starts, dtype=np.int64)
+        self.count = int(self._starts[-1]) if rows is None else len(rows)
+        if rows is not None and len(rows) and rows.max() >= starts[-1]:
+            raise IndexError(f"there is no row {rows.max()} in a file of {starts[-1]}")
+        self.ascending = rows is None or bool((np.diff(rows) > 0).all())
+        self.in_block_order = self.ascending or self._keeps_blocks_in_order()
+        self._places = None if self.ascending else _places(rows, int(self._starts[-1]))
+
+    def of_block(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows, counted within the block, and their places in the table; in the order of these places."""
+        start, end = self._starts[number : number + 2]
+        if self._places is not None:
+            places = self._places[start:end]
+            rows = np.flatnonzero(places >= 0)
+            rows = rows[np.argsort(places[rows])]
+            return rows, places[rows]
+        if self._rows is None:
+            return np.arange(end - start), np.arange(start, end)
+        first, last = np.searchsorted(self._rows, [start, end])
+        return self._rows[first:last] - start, np.arange(first, last)
+
+    def block_rows(self, number: int) -> int:
+        return int(self._starts[number + 1] - self._starts[number])
+
+    def _keeps_blocks_in_order(self) -> bool:
+        rows = np.empty(0) if self._rows is None else self._rows
+        for some in (rows[:4096], rows):  # in a permutation the first rows tell
+            if (np.diff(np.searchsorted(self._starts, some, side="right")) < 0).any():
+                return False
+        return True
+
+
+def row_writer(
+    choice: RowChoice, stream: Writable, row_bytes: float, stack: ExitStack, scratch: Path
+) -> "DirectWriter | BucketWriter":
+    return (
+        DirectWriter(stream) if choice.in_block_order else BucketWriter(stream, choice.count, row_bytes, stack, scratch)
+    )
+
+
+class DirectWriter:
+    """Rows that come in the order in which they go out."""
+
+    def __init__(self, stream: Writable):
+        self._stream = stream
+
+    def add(self, part: PlacedLines) -> None:
+        self._stream.write(bytes_of(part.lines))
+
+    def finish(self) -> None:
+        """All is written."""
+
+
+class BucketWriter:
+    """Rows sorted into ranges of their final places, on disk until all are there."""
+
+    def __init__(self, stream: Writable, rows: int, row_bytes: float, stack: ExitStack, scratch: Path):
+        self._stream = stream
+        bucket_rows = max(1, int(BUCKET_BYTES / max(row_bytes, 1)), -(-rows // MOST_BUCKETS))
+        self._starts = np.arange(0, rows, bucket_rows)
+        self._files = [stack.enter_context(TemporaryFile(dir=scratch)) for _ in self._starts]  # noqa: SIM115
+        self._places: list[list[np.ndarray]] = [[] for _ in self._starts]
+        self._lengths: list[list[np.ndarray]] = [[] for _ in self._starts]
+
+    def add(self, part: PlacedLines) -> None:
+        places, offsets = part.places, offsets_of(part.lines)
+        content = memoryview(part.lines.buffers()[2])
+        for bucket, (first, last) in enumerate(pairwise([*np.searchsorted(places, self._starts), len(places)])):
+            if first < last:
+                self._files[bucket].write(content[offsets[first] : offsets[last]])
+                self._places[bucket].append(places[first:last].astype(np.int32))
+                self._lengths[bucket].append(np.diff(offsets[first : last + 1]).astype(np.int32))
+
+    def finish(self) -> None:
+        with ThreadPoolExecutor(1) as pool:  # one bucket is put in order while the one before is written
+            waiting = pool.submit(self._ordered, 0)
+            for bucket in range(len(self._files)):
+                ready = waiting.result()
+                if bucket + 1 < len(self._files):
+                    waiting = pool.submit(self._ordered, bucket + 1)
+                self._stream.write(bytes_of(ready))
+
+    def _ordered(self, bucket: int) -> pa.Array:
+        file = self._files[bucket]
+        file.seek(0)
+        content = file.read()
+        file.truncate(0)
+        places, lengths = np.concatenate(self._places[bucket]), np.concatenate(self._lengths[bucket])
+        self._places[bucket], self._lengths[bucket] = [], []
+        lines = binary_array(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), content)
+        order = np.empty(len(places), dtype=np.int64)
+        order[places - self._starts[bucket]] = np.arange(len(places))
+        return lines.take(pa.array(order))
+
+
+def binary_array(offsets: np.ndarray, content: bytes) -> pa.Array:
+    """Pieces of content, from each offset to the next, without a copy."""
+    buffers = [None, pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(content)]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
+
+
+def _places(rows: np.ndarray | None, count: int) -> np.ndarray:
+    """For each row of the file its place in the table, or -1."""
+    places = np.full(count, -1, dtype=np.int32 if count < 1 << 31 else np.int64)
+    if rows is not None:
+        places[rows] = np.arange(len(rows), dtype=places.dtype)
+    return places

@@ -1,0 +1,308 @@
+"""Tables: a narrow, lazy, immutable view of CSV rows and columns, in one pinned dialect.
+
+A `Table` remembers where its rows and columns come from (a source, row numbers into it, and per column: stored,
+constant or computed) and reads nothing before it must. The engine may therefore write it in a better way than through a
+data frame, without a change in any competition.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+
+from mlebench.engine.frames import as_values, make_frame, values_of
+from mlebench.engine.reading import data_errors
+from mlebench.errors import PrerequisiteError
+
+# Files from this size on are read and written block by block; below it, pandas is as quick.
+STREAM_BYTES = 32 << 20
+Quoting = Literal["minimal", "nonnumeric"]
+PRINTED_ROWS = 1 << 14  # at a time
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A column as the source has it."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A column with one value in every row."""
+
+    value: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """A column with its own value in every row of the table that holds it."""
+
+    values: np.ndarray
+
+
+Column = Stored | Constant | Computed
+
+
+class Source(Protocol):
+    """Where rows come from."""
+
+    label: str | None  # the raw file, for who tells what is wrong with it
+    size: int  # bytes that are read from disk, for who tells of progress
+
+    @property
+    def columns(self) -> list[str]: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray: ...
+
+    def forget(self) -> None: ...
+
+
+class ColumnSource:
+    """Columns that are in memory already."""
+
+    label: str | None = None
+    size = 0
+
+    def __init__(self, columns: dict[str, np.ndarray]):
+        self._columns = columns
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._columns)
+
+    @property
+    def rows(self) -> int:
+        return len(next(iter(self._columns.values()), ()))
+
+    def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+        return self._columns[name] if rows is None else self._columns[name][rows]
+
+    def forget(self) -> None:
+        """The values have no other place; they go with the last table that has them."""
+
+
+class Writable(Protocol):
+    """All that is asked of a stream to write a table to it."""
+
+    def write(self, data: bytes | memoryview, /) -> Any: ...
+
+
+class Table:
+    """Rows and columns of a source, with columns added to it. Every method returns a new table."""
+
+    def __init__(self, source: Source, rows: np.ndarray | None, columns: dict[str, Column]):
+        self.source = source
+        self.rows = rows  # row numbers into the source; None: all of them, in the source's order
+        self._columns = columns
+
+    @classmethod
+    def from_source(cls, source: Source) -> "Table":
+        return cls(source, None, {name: Stored(name) for name in source.columns})
+
+    @classmethod
+    def from_pandas(cls, frame: pd.DataFrame) -> "Table":
+        if dates := [str(name) for name, kind in frame.dtypes.items() if kind.kind in "mM"]:
+            raise ValueError(f"{', '.join(dates)} hold dates or times; as text they can be written")
+        return cls.from_source(ColumnSource({str(name): values_of(frame[name]) for name in frame}))
+
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, Sequence[Any] | np.ndarray]) -> "Table":
+        arrays = {name: as_values(values) for name, values in columns.items()}
+        if len({len(values) for values in arrays.values()}) > 1:
+            raise ValueError("columns of one table must have the same length")
+        return cls.from_source(ColumnSource(arrays))
+
+    @classmethod
+    def concat(cls, tables: Sequence["Table"]) -> "Table":
+        """Rows of one table after those of another; the columns must be the same."""
+        first = tables[0]
+        if any(set(table.columns) != set(first.columns) for table in tables):
+            raise ValueError("only tables with the same columns can be put together")
+        stored = all(isinstance(column, Stored) for column in first.definitions.values())
+        if stored and all(t.source is first.source and t.definitions == first.definitions for t in tables):
+            rows = [np.arange(len(table)) if table.rows is None else table.rows for table in tables]
+            return cls(first.source, np.concatenate(rows), dict(first.definitions))
+        return cls.from_pandas(pd.concat([table.to_pandas() for table in tables], ignore_index=True))
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._columns)
+
+    @property
+    def definitions(self) -> Mapping[str, Column]:
+        """How each column comes about; what an engine needs to write the table without reading it whole."""
+        return self._columns
+
+    def __len__(self) -> int:
+        with data_errors(self.source.label):
+            return self.source.rows if self.rows is None else len(self.rows)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """The values of a column: numbers, or objects where it holds text; empty cells are NaN."""
+        column = self._column(name)
+        if isinstance(column, Computed):
+            return column.values
+        if isinstance(column, Constant):
+            return as_values([column.value] * len(self))
+        with data_errors(self.source.label, IndexError):  # rows that are not there are the caller's fault
+            return self.source.values(column.name, self.rows)
+
+    def __repr__(self) -> str:
+        return f"Table({', '.join(self.columns)})"
+
+    def take(self, rows: np.ndarray | Sequence[int]) -> "Table":
+        """The rows with these numbers, in this order."""
+        rows = np.asarray(rows, dtype=np.intp)
+        if len(rows) and rows.min() < 0:  # counted from the end
+            rows = np.arange(len(self))[rows]
+        kept = {
+            name: Computed(column.values[rows]) if isinstance(column, Computed) else column
+            for name, column in self._columns.items()
+        }
+        return Table(self.source, rows if self.rows is None else self.rows[rows], kept)
+
+    def where(self, mask: np.ndarray) -> "Table":
+        """The rows where a mask of the table's length is true, in order."""
+        return self.take(np.flatnonzero(mask))
+
+    def where_in(self, name: str, values: Sequence[Any] | np.ndarray) -> "Table":
+        """The rows whose value in a column is one of these."""
+        return self.where(is_in(self[name], values))
+
+    def select(self, *names: str) -> "Table":
+        return Table(self.source, self.rows, {name: self._column(name) for name in names})
+
+    def drop(self, *names: str) -> "Table":
+        for name in names:
+            self._column(name)
+        return self.select(*(name for name in self._columns if name not in names))
+
+    def rename(self, names: Mapping[str, str]) -> "Table":
+        for name in names:
+            self._column(name)
+        renamed = {names.get(name, name): column for name, column in self._columns.items()}
+        return Table(self.source, self.rows, renamed)
+
+    def assign(self, columns: Mapping[str, Any] | None = None, **more: Any) -> "Table":
+        """Set columns, in place or at the end: one value for all rows, or a sequence with one for each."""
+        added = {name: self._define(name, value) for name, value in {**(columns or {}), **more}.items()}
+        return Table(self.source, self.rows, {**self._columns, **added})
+
+    def in_file_order(self) -> "Table":
+        """The same rows, in the order in which their file has them."""
+        return self if self.rows is None else self.take(np.argsort(self.rows, kind="stable"))
+
+    def sort_by(self, *names: str) -> "Table":
+        """Rows in ascending order of these columns; equal rows keep their order, empty cells come last."""
+        return self.take(_sorted(self._keys(names)))
+
+    def group_first(self, *names: str) -> "Table":
+        """For each value of a column, or of several together, the first row that has it; in ascending order of values.
+
+        Rows without a value are left out. A row is taken as it is: its gaps are not filled from later ones.
+        """
+        return self.take(_sorted(self._keys(names).drop_duplicates().dropna()))
+
+    def group_join(self, by: str, name: str, sep: str = " ") -> "Table":
+        """For each value of a column, what another column holds in its rows, as one text; in ascending order of values.
+
+        Rows without a value are left out; an empty cell of the other column is `nan`, as pandas has it.
+        """
+        import pyarrow as pa
+
+        from mlebench.engine.csv.cells import pc
+
+        groups, keys = pd.factorize(self[by], sort=True)
+        order = np.argsort(groups, kind="stable")[np.count_nonzero(groups < 0) :]
+        ends = np.cumsum(np.bincount(groups[order], minlength=len(keys)), dtype=np.int32)
+        texts = pa.array(map(str, self[name][order].tolist()), pa.string())
+        joined = pc.binary_join(pa.ListArray.from_arrays(np.concatenate([np.zeros(1, np.int32), ends]), texts), sep)
+        return Table.from_columns({by: np.asarray(keys), name: joined.to_numpy(zero_copy_only=False)})
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The way out, for what tables cannot do. A test keeps the list of competitions that use it."""
+        return make_frame({name: self[name] for name in self.columns})
+
+    def write_csv(
+        self, stream: Writable, *, sep: str = ",", quoting: Quoting = "minimal", float_format: str | None = None
+    ) -> None:
+        """The bytes that pandas' `to_csv` gives, some rows at a time."""
+        from mlebench.engine.csv.printing import Style, bytes_of, header_line, join_cells, print_cells
+
+        style = Style(quoting == "nonnumeric", float_format, sep)
+        stream.write(header_line(self.columns, style))
+        columns = [self[name] for name in self.columns]
+        for start in range(0, len(self), PRINTED_ROWS):
+            rows = slice(start, start + PRINTED_ROWS)
+            stream.write(bytes_of(join_cells([print_cells(values[rows], style) for values in columns], style)))
+
+    @property
+    def takes_rows_once(self) -> bool:
+        """Whether no row of the source occurs twice."""
+        if self.rows is None or bool((np.diff(self.rows) > 0).all()):
+            return True
+        taken = np.zeros(self.source.rows, dtype=bool)
+        taken[self.rows] = True
+        return int(taken.sum()) == len(self.rows)
+
+    def _keys(self, names: Sequence[str]) -> pd.DataFrame:
+        return make_frame({str(place): self[name] for place, name in enumerate(names)})
+
+    def _column(self, name: str) -> Column:
+        try:
+            return self._columns[name]
+        except KeyError:
+            fault = f"no column {name!r}; there are {', '.join(self.columns)}"
+            if self.source.label and self.definitions == {name: Stored(name) for name in self.source.columns}:
+                raise PrerequisiteError(f"{self.source.label} has {fault}; get the data again") from None
+            raise KeyError(fault) from None
+
+    def _define(self, name: str, value: Any) -> Column:
+        if not isinstance(value, list | tuple | np.ndarray | pd.Series):
+            return Constant(value)
+        values = as_values(value)
+        if len(values) != len(self):
+            raise ValueError(f"column {name!r} has {len(values)} values for {len(self)} rows")
+        return Computed(values)
+
+
+def _sorted(keys: pd.DataFrame) -> np.ndarray:
+    return keys.sort_values(list(keys.columns), kind="stable").index.to_numpy()
+
+
+def is_in(values: np.ndarray, wanted: Sequence[Any] | np.ndarray) -> np.ndarray:
+    """A mask: which values are among the wanted ones."""
+    return pd.Series(values, dtype=values.dtype).isin(wanted).to_numpy()
+
+
+def unique(values: np.ndarray) -> np.ndarray:
+    """The distinct values, in the order in which they first appear."""
+    return pd.unique(pd.Series(values, dtype=values.dtype))
+
+
+def renumber(values: np.ndarray, start: int = 0) -> np.ndarray:
+    """Numbers from `start` on, in the order in which values first appear; equal values get equal numbers."""
+    numbers = pd.factorize(values)[0]
+    numbers += start  # in place: there may be many
+    return numbers
+
+
+def one_hot(values: np.ndarray, classes: Sequence[str]) -> dict[str, np.ndarray]:
+    """For each class a column of 0 and 1."""
+    return {name: (values == name).astype(np.int64) for name in classes}
+
+
+def join_text(*parts: np.ndarray | str) -> np.ndarray:
+    """Row by row, the text of the parts put together; a part that is a string is the same in every row."""
+    length = max(len(part) for part in parts if not isinstance(part, str))
+    columns = [repeat(part, length) if isinstance(part, str) else map(str, part.tolist()) for part in parts]
+    joined = np.empty(length, dtype=object)
+    joined[:] = ["".join(cells) for cells in zip(*columns, strict=True)]
+    return joined

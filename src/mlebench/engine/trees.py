@@ -1,0 +1,238 @@
+"""Trees: files by name, wherever they lie. A folder is one, and so is an archive, also one inside another."""
+
+import fcntl
+import os
+import re
+import shutil
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from mlebench.errors import PrerequisiteError
+
+COPY_BYTES = 1 << 20
+CLONE_BLOCKS = 0x40049409  # Linux' FICLONE: two files that share their blocks until one is changed
+TIME_GRAIN = 2_000_000_000  # nanoseconds: how exactly every disk can keep a file's time
+# Prepared files are read-only: some share their bytes with raw files. While a file is being written it is not, so a
+# read-only file is a finished one.
+UNFINISHED, FINISHED = 0o600, 0o444
+
+
+class Tree(Protocol):
+    """Read-only files; names are relative, with forward slashes."""
+
+    label: str
+
+    def what(self, name: str) -> str:
+        """A file as the person at the keyboard knows it: where it lies on disk, also inside which archives."""
+        ...
+
+    def glob(self, pattern: str) -> list[str]:
+        """Names that match, sorted; `*` stays within a folder, `**` does not."""
+        ...
+
+    def open(self, name: str) -> BinaryIO: ...
+
+    def path(self, name: str) -> Path | None:
+        """Where the file lies on disk by itself, if it does."""
+        ...
+
+    def exists(self, name: str) -> bool: ...
+
+    def size(self, name: str) -> int: ...
+
+    def facts(self, name: str) -> dict[str, int]:
+        """What is known of a file without reading it: its size, and its checksum or time."""
+        ...
+
+    def extract(self, name: str, destination: str) -> None:
+        """Write the file to a new place."""
+        ...
+
+    def is_extracted(self, name: str, destination: str) -> bool:
+        """Whether an earlier attempt has put the whole file there."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFile:
+    """One file of a tree."""
+
+    tree: Tree
+    name: str
+
+    @property
+    def size(self) -> int:
+        return self.tree.size(self.name)
+
+    def open(self) -> BinaryIO:
+        return self.tree.open(self.name)
+
+    def read(self) -> bytes:
+        with self.open() as stream:
+            return stream.read()
+
+
+class FolderTree:
+    """The files below a folder."""
+
+    def __init__(self, folder: Path, archive: str | None = None):
+        """`archive` is the label of one that was unpacked there."""
+        self.label = archive or str(folder)
+        self._before = inside(archive) if archive else f"{folder}/"
+        self._folder = folder.absolute()
+
+    def what(self, name: str) -> str:
+        return f"{self._before}{name}"
+
+    @cached_property
+    def _descriptor(self) -> int:
+        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        weakref.finalize(self, os.close, descriptor)
+        return descriptor
+
+    def glob(self, pattern: str) -> list[str]:
+        return sorted(set(self._find("", _parts(pattern))))
+
+    def _find(self, folder: str, parts: list[str]) -> Iterator[str]:
+        """Files below a folder (its name ends with a slash) that the parts of a pattern lead to."""
+        head, *rest = parts
+        if rest and _is_plain_name(head):  # its neighbours, of which there may be many, do not matter
+            if (self._folder / folder / head).is_dir():
+                yield from self._find(f"{folder}{head}/", rest)
+            return
+        matches = pattern_of(head).fullmatch
+        for entry in self._entries(folder):
+            if head == "**":
+                if entry.is_dir(follow_symlinks=False):
+                    yield from self._find(f"{folder}{entry.name}/", parts)
+            elif matches(entry.name) and entry.is_dir() and rest:
+                yield from self._find(f"{folder}{entry.name}/", rest)
+            elif matches(entry.name) and not rest and entry.is_file():
+                yield folder + entry.name
+        if head == "**":
+            yield from self._find(folder, rest)
+
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        with os.scandir(self._folder / folder) as entries:
+            return list(entries)
+
+    def open(self, name: str) -> BinaryIO:
+        if not self.exists(name):  # a named pipe would be waited for
+            raise missing(self, name)
+        return (self._folder / name).open("rb", buffering=COPY_BYTES)
+
+    def path(self, name: str) -> Path | None:
+        return self._folder / name
+
+    def exists(self, name: str) -> bool:
+        return (self._folder / name).is_file()
+
+    def size(self, name: str) -> int:
+        return self.facts(name)["size"]
+
+    def facts(self, name: str) -> dict[str, int]:
+        try:
+            status = os.stat(name, dir_fd=self._descriptor)
+        except (FileNotFoundError, NotADirectoryError):
+            raise missing(self, name) from None
+        return {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+
+    def is_extracted(self, name: str, destination: str) -> bool:
+        there, source = os.stat(destination), os.stat(f"{self._folder}/{name}")
+        linked = (there.st_dev, there.st_ino) == (source.st_dev, source.st_ino)
+        copied = abs(there.st_mtime_ns - source.st_mtime_ns) <= TIME_GRAIN
+        return (linked or copied) and is_finished(destination, source.st_size)
+
+    def extract(self, name: str, destination: str) -> None:
+        """Link the file, so that its bytes exist once; where that cannot be, share its blocks or copy it."""
+        try:
+            # With a folder to start from, a symbolic link is followed; without one it would itself be linked.
+            os.link(name, destination, src_dir_fd=self._descriptor)
+        except (FileNotFoundError, NotADirectoryError):
+            raise missing(self, name) from None
+        except FileExistsError:
+            raise
+        except OSError:  # another disk, one without links, or a file of somebody else
+            self._copy(name, destination)
+            return
+        try:
+            os.chmod(destination, FINISHED)
+        except PermissionError:  # somebody else's file, which they keep as it is
+            return
+
+    def _copy(self, name: str, destination: str) -> None:
+        with self.open(name) as source, create(destination) as target:
+            try:
+                fcntl.ioctl(target.fileno(), CLONE_BLOCKS, source.fileno())
+            except OSError:  # most disks cannot
+                shutil.copyfileobj(source, target, COPY_BYTES)
+            # Before the file counts as finished: whoever goes on after an interruption takes it as it is.
+            os.utime(target.fileno(), ns=(0, os.fstat(source.fileno()).st_mtime_ns))
+
+
+def inside(archive: str) -> str:
+    """What comes before the names of an archive's files: `raw/a.zip: `, and of one inside it `raw/a.zip: b.7z/`."""
+    return f"{archive}/" if ": " in archive else f"{archive}: "
+
+
+@contextmanager
+def create(destination: str, buffering: int = 0) -> Iterator[BinaryIO]:
+    """A new file, unfinished until all is written."""
+    with open(destination, "xb", buffering=buffering, opener=_open_unfinished) as target:
+        yield target  # pyright: ignore[reportReturnType]
+        target.flush()
+        os.fchmod(target.fileno(), FINISHED)
+
+
+def create_whole(destination: str, content: bytes) -> None:
+    """A new file whose content is at hand: `create`, in fewer steps, for there may be millions."""
+    descriptor = os.open(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, UNFINISHED)
+    try:
+        while content:
+            content = content[os.write(descriptor, content) :]
+        os.fchmod(descriptor, FINISHED)
+    finally:
+        os.close(descriptor)
+
+
+def _open_unfinished(path: str, flags: int) -> int:
+    return os.open(path, flags, UNFINISHED)
+
+
+def is_finished(path: str, size: int) -> bool:
+    status = os.lstat(path)
+    return status.st_mode & 0o777 == FINISHED and status.st_size == size
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that leads out of its folder."""
+    if not name or (("." in name or "//" in name or name[0] == "/") and {"", ".", ".."} & {*name.split("/")}):
+        raise ValueError(f"{name!r} is not a name inside its folder")
+
+
+def missing(tree: Tree, name: str) -> PrerequisiteError:
+    return PrerequisiteError(f"the raw data lacks {name} (looked in {tree.label}); get the data again, whole")
+
+
+def pattern_of(glob: str) -> re.Pattern[str]:
+    """A glob as a regular expression over whole names."""
+    pieces = {"**/": "(?:[^/]+/)*", "*": "[^/]*", "?": "[^/]"}
+    pattern = "/".join(_parts(glob))
+    return re.compile("".join(pieces.get(piece) or re.escape(piece) for piece in re.split(r"(\*\*/|\*|\?)", pattern)))
+
+
+def _is_plain_name(part: str) -> bool:
+    return not set("*?") & set(part) and part not in ("", ".", "..")
+
+
+def _parts(glob: str) -> list[str]:
+    """The pattern, folder by folder; `**` at its end stands for all files below."""
+    parts = glob.split("/")
+    if any("**" in part and part != "**" for part in parts):
+        raise ValueError(f"in the pattern {glob!r}, ** must stand between slashes")
+    return [*parts, "*"] if parts[-1] == "**" else parts

@@ -1,0 +1,228 @@
+"""JSON lines come out as pandas writes what it has read, whichever way they go."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mlebench.engine.records.jsonlines import JsonLinesSource
+from mlebench.engine.records.source import write_records_in_one_pass
+from mlebench.engine.tables import STREAM_BYTES
+from mlebench.kit import Table, split_rows
+
+pytestmark = pytest.mark.bytes
+
+TEXTS = [
+    "",
+    "a",
+    "</P>",
+    "1",
+    "-1.5",
+    "nan",
+    "inf",
+    "1_000",
+    " 7 ",
+    "Zoë",
+    "東京",
+    "😀",
+    'say "hi"',
+    "back\\slash",
+    "a/b",
+]
+TEXTS += ["tab\t", "line\nend", "\x00", "\x1f", "\x7f", "\u2028", "true", "null", "2020-01-01", "2020-01-01T00:00:00Z"]
+INTS = [0, 1, -1, 255, 2**31, -(2**31), 2**53 + 1, -(2**62), 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 2**64]
+FLOATS = [0.5, -0.0, 1.0, 1e-7, 123456.789, 1e15, 1e20, 0.1 + 0.2]
+NAMES = ["id", "text", "a/b", "naïve", "created_at", "timestamp", "Date", "modified", "updates"]
+
+ints, texts, floats = st.sampled_from(INTS), st.sampled_from(TEXTS), st.sampled_from(FLOATS)
+simple = st.one_of(ints, texts, st.booleans(), st.none())
+nested = st.recursive(
+    simple,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)),
+    max_leaves=6,
+)
+lists = st.lists(nested, max_size=3)
+COLUMNS = {
+    "ints": ints,
+    "texts": texts,
+    "words": st.sampled_from(["x", "y/z", "Ω"]),
+    "floats": floats,
+    "truths": st.booleans(),
+    "lists": lists,
+    "lists of floats": st.lists(floats, max_size=3),
+    "records": st.dictionaries(texts, nested, max_size=3),
+    "gaps": st.one_of(ints, st.none()),
+    "anything": st.one_of(nested, floats),
+}
+
+
+@st.composite
+def json_files(draw: st.DrawFn) -> list[dict[str, Any]]:
+    kinds = draw(st.dictionaries(st.sampled_from(NAMES), st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=4))
+    count = draw(st.integers(1, 8))
+    return [{name: draw(COLUMNS[kind]) for name, kind in kinds.items()} for _ in range(count)]
+
+
+def _file(records: list[dict[str, Any]], **style: Any) -> bytes:
+    return "".join(json.dumps(record, **style) + "\n" for record in records).encode()
+
+
+def _records(content: bytes, chunk_lines: int | None = None, *, large: bool = False) -> Table:
+    """Records of a small file, which are parsed once, or as of a large one."""
+    size = STREAM_BYTES if large else len(content)
+    return Table.from_source(JsonLinesSource(lambda: io.BytesIO(content), size, chunk_lines))
+
+
+def _written(tables: list[Table], scratch: Path) -> list[bytes]:
+    streams = [io.BytesIO() for _ in tables]
+    source: Any = tables[0].source
+    write_records_in_one_pass(source, list(zip(tables, streams, strict=True)), scratch, lambda _: None)
+    return [stream.getvalue() for stream in streams]
+
+
+def _frames(content: bytes, chunk_lines: int | None) -> list[pd.DataFrame]:
+    reader = pd.read_json(io.BytesIO(content), orient="records", lines=True, chunksize=chunk_lines)
+    return [reader] if isinstance(reader, pd.DataFrame) else list(reader)
+
+
+def _by_pandas(content: bytes, chunk_lines: int | None, change: Callable[[pd.DataFrame], pd.DataFrame]) -> bytes:
+    frames = [change(frame) for frame in _frames(content, chunk_lines)]
+    return "".join(frame.to_json(orient="records", lines=True) for frame in frames if len(frame)).encode()
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # pandas 2.2, of dates with time zones
+@given(json_files(), st.sampled_from([None, 1, 2, 3, 100]), st.booleans(), st.booleans())
+@example([{"a/b": "x", "id": 2**63 - 1, "lists": [{"😀": [1, None, True, "\x7f</P>"]}]}] * 3, 2, True, True)
+@example([{"id": 1}, {"id": 2, "text": "x"}], None, False, False)
+@example([{"text": "1"}, {"text": "2"}, {"text": "x"}], 2, False, True)
+def test_records_come_out_as_pandas_writes_them(
+    tmp_path_factory: pytest.TempPathFactory,
+    records: list[dict[str, Any]],
+    chunk_lines: int | None,
+    ascii: bool,
+    large: bool,
+) -> None:
+    content = _file(records, ensure_ascii=ascii)
+    try:
+        frames = _frames(content, chunk_lines)
+    except (ValueError, OverflowError):
+        return  # what pandas cannot read is nobody's data
+    if any(kind.kind == "M" for frame in frames for kind in frame.dtypes):
+        with pytest.raises(ValueError, match="for dates, which its versions print differently"):
+            _written([_records(content, chunk_lines, large=large)], tmp_path_factory.mktemp("scratch"))
+        return
+    table = _records(content, chunk_lines, large=large)
+    expected = _by_pandas(content, chunk_lines, lambda frame: frame)
+    dropped = table.columns[0]
+    fewer = _by_pandas(content, chunk_lines, lambda frame: frame.drop(columns=[dropped]))
+    scratch = tmp_path_factory.mktemp("scratch")
+    if len(table.columns) > 1:
+        assert _written([table, table.drop(dropped)], scratch) == [expected, fewer]
+    else:
+        assert _written([table], scratch) == [expected]
+
+
+@given(st.integers(1, 40), st.sampled_from([None, 3, 7]), st.integers(0, 99), st.booleans())
+def test_rows_in_any_order(
+    tmp_path_factory: pytest.TempPathFactory, count: int, chunk_lines: int | None, seed: int, large: bool
+) -> None:
+    content = _file([{"id": 10 * number, "text": f"n{number}/", "x": [number]} for number in range(count)])
+    lines = _by_pandas(content, None, lambda frame: frame).splitlines(keepends=True)
+    order = np.random.RandomState(seed).permutation(count)
+    table = _records(content, chunk_lines, large=large)
+    (written,) = _written([table.take(order)], tmp_path_factory.mktemp("scratch"))
+    assert written == b"".join(lines[row] for row in order)
+    twice = np.concatenate([order, order[:2]])
+    assert table.take(twice)["id"].tolist() == (10 * twice).tolist()
+    assert table.take(twice)["x"].tolist() == [[row] for row in twice]
+
+
+def test_a_split_within_each_chunk(tmp_path: Path) -> None:
+    """As a competition does it whose file is too large for a data frame."""
+    content = _file([{"id": -(10**18) - number, "text": f"</P> {number}", "label": [number]} for number in range(25)])
+    table = _records(content, 10, large=True)
+    parts = [split_rows(table.take(range(start, min(start + 10, 25))), test_size=0.1, seed=0) for start in (0, 10, 20)]
+    train, test = (Table.concat(side) for side in zip(*parts, strict=True))
+    test = test.assign(id=[str(id) for id in test["id"].tolist()])
+    train_lines, test_lines = _written([train, test.drop("label")], tmp_path)
+    assert [json.loads(line)["id"] for line in test_lines.splitlines()] == test["id"].tolist()
+    assert test_lines.splitlines()[0] == b'{"id":"-1000000000000000002","text":"<\\/P> 2"}'
+    assert sorted(json.loads(line)["label"][0] for line in train_lines.splitlines()) == sorted(
+        set(range(25)) - {label[0] for label in test["label"]}
+    )
+
+
+@pytest.mark.parametrize("values", [[0.5, 1.0], [True, False], ["1", "2"], [1, 2], [None, "x"]])
+def test_columns_of_any_kind_can_be_set(tmp_path: Path, values: list[Any]) -> None:
+    content = _file([{"id": 1, "text": "x"}, {"id": 2, "text": "y"}])
+    expected = _by_pandas(content, None, lambda frame: frame.assign(new=values))
+    assert _written([_records(content).assign(new=values)], tmp_path) == [expected]
+    expected = _by_pandas(content, None, lambda frame: frame.assign(new=values[0]))
+    if values[0] is not None:
+        assert _written([_records(content).assign(new=values[0])], tmp_path) == [expected]
+
+
+def test_blank_lines_and_line_ends_do_not_count(tmp_path: Path) -> None:
+    content = b'{"id": 1, "text": "a"}\r\n\n  \n{"id": 2, "text": "b"}'
+    table = _records(content, 2)
+    assert len(table) == 2
+    assert table["id"].tolist() == [1, 2]
+    assert _written([table], tmp_path) == [b'{"id":1,"text":"a"}\n{"id":2,"text":"b"}\n']
+
+
+def test_fields_that_change_between_chunks_are_refused(tmp_path: Path) -> None:
+    content = _file([{"id": 1}, {"id": 2, "more": 3}])
+    for large in (True, False):
+        with pytest.raises(ValueError, match="come after some with"):
+            _written([_records(content, 1, large=large)], tmp_path)
+
+
+def test_values_are_those_of_pandas() -> None:
+    content = _file([{"id": 1, "x": 0.1 + 0.2, "t": "a"}, {"id": 2, "x": None, "t": None}])
+    table = _records(content)
+    (frame,) = _frames(content, None)
+    assert table["x"].tolist()[0] == frame["x"].tolist()[0]
+    assert np.isnan(table["x"][1])
+    assert table["id"].dtype == np.int64
+    assert table["t"][0] == "a"
+
+
+@pytest.mark.parametrize("name", ["datetime", "2020-01-01", "1", "created_at"])
+def test_what_pandas_takes_for_dates_or_numbers_is_refused(tmp_path: Path, name: str) -> None:
+    content = _file([{name: "2020-01-01"}, {name: "2020-01-02"}])
+    with pytest.raises(ValueError, match="pandas takes"):
+        _written([_records(content)], tmp_path)
+
+
+@pytest.mark.parametrize("large", [True, False])
+def test_chunks_of_blank_lines_hold_no_records(tmp_path: Path, large: bool) -> None:
+    content = b'{"a":"x"}\n{"a":"y"}\n\n\n{"a":"z"}\n'
+    table = _records(content, 2, large=large)
+    assert table["a"].tolist() == ["x", "y", "z"]
+    assert _written([table], tmp_path) == [b'{"a":"x"}\n{"a":"y"}\n{"a":"z"}\n']
+
+
+@pytest.mark.parametrize("text", ["\x7f", "é", "a/b"])
+def test_added_texts_and_names_are_printed_as_pandas_prints_them(tmp_path: Path, text: str) -> None:
+    content = _file([{"a": "x"}])
+    expected = _by_pandas(content, None, lambda frame: frame.assign(**{"b": text, text: 1}))
+    assert _written([_records(content).assign({"b": text, text: 1})], tmp_path) == [expected]
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n\r\n"])
+@pytest.mark.parametrize("chunk_lines", [1, 2, 3])
+def test_chunks_count_lines_as_a_text_file_does(tmp_path: Path, end: str, chunk_lines: int) -> None:
+    """Where pandas types chunks, it matters which lines come together: `1` and `2` alone are numbers."""
+    texts = ["1", "2", "x", "3", "4", "5", "y"]
+    content = "".join(json.dumps({"id": id, "text": text}) + end for id, text in enumerate(texts)).encode()
+    (tmp_path / "file").write_bytes(content)
+    with pd.read_json(tmp_path / "file", orient="records", lines=True, chunksize=chunk_lines) as chunks:
+        expected = "".join(chunk.to_json(orient="records", lines=True) for chunk in chunks if len(chunk))
+    assert _written([_records(content, chunk_lines)], tmp_path) == [expected.encode()]
