@@ -5,14 +5,19 @@ import os
 import shutil
 import time
 import zipfile
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mlebench.data import manifest as module
-from mlebench.data.identity import add_checksums, content_identity
-from mlebench.data.manifest import files_in, iterate_files, read_files, read_head
+from mlebench.data.identity import ContentIdentity, Files, add_checksums
+from mlebench.data.manifest import files_in, in_order, read_head, recorded_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import data_identity, read_manifest_head, source_kind
@@ -40,6 +45,13 @@ def _raw(id: str, folder: Path, seed: int = 0) -> Path:
     return shutil.copytree(TwinSource(seed).fetch(Registry(folder / "twin").get_competition(id)), folder / "raw")
 
 
+def _identity(prepared: Path, files: Files | None = None) -> str:
+    identity = ContentIdentity(prepared)
+    for name, facts in files_in(prepared) if files is None else in_order(files):
+        identity.add(name, facts)
+    return identity.hexdigest()
+
+
 def _prepared(id: str, data_dir: Path, raw: Path) -> Competition:
     competition = Registry(data_dir).get_competition(id)
     prepare(competition, PathSource(raw), Options(verify=False))
@@ -53,7 +65,7 @@ def competition(tmp_path: Path) -> Competition:
 
 def _old_layout(competition: Competition) -> dict[str, Any]:
     """As the first schema had it, in one file."""
-    files = read_files(competition.paths.prepared)
+    files = dict(recorded_files(competition.paths.prepared))
     old = {
         "competition": competition.id,
         "profile": "v1",
@@ -98,11 +110,11 @@ def test_the_identity_tells_data_apart(competition: Competition, tmp_path: Path)
     for content in (table.replace(b"True", b"Eurt", 1), table + b"\n"):
         competition.answers.chmod(0o644)
         competition.answers.write_bytes(content)
-        assert content_identity(prepared, files_in(prepared)) != same
+        assert _identity(prepared) != same
     competition.answers.write_bytes(table)
-    assert content_identity(prepared, files_in(prepared)) == same
+    assert _identity(prepared) == same
     (competition.public_dir / "more.txt").touch()
-    assert content_identity(prepared, files_in(prepared)) != same
+    assert _identity(prepared) != same
 
 
 def test_an_archive_counts_by_what_it_holds(tmp_path: Path) -> None:
@@ -113,25 +125,25 @@ def test_an_archive_counts_by_what_it_holds(tmp_path: Path) -> None:
         (tmp_path / "public").mkdir()
         with zipfile.ZipFile(tmp_path / "public/train.zip", "w", method) as archive:
             archive.writestr("train.csv", content)
-        found.append(content_identity(tmp_path, files_in(tmp_path)))
+        found.append(_identity(tmp_path))
     assert found[0] == found[1] != found[2]
     for content in (b"no archive", b"none  ither"):
         (tmp_path / "public/train.zip").write_bytes(content)
-        found.append(content_identity(tmp_path, files_in(tmp_path)))
+        found.append(_identity(tmp_path))
     assert len(set(found)) == 4
 
 
 def test_tables_that_were_placed_are_read_for_their_md5_once(
     competition: Competition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = files_in(competition.paths.prepared)
+    files = dict(files_in(competition.paths.prepared))
     add_checksums(competition.paths.prepared, files)
     assert {name for name, facts in files.items() if "md5" in facts} == {
         name for name in files if name.endswith(".csv")
     }
     monkeypatch.setattr("mlebench.engine.reading.md5_of", lambda *_: 1 / 0)
     add_checksums(competition.paths.prepared, files)
-    assert content_identity(competition.paths.prepared, files) == data_identity(competition)
+    assert _identity(competition.paths.prepared, files) == data_identity(competition)
 
 
 def test_the_head_is_read_without_the_list(competition: Competition) -> None:
@@ -149,7 +161,7 @@ def test_no_head_is_written_before_its_list(competition: Competition, monkeypatc
     monkeypatch.setattr("mlebench.records.write_whole", lambda path, _: written.append(path.name))
     head = read_manifest_head(competition)
     assert head
-    module.rewrite_manifest(competition.paths.prepared, head, {})
+    module.rewrite_manifest(competition.paths.prepared, head, [])
     assert written == ["manifest.files.jsonl", "manifest.json"]
 
 
@@ -158,8 +170,8 @@ def test_the_list_has_a_line_for_each_file_and_is_sorted(tmp_path: Path, monkeyp
     names = ['public/"quoted", {odd}.csv', "public/é\u2028\n.txt", "private/a.csv", "public/}, {.csv", "public/b\udcff"]
     files = {name: {"size": place, "mtime_ns": 10**18 + place} for place, name in enumerate(names)}
     path = tmp_path / "manifest.files.jsonl"
-    module.write_whole(path, module._lines(files))
-    assert list(iterate_files(path)) == sorted(files.items())
+    module.write_whole(path, module._lines(module.in_order(files)))
+    assert list(recorded_files(tmp_path)) == sorted(files.items())
     assert len(path.read_text().split("\n")) == len(names) + 1
 
 
@@ -171,10 +183,10 @@ def test_a_manifest_of_the_first_schema_is_read_and_brought_up_to_date(competiti
     assert (head.mlebench, head.files, head.source) == ("0.1.0", len(old["files"]), {"kind": "local"})
     assert head.bytes == sum(facts["size"] for facts in old["files"].values())
     assert data_identity(competition) is None
-    assert read_files(competition.paths.prepared) == old["files"]
+    assert dict(recorded_files(competition.paths.prepared)) == old["files"]
     object.__setattr__(competition, "checksums", competition.paths.root / "none.yaml")
     assert verify(competition) == []
-    assert read_files(competition.paths.prepared) == old["files"]
+    assert dict(recorded_files(competition.paths.prepared)) == old["files"]
     assert data_identity(competition) == identity
     assert json.loads(competition.paths.manifest.read_text())["prepared_at"] == old["prepared_at"]
 
@@ -215,4 +227,54 @@ def test_times_and_checksums_that_are_learned_later_change_nothing(competition: 
     assert data_identity(competition) == before
     head = read_head(competition.paths.manifest)
     assert head
-    assert head.identity == content_identity(competition.paths.prepared, files_in(competition.paths.prepared))
+    assert head.identity == _identity(competition.paths.prepared)
+
+
+NAMES = st.lists(st.sampled_from(["a", "b", "a.b", "a-b", "a0", "é", "\U0001f600"]), min_size=1, max_size=3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(NAMES, max_size=12))
+def test_files_of_a_folder_come_in_the_order_of_their_names(names: list[list[str]]) -> None:
+    with TemporaryDirectory() as folder:
+        prepared = Path(folder)
+        for parts in names:
+            path = prepared.joinpath("public", *parts)
+            with suppress(FileExistsError, NotADirectoryError):  # a file where another needs a folder
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if not path.is_dir():
+                    path.write_text("x" * len(parts))
+        found = list(files_in(prepared))
+        expected = [path for path in prepared.rglob("*") if path.is_file()]
+        assert [name for name, _ in found] == sorted(path.relative_to(prepared).as_posix() for path in expected)
+        assert all(facts["size"] == (prepared / name).stat().st_size for name, facts in found)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda lines: lines[:-1] + [lines[-1][:-9]],
+        lambda lines: [*lines, b'["public/z.csv", {"mtime_ns": 1}]'],
+        lambda lines: [*lines, b'["public/z.csv", {"size": "1"}]'],
+        lambda lines: [*lines, b"[1, 2]"],
+        lambda lines: [*lines, b"\xff"],
+        lambda lines: lines[::-1],
+        lambda lines: lines + lines,
+    ],
+)
+def test_a_list_that_is_damaged_somewhere_is_no_list(
+    competition: Competition, damage: Callable[[list[bytes]], list[bytes]]
+) -> None:
+    """What was compared before the damage was found leaves no trace."""
+    object.__setattr__(competition, "checksums", competition.paths.root / "none.yaml")
+    path = competition.paths.prepared / "manifest.files.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(b"\n".join(damage(whole.splitlines())))
+    (competition.public_dir / "added.txt").touch()
+    assert verify(competition) == [("manifest.json", "cannot be read; --adopt accepts it")]
+    (competition.public_dir / "added.txt").unlink()
+    assert verify(competition, adopt=True) == []
+    assert verify(competition) == []
+    assert dict(recorded_files(competition.paths.prepared)).keys() == {
+        json.loads(line)[0] for line in whole.splitlines()
+    }

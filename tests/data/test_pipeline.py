@@ -20,7 +20,7 @@ import mlebench.engine.placing.plan
 import mlebench.engine.reading
 import mlebench.engine.trees
 from mlebench.data import is_dataset_prepared
-from mlebench.data.manifest import read_files
+from mlebench.data.manifest import recorded_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import LocalSource, PathSource, TwinSource
 from mlebench.errors import NotPreparedError, PrerequisiteError
@@ -81,7 +81,7 @@ def test_the_manifest_tells_how_data_came_about(competition: Competition) -> Non
     assert manifest["source"] == {"kind": "twin", "seed": 3, "size": 0.5}
     assert {"mlebench", "pandas", "numpy", "python"} <= manifest["versions"].keys()
     assert (manifest["schema"], manifest["description"]) == (2, "ours")
-    listed = read_files(competition.paths.prepared)
+    listed = dict(recorded_files(competition.paths.prepared))
     assert listed is not None
     assert (manifest["files"], manifest["bytes"]) == (len(listed), sum(facts["size"] for facts in listed.values()))
     for name, facts in listed.items():

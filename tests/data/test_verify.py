@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mlebench.data import verification
-from mlebench.data.manifest import read_files
+from mlebench.data.manifest import recorded_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.verification import check_archive, check_sample_score, overwrite, verify
@@ -125,9 +125,9 @@ def test_linked_files_go_on_record_when_they_are_first_read(linked: Competition)
     image = min(linked.public_dir.glob("train/*.tif"))
     time = image.stat().st_mtime_ns
     before = linked.paths.manifest.read_text()
-    listed = read_files(linked.paths.prepared)
+    listed = dict(recorded_files(linked.paths.prepared))
     assert verify(linked) == []
-    assert read_files(linked.paths.prepared) == listed
+    assert dict(recorded_files(linked.paths.prepared)) == listed
     assert verify(linked, deep=True) == []
     content = bytearray(image.read_bytes())
     content[-1] ^= 1
@@ -175,8 +175,9 @@ def test_files_whose_time_is_all_that_is_known_are_not_called_changed_when_copie
 def test_a_published_checksum_tells_what_a_time_cannot(linked: Competition) -> None:
     table = linked.public_dir / "placed.csv"
     table.write_bytes(b"id\n1\n")
-    with (linked.paths.prepared / "manifest.files.jsonl").open("a") as listed:
-        listed.write('["public/placed.csv", {"size": 5, "mtime_ns": 1}]\n')
+    listed = linked.paths.prepared / "manifest.files.jsonl"
+    lines = [*listed.read_text().splitlines(), '["public/placed.csv", {"size": 5, "mtime_ns": 1}]']
+    listed.write_text("\n".join(sorted(lines)))
     assert "no checksum" in dict(verify(linked))["public/placed.csv"]
     linked.checksums.write_text(json.dumps({"public": {"placed.csv": "0" * 32}}))
     for adopt in (True, False):

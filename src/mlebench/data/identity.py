@@ -36,12 +36,20 @@ def is_table(name: str) -> bool:
     return name.endswith(TABLES) and name.count("/") == 1
 
 
-def content_identity(folder: Path, files: Files) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(files):
+class ContentIdentity:
+    """The hash in the making; files come in the order of their names."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._digest = hashlib.sha256()
+
+    def add(self, name: str, facts: dict[str, Any]) -> None:
         if name != _LEFT_OUT:
-            digest.update(f"{name}\t{_content(folder, name, files[name])}\n".encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()
+            line = f"{name}\t{_content(self._folder, name, facts)}\n"
+            self._digest.update(line.encode("utf-8", "surrogateescape"))
+
+    def hexdigest(self) -> str:
+        return self._digest.hexdigest()
 
 
 def _content(folder: Path, name: str, facts: dict[str, Any]) -> str:

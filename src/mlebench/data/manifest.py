@@ -1,15 +1,15 @@
 """What was prepared, from what and by which versions: the record that lies beside prepared data.
 
 It comes in two files. The head is small: whoever wants to know where data came from reads nothing else. The list has a
-line for each file, of which there may be millions, sorted by name. The list is written first, so that no head is ever
-there without it. The first schema had both in one file; it can still be read.
+line for each file, of which there may be millions, sorted by name: it is read and written line by line. The list is
+written first, so that no head is ever there without it. The first schema had both in one file; it can still be read.
 """
 
 import json
 import os
 import platform
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -18,14 +18,20 @@ from typing import Any, ClassVar, Self
 
 from mlebench import __version__
 from mlebench.data.faults import explained
-from mlebench.data.identity import Files, content_identity
+from mlebench.data.identity import SIDES, ContentIdentity, Files
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
-from mlebench.paths import MANIFEST, MANIFEST_FILES, PRIVATE, PUBLIC
+from mlebench.paths import MANIFEST, MANIFEST_FILES
 from mlebench.records import Record, now
 from mlebench.registry import Competition
 
 LINES = 10_000  # that are printed or parsed in one go
+
+Entry = tuple[str, dict[str, Any]]  # a file's name and what is known of it
+
+
+class UnreadableListError(ValueError):
+    """There is no list of files, or it cannot be understood."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,26 +68,54 @@ class Manifest(Record):
 
 
 def write_manifest(
-    competition: Competition, folder: Path, source: dict[str, Any], files: Files, description: str = "unknown"
+    competition: Competition,
+    folder: Path,
+    source: dict[str, Any],
+    entries: Iterable[Entry],
+    description: str = "unknown",
 ) -> None:
-    head = Manifest(
+    """Write the manifest of a folder with these files, which come sorted by name."""
+    tally = _Tally(ContentIdentity(folder))
+    write_whole(folder / MANIFEST_FILES, _lines(tally.counted(entries)))
+    Manifest(
         competition=competition.id,
         profile=competition.profile,
         competition_version=competition.version,
         source=source,
         prepared_at=now(),
         versions=library_versions(),
-        files=len(files),
-        bytes=sum(facts["size"] for facts in files.values()),
+        files=tally.files,
+        bytes=tally.bytes,
         description=description,
-        identity=content_identity(folder, files),
-    )
-    _write(folder, head, files)
+        identity=tally.identity.hexdigest(),
+    ).write(folder / MANIFEST)
 
 
-def rewrite_manifest(prepared: Path, head: Manifest, files: Files) -> None:
+def rewrite_manifest(prepared: Path, head: Manifest, entries: Iterable[Entry]) -> None:
     """The same manifest, with more known of its files; one of the first schema becomes one of ours."""
-    _write(prepared, head.changed(identity=head.identity or content_identity(prepared, files)), files)
+    if head.identity is None:
+        tally = _Tally(ContentIdentity(prepared))
+        write_whole(prepared / MANIFEST_FILES, _lines(tally.counted(entries)))
+        head = head.changed(identity=tally.identity.hexdigest())
+    else:
+        write_whole(prepared / MANIFEST_FILES, _lines(entries))
+        head = head.changed()
+    head.write(prepared / MANIFEST)
+
+
+class _Tally:
+    """Counts files as they pass by."""
+
+    def __init__(self, identity: ContentIdentity):
+        self.identity = identity
+        self.files = self.bytes = 0
+
+    def counted(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        for name, facts in entries:
+            self.identity.add(name, facts)
+            self.files += 1
+            self.bytes += facts["size"]
+            yield name, facts
 
 
 def read_head(path: Path) -> Manifest | None:
@@ -95,34 +129,41 @@ def read_head(path: Path) -> Manifest | None:
         return None
 
 
-def read_files(prepared: Path) -> Files | None:
-    """The list of files; None when there is none, or it cannot be understood."""
+def recorded_files(prepared: Path) -> Iterator[Entry]:
+    """The list of files, sorted by name; UnreadableListError, perhaps after some, where it cannot be understood."""
     path = prepared / MANIFEST_FILES
     with explained(prepared, prepared):
-        if not path.is_file():
-            manifest = _load(prepared / MANIFEST)
-            files = manifest.get("files") if isinstance(manifest, dict) else None
-        else:
-            try:
-                files = dict(iterate_files(path))
-            except ValueError:
-                return None
+        if path.is_file():
+            yield from _checked(_listed(path), path)
+            return
+        manifest = _load(prepared / MANIFEST)
+    files = manifest.get("files") if isinstance(manifest, dict) else None
     if not isinstance(files, dict):
-        return None
-    well = all(isinstance(facts, dict) and isinstance(facts.get("size"), int) for facts in files.values())
-    return files if well else None
+        raise UnreadableListError(f"{prepared} has no list of its files")
+    yield from _checked(sorted(files.items()), prepared / MANIFEST)
 
 
-def iterate_files(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and facts of each file, sorted by name, without holding the list in memory."""
-    with path.open(encoding="utf-8") as stream:
-        while lines := list(islice(stream, LINES)):
-            for entry in json.loads(f"[{','.join(lines)}]"):
-                match entry:
-                    case [str(name), dict(facts)]:
-                        yield name, facts
-                    case _:
-                        raise ValueError(f"{path}: {entry!r} is not a file's name and what is known of it")
+def _listed(path: Path) -> Iterator[Any]:
+    try:
+        with path.open(encoding="utf-8") as stream:
+            while lines := list(islice(stream, LINES)):
+                yield from json.loads(f"[{','.join(lines)}]")
+    except (ValueError, RecursionError) as error:  # not UTF-8, or not JSON
+        raise UnreadableListError(f"{path}: {error}") from None
+
+
+def _checked(entries: Iterable[Any], path: Path) -> Iterator[Entry]:
+    """What is not sorted cannot be compared with a folder as it is read."""
+    before = ""
+    for entry in entries:
+        try:
+            name, facts = entry
+            if name <= before or type(facts["size"]) is not int:
+                raise ValueError("it is out of order, or has no size")
+        except (ValueError, TypeError, KeyError) as error:
+            raise UnreadableListError(f"{path}: {entry!r} is not a file's name and facts: {error}") from None
+        yield name, facts
+        before = name
 
 
 def _load(path: Path) -> Any:
@@ -142,41 +183,55 @@ def library_versions() -> dict[str, str]:
     return {"python": platform.python_version(), "mlebench": __version__, **libraries}
 
 
-def _write(folder: Path, head: Manifest, files: Files) -> None:
-    write_whole(folder / MANIFEST_FILES, _lines(files))
-    head.write(folder / MANIFEST)
-
-
-def _lines(files: Files) -> Iterator[str]:
+def _lines(entries: Iterable[Entry]) -> Iterator[str]:
     """Some are printed in two goes and taken apart where no text can be: half the time that one by one takes."""
-    names = iter(sorted(files))
-    while some := list(islice(names, LINES)):
-        keys = json.dumps(some, separators=(",\n", ": "))[1:-1].split(",\n")
-        facts = json.dumps([files[name] for name in some])[2:-2].split("}, {")
+    entries = iter(entries)
+    while some := list(islice(entries, LINES)):
+        keys = json.dumps([name for name, _ in some], separators=(",\n", ": "))[1:-1].split(",\n")
+        facts = json.dumps([facts for _, facts in some])[2:-2].split("}, {")
         yield from (f"[{key}, {{{fact}}}]\n" for key, fact in zip(keys, facts, strict=True))
 
 
-def files_in(prepared: Path) -> Files:
-    """The files below public/ and private/, with size and time; one that cannot be read has a `fault`."""
-    found: Files = {}
-    for side in (PUBLIC, PRIVATE):
-        for folder, _, names in os.walk(prepared / side, onerror=_unless_missing):
-            for name in names:
-                path = os.path.join(folder, name)  # noqa: PTH118 there may be millions
-                found[path[len(str(prepared)) + 1 :]] = _facts(path)
-    return found
+def in_order(files: Files) -> Iterator[Entry]:
+    return ((name, files[name]) for name in sorted(files))
 
 
-def _facts(path: str) -> dict[str, Any]:
+def files_in(prepared: Path) -> Iterator[Entry]:
+    """The files below public/ and private/, sorted by name, with size and time; one that cannot be read has a `fault`.
+
+    Symbolic links to folders are not followed.
+    """
+    for side in sorted(SIDES):
+        yield from _files_below(prepared, side)
+
+
+def _files_below(prepared: Path, name: str) -> Iterator[Entry]:
+    """Files are looked at from their open folder: among millions, long paths take their time."""
     try:
-        status = os.stat(path)
+        here = os.open(prepared / name, os.O_RDONLY | os.O_DIRECTORY)
+    except (FileNotFoundError, NotADirectoryError):  # a folder that is closed to us does not pass for an empty one
+        return
+    try:
+        with os.scandir(here) as entries:
+            # With the slash behind it, a folder stands where its files belong in the order of all names.
+            children = sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries if _counts(entry))
+        for child in children:
+            if child.endswith("/"):
+                yield from _files_below(prepared, f"{name}/{child[:-1]}")
+            else:
+                yield f"{name}/{child}", _facts(child, here)
+    finally:
+        os.close(here)
+
+
+def _counts(entry: os.DirEntry[str]) -> bool:
+    return not entry.is_symlink() or not entry.is_dir()
+
+
+def _facts(name: str, folder: int) -> dict[str, Any]:
+    try:
+        status = os.stat(name, dir_fd=folder)
     except OSError as error:  # mostly a symbolic link that leads nowhere
         return {"size": 0, "mtime_ns": 0, "fault": f"cannot be read ({error.strerror})"}
     facts = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
     return facts if stat.S_ISREG(status.st_mode) else facts | {"fault": "is not a file"}
-
-
-def _unless_missing(error: OSError) -> None:
-    """A folder that is closed to us does not pass for an empty one."""
-    if not isinstance(error, FileNotFoundError | NotADirectoryError):
-        raise error

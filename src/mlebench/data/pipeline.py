@@ -19,7 +19,7 @@ from mlebench import paths
 from mlebench.data.diagnosis import blame
 from mlebench.data.faults import explained
 from mlebench.data.identity import Files, add_checksums
-from mlebench.data.manifest import files_in, library_versions, write_manifest
+from mlebench.data.manifest import files_in, in_order, library_versions, write_manifest
 from mlebench.data.open_runs import refuse_while_open
 from mlebench.data.sources import (
     LocalSource,
@@ -98,7 +98,7 @@ def _prepare(competition: Competition, source: Source, options: Options, watch: 
         check_prepared(competition, files)
         check_sample_score(competition)
     description = "original" if options.original_description else "ours"
-    write_manifest(competition, where.staging, source.describe(raw), files, description)
+    write_manifest(competition, where.staging, source.describe(raw), in_order(files), description)
     _refuse_to_replace(competition)  # a run may have begun meanwhile
     _publish(where)
 
@@ -177,12 +177,12 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
         files = engine.run(raw, *folders, **watched, unpacked=where.unpacked, ledger=where.written)
     else:
         competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
-        files = files_in(where.staging)
+        files = dict(files_in(where.staging))
     remove(where.raw_staging)
     files |= _write_description(competition, folders[0], options)
     _check_complete(competition, files)
-    for stray in files_in(where.staging).keys() - files.keys() if goes_on else ():
-        (where.staging / stray).unlink()
+    for name in [name for name, _ in files_in(where.staging) if name not in files] if goes_on else ():
+        (where.staging / name).unlink()
     return files
 
 

@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 
 from mlebench.data.faults import explained
 from mlebench.data.identity import PARQUET, SIDES, Files, is_table
-from mlebench.data.manifest import Manifest, files_in, read_files, read_head, rewrite_manifest, write_manifest
+from mlebench.data.manifest import (
+    Entry,
+    Manifest,
+    UnreadableListError,
+    files_in,
+    read_head,
+    recorded_files,
+    rewrite_manifest,
+    write_manifest,
+)
 from mlebench.data.open_runs import refuse_while_open
 from mlebench.data.provenance import Advance, archive_md5
 from mlebench.data.state import holds_twins, require_prepared
@@ -194,25 +203,24 @@ def verify(competition: Competition, *, deep: bool = False, adopt: bool = False)
         refuse_while_open(competition, "--adopt")
     with explained(where.root, where.root):
         head = read_head(where.manifest)
-        recorded = read_files(where.prepared) if head else None
         if head is None:
             require_prepared(competition)
         twin = holds_twins(where.data_dir) or (head is not None and head.source["kind"] == "twin")
+        look, faults = _look(competition, head, twin=twin, deep=deep, adopt=adopt)
         differences: list[Difference] = []
-        if recorded is None and not adopt:
+        if not look.on_record and not adopt:
             state = "cannot be read" if where.manifest.exists() else "is missing: the data was prepared elsewhere"
             differences.append(Difference(MANIFEST, f"{state}; --adopt accepts it"))
         if deep and (fault := _archive_fault(competition, twin)):
             differences.append(Difference(where.archive.name, fault))
-        look = _Look(competition, recorded, twin=twin, deep=deep, adopt=adopt)
-        differences += look.differences()
+        differences += faults
         if (differences or look.learned) and read_head(where.manifest) != head:
             raise PrerequisiteError(f"{competition.id} was prepared anew meanwhile: verify it again")
-    adopted = recorded is None and adopt and not differences
+    adopted = not look.on_record and adopt and not differences
     outdated = head is not None and head.identity is None and not differences
-    if adopted or (recorded is not None and (look.learned or outdated)):
+    if adopted or (look.on_record and (look.learned or outdated)):
         try:
-            _record(competition, head if recorded is not None else None, look.recorded | look.learned)
+            _record(competition, head if look.on_record else None, look.entries())
         except OSError as error:  # the verdict stands
             fault = f"cannot be written ({error.strerror}): nothing was recorded"
             if adopt:
@@ -222,12 +230,24 @@ def verify(competition: Competition, *, deep: bool = False, adopt: bool = False)
     return differences
 
 
-def _record(competition: Competition, head: Manifest | None, files: Files) -> None:
+def _look(competition: Competition, head: Manifest | None, **how: bool) -> tuple["_Look", list[Difference]]:
+    """What differs from the list of files; where that cannot be read, from what is published."""
+    if head is not None:
+        look = _Look(competition, on_record=True, **how)
+        try:
+            return look, list(look.differences())
+        except UnreadableListError:
+            pass
+    look = _Look(competition, on_record=False, **how)
+    return look, list(look.differences())
+
+
+def _record(competition: Competition, head: Manifest | None, entries: Iterator[Entry]) -> None:
     prepared = competition.paths.prepared
     if head:
-        rewrite_manifest(prepared, head, files)
+        rewrite_manifest(prepared, head, entries)
     else:
-        write_manifest(competition, prepared, {"kind": "unknown"}, files)
+        write_manifest(competition, prepared, {"kind": "unknown"}, entries)
 
 
 def _archive_fault(competition: Competition, twin: bool) -> str | None:
@@ -251,43 +271,75 @@ def _archive_fault(competition: Competition, twin: bool) -> str | None:
 
 
 class _Look:
-    """A look at prepared files, one after the other; each is read once at most."""
+    """A look at prepared files, one after the other beside the list of them; each is read once at most."""
 
-    def __init__(self, competition: Competition, recorded: Files | None, *, twin: bool, deep: bool, adopt: bool):
+    def __init__(self, competition: Competition, *, on_record: bool, twin: bool, deep: bool, adopt: bool):
         self._prepared = competition.paths.prepared
-        self._found = files_in(self._prepared)
-        self.recorded: Files = self._found if recorded is None else recorded
+        self.on_record = on_record
         self._published = {} if twin else published_files(competition)
-        self._deep = deep and (adopt or recorded is not None)  # else there is nothing to compare with
+        self._deep = deep and (adopt or on_record)  # else there is nothing to compare with
         self._adopt = adopt
         self.learned: Files = {}  # of these files other facts should be on record
         self._digest = lru_cache(maxsize=1)(lambda name: _md5(self._prepared / name))
 
-    def differences(self) -> Iterator[Difference]:
-        for name in sorted(self.recorded.keys() | self._found.keys() | self._published.keys()):
-            try:
-                faults = list(self._faults(name))
-            except OSError as error:
-                faults = [f"cannot be read ({error.strerror})"]
-            yield from (Difference(name, fault) for fault in faults)
+    def entries(self) -> Iterator[Entry]:
+        """The list of files as it should be."""
+        before = recorded_files(self._prepared) if self.on_record else files_in(self._prepared)
+        return ((name, self.learned.get(name, facts)) for name, facts in before)
 
-    def _faults(self, name: str) -> Iterator[str]:
-        recorded, found, figures = self.recorded.get(name), self._found.get(name), self._published.get(name)
+    def differences(self) -> list[Difference]:
+        found = files_in(self._prepared)
+        pairs = (
+            _joined(recorded_files(self._prepared), found) if self.on_record else ((*pair, pair[1]) for pair in found)
+        )
+        unseen = dict(self._published)
+        differences: list[Difference] = []
+        for name, recorded, here in pairs:
+            figures = unseen.pop(name, None) if unseen else None
+            if figures is None and recorded and here and self._is_plainly_right(recorded, here):
+                continue  # as mostly all are, of which there may be millions
+            differences += self._differences(name, recorded, here, figures)
+        for name, figures in unseen.items():
+            differences += self._differences(name, None, None, figures)
+        return sorted(differences, key=lambda difference: difference.file)
+
+    def _is_plainly_right(self, recorded: dict[str, Any], found: dict[str, Any]) -> bool:
+        """Whether size and time say so, and nothing else is to be asked."""
+        return (
+            not self._deep
+            and found["size"] == recorded["size"]
+            and "fault" not in found
+            and (recorded["mtime_ns"] == found["mtime_ns"] if "mtime_ns" in recorded else "md5" not in recorded)
+        )
+
+    def _differences(
+        self, name: str, recorded: dict[str, Any] | None, found: dict[str, Any] | None, figures: Figures | None
+    ) -> list[Difference]:
+        try:
+            faults = list(self._faults(name, recorded, found, figures))
+        except OSError as error:
+            faults = [f"cannot be read ({error.strerror})"]
+        return [Difference(name, fault) for fault in faults]
+
+    def _faults(
+        self, name: str, recorded: dict[str, Any] | None, found: dict[str, Any] | None, figures: Figures | None
+    ) -> Iterator[str]:
         if found is None and recorded is not None:
             yield "is missing"
         elif found is not None and "fault" in found:
             yield found["fault"]
         else:
-            is_right, unpublished = self._compare_with_published(name, figures) if figures else (None, None)
+            there = found is not None
+            is_right, unpublished = self._compare_with_published(name, figures, there) if figures else (None, None)
             if recorded is None:
                 fault = "was not there before" if found else None
             else:
                 fault = self._compare(name, recorded, found or {}, is_right)
             yield from (fault for fault in (fault, unpublished) if fault)
 
-    def _compare_with_published(self, name: str, figures: Figures) -> tuple[bool | None, str | None]:
+    def _compare_with_published(self, name: str, figures: Figures, there: bool) -> tuple[bool | None, str | None]:
         """Whether the file is proven to be right or wrong, and what is wrong with it; a parquet file may be neither."""
-        md5 = self._digest(name) if name in self._found else None
+        md5 = self._digest(name) if there else None
         fault = _published_fault(self._prepared / name, figures, md5)
         if fault:
             return False, fault
@@ -321,3 +373,20 @@ class _Look:
                 else "has another checksum than in the archive"
             )
         return None
+
+
+def _joined(
+    recorded: Iterator[Entry], found: Iterator[Entry]
+) -> Iterator[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
+    """By name what is on record and what is there, of two lists that are sorted by name."""
+    here, there = next(recorded, None), next(found, None)
+    while here or there:
+        if here and there and here[0] == there[0]:
+            yield here[0], here[1], there[1]
+            here, there = next(recorded, None), next(found, None)
+        elif here and (not there or here[0] < there[0]):
+            yield here[0], here[1], None
+            here = next(recorded, None)
+        elif there:
+            yield there[0], None, there[1]
+            there = next(found, None)

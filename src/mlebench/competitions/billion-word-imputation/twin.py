@@ -1,6 +1,10 @@
+from collections.abc import Iterator
+
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, csv_bytes
+from mlebench.kit.twins import TwinFolder, csv_bytes, pieces_of
+
+PIECE = 200_000  # sentences that are made in one go
 
 # A sentence is a choice from each of these in turn; what is chosen for the second decides about the third.
 STARTS = ("The mayor", "Ms. Ünal", '" We', "A spokesman", "It", "Bjørk 's brother", "In 2009 , she", "``Nobody''")
@@ -26,17 +30,21 @@ SHORT = ("Hello .", "Yes", "3", ". . .", "None", "Read more :", "")
 
 def twin(raw: TwinFolder) -> None:
     """Signal: the verb tells what comes after it, and after an object or before the full stop few words can stand."""
-    lines = _sentences(raw.rng, raw.count(20_000, least=8000))
-    short = raw.rng.randint(0, len(lines), len(lines) // 20)
-    for place, text in zip(short.tolist(), raw.rng.choice(SHORT, len(short)).tolist(), strict=True):
-        lines[place] = text
-    raw.write_zip(
-        "train_v2.txt.zip", {"train_v2.txt": "\n".join([*lines, "One  more  , with\ttabs .\n"]).encode("utf-8")}
-    )
+    raw.write_zip("train_v2.txt.zip", {"train_v2.txt": _train(raw.rng, raw.count(20_000, least=8000))})
 
     later = [" ".join(words[:3] + words[4:]) for words in map(str.split, _sentences(raw.rng, raw.count(20)))]
     columns = {"id": np.arange(1, len(later) + 1), "sentence": later}
     raw.write_zip("test_v2.txt.zip", {"test_v2.txt": csv_bytes(columns, quote_text=True)})
+
+
+def _train(rng: np.random.RandomState, count: int) -> Iterator[bytes]:
+    sizes = pieces_of(count, PIECE)
+    for place, size in enumerate(sizes, 1):
+        lines = _sentences(rng, size)
+        short = rng.randint(0, size, size // 20)
+        for line, text in zip(short.tolist(), rng.choice(SHORT, len(short)).tolist(), strict=True):
+            lines[line] = text
+        yield "\n".join([*lines, "One  more  , with\ttabs .\n" if place == len(sizes) else ""]).encode("utf-8")
 
 
 def _sentences(rng: np.random.RandomState, count: int) -> list[str]:

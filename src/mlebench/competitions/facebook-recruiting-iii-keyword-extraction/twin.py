@@ -1,6 +1,8 @@
+from collections.abc import Iterator
+
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder, csv_bytes
+from mlebench.kit.twins import TwinFolder, csv_pieces, pieces_of
 
 # What questions are about and how they speak of it; the later, the rarer. The last ones are words for a missing value.
 TOPICS = {
@@ -38,6 +40,7 @@ OPENINGS = (
 FILLER = """the a to of it that error when I try and run this code but does not work on my machine because value returns
     nothing so please, tell me what should happen; "it" isn't & wasn't there &lt;yet&gt; (maybe)"""
 MOST_FILLER = 200  # words in a body
+PIECE = 50_000  # questions that are made in one go
 TITLES = ("NULL", "None", "007", "404", "1e5", "N/A")  # of a few questions, as they stand
 ENDINGS = (
     "",
@@ -51,12 +54,21 @@ ENDINGS = (
 def twin(raw: TwinFolder) -> None:
     """Signal: every tag of a question has its own phrase, which mostly stands in its title or its body."""
     known, later = raw.count(400, least=60), raw.count(100)
-    train = _questions(raw.rng, known, first=1)
-    test = _questions(raw.rng, later, first=known + 1)
-    del test["Tags"]
-    for name, columns in (("Train", train), ("Test", test)):
-        raw.write_zip(f"{name}.zip", {f"{name}.csv": csv_bytes(columns, newline="\r\n", quote_text=True)})
-    raw.write_csv("SampleSubmission.csv", {"Id": test["Id"], "Tags": ["javascript c# python php java"] * later})
+    _write(raw, "Train", ("Id", "Title", "Body", "Tags"), known, first=1)
+    _write(raw, "Test", ("Id", "Title", "Body"), later, first=known + 1)
+    ids = [str(number) for number in range(known + 1, known + later + 1)]
+    raw.write_csv("SampleSubmission.csv", {"Id": ids, "Tags": ["javascript c# python php java"] * later})
+
+
+def _write(raw: TwinFolder, name: str, columns: tuple[str, ...], count: int, first: int) -> None:
+    def parts() -> Iterator[dict[str, list]]:
+        start = first
+        for size in pieces_of(count, PIECE):
+            questions = _questions(raw.rng, size, start)
+            yield {column: questions[column] for column in columns}
+            start += size
+
+    raw.write_zip(f"{name}.zip", {f"{name}.csv": csv_pieces(parts(), newline="\r\n", quote_text=True)})
 
 
 def _questions(rng: np.random.RandomState, count: int, first: int) -> dict[str, list]:

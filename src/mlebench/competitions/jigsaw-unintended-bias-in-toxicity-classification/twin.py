@@ -1,6 +1,10 @@
+from collections.abc import Iterator
+
 import numpy as np
 
-from mlebench.kit.twins import TwinFolder
+from mlebench.kit.twins import TwinFolder, pieces_of
+
+PIECE = 50_000  # comments that are made in one go
 
 # The nine that are graded, each with a word that tells of it; the others are columns only.
 WORDS = {
@@ -41,41 +45,53 @@ HIGH = ("0.5", "0.6", "0.6666666666666666", "0.7", "0.8333333333333334", "0.8936
 
 def twin(raw: TwinFolder) -> None:
     """Signal: a rude phrase makes a comment toxic; words for identities do not, though they often stand beside one."""
-    train = _comments(raw.rng, raw.count(400, least=100), first=59848)
-    tests = [_comments(raw.rng, raw.count(200, least=60), first) for first in (7_000_000, 7_097_320)]
-
-    _write_train(raw, train)
-    for name, test in zip(("test_public_expanded.csv", "test_private_expanded.csv"), tests, strict=True):
-        raw.write_csv(name, test)
-    ids, texts = ([cell for test in tests for cell in test[name]] for name in ("id", "comment_text"))
-    raw.write_csv("test.csv", {"id": ids, "comment_text": texts})
-    raw.write_csv("sample_submission.csv", {"id": ids, "prediction": [0] * len(ids)})
-    parts = {"train": train, "test": {name: [*tests[0][name], *tests[1][name]] for name in train}}
-    everything = {name: [cell for part in parts.values() for cell in part[name]] for name in train}
-    split = [name for name, part in parts.items() for _ in part["id"]]
-    first_two = {name: everything.pop(name) for name in ("id", "comment_text")}
-    raw.write_csv("all_data.csv", {**first_two, "split": split, **everything})
-    _write_annotations(raw, first_two["id"])
+    ids = [_write_train(raw, train) for train in _pieces(raw, raw.count(400, least=100), first=59848)]
+    for name, first in (("test_public_expanded.csv", 7_000_000), ("test_private_expanded.csv", 7_097_320)):
+        for test in _pieces(raw, raw.count(200, least=60), first):
+            raw.append_csv(name, test)
+            raw.append_csv("test.csv", {column: test[column] for column in ("id", "comment_text")})
+            raw.append_csv("sample_submission.csv", {"id": test["id"], "prediction": [0] * len(test["id"])})
+            _write_to_all(raw, "test", test)
+            ids.append(test["id"])
+    _write_annotations(raw, np.concatenate(ids))
 
 
-def _write_train(raw: TwinFolder, comments: dict[str, list]) -> None:
-    """The same columns as for the tests, in another order and with another name for the target."""
+def _pieces(raw: TwinFolder, count: int, first: int) -> Iterator[dict[str, list]]:
+    for size in pieces_of(count, PIECE):
+        comments = _comments(raw.rng, size, first)
+        yield comments
+        first = comments["id"][-1]
+
+
+def _write_to_all(raw: TwinFolder, split: str, comments: dict[str, list]) -> None:
+    """Into the table of all comments, which says what each one is for."""
+    first = {"id": comments["id"], "comment_text": comments["comment_text"], "split": [split] * len(comments["id"])}
+    raw.append_csv("all_data.csv", first | comments)
+
+
+def _write_train(raw: TwinFolder, comments: dict[str, list]) -> list[int]:
+    """The same columns as for the tests, in another order and with another name for the target; gives the ids."""
     first = ["severe_toxicity", "obscene", "identity_attack", "insult", "threat", *sorted(IDENTITIES.split())]
     last = ["sexual_explicit", "identity_annotator_count", "toxicity_annotator_count"]
     between = [name for name in comments if name not in {"id", "comment_text", "toxicity", *first, *last}]
     columns = {"id": comments["id"], "target": comments["toxicity"], "comment_text": comments["comment_text"]}
-    raw.write_csv("train.csv", columns | {name: comments[name] for name in [*first, *between, *last]})
+    raw.append_csv("train.csv", columns | {name: comments[name] for name in [*first, *between, *last]})
+    _write_to_all(raw, "train", comments)
+    return comments["id"]
 
 
-def _write_annotations(raw: TwinFolder, ids: list[int]) -> None:
+def _write_annotations(raw: TwinFolder, ids: np.ndarray) -> None:
     """Two judgements for each comment, by workers who are known by number."""
-    both = np.repeat(ids, 2)
-    worker = raw.rng.randint(1, 9000, len(both))
-    toxicity = {name: raw.rng.randint(2, size=len(both)) for name in ("toxic", "severe_toxic", *KINDS[1:])}
-    raw.write_csv("toxicity_individual_annotations.csv", {"id": both, "worker": worker, **toxicity})
     kinds = ("disability", "gender", "race_or_ethnicity", "religion", "sexual_orientation")
-    named = {name: raw.rng.choice(["none", "other", "none other"], len(both)) for name in kinds}
-    raw.write_csv("identity_individual_annotations.csv", {"id": both, "worker": worker, **named})
+    start = 0
+    for size in pieces_of(len(ids), 4 * PIECE):
+        both = np.repeat(ids[start : start + size], 2)
+        worker = raw.rng.randint(1, 9000, len(both))
+        toxicity = {name: raw.rng.randint(2, size=len(both)) for name in ("toxic", "severe_toxic", *KINDS[1:])}
+        raw.append_csv("toxicity_individual_annotations.csv", {"id": both, "worker": worker, **toxicity})
+        named = {name: raw.rng.choice(["none", "other", "none other"], len(both)) for name in kinds}
+        raw.append_csv("identity_individual_annotations.csv", {"id": both, "worker": worker, **named})
+        start += size
 
 
 def _comments(rng: np.random.RandomState, count: int, first: int) -> dict[str, list]:

@@ -1,13 +1,13 @@
 """Where a twin is made."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mlebench.engine.trees import check_name
-from mlebench.kit.twins.formats import csv_bytes, zip_bytes
+from mlebench.kit.twins.formats import csv_bytes, write_zip
 
 
 class TwinFolder:
@@ -28,17 +28,28 @@ class TwinFolder:
         self.scaled[real] = here
 
     def write(self, name: str, content: bytes) -> None:
-        check_name(name)
-        path = self._folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        self._path(name).write_bytes(content)
 
     def write_csv(self, name: str, columns: Mapping[str, Any], **style: Any) -> None:
         self.write(name, csv_bytes(columns, **style))
+
+    def append_csv(self, name: str, columns: Mapping[str, Any]) -> None:
+        """More rows for a table that need not fit into memory; the first ones bring the header."""
+        content, header = csv_bytes(columns), csv_bytes(dict.fromkeys(columns, ()))
+        with self._path(name).open("ab") as stream:
+            stream.write(content.removeprefix(header) if stream.tell() else content)
 
     def write_zipped_csv(self, name: str, columns: Mapping[str, Any], **style: Any) -> None:
         """A CSV file alone in a zip, which is named like it."""
         self.write_zip(f"{name}.zip", {name: csv_bytes(columns, **style)})
 
-    def write_zip(self, name: str, members: Mapping[str, bytes]) -> None:
-        self.write(name, zip_bytes(members))
+    def write_zip(self, name: str, members: Mapping[str, bytes | Iterable[bytes]]) -> None:
+        """A zip of members, which may come in pieces and need not fit into memory."""
+        with self._path(name).open("wb") as stream:
+            write_zip(stream, {name: [part] if isinstance(part, bytes) else part for name, part in members.items()})
+
+    def _path(self, name: str) -> Path:
+        check_name(name)
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path

@@ -5,10 +5,11 @@ import io
 import json
 import tarfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -20,12 +21,25 @@ PRINTED_ROWS = 1 << 14  # at a time
 
 def csv_bytes(columns: Mapping[str, Any], *, sep: str = ",", newline: str = "\n", quote_text: bool = False) -> bytes:
     """Columns as CSV. Strings stand as they are, so a cell may be `007`, `1e-05` or `NA`; None is empty."""
+    return b"".join(csv_pieces([columns], sep=sep, newline=newline, quote_text=quote_text))
+
+
+def csv_pieces(
+    parts: Iterable[Mapping[str, Any]], *, sep: str = ",", newline: str = "\n", quote_text: bool = False
+) -> Iterator[bytes]:
+    """The same, of a table that comes in parts: some rows of all columns at a time."""
     style = Style(quote_text, sep=sep, newline=newline)
+    for number, columns in enumerate(parts):
+        header = header_line(columns, style) if number == 0 else b""
+        yield header + _rows(columns, style)
+
+
+def _rows(columns: Mapping[str, Any], style: Style) -> bytes:
     plain = [_plain(values) for values in columns.values()]
     rows = len(plain[0])
     if any(len(values) != rows for values in plain):
         raise ValueError("one column is shorter than another")
-    pieces = [header_line(columns, style)]
+    pieces = []
     for start in range(0, rows, PRINTED_ROWS):
         cells = [print_as_they_are(values[start : start + PRINTED_ROWS], style) for values in plain]
         pieces.append(bytes(bytes_of(join_cells(cells, style))))
@@ -34,13 +48,30 @@ def csv_bytes(columns: Mapping[str, Any], *, sep: str = ",", newline: str = "\n"
 
 def zip_bytes(members: Mapping[str, bytes]) -> bytes:
     stream = io.BytesIO()
+    write_zip(stream, {name: [content] for name, content in members.items()})
+    return stream.getvalue()
+
+
+def write_zip(stream: IO[bytes], members: Mapping[str, Iterable[bytes]]) -> None:
+    """A zip of members that come in pieces. What comes in one is written as small members are, with a short header."""
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
+        for name, pieces in members.items():
             info = zipfile.ZipInfo(name, ZIP_TIME)
             info.compress_type = zipfile.ZIP_DEFLATED
             info.external_attr = 0o644 << 16
-            archive.writestr(info, content)
-    return stream.getvalue()
+            pieces = iter(pieces)
+            first, second = next(pieces, b""), next(pieces, None)
+            info.file_size = len(first)
+            with archive.open(info, "w", force_zip64=second is not None) as member:
+                member.write(first)
+                for piece in chain([second or b""], pieces):
+                    member.write(piece)
+
+
+def pieces_of(count: int, most: int) -> list[int]:
+    """A count in about equal parts of at most so many; a small one in one, so that it does not depend on `most`."""
+    parts = max(1, -(-count // most))
+    return [count * (place + 1) // parts - count * place // parts for place in range(parts)]
 
 
 def tar_gz_bytes(members: Mapping[str, bytes]) -> bytes:
