@@ -1,6 +1,7 @@
 """Running programs in real sandboxes, for tests. What this machine lacks is skipped, and the reason names it."""
 
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -72,10 +73,11 @@ def leftovers() -> Iterator[str]:
     """What sandboxes of this program may leave behind: control groups, containers, folders of doors."""
     yield from map(str, Path("/sys/fs/cgroup").glob("**/mlebench-*"))
     yield from map(str, Path("/tmp").glob("mlebench-*-*"))
-    listed = subprocess.run(
-        ["docker", "ps", "-a", "--filter", "name=mlebench-", "--format", "{{.Names}}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    yield from listed.stdout.split()
+    for engine in filter(shutil.which, ("docker", "podman")):
+        listed = subprocess.run(
+            [engine, "ps", "-a", "--filter", "name=mlebench-", "--format", "{{.Names}}"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        yield from listed.stdout.split()
