@@ -54,7 +54,8 @@ def find_originals(competition: Competition, texts: Path | None) -> Found:
 
 def _given(competition: Competition, texts: Path) -> tuple[list[Original], str | None]:
     folder = texts / competition.id
-    if holds_twins(texts) or paths.twin_record(folder / "any").is_file():
+    records = paths.twin_record(folder / "any"), paths.twin_record(folder.resolve())  # beside raw data, as always
+    if holds_twins(texts) or any(record.is_file() for record in records):
         return [], f"{folder} is a twin's"
     files = [path for path in (texts / f"{competition.id}{end}" for end in PROSE) if path.is_file()]
     if folder.is_dir():

@@ -8,7 +8,7 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from mlebench.integrity.familiarity.originals import Original
@@ -54,8 +54,7 @@ def our_probes(description: str, samples: int, seed: str) -> list[Probe]:
 
 def _shared(each: list[list[Probe]], samples: int) -> list[Probe]:
     """One of each file in turn."""
-    turns = (probes[place] for place in range(samples) for probes in each if place < len(probes))
-    return [probe for probe, _ in zip(turns, range(samples), strict=False)]
+    return list(islice((probes[place] for place in range(samples) for probes in each if place < len(probes)), samples))
 
 
 @dataclass(frozen=True)
@@ -69,15 +68,19 @@ class Table:
 
     @classmethod
     def of(cls, original: Original) -> "Table":
+        """A row that goes over several lines, as some quoted cells do, is left out."""
         lines = original.text.split("\n")[: FIRST_ROWS + 1]
         delimiter = max(",\t;", key=lines[0].count)
-        header = cells(lines[0], delimiter)
-        # A quoted cell with line breaks makes lines that are no rows.
-        rows = [row for line in lines[1:] if len(row := cells(line, delimiter)) == len(header)]
-        return cls(original.name, delimiter, header, rows)
+        header = cells(lines[0], delimiter) if _is_whole(lines[0]) else []
+        rows = [cells(line, delimiter) for line in lines[1:] if _is_whole(line)]
+        return cls(original.name, delimiter, header, [row for row in rows if len(row) == len(header)])
 
     def line(self, row: Sequence[str]) -> str:
         return self.delimiter.join(row)
+
+
+def _is_whole(line: str) -> bool:
+    return line.count('"') % 2 == 0
 
 
 def cells(line: str, delimiter: str) -> list[str]:
@@ -119,7 +122,9 @@ def row_probes(table: Table, samples: int, rng: random.Random) -> list[Probe]:
     size = SHOWN_ROWS + 1
     starts = list(range(0, len(table.rows) - size + 1, size))
     rng.shuffle(starts)
-    return [_row_probe(table, start, rng) for start in starts[:samples]]
+    made = (_row_probe(table, start, rng) for start in starts)
+    differing = (probe for probe in made if probe.target != probe.control_target)  # a sample submission has few
+    return list(islice(differing, samples))
 
 
 def _row_probe(table: Table, start: int, rng: random.Random) -> Probe:
