@@ -137,7 +137,7 @@ def _best(
                 name,
                 float(held[place]),
                 float(similar[place]),
-                round(float(held[place]) * len(hashes)),
+                round(float(held[place]) * len(np.unique(hashes))),
             )
             if name not in best or _rank(match) < _rank(best[name]):
                 best[name] = match
@@ -192,4 +192,4 @@ def _with_passages(found: Compared) -> Compared:
 
 def is_comparable(found: Compared) -> bool:
     """Whether there is enough code for anything to be found."""
-    return any(len(read.hashes) >= LEAST_SHARED for read in found.read)
+    return any(len(np.unique(read.hashes)) >= LEAST_SHARED for read in found.read)
