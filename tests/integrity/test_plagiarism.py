@@ -42,7 +42,8 @@ def test_tree_sitter_has_what_we_use() -> None:
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_python.language()))
     root = parser.parse(b"f(x)  # why").root_node
     assert str(root) == (
-        "(module (expression_statement (call function: (identifier) arguments: (argument_list (identifier)))) (comment))"
+        "(module (expression_statement (call function: (identifier) arguments: (argument_list (identifier))))"
+        " (comment))"
     )
     cursor = root.walk()
     assert cursor.goto_first_child()

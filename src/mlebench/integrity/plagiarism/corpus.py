@@ -104,7 +104,7 @@ class Corpus:
 
     @cached_property
     def threshold(self) -> Threshold:
-        # A notebook that is compared with the others must not count among those that make boilerplate, as a run does not.
+        # As with a run, the notebook that is compared does not count among those that make boilerplate.
         common = self._in_more_than(1)
         files = [self._files[file] for file in sorted(set(self.families))]
         kept = [hashes[~np.isin(hashes, common)] for hashes in files]
