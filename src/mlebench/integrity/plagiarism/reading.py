@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from mlebench import paths
 from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.plagiarism.fingerprints import Fingerprints, fingerprint
-from mlebench.integrity.plagiarism.programs import LARGEST_NOTEBOOK, NoCodeError, read_program
+from mlebench.integrity.plagiarism.programs import LARGEST_NOTEBOOK, NoCodeError, read_program, suffix_of
 from mlebench.integrity.plagiarism.tokens import tokenize
 from mlebench.integrity.subjects import Source
 
@@ -88,7 +89,8 @@ def _without_code(source: Source, fault: str) -> Read:
 
 def _read_kept(source: Source, folder: Path) -> Read:
     content = source.read(LARGEST_NOTEBOOK + 1)
-    digest = hashlib.sha256(f"{MAKING} {Path(source.name).suffix.lower()} ".encode() + content).hexdigest()
+    how = f"{MAKING} {version('tree-sitter-python')} {suffix_of(source.name)} "  # another grammar makes other tokens
+    digest = hashlib.sha256(how.encode() + content).hexdigest()
     kept = paths.fingerprints(folder, digest)
     if (prints := _load(kept)) is not None:
         return Read(source, prints)
