@@ -46,6 +46,7 @@ class FakeKaggle:
     competitions: set[str] = field(default_factory=lambda: {"spaceship-titanic"})
     # Of other methods: a value, or a function of the body.
     answers: dict[str, Any] = field(default_factory=lambda: {"GetCompetitionDataFilesSummary": {}})
+    kernels: dict[str, dict[str, Any]] = field(default_factory=dict)  # what is told of a notebook, by owner/name
     faults: dict[str, list[Fault]] = field(default_factory=dict)  # of each method, or `storage`: used up one by one
     calls: list[Call] = field(default_factory=list)
     url: str = ""
@@ -84,6 +85,10 @@ class _Server(ThreadingHTTPServer):
         """A client that goes away is no error here."""
 
 
+def _competition_key(method: str) -> str:
+    return "competition" if method == "ListKernels" else "competitionName"
+
+
 class _Handler(BaseHTTPRequestHandler):
     kaggle: FakeKaggle
     timeout = 10
@@ -105,7 +110,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(call, {"active": active, "username": USER if active else ""})
         elif self.headers.get("Authorization") not in self.kaggle.logins:
             self._json(call, {"code": 401, "message": "Unauthenticated"}, 401)
-        elif body["competitionName"] not in self.kaggle.competitions:
+        elif name == "GetKernel":
+            blob = self.kaggle.kernels.get(f"{body['userName']}/{body['kernelSlug']}")
+            found = {"metadata": {}, "blob": blob}
+            self._json(call, found if blob else {"code": 404, "message": "Not found"}, 200 if blob else 404)
+        elif body[_competition_key(name)] not in self.kaggle.competitions:
             self._json(call, {"code": 404, "message": "Not found"}, 404)
         elif name == "DownloadDataFiles":
             # Another name of the same machine: to a client, the storage is another host.

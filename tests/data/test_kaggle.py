@@ -2,22 +2,19 @@
 
 import errno
 import io
-import os
-import random
 import shutil
 import socket
 import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Iterator
-from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from fake_kaggle import BASIC, BEARER, KEY, TOKEN, USER, FakeKaggle, Fault
+from kaggle_fixtures import Waits, archive_of
 
 from mlebench.cli.dev import command as dev
 from mlebench.cli.doctor import _kaggle as doctor_line
@@ -34,59 +31,13 @@ from mlebench.registry import Competition, Registry
 from mlebench.utils import authenticate_kaggle_api
 
 ID, OTHER, UNKNOWN = "spaceship-titanic", "leaf-classification", "aerial-cactus-identification"
+pytestmark = pytest.mark.usefixtures("kaggle")
 CUT = 1_000_000  # bytes; several times what is read at once, and less than the archive
-
-
-def _zip(seed: int = 0) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("train.csv", random.Random(seed).randbytes(2_500_000))
-    return buffer.getvalue()
-
-
-@pytest.fixture(autouse=True)
-def kaggle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeKaggle]:
-    """The server; the client talks to it alone, and finds no login of whoever runs this."""
-    home = tmp_path / "home"
-    home.mkdir()
-    for name in [name for name in os.environ if name.startswith("KAGGLE_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("KAGGLE_CONFIG_DIR", str(home / ".kaggle"))
-    monkeypatch.setenv("KAGGLE_API_ENVIRONMENT", "LOCALHOST")
-    monkeypatch.setenv("NO_PROXY", "*")
-    with redirect_stdout(io.StringIO()):  # it talks when it is imported
-        from kaggle.api.kaggle_api_extended import KaggleApi
-        from kagglesdk import kaggle_env
-    # Read when the client is imported, once for all tests.
-    monkeypatch.setattr(KaggleApi, "args", ["--local"])
-    monkeypatch.setattr(KaggleApi, "config", str(home / ".kaggle" / "kaggle.json"))
-    with FakeKaggle(_zip()).serving() as server:
-        for target in kaggle_env._env_to_endpoint:  # loopback knows no free port
-            monkeypatch.setitem(kaggle_env._env_to_endpoint, target, server.url)
-        yield server
-
-
-@pytest.fixture
-def login(tmp_path: Path) -> Path:
-    """A kaggle.json."""
-    path = tmp_path / "home" / ".kaggle" / "kaggle.json"
-    path.parent.mkdir(exist_ok=True)
-    path.touch(0o600)
-    path.write_text(f'{{"username": "{USER}", "key": "{KEY}"}}')
-    return path
 
 
 @pytest.fixture
 def competition(tmp_path: Path) -> Competition:
     return Registry(tmp_path / "data").get_competition(ID)
-
-
-class Waits(list[float]):
-    """Stands in for sleeping, and remembers for how long."""
-
-    def __call__(self, seconds: float) -> None:
-        self.append(seconds)
 
 
 def _fetch(competition: Competition) -> tuple[Path, Waits]:
@@ -197,7 +148,7 @@ class TestDownload:
         kaggle.faults["storage"] = [Fault(cut=CUT)]
 
         def change(_: float) -> None:
-            kaggle.archive, kaggle.tag = _zip(1), '"two"'
+            kaggle.archive, kaggle.tag = archive_of(1), '"two"'
 
         KaggleSource(sleep=change).fetch(competition)
         _assert_whole(competition, kaggle)

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from mlebench.cli.common import Failures, registry_at
+from mlebench.cli.dev_kernels import download_kernels
 
 
 @click.group("dev")
@@ -45,3 +46,6 @@ def scripted_model(script: str, port: int, log: Path | None) -> None:
     from mlebench.gateway.scripted.server import serve
 
     serve(read_script(script), port, log, click.echo)
+
+
+command.add_command(download_kernels)

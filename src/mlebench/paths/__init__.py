@@ -255,9 +255,13 @@ def kernels_dir(competition_id: str) -> Path:
     return cache_dir() / "kernels" / competition_id
 
 
-def fingerprints(sha256: str) -> Path:
-    """Where the fingerprints of a file's code are kept."""
-    return cache_dir() / "fingerprints" / sha256[:2] / f"{sha256}.npy"
+def fingerprints_dir() -> Path:
+    """Where the fingerprints of notebooks are kept."""
+    return cache_dir() / "fingerprints"
+
+
+def fingerprints(folder: Path, sha256: str) -> Path:
+    return folder / sha256[:2] / f"{sha256}.npy"
 
 
 def judge_dir() -> Path:

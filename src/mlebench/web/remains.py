@@ -184,13 +184,13 @@ def _rows(lines: Iterable[str]) -> Iterator[list[str]]:
         yield from islice(csv.reader(lines), MOST_ROWS + 1)
 
 
-def json_of(base: Path, name: str, longest: int) -> Any:
+def json_of(base: Path, name: str, longest: int, longest_text: int = 4000) -> Any:
     """What a JSON file holds, as it can be shown; None when it holds nothing of the kind."""
     data, size, fault = _read(base, name, longest, end=False)
     if fault or size > len(data):
         return None
     try:
-        return shown(json.loads(data))
+        return shown(json.loads(data), longest_text)
     except (ValueError, RecursionError):
         return None
 

@@ -14,6 +14,7 @@ from mlebench.integrity.plagiarism.matching import Shared, shared_by_each
 from mlebench.integrity.plagiarism.programs import is_code
 from mlebench.integrity.plagiarism.reading import Read, read_all
 from mlebench.integrity.subjects import Source, Subject, sources_below
+from mlebench.paths import fingerprints_dir
 
 MOST_FILES = 200  # of a run
 MOST_NAMED = 5  # notebooks, and runs of either kind, that a record names
@@ -85,7 +86,8 @@ def compare(subjects: Iterable[Subject], find: Find) -> Iterator[Compared]:
 def _notebooks(name: str, folder: Path | None, missing: str) -> Notebooks:
     if folder is None:
         return Notebooks(name, missing=missing)
-    reads = read_all((source for source in sources_below(folder) if is_code(source.name)), keep=True)
+    sources = (source for source in sources_below(folder) if is_code(source.name))
+    reads = read_all(sources, keep=fingerprints_dir())
     if not any(read.fault is None for read in reads):
         raise PrerequisiteError(f"there is no code in {folder}: neither programs (.py) nor notebooks (.ipynb)")
     return Notebooks(name, reads, Corpus([read.hashes for read in reads]))
@@ -137,7 +139,7 @@ def _best(
                 name,
                 float(held[place]),
                 float(similar[place]),
-                round(float(held[place]) * len(hashes)),
+                round(float(held[place]) * len(np.unique(hashes))),
             )
             if name not in best or _rank(match) < _rank(best[name]):
                 best[name] = match
@@ -192,4 +194,4 @@ def _with_passages(found: Compared) -> Compared:
 
 def is_comparable(found: Compared) -> bool:
     """Whether there is enough code for anything to be found."""
-    return any(len(read.hashes) >= LEAST_SHARED for read in found.read)
+    return any(len(np.unique(read.hashes)) >= LEAST_SHARED for read in found.read)

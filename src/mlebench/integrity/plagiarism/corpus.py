@@ -4,6 +4,7 @@ Notebooks are often copies of each other. Those that are much alike form a famil
 notebook and its twenty copies is not common knowledge, and pairs of them say nothing about unrelated code.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,19 +15,20 @@ from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
 
-ALIKE = 0.5  # similarity that makes a family
+ALIKE = 0.5  # the share of the fingerprints of both that two files of a family have in common
 COMMON_SHARE, COMMON_LEAST = 0.1, 4  # a fingerprint in more families than this is boilerplate
-LEAST_SHARED = 30  # fingerprints, about a dozen lines: below, files count as sharing nothing
+LEAST_SHARED = 20  # fingerprints, 10 to 20 lines: below, files count as sharing nothing
 LEAST_FAMILIES = 20  # for a threshold
 MOST_CALIBRATED = 500  # families
-FALSE_ALARMS = 0.05  # the share of unrelated files that would pass the threshold for some notebook of the corpus
+FALSE_ALARMS = 0.05  # how often unrelated code may pass the threshold, on average over corpora
 
 
 class Overlap(NamedTuple):
-    """What a file shares with each file of an index, in fingerprints as often as they occur."""
+    """What a file shares with each file of an index."""
 
-    own: NDArray[np.float64]  # of that file
-    others: NDArray[np.float64]  # of each file of the index
+    distinct: NDArray[np.float64]  # fingerprints
+    own: NDArray[np.float64]  # the same, as often as they occur in that file
+    others: NDArray[np.float64]  # as often as they occur in each file of the index
 
 
 class Index:
@@ -53,26 +55,26 @@ class Index:
         steps = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         places = np.repeat(self.begin[ids], lengths) + steps
         files, size = self.file[places], len(self.totals)
-        own = np.bincount(files, np.repeat(counts, lengths).astype(np.float64), size)
-        return Overlap(own.astype(np.float64), np.bincount(files, self.counts[places], size).astype(np.float64))
+        weights = np.ones(len(files)), np.repeat(counts, lengths).astype(np.float64), self.counts[places]
+        return Overlap(*(np.bincount(files, weight, size).astype(np.float64) for weight in weights))
 
     def similarities(self, hashes: Hashes) -> NDArray[np.float64]:
         """The share of fingerprints of both files that the other one has."""
-        own, others = self.overlap(hashes)
+        _, own, others = self.overlap(hashes)
         return (own + others) / np.maximum(1, len(hashes) + self.totals)
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """The containment that unrelated notebooks do not reach; None where there are too few to tell."""
+    """The containment that unrelated code seldom reaches; None where there are too few notebooks to tell."""
 
     value: float | None
-    pairs: NDArray[np.float64]  # the containments it was learned from, in order
+    nearest: NDArray[np.float64]  # of each notebook: the most that any other holds of it; in order
     says: str
 
-    def as_usual(self, containment: float) -> int:
-        """How many of the pairs share as much, or more."""
-        return len(self.pairs) - int(np.searchsorted(self.pairs, containment, "left"))
+    def as_much(self, containment: float) -> int:
+        """How many notebooks share as much with another, or more."""
+        return len(self.nearest) - int(np.searchsorted(self.nearest, containment, "left"))
 
 
 class Corpus:
@@ -82,15 +84,15 @@ class Corpus:
         self._all = Index(files)
         self.families = _families(self._all, files)
         self.family_count = len(set(self.families))
-        self.common = self._common()
-        self._kept = [self.without_common(hashes) for hashes in files]
+        self.common = self._in_more_than(0)
+        self._files = files
 
-    def _common(self) -> Hashes:
-        """Fingerprints that many families have."""
+    def _in_more_than(self, more: int) -> Hashes:
+        """Fingerprints of so many more families than make boilerplate."""
         families = np.array(self.families, np.int64)
         pairs = np.unique(self._all.of * max(1, len(families)) + families[self._all.file])
         having = np.bincount(pairs // max(1, len(families)), minlength=len(self._all.hashes))
-        return self._all.hashes[having > max(COMMON_LEAST, COMMON_SHARE * self.family_count)]
+        return self._all.hashes[having > more + max(COMMON_LEAST, COMMON_SHARE * self.family_count)]
 
     def without_common(self, hashes: Hashes) -> Hashes:
         return hashes[~np.isin(hashes, self.common)]
@@ -98,57 +100,56 @@ class Corpus:
     @cached_property
     def index(self) -> Index:
         """Of what is not boilerplate."""
-        return Index(self._kept)
+        return Index([self.without_common(hashes) for hashes in self._files])
 
     @cached_property
     def threshold(self) -> Threshold:
-        largest: dict[int, int] = {}
-        for file, family in enumerate(self.families):
-            if family not in largest or len(self._kept[file]) > len(self._kept[largest[family]]):
-                largest[family] = file
-        chosen = [file for file in largest.values() if len(self._kept[file]) >= LEAST_SHARED]
+        # As with a run, the notebook that is compared does not count among those that make boilerplate.
+        common = self._in_more_than(1)
+        files = [self._files[file] for file in sorted(set(self.families))]
+        kept = [hashes[~np.isin(hashes, common)] for hashes in files]
+        chosen = [hashes for hashes in kept if len(np.unique(hashes)) >= LEAST_SHARED]
         if len(chosen) > MOST_CALIBRATED:
-            chosen = sorted(np.random.default_rng(0).choice(chosen, MOST_CALIBRATED, replace=False))
-        return _threshold([self._kept[file] for file in chosen])
+            some = np.random.default_rng(0).choice(len(chosen), MOST_CALIBRATED, replace=False)
+            chosen = [chosen[file] for file in sorted(some.tolist())]
+        return _threshold(chosen)
 
 
 def containments(index: Index, hashes: Hashes) -> NDArray[np.float64]:
-    """The share of a file's fingerprints that each file of an index has, too; none where that is next to nothing."""
-    own = index.overlap(hashes).own
-    return np.where(own >= LEAST_SHARED, own / max(1, len(hashes)), 0.0)
+    """The share of a file's fingerprints that each file of an index has, too; none where that is next to nothing.
+
+    Each counts once: in a long table or list, a few of them recur hundreds of times.
+    """
+    shared = index.overlap(hashes).distinct
+    return np.where(shared >= LEAST_SHARED, shared / max(1, len(np.unique(hashes))), 0.0)
 
 
 def _threshold(files: Sequence[Hashes]) -> Threshold:
+    """If a file has no more to do with these than they with each other, its place among them is left to chance."""
     count = len(files)
     if count < LEAST_FAMILIES:
         says = (
-            f"no threshold: there are {count} notebooks that are not copies of each other and long enough; "
+            f"no threshold: there are {count} notebooks that are long enough and not copies of each other; "
             f"it takes {LEAST_FAMILIES} to say what unrelated code shares"
         )
         return Threshold(None, np.empty(0), says)
     index = Index(files)
-    rows = [np.delete(containments(index, hashes), file) for file, hashes in enumerate(files)]
-    pairs = np.sort(np.concatenate(rows))
-    value = float(np.quantile(pairs, 1 - FALSE_ALARMS / (count - 1), method="higher"))
+    nearest = np.sort([np.delete(containments(index, hashes), file).max() for file, hashes in enumerate(files)])
+    value = float(nearest[math.ceil((count + 1) * (1 - FALSE_ALARMS)) - 1])
     says = (
-        f"threshold {value:.1%}: among {count} unrelated notebooks ({len(pairs):,} pairs), about "
-        f"{FALSE_ALARMS:.0%} of them share more than that with any other"
+        f"threshold {value:.0%}: of {count} notebooks that are not copies of each other, "
+        f"{int((nearest > value).sum())} share more than that with another"
     )
-    return Threshold(value, pairs, says)
+    return Threshold(value, nearest, says)
 
 
 def _families(index: Index, files: Sequence[Hashes]) -> list[int]:
-    """The family of each file, named by its first member."""
-    leader = list(range(len(files)))
-
-    def first(file: int) -> int:
-        while leader[file] != file:
-            leader[file] = leader[leader[file]]
-            file = leader[file]
-        return file
-
-    for file, hashes in enumerate(files):
-        for other in np.flatnonzero(index.similarities(hashes)[:file] >= ALIKE):
-            one, two = sorted((first(file), first(int(other))))
-            leader[two] = one
-    return [first(file) for file in range(len(files))]
+    """The family of each file, named by its largest member: all others are like that one, not only like each other."""
+    sizes = np.array([len(np.unique(hashes)) for hashes in files])
+    family = np.full(len(files), -1)
+    for file in np.argsort(-sizes, kind="stable").tolist():
+        if family[file] < 0:
+            shared = index.overlap(files[file]).distinct
+            alike = 2 * shared >= ALIKE * (sizes[file] + sizes)
+            family[alike & (family < 0)] = family[file] = file
+    return family.tolist()

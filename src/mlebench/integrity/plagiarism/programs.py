@@ -20,7 +20,7 @@ _CELL_MAGIC = re.compile(r"\s*%%(\w+)[ \t]*([^\n]*)")
 _AROUND_CODE = {"time", "timeit", "capture", "prun", "python", "python3", "pypy", "debug"}
 _WRITES = {"writefile", "file"}
 _TIMED = re.compile(r"^(\s*)%(?:time|timeit|prun)\b(?:[ \t]+-\w+(?:[ \t]+\d+)?)*[ \t]*")
-_MAGIC = re.compile(r"^\s*(?:!|%{1,2}[A-Za-z])|^[^#'\"]*\?\s*$")
+_MAGIC = re.compile(r"^\s*(?:[!?]|%{1,2}[A-Za-z])|^[^#'\"]*\?\s*$")
 _ASSIGNED = re.compile(r"^(\s*[\w ,.\[\]]+=\s*)[!%].*")
 
 

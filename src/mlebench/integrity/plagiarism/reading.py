@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from mlebench import paths
 from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.plagiarism.fingerprints import Fingerprints, fingerprint
-from mlebench.integrity.plagiarism.programs import LARGEST_NOTEBOOK, NoCodeError, read_program
+from mlebench.integrity.plagiarism.programs import LARGEST_NOTEBOOK, NoCodeError, read_program, suffix_of
 from mlebench.integrity.plagiarism.tokens import tokenize
 from mlebench.integrity.subjects import Source
 
@@ -43,15 +44,15 @@ class Read:
         return self.prints.hashes
 
 
-def read_all(sources: Iterable[Source], *, keep: bool = False) -> list[Read]:
-    """Each file, in order. Those of a corpus are kept under the hash of what they hold."""
+def read_all(sources: Iterable[Source], keep: Path | None = None) -> list[Read]:
+    """Each file, in order. With a folder, fingerprints are kept there, under the hash of what the file holds."""
     waiting = list(sources)
     batches = [waiting[begin : begin + AT_ONCE] for begin in range(0, len(waiting), AT_ONCE)]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         return [read for made in pool.map(lambda batch: _read_batch(batch, keep), batches) for read in made]
 
 
-def _read_batch(sources: Sequence[Source], keep: bool) -> list[Read]:
+def _read_batch(sources: Sequence[Source], keep: Path | None) -> list[Read]:
     try:
         return apart(_read_here, (sources, keep), seconds=SECONDS, memory=MEMORY)
     except GaveUpError:
@@ -68,9 +69,9 @@ def _read_batch(sources: Sequence[Source], keep: bool) -> list[Read]:
     return made
 
 
-def _read_here(asked: tuple[Sequence[Source], bool]) -> list[Read]:
+def _read_here(asked: tuple[Sequence[Source], Path | None]) -> list[Read]:
     sources, keep = asked
-    return [_read_kept(source) if keep else _read(source) for source in sources]
+    return [_read_kept(source, keep) if keep else _read(source) for source in sources]
 
 
 def _read(source: Source) -> Read:
@@ -86,10 +87,11 @@ def _without_code(source: Source, fault: str) -> Read:
     return Read(source, Fingerprints(np.empty(0, np.uint64), np.empty(0, np.int64)), fault)
 
 
-def _read_kept(source: Source) -> Read:
+def _read_kept(source: Source, folder: Path) -> Read:
     content = source.read(LARGEST_NOTEBOOK + 1)
-    digest = hashlib.sha256(f"{MAKING} {Path(source.name).suffix.lower()} ".encode() + content).hexdigest()
-    kept = paths.fingerprints(digest)
+    how = f"{MAKING} {version('tree-sitter-python')} {suffix_of(source.name)} "  # another grammar makes other tokens
+    digest = hashlib.sha256(how.encode() + content).hexdigest()
+    kept = paths.fingerprints(folder, digest)
     if (prints := _load(kept)) is not None:
         return Read(source, prints)
     made = _read(source)

@@ -51,8 +51,8 @@ def _match(found: Compared, match: Match) -> dict[str, Any]:
         "shared": match.shared,
         "longest": match.longest,
         "unusual": is_unusual(found, match),
-        "pairs_as_usual": threshold.as_usual(match.containment) if len(threshold.pairs) else None,
-        "pairs": len(threshold.pairs) or None,
+        "notebooks_as_close": threshold.as_much(match.containment) if len(threshold.nearest) else None,
+        "of_notebooks": len(threshold.nearest) or None,
         "passages": list(match.passages),
     }
 
@@ -83,8 +83,8 @@ def _findings(found: Compared) -> Iterator[Finding]:
 
 def _how_unusual(found: Compared, match: Match) -> str:
     threshold = found.notebooks.corpus.threshold
-    count = threshold.as_usual(match.containment)
-    return f"Of {len(threshold.pairs):,} pairs of unrelated notebooks, {count:,} share as much."
+    count = threshold.as_much(match.containment)
+    return f"Of {len(threshold.nearest):,} notebooks that are not copies, {count:,} share as much with another."
 
 
 def summary(found: Compared) -> str:
@@ -94,8 +94,7 @@ def summary(found: Compared) -> str:
     if not is_comparable(found):
         return "there is too little code to be compared"
     if not found.closest:
-        nothing = found.notebooks.missing or "no notebook shares more than boilerplate with it"
-        return nothing if not found.notebooks.missing else "not compared with notebooks"
+        return "not compared with notebooks" if found.notebooks.missing else "nothing but boilerplate is shared"
     match = found.closest[0]
     unusual = is_unusual(found, match)
     word = "unusual" if unusual else "as unrelated code may" if unusual is False else "too few notebooks to say if much"

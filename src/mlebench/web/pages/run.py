@@ -18,6 +18,7 @@ from mlebench.web.facts import fact_rows, model_use, number_of, percentile_of, r
 from mlebench.web.pages.group import title_of
 from mlebench.web.pages.groups import heading_of
 from mlebench.web.remains import Place, address, head, json_of, listing, short, shown, table, tail
+from mlebench.web.shared_code import SHARED_CODE, shared_code
 from mlebench.web.site import Page, Site
 
 LOG_END = 60_000  # bytes of the log that are shown
@@ -90,6 +91,7 @@ def _data(site: Site, group: Group, run: Run) -> dict[str, Any]:
         "card": fact_rows(_card(group, run)),
         "report": fact_rows(record.report or {}),
         "findings": list(_findings(run)),
+        "shared": shared_code(run) if record.state == ENDED else None,
     }
 
 
@@ -207,7 +209,9 @@ def _findings(run: Run) -> Iterator[dict[str, Any]]:
     """What was found out about it later."""
     if run.record.state != ENDED:
         return
-    found = [one for one in listing(run.paths.root, FINDINGS).files if one["path"].endswith(".json")]
+    apart = run.paths.finding(SHARED_CODE).name  # has a section of its own
+    names = [one for one in listing(run.paths.root, FINDINGS).files if one["path"] != apart]
+    found = [one for one in names if one["path"].endswith(".json")]
     for one in found[:MOST_FINDINGS]:
         value = json_of(run.paths.root, f"{FINDINGS}/{one['path']}", LONGEST_FINDING)
         made_at = value.get("made_at") if isinstance(value, dict) else None

@@ -1,0 +1,39 @@
+"""mlebench dev download-kernels"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import click
+
+from mlebench.cli.common import Failures, print_table, registry_at, track
+
+
+@click.command("download-kernels")
+@click.option("-c", "--competition-id", "ids", multiple=True, help="A competition; may be repeated. Default: all.")
+@click.option("--refresh-list", is_flag=True, help="First ask Kaggle which notebooks there are.")
+def download_kernels(ids: Sequence[str], refresh_list: bool) -> None:
+    """Download published notebooks, for `inspect plagiarism`.
+
+    Those that are here already stay. The lists ship with the competitions; they do not say everything there is.
+    """
+    from mlebench.data import kernels
+    from mlebench.paths import kernels_dir
+
+    registry = registry_at(None)
+    failures = Failures()
+    counts: list[tuple[str, Counter[str]]] = []
+    for id in track(ids or registry.list_competition_ids(), str):
+        count: Counter[str] = Counter()
+        counts.append((id, count))
+        with failures.of(id):
+            competition = registry.get_competition(id)
+            if refresh_list:
+                kernels.refresh_kernel_list(competition)
+            for name, state in kernels.download_kernels(competition):
+                count[state] += 1
+                if state not in (kernels.DOWNLOADED, kernels.PRESENT):
+                    click.echo(f"{id}: {ascii(name)[1:-1]}: {state}")
+    rows = [[id, *(count[state] for state in kernels.STATES)] for id, count in counts]
+    print_table(["competition", *kernels.STATES], rows)
+    click.echo(f"Notebooks are in {kernels_dir('<competition>')}")
+    failures.finish()

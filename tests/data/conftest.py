@@ -1,0 +1,1 @@
+from kaggle_fixtures import kaggle, login  # noqa: F401 fixtures
