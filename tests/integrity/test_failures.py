@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.integrity.failures.categories import TESTS, Verdict, classify
+from mlebench.integrity.failures.categories import TESTS, Verdict, classify, classify_apart
 from mlebench.integrity.failures.crashes import find_crash
 from mlebench.integrity.failures.logs import HEAD, TAIL, lines_of
 from mlebench.integrity.failures.rules import RULES
 from mlebench.integrity.failures.tracebacks import last_raised
-from mlebench.integrity.subjects import Source, of_run
+from mlebench.integrity.subjects import Source, Subject, of_run
 from mlebench.registry import Registry
 from mlebench.run.records import Group, GroupRecord, Run
 
@@ -263,6 +263,19 @@ def test_no_filler_hides_the_end_or_takes_forever(tmp_path: Path, filler: bytes)
 def test_any_lines_can_be_searched(lines: list[str]) -> None:
     found = last_raised(lines)
     assert found is None or found.text == lines[found.line]
+
+
+def test_what_takes_too_much_memory_is_judged_by_its_records(thaw: Thaw, tmp_path: Path) -> None:
+    case = changed("medal", files={"submission/submission.csv": "PassengerId,Transported\n" + "0,1\n" * 3_000_000})
+    group = thaw(case)
+    (run,) = group.runs()
+    found = classify_apart(of_run(run, group), Registry(group.record.data_dir), memory=16 << 20)
+    assert found.category == "medal"
+    assert found.unread == "it took more than 300 s or 16 MiB of memory"
+    assert [one["rule"] for one in found.findings().findings] == ["medal", "not-inspected"]
+    (tmp_path / "x.csv").write_text(case["files"]["submission/submission.csv"])
+    line = Subject("line 1", case["competition"], tmp_path / "x.csv", (), ())
+    assert classify_apart(line, Registry(group.record.data_dir), memory=16 << 20).category == "other"
 
 
 def test_what_an_agent_wrote_cannot_steer_a_terminal(thaw: Thaw) -> None:

@@ -45,7 +45,7 @@ def failures(context: click.Context, named: Sequence[str], as_json: bool, output
 
 def _judge(named: Sequence[str], context: click.Context) -> "list[Judged]":
     from mlebench.cli.common import track
-    from mlebench.integrity.failures.categories import classify
+    from mlebench.integrity.failures.categories import classify_apart
     from mlebench.integrity.failures.tables import Judged
     from mlebench.integrity.subjects import subjects
 
@@ -54,7 +54,7 @@ def _judge(named: Sequence[str], context: click.Context) -> "list[Judged]":
     found = [(name, subject) for name in named for subject in subjects(name, context.obj)]
     judged, unwritten = [], None
     for name, subject in track(found, lambda one: one[1].competition):
-        verdict = classify(subject, registry)
+        verdict = classify_apart(subject, registry)
         judged.append(Judged(name, subject, verdict))
         if subject.run:
             try:

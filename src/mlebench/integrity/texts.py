@@ -12,8 +12,8 @@ from typing import Any
 
 from mlebench.integrity.subjects import Source, Subject
 from mlebench.paths import model_calls, trajectory
-from mlebench.run.jsonlines import LONGEST_LINE, as_json
-from mlebench.run.trajectory import said
+from mlebench.run.jsonlines import as_json
+from mlebench.run.trajectory import lines_in, said
 
 CODE, ACTION, MESSAGE, ANSWER, LOG = "code", "action", "message", "answer", "log"
 DONE = (CODE, ACTION)  # what was carried out, or meant to be
@@ -119,14 +119,13 @@ def _joined(source: Any) -> str:
 
 
 def _add_lines(texts: Texts, source: Source, text_of: Any) -> None:
-    for number, line in enumerate(_read(texts, source).split(b"\n"), 1):
-        if not line.strip():
+    for number, line in lines_in(_read(texts, source)):
+        if line is None:
+            texts.bad_lines += 1
             continue
         try:
-            if len(line) > LONGEST_LINE:
-                raise ValueError
-            kind, text = text_of(json.loads(line))
-        except (ValueError, RecursionError, AttributeError):
+            kind, text = text_of(line)
+        except RecursionError:
             texts.bad_lines += 1
             continue
         if text:

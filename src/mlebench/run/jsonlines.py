@@ -33,7 +33,7 @@ def read_objects(path: Path, omitted: Omissions) -> Iterator[dict[str, Any]]:
         return
     with file:
         for line in _lines(file, omitted):
-            if isinstance(found := _parsed(line), dict):
+            if isinstance(found := parsed(line), dict):
                 yield found
             else:
                 omitted.lines += 1
@@ -50,7 +50,8 @@ def _lines(file: BinaryIO, omitted: Omissions) -> Iterator[bytes]:
     omitted.bytes = max(0, os.fstat(file.fileno()).st_size - MOST_BYTES)
 
 
-def _parsed(line: bytes) -> Any:
+def parsed(line: bytes) -> Any:
+    """What a line holds; None if that is no JSON."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mlebench.paths import LOGS, RunPaths, model_calls, trajectory
-from mlebench.run.jsonlines import Omissions, as_json, number, read_objects, title
+from mlebench.run.jsonlines import LONGEST_LINE, Omissions, as_json, number, parsed, read_objects, title
 from mlebench.run.model import use_so_far
 from mlebench.run.records import RUNNING, Group, Run
 from mlebench.untrusted import plain
@@ -133,6 +133,14 @@ def _in_order(events: Iterable[Event], begun: float, ended: float) -> Iterator[E
     for event in events:
         last = min(max(last, event.time), ended)
         yield replace(event, time=last)
+
+
+def lines_in(content: bytes) -> Iterator[tuple[int, Line | None]]:
+    """The lines of a trajectory or a trace, or of a part of one, with their numbers; None for one that is no object."""
+    for place, line in enumerate(content.split(b"\n"), 1):
+        if line.strip():
+            found = parsed(line) if len(line) <= LONGEST_LINE else None
+            yield place, found if isinstance(found, dict) else None
 
 
 # What an agent tells

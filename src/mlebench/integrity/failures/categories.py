@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from mlebench.data.state import data_identity, preparation_fault
 from mlebench.errors import PrerequisiteError
 from mlebench.grade.board import AT_OPTIMUM
+from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.failures.crashes import Crash, find_crash
 from mlebench.integrity.failures.logs import lines_of, logs_in_order, plain
 from mlebench.integrity.failures.rules import (
@@ -52,6 +53,7 @@ class Verdict:
     also: tuple[str, ...] = ()  # what else applies
     evidence: tuple[Evidence, ...] = ()
     last_lines: tuple[str, ...] = ()  # where no rule fits
+    unread: str | None = None  # why its logs and its submission were not looked at
 
     def findings(self) -> Findings:
         facts: dict[str, Any] = {"category": self.category, "says": self.says, "also": list(self.also)}
@@ -59,7 +61,11 @@ class Verdict:
             facts["cause"] = self.cause
         if self.last_lines:
             facts["last_lines"] = list(self.last_lines)
-        return Findings.of(TOOL, [Finding(NOTE, self.category, self.says, self.evidence)], **facts)
+        found = [Finding(NOTE, self.category, self.says, self.evidence)]
+        if self.unread:
+            facts["unread"] = self.unread
+            found.append(Finding(NOTE, "not-inspected", f"Its logs and its submission were not read: {self.unread}."))
+        return Findings.of(TOOL, found, **facts)
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,20 @@ def classify(subject: Subject, registry: Registry | None = None) -> Verdict:
     rule, reason = chosen
     also = (one.category for one, _ in fitting if one is not rule and one.category not in IMPLIED)
     return Verdict(rule.category, plain(reason.says[:LONGEST]), reason.cause, tuple(also), reason.evidence)
+
+
+def classify_apart(subject: Subject, registry: Registry, **limits: int) -> Verdict:
+    """The same, in a process of its own. If that gives up, records alone must do."""
+    try:
+        return apart(_classify, (subject, registry), **limits)
+    except GaveUpError as error:
+        if subject.run is None:
+            return Verdict(OTHER.category, "it could not be looked at", unread=str(error))
+        return replace(classify(replace(subject, logs=(), submission=None), registry), unread=str(error))
+
+
+def _classify(what: tuple[Subject, Registry]) -> Verdict:
+    return classify(*what)
 
 
 def _competition(subject: Subject, registry: Registry | None) -> Competition | None:

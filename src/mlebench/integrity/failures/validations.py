@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 from mlebench.integrity.subjects import Source
 from mlebench.paths import own_validation, trajectory
+from mlebench.run.jsonlines import parsed
+from mlebench.run.trajectory import lines_in
 
 MOST = 1 << 20  # bytes of a file that are read, at its end
-LONGEST = 10_000  # characters of a line; a validation is short
+LONGEST = 10_000  # bytes of the agent's file; a validation is short
 VALUES = ("value", "score", "mean")
 
 
@@ -34,23 +36,14 @@ def last_validation(sources: Iterable[Source]) -> Validation | None:
 
 
 def _lines(source: Source) -> Iterator[Any]:
-    for line in source.ends(0, MOST)[1].decode("utf-8", "replace").splitlines():
-        if '"validation"' in line and isinstance(data := _parsed(line), dict) and data.get("kind") == "validation":
-            yield data
+    for _, line in lines_in(source.ends(0, MOST)[1]):
+        if line is not None and line.get("kind") == "validation":
+            yield line
 
 
 def _whole(source: Source) -> Iterator[Any]:
-    data = _parsed(source.read(LONGEST).decode("utf-8", "replace"))
+    data = parsed(source.read(LONGEST))
     yield from data if isinstance(data, list) else [data]
-
-
-def _parsed(text: str) -> Any:
-    if len(text) > LONGEST:
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _validation(data: Any, file: str) -> Validation | None:
