@@ -41,7 +41,7 @@ class Found:
 def find_originals(competition: Competition, texts: Path | None) -> Found:
     """All that there is; with none, the reason in a sentence."""
     try:
-        with explained(competition.paths.root):
+        with explained(competition.paths.root, competition.paths.root):
             looked = [*([_given(competition, texts)] if texts else []), _of_data(competition)]
     except PrerequisiteError as error:
         return Found([], str(error))
