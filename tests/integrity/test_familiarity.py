@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from conftest_run import Mlebench
 from endpoints import KEY, QUICK, Call, Endpoint
 from familiarity_simulation import SHARES, coverage, coverage_of_correlation, coverage_unpaired, guesses
@@ -21,6 +22,7 @@ from knowing_model import LIKELY, UNLIKELY, Knowing, chat, prose, table, telling
 from scipy.stats import spearmanr
 
 from mlebench import paths
+from mlebench.cli.inspect import command
 from mlebench.data.sources import TwinSource
 from mlebench.errors import PrerequisiteError
 from mlebench.gateway.access import plan_access
@@ -535,12 +537,20 @@ def test_the_command_compares_deadlines_offline(inspect: Callable[..., Any]) -> 
     assert lines[-1] == "Competitions: 8 closed before the cut-off, 73 after it, 1 unknown."
 
 
-def test_nothing_is_sent_unless_it_is_allowed(inspect: Callable[..., Any], server: Endpoint, texts: Path) -> None:
-    done = inspect("--model", "m", "--endpoint", server.url, "--texts", str(texts), code=2)
-    assert "--send-texts" in done.stderr
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        (["--model", "m", "--endpoint", "URL"], "--send-texts"),
+        (["--endpoint", "URL", "--send-texts"], "--model"),
+        (["--reports", "x.json"], "--model"),
+        (["--model", "m", "--endpoint", "URL", "--send-texts", "--plot", "x.svg"], "--reports"),
+    ],
+)
+def test_nothing_is_sent_unless_all_is_said(options: list[str], missing: str, server: Endpoint) -> None:
+    done = CliRunner().invoke(command, ["familiarity", *(server.url if text == "URL" else text for text in options)])
+    assert done.exit_code == 2
+    assert missing in done.output.splitlines()[-1]
     assert server.seen == []
-    assert "--model" in inspect("--texts", str(texts), code=2).stderr
-    assert "--model" in inspect("--reports", "x.json", code=2).stderr
 
 
 def test_the_command_measures_correlates_and_draws(
@@ -578,7 +588,12 @@ def test_the_command_measures_correlates_and_draws(
     # the key goes to the endpoint and stands nowhere
     assert all(seen.headers["authorization"] == f"Bearer {KEY}" for seen in server.seen)
     assert not any(KEY in path.read_text() for path in tmp_path.rglob("*.json*"))
-    for text in (done.stdout, done.stderr, inspect("--help").stdout, (tmp_path / "found.json").read_text()):
+    for text in (
+        done.stdout,
+        done.stderr,
+        CliRunner().invoke(command, ["familiarity", "--help"]).output,
+        (tmp_path / "found.json").read_text(),
+    ):
         assert "contaminat" not in text.lower()
 
 
