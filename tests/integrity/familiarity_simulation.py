@@ -44,11 +44,15 @@ def coverage(share: float, n: int, times: int, pool: NDArray[np.float64]) -> Hel
     return _held(found, truth)
 
 
-def coverage_unpaired(n: int, times: int) -> Held:
-    """Token probabilities of passages, original and ours: the first are more likely, and scatter more."""
-    rng = np.random.default_rng(n)
-    found = [difference_of_means(list(rng.beta(6, 4, n)), list(rng.beta(16, 16, n))) for _ in range(times)]
-    return _held(found, 0.1)
+def coverage_unpaired(share: float, n: int, times: int) -> Held:
+    """Token probabilities of passages, of which a share is known, against passages of ours."""
+    rng = np.random.default_rng([int(1000 * share), n, 1])
+    found = []
+    for _ in range(times):
+        known = rng.random(n) < share
+        original = np.where(known, rng.beta(90, 10, n), rng.beta(10, 10, n))
+        found.append(difference_of_means(list(original), list(rng.beta(10, 10, n))))
+    return _held(found, share * 0.4)
 
 
 def coverage_of_correlation(rho: float, n: int, times: int) -> Held:
@@ -81,7 +85,11 @@ def main(times: int) -> None:
         row = [coverage(share, n, times, pool) for n in SIZES]
         cells = " | ".join(f"{100 * one.coverage:.1f} ({one.width:.2f})" for one in row)
         print(f"| {100 * share:g} % | {row[0].truth:.3f} | {cells} |")
-    print("\nunpaired: " + ", ".join(f"n = {n}: {100 * coverage_unpaired(n, times).coverage:.1f}" for n in SIZES))
+    print("\nnot paired")
+    for share in SHARES:
+        row = [coverage_unpaired(share, n, times) for n in SIZES]
+        cells = " | ".join(f"{100 * one.coverage:.1f} ({one.width:.2f})" for one in row)
+        print(f"| {100 * share:g} % | {row[0].truth:.3f} | {cells} |")
     print("\n| rank correlation | n = 10 | n = 22 | n = 75 |")
     for rho in (0.0, 0.3, 0.6, 0.9):
         row = [coverage_of_correlation(rho, n, times) for n in (10, 22, 75)]

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from conftest_run import Mlebench
 from endpoints import KEY, QUICK, Call, Endpoint
 from familiarity_simulation import SHARES, coverage, coverage_of_correlation, coverage_unpaired, guesses
@@ -21,10 +22,12 @@ from knowing_model import LIKELY, UNLIKELY, Knowing, chat, prose, table, telling
 from scipy.stats import spearmanr
 
 from mlebench import paths
+from mlebench.cli.inspect import command
 from mlebench.data.sources import TwinSource
 from mlebench.errors import PrerequisiteError
 from mlebench.gateway.access import plan_access
 from mlebench.integrity.endpoint import JudgeEndpoint
+from mlebench.integrity.familiarity import originals
 from mlebench.integrity.familiarity.completion import similarity
 from mlebench.integrity.familiarity.deadlines import Deadline, deadline_of, parse_cutoff, read_meta_kaggle
 from mlebench.integrity.familiarity.estimate import mean_difference, rank_correlation
@@ -182,6 +185,30 @@ def test_our_own_description_is_never_an_original(tmp_path: Path, real: Registry
         assert "our own description" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("description", "source", "taken"), [("original", "kaggle", 1), ("ours", "kaggle", 0), ("original", "twin", 0)]
+)
+def test_kaggles_own_page_is_an_original_where_data_was_prepared_with_it(
+    description: str, source: str, taken: int, real: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    competition = real.get_competition(KNOWN)
+    competition.public_dir.mkdir(parents=True)
+    (competition.public_dir / paths.DESCRIPTION).write_text("What Kaggle says.")
+    monkeypatch.setattr(originals, "description_kind", lambda _: description)
+    monkeypatch.setattr(originals, "source_kind", lambda _: source)
+    assert [one.text for one in find_originals(competition, None).originals] == ["What Kaggle says."] * taken
+
+
+def test_data_that_cannot_be_read_is_a_reason(real: Registry) -> None:
+    competition = real.get_competition(KNOWN)
+    competition.paths.root.mkdir(parents=True)
+    competition.paths.archive.write_bytes(b"no zip at all")
+    found = find_originals(competition, None)
+    assert found.originals == []
+    assert found.reason
+    assert str(competition.paths.archive) in found.reason
+
+
 # Probes
 
 
@@ -252,6 +279,7 @@ def test_odd_tables_make_no_probes_and_no_error(text: str) -> None:
         "  3,oak,0.5\n4,elm,0.7\n",
         "```csv\n3,oak,0.5\n```",
         "2,elm,0.1\n3,oak,0.5",
+        "<think>2,elm? No.</think>\n3,oak,0.5",
         "id,kind,share\n1,fir,0.9\n2,elm,0.1\n3,oak,0.5",
     ],
 )
@@ -439,8 +467,10 @@ def test_the_interval_of_a_difference_holds_the_truth(share: float) -> None:
 def test_the_other_intervals_hold_the_truth() -> None:
     times = 500
     error = 3 * np.sqrt(0.95 * 0.05 / times)
-    for held in [coverage_unpaired(8, times), *(coverage_of_correlation(rho, 22, times) for rho in (0.0, 0.6))]:
-        assert abs(held.coverage - 0.95) <= error + 0.015  # Spearman's is a little cautious
+    for share in (0.0, 0.1, 0.5):
+        assert coverage_unpaired(share, 8, times).coverage >= 0.95 - error
+    for rho in (0.0, 0.6):
+        assert abs(coverage_of_correlation(rho, 22, times).coverage - 0.95) <= error + 0.01  # a little cautious
 
 
 def test_two_values_make_no_interval() -> None:
@@ -504,16 +534,23 @@ def test_the_command_compares_deadlines_offline(inspect: Callable[..., Any]) -> 
     lines = inspect("--cutoff", "2017-01").stdout.splitlines()
     assert len(lines) == 1 + 82 + 2
     assert lines[0].split() == ["competition", "deadline", "cut-off"]
-    assert "8 competitions were closed before" in lines[-1]
-    assert "of 1 it is not known" in lines[-1]
+    assert lines[-1] == "Competitions: 8 closed before the cut-off, 73 after it, 1 unknown."
 
 
-def test_nothing_is_sent_unless_it_is_allowed(inspect: Callable[..., Any], server: Endpoint, texts: Path) -> None:
-    done = inspect("--model", "m", "--endpoint", server.url, "--texts", str(texts), code=2)
-    assert "--send-texts" in done.stderr
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        (["--model", "m", "--endpoint", "URL"], "--send-texts"),
+        (["--endpoint", "URL", "--send-texts"], "--model"),
+        (["--reports", "x.json"], "--model"),
+        (["--model", "m", "--endpoint", "URL", "--send-texts", "--plot", "x.svg"], "--reports"),
+    ],
+)
+def test_nothing_is_sent_unless_all_is_said(options: list[str], missing: str, server: Endpoint) -> None:
+    done = CliRunner().invoke(command, ["familiarity", *(server.url if text == "URL" else text for text in options)])
+    assert done.exit_code == 2
+    assert missing in done.output.splitlines()[-1]
     assert server.seen == []
-    assert "--model" in inspect("--texts", str(texts), code=2).stderr
-    assert "--model" in inspect("--reports", "x.json", code=2).stderr
 
 
 def test_the_command_measures_correlates_and_draws(
@@ -551,7 +588,12 @@ def test_the_command_measures_correlates_and_draws(
     # the key goes to the endpoint and stands nowhere
     assert all(seen.headers["authorization"] == f"Bearer {KEY}" for seen in server.seen)
     assert not any(KEY in path.read_text() for path in tmp_path.rglob("*.json*"))
-    for text in (done.stdout, done.stderr, inspect("--help").stdout, (tmp_path / "found.json").read_text()):
+    for text in (
+        done.stdout,
+        done.stderr,
+        CliRunner().invoke(command, ["familiarity", "--help"]).output,
+        (tmp_path / "found.json").read_text(),
+    ):
         assert "contaminat" not in text.lower()
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from mlebench.integrity.familiarity.model import Model
     from mlebench.integrity.familiarity.performance import Correlation
     from mlebench.integrity.familiarity.survey import Familiarity
-    from mlebench.registry import Registry
 
 _FOR_MODEL = ("endpoint", "key_env", "budget", "texts", "send_texts")
 
@@ -65,7 +64,7 @@ def familiarity(context: click.Context, competitions: Sequence[str], **options: 
     _refuse(options)
     registry = registry_at(context.parent.params["data_dir"] if context.parent else None)
     asked = [registry.get_competition(id) for id in competitions or registry.list_competition_ids()]
-    performance = _performance(options["reports"], context.obj, registry) if options["reports"] else {}
+    performance = _performance(options["reports"], context.obj) if options["reports"] else {}
     asking = Asking(
         cutoff=parse_cutoff(options["cutoff"]) if options["cutoff"] else None,
         meta=read_meta_kaggle(options["meta_kaggle"]) if options["meta_kaggle"] else None,
@@ -95,15 +94,14 @@ def _refuse(options: dict[str, Any]) -> None:
         raise click.UsageError("--plot draws a correlation: it needs --reports")
 
 
-def _performance(reports: Sequence[str], runs_dir: Path, registry: "Registry") -> dict[str, dict[str, float]]:
+def _performance(reports: Sequence[str], runs_dir: Path) -> dict[str, dict[str, float]]:
     from mlebench.integrity.familiarity.performance import read_performance
-    from mlebench.report.boards import Boards
     from mlebench.report.inputs import Inputs
 
     inputs = Inputs(runs_dir)
     for named in reports:
         inputs.add(named)
-    return read_performance(inputs, Boards(registry))
+    return read_performance(inputs)
 
 
 def _model(options: dict[str, Any]) -> "Model":
@@ -147,6 +145,9 @@ def _lines(found: "list[Familiarity]", correlations: "list[Correlation]") -> Ite
     from mlebench.integrity.familiarity import plot, tables
 
     yield from table_lines(tables.header(found), tables.rows(found))
+    if any(one.likelihood for one in found):
+        yield ""
+        yield from table_lines(tables.LIKELIHOOD, tables.likelihood_rows(found))
     yield ""
     yield from tables.notes(found)
     for one in correlations:

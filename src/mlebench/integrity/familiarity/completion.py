@@ -15,6 +15,7 @@ SYSTEM = (
     "guess."
 )
 _NEXT = {HEADER: "the rest of the line", ROW: "the next line", PASSAGE: "the next sentence", OURS: "the next sentence"}
+_THOUGHT = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"^```\w*\n(.*?)\n?(?:```.*)?$", re.DOTALL)
 
 
@@ -92,8 +93,8 @@ def similarity(answer: str, shown: str, target: str) -> float:
 
 
 def _continuation(answer: str, shown: str) -> str:
-    """Without a code block around it, and without what was shown, which some models repeat before they go on."""
-    text = answer.strip()
+    """Without thoughts, a code block, or what was shown, which some models repeat before they go on."""
+    text = _THOUGHT.sub("", answer).strip()
     if fenced := _FENCE.match(text):
         text = fenced[1].strip()
     for tail in (shown.strip(), shown.strip().rpartition("\n")[2]):

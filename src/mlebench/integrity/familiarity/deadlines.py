@@ -9,10 +9,11 @@ from pathlib import Path
 
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
+from mlebench.paths import CONFIG
 from mlebench.registry import Competition
 
 BEFORE, AFTER, UNKNOWN = "before", "after", "unknown"
-OWN, META_KAGGLE = "config.yaml", "Meta Kaggle"
+META_KAGGLE = "Meta Kaggle"
 _CUTOFF = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
 
 
@@ -67,6 +68,6 @@ def _day(text: str | None) -> date | None:
 def deadline_of(competition: Competition, meta: dict[str, date]) -> Deadline:
     """Our own fact, or else Kaggle's table."""
     if competition.deadline:
-        return Deadline(competition.deadline, OWN)
+        return Deadline(competition.deadline, CONFIG)
     day = meta.get(competition.id.lower())
     return Deadline(day, META_KAGGLE) if day else Deadline()

@@ -33,34 +33,40 @@ class Estimate:
 
 
 def mean_difference(values: Sequence[float], *, is_share: bool = True) -> Estimate:
-    """The mean of paired differences, each of an original and its control.
+    """The mean of paired differences, each of an original and its control: Student's interval.
 
-    Student's interval, from the scatter of the differences. It is too short where a model knows few of the passages,
-    or nearly all, and the odd ones are not among those that were asked about. Therefore a difference of shares also
-    allows for passages that nobody has seen: as many as could be missing by chance may be known by heart (a difference
-    of 1), or not at all (0).
+    A share lies between 0 and 1, and so it is known what passages could add that nobody has asked about.
     """
     mean, n = float(np.mean(values)), len(values)
     if n < FEWEST:
         return Estimate(mean, None, None, n)
     half = student(Z, n - 1) * float(np.std(values, ddof=1)) / math.sqrt(n)
-    low, high = mean - half, mean + half
-    if is_share:
-        unseen = 1 - ((1 - LEVEL) / 2) ** (1 / n)
-        low, high = min(low, mean - unseen * max(0.0, mean)), max(high, mean + unseen * (1 - mean))
-    return Estimate(mean, low, high, n)
+    return _estimate(mean, half, n, is_share)
 
 
-def difference_of_means(one: Sequence[float], other: Sequence[float]) -> Estimate:
-    """The first mean minus the second, of values that are not paired: Welch's interval."""
+def difference_of_means(one: Sequence[float], other: Sequence[float], *, is_share: bool = True) -> Estimate:
+    """The mean of originals minus that of controls that are not paired with them: Welch's interval."""
     mean, n = float(np.mean(one) - np.mean(other)), min(len(one), len(other))
     if n < FEWEST:
         return Estimate(mean, None, None, n)
     parts = [float(np.var(values, ddof=1)) / len(values) for values in (one, other)]
     spread = sum(part**2 / (len(values) - 1) for part, values in zip(parts, (one, other), strict=True))
     freedom = max(1, int(sum(parts) ** 2 / spread)) if spread else n - 1
-    half = student(Z, freedom) * math.sqrt(sum(parts))
-    return Estimate(mean, mean - half, mean + half, n)
+    return _estimate(mean, student(Z, freedom) * math.sqrt(sum(parts)), n, is_share)
+
+
+def _estimate(mean: float, half: float, n: int, is_share: bool) -> Estimate:
+    """Limits that also allow for passages that were not asked about.
+
+    Scatter alone gives too short an interval where a model knows few passages, or nearly all, and the odd ones are not
+    among those it was asked about. As many as can be missing by chance may be known by heart, a difference of 1, or
+    not at all, a difference of 0.
+    """
+    low, high = mean - half, mean + half
+    if is_share:
+        unseen = 1 - ((1 - LEVEL) / 2) ** (1 / n)
+        low, high = min(low, mean - unseen * max(0.0, mean)), max(high, mean + unseen * (1 - mean))
+    return Estimate(mean, low, high, n)
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Estimate | None:

@@ -69,7 +69,7 @@ def measure(model: Model, probes: Sequence[Probe], ours: Sequence[Probe]) -> lis
             Compared(
                 PASSAGE,
                 difference_of_means([one.probability for one in known], [one.probability for one in unknown]),
-                difference_of_means([one.min_k for one in known], [one.min_k for one in unknown]),
+                difference_of_means([one.min_k for one in known], [one.min_k for one in unknown], is_share=False),
             )
         )
     return compared

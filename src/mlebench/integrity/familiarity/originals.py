@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlebench import paths
+from mlebench.data.faults import explained
 from mlebench.data.sources import choose_raw
 from mlebench.data.state import description_kind, holds_twins, source_kind
 from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
 from mlebench.kit.files import RawFile, open_raw
 from mlebench.registry import Competition
 
@@ -40,16 +40,13 @@ class Found:
 
 def find_originals(competition: Competition, texts: Path | None) -> Found:
     """All that there is; with none, the reason in a sentence."""
-    reasons = []
-    found: list[Original] = []
-    if texts:
-        given, reason = _given(competition, texts)
-        found += given
-        reasons.append(reason)
-    own, reason = _of_data(competition)
-    found += own
-    reasons.append(reason)
-    return Found(found) if found else Found([], "; ".join(filter(None, reasons)))
+    try:
+        with explained(competition.paths.root, competition.paths.root):
+            looked = [*([_given(competition, texts)] if texts else []), _of_data(competition)]
+    except PrerequisiteError as error:
+        return Found([], str(error))
+    found = [original for originals, _ in looked for original in originals]
+    return Found(found) if found else Found([], "; ".join(reason for _, reason in looked if reason))
 
 
 def _given(competition: Competition, texts: Path) -> tuple[list[Original], str | None]:
@@ -107,11 +104,8 @@ def _raw_head(file: RawFile) -> bytes:
 
 
 def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            return stream.read(MOST_READ)
-    except OSError as error:
-        raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}") from error
+    with path.open("rb") as stream:
+        return stream.read(MOST_READ)
 
 
 def _text(content: bytes) -> str:

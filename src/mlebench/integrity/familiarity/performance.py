@@ -7,6 +7,7 @@ from typing import Any
 from mlebench.errors import PrerequisiteError
 from mlebench.integrity.familiarity.estimate import FEWEST_COMPETITIONS, Estimate, rank_correlation
 from mlebench.integrity.familiarity.survey import Familiarity
+from mlebench.registry import Registry
 from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs, one_kind
 from mlebench.report.model import TWIN
@@ -36,15 +37,16 @@ class Correlation:
         }
 
 
-def read_performance(inputs: Inputs, boards: Boards) -> dict[str, dict[str, float]]:
+def read_performance(inputs: Inputs) -> dict[str, dict[str, float]]:
     """Of each agent, the mean over seeds for each competition that has a scale."""
     readings = inputs.readings()
     if not readings:
         raise PrerequisiteError("there are no runs in what was given")
-    if one_kind(readings)[1] == TWIN:
+    profile, data = one_kind(readings)
+    if data == TWIN:
         raise PrerequisiteError("scores on twins say nothing about competitions: give reports on real data")
     found: dict[str, dict[str, list[float]]] = {}
-    for entry in inputs.entries(boards):
+    for entry in inputs.entries(Boards(Registry(profile=profile))):
         for outcome in entry.outcomes:
             if outcome.normalised is not None and not outcome.missing:
                 found.setdefault(entry.agent, {}).setdefault(outcome.competition, []).append(outcome.normalised)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.integrity.familiarity.completion import Completion, complete
-from mlebench.integrity.familiarity.deadlines import Deadline, deadline_of
+from mlebench.integrity.familiarity.deadlines import AFTER, BEFORE, Deadline, deadline_of
 from mlebench.integrity.familiarity.estimate import Estimate, mean_difference
 from mlebench.integrity.familiarity.likelihood import Compared, measure
 from mlebench.integrity.familiarity.model import Model, NoLogprobsError
@@ -99,7 +99,8 @@ class Survey:
 def overall(found: Sequence[Familiarity]) -> Iterator[tuple[str, Estimate]]:
     """The mean over competitions, each of which counts once; all of them, and by the cut-off."""
     known = [(one.against_cutoff, one.difference.value) for one in found if one.difference]
-    for name in ("all", *sorted({side for side, _ in known})):
-        values = [value for side, value in known if name in ("all", side)]
-        if values:
+    if known:
+        yield "all", mean_difference([value for _, value in known])
+    for name in (BEFORE, AFTER):
+        if values := [value for side, value in known if side == name]:
             yield name, mean_difference(values)

@@ -10,7 +10,13 @@ from mlebench.integrity.familiarity.probes import KINDS, OURS
 from mlebench.integrity.familiarity.survey import NOT_ASKED, Familiarity, overall
 
 ALWAYS = ["competition", "deadline", "cut-off"]
-ASKED = ["n", "difference", *KINDS, "token probability", "min-k%", "refused"]
+ASKED = ["n", "difference", *KINDS, "refused"]
+WHICH = {
+    "all": "all competitions that could be asked about",
+    BEFORE: "those closed before the cut-off",
+    AFTER: "those closed after the cut-off",
+}
+LIKELIHOOD = ["competition", "texts", "n", "token probability", "min-k%"]
 
 
 def header(found: Sequence[Familiarity]) -> list[str]:
@@ -33,25 +39,28 @@ def _measured(one: Familiarity) -> Iterator[Any]:
     for kind in KINDS:
         estimate = difference_of(one.completion.of(kind)) if one.completion else None
         yield estimate and f"{estimate.value:+.3f}"
-    for name in ("probability", "min_k"):
-        yield ", ".join(f"{each.kind} {getattr(each, name)}" for each in one.likelihood) or None
-    yield one.refused or one.no_likelihood
+    yield one.refused
+
+
+def likelihood_rows(found: Sequence[Familiarity]) -> Iterator[list[Any]]:
+    for one in found:
+        for each in one.likelihood:
+            yield [one.competition, each.kind, each.probability.n, each.probability, each.min_k]
 
 
 def notes(found: Sequence[Familiarity]) -> Iterator[str]:
     """What the table amounts to."""
     counts = {side: sum(one.against_cutoff == side for one in found) for side in (BEFORE, AFTER, UNKNOWN)}
     if counts[UNKNOWN] < len(found):
-        yield (
-            f"{counts[BEFORE]} competitions were closed before the cut-off, {counts[AFTER]} after it; "
-            f"of {counts[UNKNOWN]} it is not known."
-        )
+        told = f"{counts[BEFORE]} closed before the cut-off, {counts[AFTER]} after it, {counts[UNKNOWN]} unknown"
+        yield f"Competitions: {told}."
     for side, estimate in overall(found):
-        which = "all competitions that could be asked about" if side == "all" else f"those closed {side} the cut-off"
-        yield f"Mean difference over {which}, n = {estimate.n}: {estimate}."
+        yield f"Mean difference over {WHICH[side]}, n = {estimate.n}: {estimate}."
     placebo = [one.completion.of(OURS) for one in found if one.completion]
     if estimate := difference_of([tested for each in placebo for tested in each]):
         yield f"The same with our own descriptions, which it should not know, n = {estimate.n}: {estimate}."
+    for reason in dict.fromkeys(one.no_likelihood for one in found if one.completion and one.no_likelihood):
+        yield f"Token probabilities were left out: {reason}."
     if unanswered := sum(one.completion.unanswered for one in found if one.completion):
         yield f"{unanswered} pairs were not answered, and do not count."
 
