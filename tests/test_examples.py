@@ -166,7 +166,7 @@ def test_automl(run: Run, sandbox: list[str], tmp_path: Path) -> None:
     venvs = VENVS or str(tmp_path / "venvs")
     install = [sys.executable, "-P", "-m", "mlebench", "agents", "install", "baseline"]
     subprocess.run(install, env={**os.environ, "MLEBENCH_VENVS_DIR": venvs}, check=True)
-    shown = run("automl.sh", *sandbox, "--time-limit", "1m", MLEBENCH_VENVS_DIR=venvs)
+    shown = run("automl.sh", *sandbox, "--time-limit", "40s", MLEBENCH_VENVS_DIR=venvs)
     search, plain = reports(tmp_path, "runs-automl")
     assert (search["agent"], plain["agent"]) == ("baseline-search", "baseline")
     assert (search["status"], plain["status"]) == ("graded", "graded")
