@@ -28,7 +28,7 @@ from mlebench.sandbox import sandbox_named
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-ALL_PAGES = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+ALL_PAGES = [*PAGES, ROOT / "examples/README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
 FENCE = re.compile(
     r"^(?:<!-- (?:file: (?P<file>\S+)|(?P<sandbox>needs a sandbox)) -->\n+)?"
     r"(?P<fence>```+)(?P<kind>\w*)\n(?P<text>.*?)^(?P=fence)$",

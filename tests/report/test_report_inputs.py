@@ -80,8 +80,8 @@ def test_nothing_is_counted_twice(inputs: Inputs, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        ({"limits": {"seconds": 43200}}, ["time limit 24 h", "time limit 12 h"]),
-        ({"limits": {"seconds": 86400, "cpus": 2.0}}, ["cpus None", "cpus 2.0"]),
+        ({"limits": {"seconds": 90}}, ["time limit 24 h", "time limit 1.5 min"]),
+        ({"limits": {"seconds": 86400, "cpus": 2.0}}, ["cpus unknown", "cpus 2"]),
         ({"gpus_per_run": 1}, ["gpus 0", "gpus 1"]),
         ({"agent": {"name": "mine", "identity": "2"}}, []),
         ({"network": "full", "obfuscate": True}, ["network none, description named", "network full, description obf"]),

@@ -25,6 +25,7 @@ def books(tmp_path: Path) -> Path:
     (folder / "inner").mkdir(parents=True)
     (folder / "paper.txt").write_text("read me\n")
     (folder / "inner" / "again.txt").symlink_to("../paper.txt")
+    (folder / "round").symlink_to("round")
     return folder
 
 

@@ -78,11 +78,22 @@ def _told(entry: Entry) -> dict[str, str]:
     facts = entry.conditions
     folder = facts.get("knowledge")
     return {
-        "time limit": "unknown" if entry.hours_limit is None else f"{entry.hours_limit:.3g} h",
+        "time limit": _duration(entry.hours_limit),
         "model": entry.model or "none",
-        **{what: str(facts.get(what, "unknown")) for what in ("network", "description", "cpus", "gpus")},
+        **{what: str(facts.get(what, "unknown")) for what in ("network", "description")},
+        **{what: _count(facts.get(what)) for what in ("cpus", "gpus")},
         KNOWLEDGE: shown(folder, facts.get("knowledge_sha256")) if folder else "none",
     }
+
+
+def _duration(hours: float | None) -> str:
+    if hours is None:
+        return "unknown"
+    return f"{hours:.3g} h" if hours >= 1 else f"{hours * 60:.3g} min"
+
+
+def _count(number: float | None) -> str:
+    return "unknown" if number is None else f"{number:g}"
 
 
 def _standings_table(standings: Standings) -> Table:

@@ -72,7 +72,7 @@ def refuse(folder: Path, forbidden: Iterable[Path], competitions: Iterable[Compe
     sizes = {path: path.stat().st_size for path in answers}
     for item in _items(folder):
         file = folder / item.name
-        if _is_private(folder.resolve() / item.name):
+        if _is_private(paths.resolved(folder) / item.name):
             raise PrerequisiteError(f"--knowledge: {file} is private data of a competition: take it away")
         same = (path for path, size in sizes.items() if size == item.size and item.link is None)
         if any(filecmp.cmp(path, file, shallow=False) for path in same):
@@ -80,8 +80,8 @@ def refuse(folder: Path, forbidden: Iterable[Path], competitions: Iterable[Compe
 
 
 def _refuse_place(folder: Path, forbidden: Iterable[Path]) -> None:
-    place = folder.resolve()
-    for other in (path.resolve() for path in (*hidden_paths(), *forbidden)):
+    place = paths.resolved(folder)
+    for other in map(paths.resolved, (*hidden_paths(), *forbidden)):
         if place.is_relative_to(other):
             raise PrerequisiteError(
                 f"--knowledge: {folder} lies in {other}, which agents must not see: copy it elsewhere"
@@ -112,7 +112,7 @@ def _items(root: Path, inside: str = "") -> Iterator[Item]:
             yield Item(name, status.st_size, None)
         elif stat.S_ISLNK(status.st_mode):
             target = Path(entry.path).readlink()
-            if target.is_absolute() or not Path(entry.path).resolve().is_relative_to(root.resolve()):
+            if target.is_absolute() or not paths.resolved(entry.path).is_relative_to(paths.resolved(root)):
                 raise PrerequisiteError(
                     f"--knowledge: {entry.path} is a link that leads out of the folder: copy the file"
                 )

@@ -1,0 +1,9 @@
+import pandas as pd
+
+from mlebench.kit import align
+from mlebench.metrics import auroc
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    y_pred, y_true = align(submission, answers, id="seed_id", target="germinated", values="numbers")
+    return auroc(y_true, y_pred)

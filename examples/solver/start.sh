@@ -1,0 +1,1 @@
+exec python3 "$AGENT_DIR/solver.py" "$@"

@@ -1,0 +1,174 @@
+"""The examples are run as a reader would run them: from another folder, with `mlebench` on the path."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_agents import VENVS
+
+from mlebench.data.pipeline import prepare
+from mlebench.data.sources import TwinSource
+from mlebench.registry import Registry
+from mlebench.run.records import Group
+from mlebench.sandbox import sandbox_named
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+PROGRAMS = sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.sh")])
+TITANIC = "spaceship-titanic"
+Run = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("examples") / "twins"
+    for id in (TITANIC, "spooky-author-identification"):
+        prepare(Registry(folder).get_competition(id), TwinSource())
+    return folder
+
+
+@pytest.fixture
+def run(twins: Path, tmp_path: Path) -> Run:
+    """Run an example in a folder of its own; what it printed."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name, arguments in {"python": "", "mlebench": "-m mlebench"}.items():
+        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -P {arguments} "$@"\n')
+        (programs / name).chmod(0o755)
+
+    def call(name: str, *arguments: str, **env: str) -> str:
+        path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["python" if name.endswith(".py") else "sh", EXAMPLES / name, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path, "MLEBENCH_DATA_DIR": str(twins), **env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        assert "Traceback" not in done.stdout
+        return done.stdout
+
+    return call
+
+
+@pytest.fixture
+def sandbox() -> list[str]:
+    """Arguments for examples that run agents: the best sandbox, or none where none works."""
+    return ["--sandbox", "process" if sandbox_named("bubblewrap").fault() else "bubblewrap"]
+
+
+def reports(tmp_path: Path, group: str) -> list[dict[str, Any]]:
+    """The reports of an example's runs, in the order in which they were made."""
+    groups = [Group.read(folder) for folder in sorted((tmp_path / group).iterdir())]
+    return [
+        {"agent": group.record.agent["name"], **(one.record.report or {})} for group in groups for one in group.runs()
+    ]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.name)
+def test_examples_are_short_and_explain_themselves(program: Path) -> None:
+    text = program.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 40
+    assert [word for word in ("Shows:", "Run:", "Prints:") if word not in text.split("\n\n")[0]] == []
+    assert f"examples/{program.name}" in text
+    assert f"]({program.name})" in (EXAMPLES / "README.md").read_text(encoding="utf-8")
+
+
+def test_what_examples_share_is_short_too() -> None:
+    shared = [path for path in EXAMPLES.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    assert [path.name for path in shared if len(path.read_text(encoding="utf-8").splitlines()) > 40] == []
+
+
+def test_grade_own_runs(run: Run, twins: Path, tmp_path: Path) -> None:
+    registry = Registry(twins)
+    spooky = registry.get_competition("spooky-author-identification")
+    for id, seed, source in (
+        (TITANIC, "0", registry.get_competition(TITANIC).gold_submission),
+        (TITANIC, "1", None),
+        (spooky.id, "0", spooky.sample_submission),
+    ):
+        folder = tmp_path / "mine" / id / seed
+        folder.mkdir(parents=True)
+        if source:
+            shutil.copy(source, folder / "submission.csv")
+    lines = run("grade_own_runs.py", "mine").splitlines()
+    assert f"{TITANIC}/0: graded, score 1.0, medal gold" in lines
+    assert f"{TITANIC}/1: missing, score None, medal none" in lines
+    assert lines[-1] == "1 medals in 3 runs"
+    (graded,) = (tmp_path / "mine" / "graded").glob("*_grading_report.json")
+    assert json.loads(graded.read_text())["total_runs_with_submissions"] == 2
+
+
+def test_compare_scaffolds(run: Run, sandbox: list[str], tmp_path: Path) -> None:
+    shown = run("compare_scaffolds.sh", *sandbox)
+    repair, one_shot = reports(tmp_path, "runs-scaffolds")
+    assert (repair["agent"], repair["status"]) == ("repair", "graded")
+    assert (one_shot["agent"], one_shot["status"]) == ("one-shot", "missing")
+    assert re.search(r"^repair +one-shot +given +1 +1 and 1 +any medal", shown, re.MULTILINE)
+
+
+def test_retrieval(run: Run, sandbox: list[str], tmp_path: Path) -> None:
+    shown = run("retrieval.sh", *sandbox)
+    without, with_notes = reports(tmp_path, "runs-retrieval")
+    assert with_notes["score"] > without["score"]
+    assert re.findall(r"^repair \(.*\): --knowledge (\w+)", shown, re.MULTILINE) == ["none", "notes"]
+
+
+def test_vary_budget(run: Run, sandbox: list[str]) -> None:
+    shown = run("vary_budget.sh", "dummy", *sandbox)
+    told = re.findall(r"^dummy \(.*\): time limit (.*), cpus (.*)\.$", shown, re.MULTILINE)
+    assert told == [("0.5 min", "1"), ("2 min", "1"), ("2 min", "2")]
+
+
+def test_check_rules(run: Run, sandbox: list[str]) -> None:
+    honest, cheating = re.split(r"a violation, by detectors", run("check_rules.sh", *sandbox))[:2]
+    assert "violation: " not in honest
+    assert "violation: written-by-hand" in cheating
+    assert "code/predict.py" in cheating
+
+
+def test_obfuscated(run: Run, sandbox: list[str]) -> None:
+    shown = run("obfuscated.sh", *sandbox)
+    assert f"{TITANIC}: # Spaceship Titanic\n" in shown
+    assert re.search(r"^task-[0-9a-f]+: ## The task$", shown, re.MULTILINE)
+    assert re.findall(r"^command \(.*\): description (\w+)", shown, re.MULTILINE) == ["named", "obfuscated"]
+
+
+def test_own_competition(run: Run, sandbox: list[str], tmp_path: Path) -> None:
+    assert re.search(r"^name +Seed Germination$", run("own_competition.sh", *sandbox), re.MULTILINE)
+    (report,) = reports(tmp_path, "runs-own")
+    assert report["status"] == "graded"
+    assert report["any_medal"]
+
+
+def test_rl_loop(run: Run) -> None:
+    found = re.findall(r"^(\w+): (\d+) times, mean reward ([\d.]+)$", run("rl_loop.py"), re.MULTILINE)
+    times = {column: int(count) for column, count, _ in found}
+    assert max(times, key=times.__getitem__) == "CryoSleep"
+    assert sum(times.values()) == 30
+
+
+@pytest.mark.skipif(
+    os.environ.get("MLEBENCH_REAL_AGENTS") != "1", reason="MLEBENCH_REAL_AGENTS=1 installs baseline's packages"
+)
+def test_automl(run: Run, sandbox: list[str], tmp_path: Path) -> None:
+    venvs = VENVS or str(tmp_path / "venvs")
+    install = [sys.executable, "-P", "-m", "mlebench", "agents", "install", "baseline"]
+    subprocess.run(install, env={**os.environ, "MLEBENCH_VENVS_DIR": venvs}, check=True)
+    shown = run("automl.sh", *sandbox, "--time-limit", "40s", MLEBENCH_VENVS_DIR=venvs)
+    search, plain = reports(tmp_path, "runs-automl")
+    assert (search["agent"], plain["agent"]) == ("baseline-search", "baseline")
+    assert (search["status"], plain["status"]) == ("graded", "graded")
+    tried, _, few = shown.rpartition("agent baseline\n")
+    assert tried.count("action: fit") >= few.count("action: fit") > 0
