@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.processes import Process
 
@@ -102,6 +103,14 @@ class Lease:
             raise LeaseLostError("the lease was not renewed in time")
         self._require()
 
+    def reclaim(self) -> None:
+        """Renew, however late; LeaseLostError when somebody else has taken over, or was about to."""
+        late = self._clock() - self._renewed > self._give_up
+        self.renew()
+        if late:
+            time.sleep(RENEWAL)  # for whoever had already seen us stand still
+        self.require()
+
     def _require(self) -> None:
         content = _read(self._path)
         if _highest(self._folder) != self.number or content is None or content.get("token") != self.token:
@@ -151,20 +160,33 @@ def acquire(
 
 
 @contextlib.contextmanager
-def held(folder: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+def held(
+    folder: Path, waiting: Callable[[], None] = lambda: None, *, patience: float = PATIENCE
+) -> Iterator[Callable[[], None]]:
     """Hold a lease, as soon as it can be had, while something is done that may compute for minutes without a pause.
 
-    Whoever computes for longer than `PATIENCE` allows, and shares the disk with other hosts, may be overtaken.
+    Whoever computes for longer than `patience` allows, and shares the disk with other hosts, may be overtaken. So what
+    is yielded is to be called before anything is published: it raises unless the lease is surely still ours.
     """
-    lease = acquire(folder, wait=False, patience=PATIENCE)
+    lease = acquire(folder, wait=False, patience=patience)
     if lease is None:
         waiting()
     while lease is None:
         time.sleep(0.1)
-        lease = acquire(folder, patience=PATIENCE)
+        lease = acquire(folder, patience=patience)
+
+    def require() -> None:
+        try:
+            lease.reclaim()
+        except LeaseLostError:
+            raise PrerequisiteError(
+                f"this process stood still for so long that another has taken over ({folder} says who): what it made "
+                "was not published; run the command again"
+            ) from None
+
     try:
         with lease.renewed():
-            yield
+            yield require
     finally:
         lease.release()
 

@@ -19,12 +19,13 @@ from folders import contents
 import mlebench.engine.placing.plan
 import mlebench.engine.reading
 import mlebench.engine.trees
-from mlebench.data import is_dataset_prepared
+from mlebench.data import is_dataset_prepared, pipeline
 from mlebench.data.manifest import recorded_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import LocalSource, PathSource, TwinSource
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.grade import grade_csv
+from mlebench.lease import Lease
 from mlebench.registry import Competition, Registry
 
 ID = "spaceship-titanic"
@@ -349,6 +350,18 @@ def test_two_prepares_at_once_take_turns(tmp_path: Path) -> None:
     assert [process.returncode for process in running] == [0, 0, 0], talk
     assert sum(f"{ID}: prepared" in text for text in talk) == 1
     assert sum(f"{ID}: already prepared" in text for text in talk) == 2
+
+
+def test_whoever_was_overtaken_publishes_nothing(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stage_slowly(*arguments: object) -> None:
+        stage_all(*arguments)
+        assert Lease(competition.paths.lock, 2).create()  # another host, to which this one seemed dead
+
+    stage_all = pipeline._stage_all
+    monkeypatch.setattr(pipeline, "_stage_all", stage_slowly)
+    with pytest.raises(PrerequisiteError, match="another has taken over"):
+        prepare(competition, TwinSource())
+    assert not competition.paths.prepared.exists()
 
 
 def test_is_dataset_prepared_says_why_not(competition: Competition, caplog: pytest.LogCaptureFixture) -> None:

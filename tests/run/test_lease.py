@@ -3,15 +3,20 @@
 import json
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mlebench import lease as leases
-from mlebench.lease import EXPIRY, GIVE_UP, Lease, LeaseLostError, acquire
+from mlebench.errors import PrerequisiteError
+from mlebench.lease import EXPIRY, GIVE_UP, Lease, LeaseLostError, acquire, held
 from mlebench.processes import Process
 
 
@@ -139,113 +144,178 @@ def test_a_holder_that_cannot_renew_gives_up_before_others_may_take_over(
     assert GIVE_UP < EXPIRY
 
 
-class Workers(RuleBasedStateMachine):
-    """Workers on hosts of their own, with clocks of their own, that stall and die at any time, over one folder.
+def test_what_is_made_under_a_lock_that_was_lost_is_not_published(folder: Path) -> None:
+    with held(folder) as require:
+        require()
+        assert Lease(folder, 2).create()  # another host, to which we seemed dead
+        with pytest.raises(PrerequisiteError, match="another has taken over"):
+            require()
+    Lease(folder, 2).release()  # a stranger cannot
+    assert leases.may_be_held(folder), "it is the other's still"
 
-    What must hold: of all workers that believe, at one moment of true time, that they hold the lease, there is one; and
-    of all that try to publish, one succeeds at most.
+
+def test_whoever_stood_still_while_nobody_came_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, slept = Clock(0.0), []
+    monkeypatch.setattr(leases.time, "sleep", slept.append)
+    lease = acquire(folder, clock=clock)
+    assert lease is not None
+    clock.now = 10 * EXPIRY
+    lease.reclaim()
+    assert slept, "another may have been about to take over"
+
+
+WORKERS = st.integers(0, 2)
+ACTS = st.sampled_from(["renew", "release", "die", "finish", "snatch"])
+PLANS = st.lists(st.tuples(st.sampled_from([1, 20, 39, 41, 55, 59, 61, 80]), WORKERS, ACTS), max_size=4)
+ATTENTIVE = st.sets(WORKERS)
+SLOW = 15.0  # seconds that publishing may take
+
+
+class TwoHosts(RuleBasedStateMachine):
+    """Workers on two hosts, whose clocks are five minutes apart, over one folder and the code as it is.
+
+    They stall and die at any time, also while another watches whether they are dead. What must hold at any moment of
+    true time: of all who would publish, one may, and while it does nobody takes over; no number is given out twice; and
+    nobody waits for the dead.
     """
 
-    @initialize(offsets=st.lists(st.floats(-300, 300), min_size=3, max_size=3))
-    def begin(self, offsets: list[float]) -> None:
-        import tempfile
-
+    def __init__(self) -> None:
+        super().__init__()
         self.scratch = tempfile.TemporaryDirectory()
         self.folder = Path(self.scratch.name) / "leases"
-        self.result = Path(self.scratch.name) / "result"
         self.now = 0.0
-        self.offsets = offsets
+        self.acting = 0
+        self.lives = [0] * 3  # how many processes a worker has been
         self.held: dict[int, Lease] = {}
-        self.watched: dict[int, tuple[object, float]] = {}
-        self.published: list[int] = []
+        self.shown: dict[int, float] = {}  # when a worker last showed that it lives
+        self.publishing: dict[int, float] = {}  # until when; it takes a while on a slow disk
+        self.numbers: list[int] = []
+        self.attentive: set[int] = set()
+        self.plan: list[tuple[float, int, str]] = []
+        self.patches = ExitStack()
+        for where, name, what in (
+            (Process, "current", lambda: self.process(self.acting)),
+            (Process, "is_here", property(lambda process: process.host == f"host {self.acting % 2}")),
+            (Process, "is_alive", property(lambda process: process == self.process(process.pid))),
+            (leases.time, "sleep", self.sleep),
+        ):
+            self.patches.enter_context(patch.object(where, name, what))
 
-    def clock(self, worker: int) -> "Clock":
-        machine = self
+    def process(self, worker: int) -> Process:
+        return Process(f"host {worker % 2}", worker, self.lives[worker])
 
-        class Own(Clock):
-            def __call__(self) -> float:
-                return machine.now + machine.offsets[worker]
-
-        return Own(0.0)
-
-    @rule(seconds=st.floats(0.1, 90))
-    def time_passes(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
+        """Whoever watches sleeps; others act meanwhile."""
+        watcher = self.acting
         self.now += seconds
+        for worker in self.attentive & self.held.keys() - {watcher}:
+            if self.held[worker].is_due:
+                self.act(worker, "renew")
+        due = [item for item in self.plan if item[0] <= self.now and item[1] != watcher]
+        self.plan = [item for item in self.plan if item not in due]
+        for _, worker, act in due:
+            self.act(worker, act)
+        self.acting = watcher
+        self.one_may_publish()
 
-    @rule(worker=st.integers(0, 2))
-    def try_to_acquire(self, worker: int) -> None:
-        """As `acquire` does from another host, one look at a time."""
-        if worker in self.held:
-            return
-        number = leases._highest(self.folder)
-        if number is not None:
-            seen = leases._read(self.folder / f"{number}.json") or {}
-            sign = (number, seen.get("counter"), seen.get("released"))
-            if not seen.get("released"):
-                before, since = self.watched.get(worker, (None, 0.0))
-                if before != sign:
-                    self.watched[worker] = (sign, self.now)
-                    return
-                if self.now - since < EXPIRY:
-                    return
-        self.folder.mkdir(exist_ok=True)
-        lease = Lease(self.folder, (number or 0) + 1, self.clock(worker))
-        if lease.create():
-            self.held[worker] = lease
+    def act(self, worker: int, act: str) -> None:
+        self.acting = worker
+        if act == "die":
+            self.forget(worker)
+            self.lives[worker] += 1
+        elif act == "snatch":
+            self.acquire(worker, wait=False)
+        elif worker in self.held:
+            lease = self.held[worker]
+            if act == "release":
+                self.forget(worker)
+                lease.release()
+            elif act == "renew":
+                if self.unless_lost(worker, lease.renew):
+                    self.shown[worker] = self.now
+            elif self.unless_lost(worker, lease.require):
+                self.publishing[worker] = self.now + SLOW
 
-    @rule(worker=st.integers(0, 2))
-    def renew(self, worker: int) -> None:
-        if worker in self.held:
-            try:
-                self.held[worker].renew()
-            except LeaseLostError:
-                del self.held[worker]
+    def unless_lost(self, worker: int, act: Callable[[], None]) -> bool:
+        try:
+            act()
+        except LeaseLostError:
+            self.forget(worker)
+            return False
+        return True
 
-    @rule(worker=st.integers(0, 2))
-    def die(self, worker: int) -> None:
+    def forget(self, worker: int) -> None:
         self.held.pop(worker, None)
+        self.publishing.pop(worker, None)
 
-    @rule(worker=st.integers(0, 2))
-    def release(self, worker: int) -> None:
+    def acquire(self, worker: int, *, wait: bool) -> bool:
+        self.acting = worker
         if worker in self.held:
-            self.held.pop(worker).release()
+            return True
+        life = self.lives[worker]
+        lease = acquire(self.folder, wait=wait, clock=lambda: self.now + 300 * (worker % 2))
+        if lease and life == self.lives[worker]:
+            assert lease.number > max(self.numbers, default=0)
+            assert not [other for other, until in self.publishing.items() if until > self.now]
+            assert not [other for other in self.held if self.now - self.shown[other] < EXPIRY]
+            self.shown[worker] = self.now
+            self.numbers.append(lease.number)
+            self.held[worker] = lease
+        return lease is not None
 
-    @precondition(lambda self: self.held)
-    @rule(worker=st.integers(0, 2))
-    def publish(self, worker: int) -> None:
+    @rule(seconds=st.floats(0.1, 90), attentive=ATTENTIVE)
+    def time_passes(self, seconds: float, attentive: set[int]) -> None:
+        self.acting, self.attentive, until = -1, attentive, self.now + seconds
+        while self.now < until:
+            self.sleep(1)
+
+    @rule(worker=WORKERS, act=ACTS)
+    def somebody_acts(self, worker: int, act: str) -> None:
+        self.act(worker, act)
+
+    @rule(worker=WORKERS, attentive=ATTENTIVE, plan=PLANS, finishes=st.sampled_from([39, 41, 59, 99]))
+    def somebody_tries_to_take_over(
+        self, worker: int, attentive: set[int], plan: list[tuple[float, int, str]], finishes: float
+    ) -> None:
+        plan = [*plan, *((finishes, holder, "finish") for holder in self.held)]
+        self.attentive, self.plan = attentive, [(self.now + after, who, act) for after, who, act in plan]
+        self.acquire(worker, wait=True)
+        self.plan = []
+
+    @rule(worker=WORKERS, plan=PLANS)
+    def somebody_ends_after_a_long_while(self, worker: int, plan: list[tuple[float, int, str]]) -> None:
+        """As `held` does it."""
         if worker not in self.held:
             return
-        try:
-            self.held[worker].require()
-        except LeaseLostError:
-            del self.held[worker]
-            return
-        staged = Path(self.scratch.name) / f"staged{worker}"
-        staged.mkdir()
-        (staged / "record.json").write_text("{}")
-        try:
-            staged.rename(self.result)
-            self.published.append(worker)
-        except OSError:
-            (staged / "record.json").unlink()
-            staged.rmdir()
+        self.acting, self.attentive = worker, set()
+        self.plan = [(self.now + after / 10, who, act) for after, who, act in plan]
+        self.shown[worker] = self.now
+        if self.unless_lost(worker, self.held[worker].reclaim):
+            self.publishing[worker] = self.now + SLOW
+        self.plan = []
+
+    @rule(worker=WORKERS)
+    def all_others_die(self, worker: int) -> None:
+        self.plan = []
+        for other in {0, 1, 2} - {worker}:
+            self.act(other, "die")
+        if worker in self.held:
+            self.act(worker, "renew")
+        assert self.acquire(worker, wait=True), "the dead do not hold anybody up"
 
     @invariant()
-    def one_holder(self) -> None:
+    def one_may_publish(self) -> None:
         sure = []
-        for worker, lease in getattr(self, "held", {}).items():
-            try:
+        for worker, lease in self.held.items():
+            with suppress(LeaseLostError):
                 lease.require()
                 sure.append(worker)
-            except LeaseLostError:
-                continue
         assert len(sure) <= 1
-        assert len(getattr(self, "published", [])) <= 1
 
     def teardown(self) -> None:
-        if hasattr(self, "scratch"):
-            self.scratch.cleanup()
+        self.patches.close()
+        self.scratch.cleanup()
 
 
-TestWorkers = Workers.TestCase
-TestWorkers.settings = settings(max_examples=60, stateful_step_count=40)
+TestTwoHosts = TwoHosts.TestCase
+TestTwoHosts.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

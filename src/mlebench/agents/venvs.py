@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,17 +88,20 @@ def install(agent: Agent, wheels: Path | None = None, python: str | None = None)
         raise PrerequisiteError(f"the agent {agent.name} names no requirements, so there is nothing to install")
     _require_pins(agent.folder / agent.requirements)
     venv = _place(agent)
-    with _alone(venv):
+    with _alone(venv) as require_lock:
         if venv_of(agent):
             _require_same_python(venv, python)
             return venv, False
         interpreter = _interpreter(agent, python)
         shutil.rmtree(venv, ignore_errors=True)  # one that was begun and never finished
         try:
-            _make(agent, venv, interpreter, wheels)
+            record = _make(agent, venv, interpreter, wheels)
         except BaseException:
+            require_lock()
             shutil.rmtree(venv, ignore_errors=True)
             raise
+        require_lock()
+        record.write(paths.venv_record(venv))
     return venv, True
 
 
@@ -118,13 +121,13 @@ def _require_pins(requirements: Path) -> None:
 
 
 @contextmanager
-def _alone(venv: Path) -> Iterator[None]:
+def _alone(venv: Path) -> Iterator[Callable[[], None]]:
     """Wait until nobody else makes this venv."""
     venv.parent.mkdir(parents=True, exist_ok=True)
     if paths.venv_lock(venv).is_file():  # of an earlier version
         paths.venv_lock(venv).unlink()
-    with held(paths.venv_lock(venv)):
-        yield
+    with held(paths.venv_lock(venv)) as require_lock:
+        yield require_lock
 
 
 def _interpreter(agent: Agent, python: str | None) -> Interpreter:
@@ -156,7 +159,7 @@ def _require_same_python(venv: Path, python: str | None) -> None:
         raise PrerequisiteError(f"{venv} was made with {made_from}: remove that folder to make it with another Python")
 
 
-def _make(agent: Agent, venv: Path, interpreter: Interpreter, wheels: Path | None) -> None:
+def _make(agent: Agent, venv: Path, interpreter: Interpreter, wheels: Path | None) -> VenvRecord:
     _run([interpreter.executable, "-m", "venv", str(venv)], f"cannot make a venv with {interpreter.executable}")
     pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
     # Only what is named: a requirement that is not locked does not slip in.
@@ -168,7 +171,7 @@ def _make(agent: Agent, venv: Path, interpreter: Interpreter, wheels: Path | Non
     )
     check = _start([*pip, "check"])
     packages = _run([*pip, "list", "--format", "freeze"], "cannot list what was installed")
-    record = VenvRecord(
+    return VenvRecord(
         agent=agent.name,
         folder=str(agent.folder),
         python=interpreter.executable,
@@ -177,7 +180,6 @@ def _make(agent: Agent, venv: Path, interpreter: Interpreter, wheels: Path | Non
         packages=packages.split(),
         complaints=check.stdout.splitlines() if check.returncode else [],
     )
-    record.write(paths.venv_record(venv))
 
 
 def _run(command: Sequence[str], fault: str) -> str:

@@ -68,19 +68,22 @@ def prepare(
         if _is_ready(competition, source, options):  # also on a disk that cannot be written to
             _sweep(where.replaced)
             return False
-        with _locked(where, watch):
+        with _locked(where, watch) as require_lock:
             if _is_ready(competition, source, options):  # whoever had the lock has done it
                 return False
             _refuse_to_replace(competition)
             remove(where.replaced)
             try:
-                _prepare(competition, source, options, watch)
+                _stage_all(competition, source, options, watch)
             except SystemExit as error:  # one competition's code does not end the work on others
                 raise RuntimeError(f"the code of {competition.id} called sys.exit({error.code!r})") from error
+            _refuse_to_replace(competition)  # a run may have begun meanwhile
+            require_lock()
+            _publish(where)
     return True
 
 
-def _prepare(competition: Competition, source: Source, options: Options, watch: Watch) -> None:
+def _stage_all(competition: Competition, source: Source, options: Options, watch: Watch) -> None:
     where = competition.paths
     _refuse_foreign_leftovers(competition)
     watch("getting the data", 0, None)
@@ -99,8 +102,6 @@ def _prepare(competition: Competition, source: Source, options: Options, watch: 
         check_sample_score(competition)
     description = "original" if options.original_description else "ours"
     write_manifest(competition, where.staging, source.describe(raw), in_order(files), description)
-    _refuse_to_replace(competition)  # a run may have begun meanwhile
-    _publish(where)
 
 
 def _refuse_to_replace(competition: Competition) -> None:
@@ -256,7 +257,7 @@ def _check_complete(competition: Competition, files: Files) -> None:
 
 
 @contextmanager
-def _locked(where: paths.CompetitionPaths, watch: Watch) -> Iterator[None]:
+def _locked(where: paths.CompetitionPaths, watch: Watch) -> Iterator[Callable[[], None]]:
     where.root.mkdir(parents=True, exist_ok=True)
     if where.lock.is_file():  # of an earlier version
         where.lock.unlink()
@@ -265,5 +266,5 @@ def _locked(where: paths.CompetitionPaths, watch: Watch) -> Iterator[None]:
         logger.info("Waiting: another process is preparing %s", where.id)
         watch("waiting for another process", 0, None)
 
-    with held(where.lock, waiting):
-        yield
+    with held(where.lock, waiting) as require_lock:
+        yield require_lock

@@ -1,8 +1,7 @@
 """What is done with a whole group: resume it, grade it, list it, turn it into what other tools read."""
 
 import json
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -38,8 +37,10 @@ def retry(group: Group, kinds: Iterable[str]) -> int:
             if run.record.ended in RETRIES[kind]:
                 count += _retry(run, kind)
     if count:
-        with leases.held(group.paths.leases):  # until they have ended again, no report counts
-            Group.read(group.paths.root).record.changed(report=None).write(group.paths.record)
+        with leases.held(group.paths.leases, patience=1) as require_lease:
+            record = Group.read(group.paths.root).record.changed(report=None)
+            require_lease()
+            record.write(group.paths.record)  # until they have ended again, no report counts
     return count
 
 
@@ -69,15 +70,11 @@ def finished_report(group: Group, runs: Iterable[Run]) -> Path | None:
 
 def finish(group: Group) -> Path | None:
     """Write the grading report of a group whose runs have all ended; there is one, and group.json names it."""
-    while (lease := leases.acquire(group.paths.leases)) is None:
-        time.sleep(0.1)  # another runner is at it
-    try:
-        return _finish(group)
-    finally:
-        lease.release()
+    with leases.held(group.paths.leases, patience=1) as require_lease:
+        return _finish(group, require_lease)
 
 
-def _finish(group: Group) -> Path | None:
+def _finish(group: Group, require_lease: Callable[[], None]) -> Path | None:
     runs = list(group.runs())
     success = {run.paths.root.name: run.record.ended == FINISHED for run in runs}
     write_metadata(group.paths, group.record, success)
@@ -86,6 +83,7 @@ def _finish(group: Group) -> Path | None:
     registry = Registry(group.record.data_dir, group.record.profile)
     reports = [_report(run, group, registry) for run in runs]
     name = f"{paths.timestamp()}_{paths.GRADING_REPORT}"
+    require_lease()
     for old in group.paths.root.glob(f"*_{paths.GRADING_REPORT}"):  # existing tools expect exactly one
         group.paths.superseded.mkdir(exist_ok=True)
         old.rename(group.paths.superseded / old.name)
