@@ -43,6 +43,7 @@ class Manifest(Record):
     bytes: int
     competition_version: int | None = None  # older ones have none
     description: str = "unknown"  # `ours`, or Kaggle's `original`
+    code: str | None = None  # of the competition that made it, as `changes.code_hash` has it; older ones have none
     identity: str | None = None  # what `identity.content_identity` makes of the files; older ones have none
 
     @classmethod
@@ -62,7 +63,12 @@ class Manifest(Record):
 
 
 def write_manifest(
-    competition: Competition, folder: Path, source: dict[str, Any], files: Files, description: str = "unknown"
+    competition: Competition,
+    folder: Path,
+    source: dict[str, Any],
+    files: Files,
+    description: str = "unknown",
+    code: str | None = None,
 ) -> None:
     head = Manifest(
         competition=competition.id,
@@ -74,6 +80,7 @@ def write_manifest(
         files=len(files),
         bytes=sum(facts["size"] for facts in files.values()),
         description=description,
+        code=code,
         identity=content_identity(folder, files),
     )
     _write(folder, head, files)
