@@ -18,7 +18,7 @@ SOURCE = Path(mlebench.__file__).parent
 ORDER = (
     ["errors", "faults"],
     ["settings"],
-    ["files", "paths", "processes", "untrusted"],
+    ["files", "paths", "processes", "secrets", "untrusted"],
     ["records", "lease"],
     ["sandbox", "gateway"],
     ["metrics", "engine"],

@@ -210,7 +210,7 @@ def test_the_command_line_and_its_workers_keep_to_the_profile(tmp_path: Path) ->
 
     unprepared = _cli("grade-sample", sample, LEAKY, "--data-dir", tmp_path)  # profile v1
     assert unprepared.returncode == 1
-    assert f"mlebench prepare -c {LEAKY}`" in unprepared.stderr
+    assert f"mlebench prepare -c {LEAKY} --twin --data-dir {tmp_path}`" in unprepared.stderr
 
 
 def test_the_command_line_never_passes_v1_off_as_v2(tmp_path: Path) -> None:

@@ -66,9 +66,10 @@ class Competition:
 
     @property
     def prepare_command(self) -> str:
-        """What to type to have its data."""
+        """What to type to have its data, of the kind that the data directory is for."""
         profile = "" if self.profile == "v1" else f" --profile {self.profile}"
-        return f"mlebench prepare -c {self.id}{profile}"
+        twin = " --twin" if paths.data_dir_record(self.paths.data_dir).is_file() else ""
+        return f"mlebench prepare -c {self.id}{profile}{twin}"
 
     @property
     def lower_is_better(self) -> bool:

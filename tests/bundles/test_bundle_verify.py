@@ -231,9 +231,32 @@ def test_runs_like_those_of_a_bundle(
     assert [run.record.ended for run in Group.read(folder).runs()] == ["finished", "finished"]
 
 
+def test_model_and_budget_are_the_bundle_s_unless_others_are_given(
+    dummies: Callable[..., Path], mlebench: Mlebench, tmp_path: Path
+) -> None:
+    theirs = {"models": ["small-1"], "budget": "7000tokens", "endpoint": "http://evil.example/v1", "key_env": "HOME"}
+    bundle = dummies(network="model", model=theirs | {"tools": ["web_search"], "provider": "anthropic", "prices": {}})
+    ours = ("--endpoint", "http://127.0.0.1:9/v1", "--provider", "openai", "--seeds", "1")
+    said = like(mlebench, bundle, *ours).stderr
+    other = like(mlebench, bundle, *ours, "--budget", "5tokens", "--model", "large-2").stderr
+    first, second = (Group.read(folder).record.model or {} for folder in sorted((tmp_path / "again").iterdir()))
+    assert (first["models"], first["budget"], first["tools"]) == (["small-1"], "7000tokens", [])
+    assert (first["endpoint"], first["key_env"]) == ("http://127.0.0.1:9/v1", None)
+    assert (second["models"], second["budget"]) == (["large-2"], "5tokens")
+    assert "Model: small-1 at http://127.0.0.1:9/v1, budget of a run: 7000tokens" in said
+    assert "Not as in the bundle: endpoint http://127.0.0.1:9/v1, there http://evil.example/v1" in said
+    assert "Not as in the bundle: tools none, there web_search" in said
+    assert "Not as in the bundle: seeds 1, there 2" in said
+    assert "bundle: budget" not in said
+    assert "Not as in the bundle: budget 5tokens, there 7000tokens" in other
+
+
 @pytest.mark.parametrize(
     ("values", "why"),
     [
+        ({"network": "model", "model": {"models": ["a\x1b[2J"]}}, "names that no model has"),
+        ({"network": "model", "model": {"models": ["a"], "budget": 5}}, "the budget of its group makes no sense"),
+        ({"network": "model", "model": {"models": ["a"], "budget": "much"}}, "is not a budget"),
         ({"agent": {"name": "dummy", "identity": "other", "model": None}}, "has other files"),
         ({"agent_source": "/nowhere/agent#x"}, "is not here: give --agent"),
         ({"agent_source": "command#command", "agent_command": "touch /tmp/x"}, "give --agent-command yourself"),

@@ -1,15 +1,22 @@
 """`mlebench run --like BUNDLE`: the same runs here, by an agent that is here."""
 
+import re
 from typing import Any
 
 from mlebench.agents import load_agent
 from mlebench.agents.spec import COMMAND
 from mlebench.bundles.archive import shown
 from mlebench.bundles.reading import Bundle
+from mlebench.bundles.shapes import fits
+from mlebench.data.state import data_identity
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import PROFILES
+from mlebench.registry import Registry
+from mlebench.run.records import GroupRecord
 
 NETWORKS = ("none", "model", "full")
+_MODEL = re.compile(r"\w[\w./:@+-]{0,199}")
+_LONGEST = 60  # characters of a condition that are told
 LIMITS = {"time_limit": "seconds", "memory": "memory", "cpus": "cpus", "shm": "shm"}  # options: what records call them
 
 
@@ -36,6 +43,57 @@ def as_options(bundle: Bundle, given: dict[str, Any]) -> dict[str, Any]:
         "knowledge_sha256": record.knowledge_sha256,  # to be compared only
         **limits,
     }
+
+
+def model_of(bundle: Bundle) -> dict[str, Any]:
+    """Models and budget of the bundle's group. Its endpoint, keys, tools and prices are not taken from a stranger."""
+    asked = bundle.group.record.model or {}
+    models, budget = asked.get("models", []), asked.get("budget")
+    if not fits(models, list[str]) or not all(_MODEL.fullmatch(model) for model in models):
+        raise PrerequisiteError(f"{bundle.path}: the models of its group have names that no model has")
+    if not fits(budget, str | None):
+        raise PrerequisiteError(f"{bundle.path}: the budget of its group makes no sense")
+    return {"models": models, "budget": budget and shown(budget)}
+
+
+def differences(bundle: Bundle, here: GroupRecord) -> list[str]:
+    """The conditions of a group that are not those of the bundle's, which scores may depend on."""
+    then, now = _conditions(bundle.group.record), _conditions(here)
+    found = [f"{name} {_told(now[name])}, there {_told(then[name])}" for name in then if then[name] != now[name]]
+    return found + [f"the data of {id} is not the same" for id in here.competitions if _is_other_data(id, bundle, here)]
+
+
+def _is_other_data(id: str, bundle: Bundle, here: GroupRecord) -> bool:
+    reports = [run.record.report for run in bundle.group.runs() if run.record.competition == id and run.record.report]
+    graded_with = {report["data"] for report in reports if report["data"]}
+    return (
+        bool(graded_with)
+        and data_identity(Registry(here.data_dir, here.profile).get_competition(id)) not in graded_with
+    )
+
+
+def _conditions(record: GroupRecord) -> dict[str, Any]:
+    asked = record.model or {}
+    return {
+        "agent": record.agent.get("name"),
+        "files of the agent": record.agent.get("identity"),
+        "seeds": record.seeds,
+        "competitions": sorted(record.competitions),
+        "sandbox": record.sandbox,
+        "image": record.image,
+        **{name: record.limits.get(key) for name, key in LIMITS.items()},
+        "GPUs for each run": record.gpus_per_run,
+        "network": record.network,
+        **{name: asked.get(name) or None for name in ("models", "endpoint", "budget", "tools")},
+        "obfuscate": record.obfuscate,
+        "knowledge": bool(record.knowledge),
+        "mlebench": record.mlebench,
+    }
+
+
+def _told(value: Any) -> str:
+    told = ", ".join(map(str, value)) if isinstance(value, list) else "none" if value is None else str(value)
+    return shown(told) if len(told) <= _LONGEST else f"{shown(told[:_LONGEST])}…"
 
 
 def _agent_here(bundle: Bundle) -> str:

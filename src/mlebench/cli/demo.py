@@ -52,6 +52,7 @@ def command(data_dir: Path | None) -> None:
     _print(groups)
     runs = paths.default_runs_dir(registry.get_data_dir())
     say(f"Twins are synthetic: these scores say nothing about real data. The runs are in {runs}")
+    say(f"The twins are in {registry.get_data_dir()}: other commands find them there with --data-dir")
     say(f"Pages to look at: {_write_pages(groups, registry, paths.pages_dir(runs))}")
 
 

@@ -29,6 +29,7 @@ EXCLUSIVE = (
     ("twin", "overwrite_checksums"),
     ("check", "overwrite_checksums"),
     ("check", "overwrite_leaderboard"),
+    ("check", "force"),
 )
 
 
@@ -69,6 +70,7 @@ EXCLUSIVE = (
     show_default=True,
     help="Whose text agents get; the original one is fetched with your Kaggle login.",
 )
+@click.option("--force", is_flag=True, help="Prepare anew what is prepared; the old data stays until the new is whole.")
 @click.option("--keep-raw", is_flag=True, help="Keep the raw files, unpacked.")
 @click.option("--skip-verification", is_flag=True, help="Do not compare with published checksums and scores.")
 @click.option("--overwrite-checksums", is_flag=True, help="For maintainers: prepare again, write checksums.yaml anew.")
@@ -88,6 +90,7 @@ def command(
     jobs: int,
     check: bool,
     description: str,
+    force: bool,
     keep_raw: bool,
     skip_verification: bool,
     overwrite_checksums: bool,
@@ -113,14 +116,14 @@ def command(
     if check:
         show_checks(registry, chosen, source)
         return
-    options = Options(keep_raw, not skip_verification, overwrite_checksums, description == "original")
+    options = Options(keep_raw, not skip_verification, overwrite_checksums, description == "original", force)
     with watching(chosen) as watch:
         outcomes = []
         for outcome in prepare_many(
             registry, chosen, source, options, jobs=jobs, overwrite_leaderboard=overwrite_leaderboard, watch=watch
         ):
             outcomes.append(outcome)
-            why = f": {_reason(outcome)}" if outcome.reason and len(chosen) > 1 else ""
+            why = f": {_reason(outcome)}" if outcome.reason and (len(chosen) > 1 or outcome.ok) else ""
             say(f"{outcome.id}: {outcome.status}{why}")
             watch.end(outcome.id)
     _conclude(sorted(outcomes, key=lambda outcome: chosen.index(outcome.id)), registry.get_data_dir())

@@ -16,6 +16,7 @@ from mlebench.registry import Registry
 
 if TYPE_CHECKING:
     from mlebench.agents import Agent
+    from mlebench.bundles.reading import Bundle
     from mlebench.run.executors import Placement
     from mlebench.run.machine import Wishes
     from mlebench.run.plan import Request
@@ -122,6 +123,8 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
         raise click.UsageError("--retry goes with --resume")
     group, chosen = _plan(workers, gpus, options, placement)
     say(f"Run group {group.paths.root}")
+    if options.get("bundle"):
+        _say_what_differs(group, options["bundle"])
     if group.record.sandbox == "process":
         say("Warning: a plain process isolates nothing. The agent can read the answers; these runs count as unsealed.")
     if group.record.network == "full":
@@ -228,8 +231,7 @@ def _like(options: dict[str, Any]) -> dict[str, Any]:
     """What was asked for then, unless something else is asked for now."""
     folder = Path(options["like"])
     if folder.is_file():
-        options, then = _like_bundle(folder, options)
-        model = None  # a stranger's endpoint is not asked
+        options, then, model = _like_bundle(folder, options)
     else:
         then, model = _like_folder(folder)
     context = click.get_current_context()
@@ -267,13 +269,24 @@ def _like_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     return then, group.record.model
 
 
-def _like_bundle(path: Path, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _like_bundle(path: Path, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] | None]:
     """Of a stranger's group, what makes runs comparable; nothing that this machine would be less safe with."""
-    from mlebench.bundles.again import as_options
+    from mlebench.bundles.again import as_options, model_of
     from mlebench.bundles.reading import read_bundle
 
     bundle = read_bundle(path)
-    return options | {"like": f"{bundle.group.record.id} (bundle {bundle.sha256})"}, as_options(bundle, options)
+    options["bundle"] = bundle  # what is different here is said when all is planned
+    then = as_options(bundle, options)
+    return options | {"like": f"{bundle.group.record.id} (bundle {bundle.sha256})"}, then, model_of(bundle)
+
+
+def _say_what_differs(group: "Group", bundle: "Bundle") -> None:
+    from mlebench.bundles.again import differences
+
+    if model := group.record.model:
+        say(f"Model: {', '.join(model['models'])} at {model['endpoint']}, budget of a run: {model['budget'] or 'none'}")
+    for difference in differences(bundle, group.record):
+        say(f"Not as in the bundle: {difference}")
 
 
 def _is_default(context: click.Context, name: str) -> bool:

@@ -6,11 +6,12 @@ import click
 
 from mlebench.cli.codes import FAILED
 from mlebench.cli.common import Failures, data_dir_option, print_table, profile_option, registry_at, say, track
+from mlebench.data.changes import changes, command_to_prepare_anew
 from mlebench.data.faults import explained
-from mlebench.data.state import preparation_fault
+from mlebench.data.state import preparation_fault, read_manifest_head
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import CompetitionPaths
-from mlebench.registry import Registry
+from mlebench.registry import Competition, Registry
 
 
 @click.command()
@@ -34,7 +35,8 @@ def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None
         with failures.of(id):
             found = verify(registry.get_competition(id), deep=deep, adopt=adopt)
             rows += [(id, _printable(difference.file), difference.fault) for difference in found]
-            say(f"{id}: {_verdict(len({difference.file for difference in found}))}")
+            verdict = _verdict(len({difference.file for difference in found}))
+            say(f"{id}: {verdict}{_advice(registry.get_competition(id), differs=bool(found))}")
     if rows:
         print_table(["competition", "file", "what is wrong"], rows)
     failures.finish()
@@ -67,6 +69,15 @@ def _verdict(count: int) -> str:
     if count == 0:
         return "as it should be"
     return "1 file differs" if count == 1 else f"{count} files differ"
+
+
+def _advice(competition: Competition, *, differs: bool) -> str:
+    """What to do about data of ours that is not what would be prepared now; nothing about any other."""
+    changed = [] if differs else changes(competition)
+    if read_manifest_head(competition) is None or not (differs or changed):
+        return ""
+    reason = f", but {', and '.join(changed)}" if changed else ""
+    return f"{reason}; `{command_to_prepare_anew(competition)}` prepares it anew"
 
 
 def _printable(name: str) -> str:

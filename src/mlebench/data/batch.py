@@ -13,14 +13,16 @@ from queue import Empty
 from threading import Thread
 from typing import Any, NamedTuple
 
+from mlebench import paths
 from mlebench.data import ensure_leaderboard_exists
+from mlebench.data.changes import OURS, changes, command_to_prepare_anew
 from mlebench.data.kaggle import KaggleSource
 from mlebench.data.kaggle_api import RulesNotAcceptedError
 from mlebench.data.pipeline import Options, Watch, prepare
 from mlebench.data.sources import Source
 from mlebench.data.state import read_manifest_head
 from mlebench.errors import PrerequisiteError
-from mlebench.registry import Registry
+from mlebench.registry import Competition, Registry
 from mlebench.workers import start_server
 
 DIED = "killed"
@@ -150,6 +152,19 @@ def _prepare_elsewhere(
     return outcome
 
 
+def _reservations(competition: Competition, options: Options) -> str:
+    """Why data that was prepared already may not be what would be prepared now."""
+    head = read_manifest_head(competition)
+    if head is None:
+        return "by another program; `mlebench verify` looks it over"
+    found = changes(competition)
+    command = command_to_prepare_anew(competition)
+    if options.original_description and head.description == OURS:
+        found.append(f"{paths.DESCRIPTION} is ours")
+        command += " --description original"
+    return f"but {', and '.join(found)}; `{command}` prepares it anew" if found else ""
+
+
 def _prepare_one(
     id: str, registry: Registry, source: Source, options: Options, overwrite_leaderboard: bool, watch: Watch
 ) -> Outcome:
@@ -161,8 +176,7 @@ def _prepare_one(
             ensure_leaderboard_exists(competition, force=True)
         if prepare(competition, source, options, watch):
             return Outcome(id, "prepared")
-        ours = read_manifest_head(competition) is not None
-        return Outcome(id, "already prepared", "" if ours else "by another program; `mlebench verify` looks it over")
+        return Outcome(id, "already prepared", _reservations(competition, options))
     except RulesNotAcceptedError as error:
         return Outcome(id, "rules not accepted", str(error))
     except PrerequisiteError as error:

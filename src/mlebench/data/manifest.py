@@ -49,6 +49,7 @@ class Manifest(Record):
     bytes: int
     competition_version: int | None = None  # older ones have none
     description: str = "unknown"  # `ours`, or Kaggle's `original`
+    code: str | None = None  # of the competition that made it, as `changes.code_hash` has it; older ones have none
     identity: str | None = None  # what `identity.content_identity` makes of the files; older ones have none
 
     @classmethod
@@ -73,6 +74,7 @@ def write_manifest(
     source: dict[str, Any],
     entries: Iterable[Entry],
     description: str = "unknown",
+    code: str | None = None,
 ) -> None:
     """Write the manifest of a folder with these files, which come sorted by name."""
     tally = _Tally(ContentIdentity(folder))
@@ -87,6 +89,7 @@ def write_manifest(
         files=tally.files,
         bytes=tally.bytes,
         description=description,
+        code=code,
         identity=tally.identity.hexdigest(),
     ).write(folder / MANIFEST)
 

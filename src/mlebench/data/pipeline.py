@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench import paths
+from mlebench.data.changes import ORIGINAL, OURS, code_hash
 from mlebench.data.diagnosis import blame
 from mlebench.data.faults import explained
 from mlebench.data.identity import Files, add_checksums
@@ -50,6 +51,7 @@ class Options:
     verify: bool = True
     overwrite_checksums: bool = False
     original_description: bool = False
+    force: bool = False  # anew, although it is prepared; what is there stays until the new data is whole
 
 
 def prepare(
@@ -69,6 +71,7 @@ def prepare(
             _sweep(where.replaced)
             return False
         with _locked(where, watch) as require_lock:
+            _restore(where)
             if _is_ready(competition, source, options):  # whoever had the lock has done it
                 return False
             _refuse_to_replace(competition)
@@ -87,6 +90,8 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
     where = competition.paths
     _refuse_foreign_leftovers(competition)
     watch("getting the data", 0, None)
+    if options.force and isinstance(source, TwinSource):
+        source.forget(where)  # its code may be another by now
     raw = source.fetch(competition)
     if fault := lacking_beside(competition, raw.parent, raw):
         raise PrerequisiteError(fault)
@@ -100,8 +105,9 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
     if check:
         check_prepared(competition, files)
         check_sample_score(competition)
-    description = "original" if options.original_description else "ours"
-    write_manifest(competition, where.staging, source.describe(raw), in_order(files), description)
+    description = ORIGINAL if options.original_description else OURS
+    code = code_hash(competition, twin=source.twin)
+    write_manifest(competition, where.staging, source.describe(raw), in_order(files), description, code)
 
 
 def _refuse_to_replace(competition: Competition) -> None:
@@ -123,6 +129,12 @@ def _publish(where: paths.CompetitionPaths) -> None:
     _sweep(where.replaced)
 
 
+def _restore(where: paths.CompetitionPaths) -> None:
+    """Bring back data whose successor had not taken its place when the process was killed."""
+    if where.replaced.exists() and not where.prepared.exists():
+        where.replaced.rename(where.prepared)
+
+
 def _check_archive(competition: Competition, archive: Path, watch: Watch) -> bool:
     """Whether the archive is known to be the published one; another is refused."""
     done, total = 0, archive.stat().st_size
@@ -136,7 +148,7 @@ def _check_archive(competition: Competition, archive: Path, watch: Watch) -> boo
 
 
 def _is_ready(competition: Competition, source: Source, options: Options) -> bool:
-    if options.overwrite_checksums or not is_prepared(competition):
+    if options.force or options.overwrite_checksums or not is_prepared(competition):
         return False
     if isinstance(source, TwinSource):
         manifest = read_manifest_head(competition)

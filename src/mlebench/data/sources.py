@@ -111,6 +111,11 @@ class TwinSource:
         where.raw_staging.rename(where.raw)
         return where.raw
 
+    def forget(self, where: CompetitionPaths) -> None:
+        """Have it made anew when it is fetched next."""
+        if where.twin.exists():
+            write_whole(where.twin, "{}\n")
+
     def matches(self, record: dict[str, Any] | None) -> bool:
         """Whether a record (of a twin, or of a manifest's source) is of this very twin."""
         return record is not None and {"seed": self.seed, "size": self.size}.items() <= record.items()

@@ -1,6 +1,8 @@
 """Is a competition's data prepared, and what is this data directory for?"""
 
 import logging
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from mlebench import paths
@@ -69,8 +71,26 @@ def require_prepared(competition: Competition, grading_only: bool = False) -> No
     if fault:
         raise NotPreparedError(
             f"{competition.id} is not prepared in {competition.paths.data_dir}: {fault} "
-            f"Run `{competition.prepare_command}` first."
+            f"Run `{command_to_prepare(competition)}` first.{twin_elsewhere([competition])}"
         )
+
+
+def command_to_prepare(competition: Competition, *options: str) -> str:
+    """What to type to have its data in the folder that it is looked for in. Options may name further competitions."""
+    data_dir = competition.paths.data_dir
+    usual = paths.default_data_dir(twin=holds_twins(data_dir)) == data_dir
+    place = () if usual else (f"--data-dir {shlex.quote(str(data_dir))}",)
+    return " ".join([competition.prepare_command, *options, *place])
+
+
+def twin_elsewhere(competitions: Sequence[Competition]) -> str:
+    """Where twins of all of them are, if somebody has tried `mlebench demo`; a sentence, or nothing."""
+    twins = paths.default_data_dir(twin=True)
+    if twins == competitions[0].paths.data_dir or not holds_twins(twins):
+        return ""
+    there = (paths.CompetitionPaths(twins, one.id, one.profile).manifest.is_file() for one in competitions)
+    what = "A twin of it is" if len(competitions) == 1 else "Twins of them are"
+    return f" {what} in {twins}: `--data-dir {shlex.quote(str(twins))}`." if all(there) else ""
 
 
 def read_manifest_head(competition: Competition) -> Manifest | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mlebench import paths
 from mlebench.agents import Agent, venv_fault
-from mlebench.data.state import holds_twins, preparation_fault
+from mlebench.data.state import command_to_prepare, holds_twins, preparation_fault, twin_elsewhere
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.gateway.access import ModelAccess
@@ -179,17 +179,13 @@ def _sketch(request: Request) -> Task:
 
 
 def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
-    lacking = {}
-    for id in dict.fromkeys(ids):
-        if fault := preparation_fault(registry.get_competition(id)):
-            lacking[id] = fault
+    lacking = [one for id in dict.fromkeys(ids) if preparation_fault(one := registry.get_competition(id))]
     if lacking:
-        some = ", ".join(list(lacking)[:5]) + (" …" if len(lacking) > 5 else "")
-        flag = " --twin" if holds_twins(registry.get_data_dir()) else ""
-        command = f"mlebench prepare{flag} " + " ".join(f"-c {id}" for id in list(lacking)[:5])
+        some = ", ".join(one.id for one in lacking[:5]) + (" …" if len(lacking) > 5 else "")
+        command = command_to_prepare(lacking[0], *(f"-c {one.id}" for one in lacking[1:5]))
         raise PrerequisiteError(
             f"{len(lacking)} of the competitions are not prepared in {registry.get_data_dir()} ({some}): "
-            f"run `{command}`{' and so on' if len(lacking) > 5 else ''}"
+            f"run `{command}`{' and so on' if len(lacking) > 5 else ''}.{twin_elsewhere(lacking)}"
         )
 
 

@@ -1,0 +1,88 @@
+"""What has changed since data was prepared: the competition's code or description, or the files themselves.
+
+`prepare` leaves prepared data as it is. So it says when that is no longer what it would make, as far as this can be
+told at once; `verify` looks at every file.
+"""
+
+import hashlib
+import os
+
+from mlebench import paths
+from mlebench.data.faults import explained
+from mlebench.data.manifest import Manifest, iterate_files
+from mlebench.data.state import command_to_prepare, read_manifest_head
+from mlebench.registry import Competition
+
+OURS, ORIGINAL = "ours", "original"  # descriptions
+MOST_FILES = 10_000  # of so many each is looked at, which takes no time
+
+
+def code_hash(competition: Competition, *, twin: bool) -> str:
+    """Of a competition's own code that decides what is prepared."""
+    others = {f"{profile}.py" for profile in paths.PROFILES if profile != competition.profile}
+    left_out = {"grade.py", *others, *(() if twin else ("twin.py",))}
+    digest = hashlib.sha256()
+    for path in sorted(competition.folder.rglob("*.py")):
+        if path.name not in left_out:
+            digest.update(f"{path.relative_to(competition.folder)}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def changes(competition: Competition) -> list[str]:
+    """What would be different if data of ours were prepared now, each in a few words."""
+    where = competition.paths
+    with explained(where.root, where.root):
+        head = read_manifest_head(competition)
+        if head is None:
+            return []
+        twin = head.source["kind"] == "twin"
+        found = []
+        if head.code not in (None, code_hash(competition, twin=twin)):
+            found.append("the competition's code has changed since")
+        if head.description == OURS and _has_another_description(competition):
+            found.append(f"{paths.DESCRIPTION} is not the competition's description")
+        if head.files <= MOST_FILES and (count := _other_files(competition)):
+            found.append(f"{count} of {head.files} files are missing or have another size")
+    return found
+
+
+def command_to_prepare_anew(competition: Competition) -> str:
+    """What to type to have the same kind of data again, made by the code that there is now."""
+    head = read_manifest_head(competition)
+    return command_to_prepare(competition, "--force", *(_as_before(head) if head else ()))
+
+
+def _as_before(head: Manifest) -> list[str]:
+    again = ["--description original"] if head.description == ORIGINAL else []
+    if head.source["kind"] == "twin":
+        usual = {"seed": 0, "size": 1.0}
+        again += [
+            f"--{name} {head.source[name]}" for name in usual if head.source.get(name, usual[name]) != usual[name]
+        ]
+    return again
+
+
+def _has_another_description(competition: Competition) -> bool:
+    try:
+        return (competition.public_dir / paths.DESCRIPTION).read_bytes() != competition.description.encode("utf-8")
+    except FileNotFoundError:
+        return False  # counted among the files
+
+
+def _other_files(competition: Competition) -> int:
+    prepared = competition.paths.prepared
+    path = prepared / paths.MANIFEST_FILES
+    if not path.is_file():  # the first schema had no list of its own
+        return 0
+    try:
+        return sum(_size(f"{prepared}/{name}") != facts.get("size") for name, facts in iterate_files(path))
+    except ValueError:
+        return 0  # `verify` says that it cannot be read
+
+
+def _size(path: str) -> int | None:
+    try:
+        return os.stat(path).st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return None

@@ -1,0 +1,54 @@
+"""What keys look like: one list for all who look for them, each by a policy of its own.
+
+Bundles are refused because of a key, so they look for what is *certain* to be one. What goes to a judge is scrubbed, so
+whatever is *likely* to be one is taken out. Whatever is certain is likely too.
+"""
+
+import re
+from typing import NamedTuple
+
+SHORTEST = 8  # characters of a variable's value that is no everyday word
+# Names of variables whose values are secrets
+CERTAIN_NAMES = re.compile(r".*(_KEY|_TOKEN|_SECRET)|.*PASSWORD.*", re.IGNORECASE)
+LIKELY_NAMES = re.compile(r".*(KEY|TOKEN|SECRET|PASSW|CREDENTIAL).*", re.IGNORECASE)
+
+_PRIVATE_KEY = (
+    r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----)[\s\S]){0,16384}"
+    r"(?:-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----)?"
+)
+
+
+class Form(NamedTuple):
+    """Patterns of one kind of key. Each begins where a word begins, so that no text makes the search slow."""
+
+    what: str
+    certain: str  # if it has a group `secret`, only that is the key
+    likely: str
+
+
+FORMS = (
+    Form("an Anthropic key", r"(?<![\w-])sk-ant-[\w-]{20,}", r"\bsk-ant-[\w-]{16,}"),
+    Form("an OpenAI key", r"(?<![\w-])sk-(?!ant-)(?=[\w-]{0,200}[0-9])[\w-]{20,}", r"\bsk-[\w-]{16,}"),
+    Form("an AWS key", r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])", r"(?:AKIA|ASIA)[A-Z0-9]{16}"),
+    Form(
+        "a GitHub token",
+        r"(?<!\w)(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{22,})",
+        r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})",
+    ),
+    Form("a GitLab token", r"(?<![\w-])glpat-[\w-]{20,}", r"\bglpat-[\w-]{16,}"),
+    Form("a Hugging Face token", r"(?<!\w)hf_[A-Za-z0-9]{30,}", r"\bhf_[A-Za-z0-9]{20,}"),
+    Form("a Slack token", r"(?<!\w)xox[abeoprs]-[\w-]{10,}", r"\bxox[abeoprs]-[\w-]{10,}"),
+    Form("a Google key", r"(?<![\w-])AIza[\w-]{35}(?![\w-])", r"\bAIza[\w-]{30,}"),
+    Form(
+        "a JSON web token",
+        r"(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
+        r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{5,}",
+    ),
+    Form("a private key", _PRIVATE_KEY, _PRIVATE_KEY),
+    Form(
+        "a Kaggle key",
+        r"(?:KAGGLE_KEY\W{1,8}|\\?\"key\\?\"\s{0,8}:\s{0,8}\\?\")(?P<secret>[0-9a-f]{32})(?![0-9a-f])"
+        r"|(?<!\w)KGAT_[A-Za-z0-9]{16,}",
+        r"(?:KAGGLE_KEY\W{1,8}|\\?\"key\\\"\s{0,8}:\s{0,8}\\?\")[0-9a-f]{32}|\bKGAT_[A-Za-z0-9]{16,}",
+    ),
+)
