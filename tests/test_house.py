@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,7 @@ ORDER = (
     ["integrity", "web"],
     ["cli"],
 )
+ANY = "<any>"  # a module whose name is only known when the program runs
 # Names for existing clients: they may import anything, and nothing of ours imports them.
 FOR_CLIENTS = {"grade_helpers", "utils", "competitions.utils"}
 # The way out of tables. This list may only shrink.
@@ -49,16 +50,57 @@ def _modules() -> Iterator[tuple[str, ast.Module, str]]:
         yield name, ast.parse(text), text
 
 
-def _imports(tree: ast.AST) -> set[str]:
-    """Modules of ours that a tree imports, without the leading `mlebench.`."""
+def _imports(name: str, tree: ast.AST) -> set[str]:
+    """What of ours a module imports, without the leading `mlebench.`: anywhere in it, also relatively and by a string.
+
+    A string counts that is a module's name, as `import_module` and `python -m` take it; one that only begins with a
+    package's name stands for any module of it.
+    """
     found = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "mlebench":
-            package = (node.module or "").partition(".")[2]
-            found |= {package} if package else {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            found |= {f"{_home(name, node)}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[2] for alias in node.names if alias.name.split(".")[0] == "mlebench"}
-    return found - {""}
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_module(node.value):
+            found.add(re.sub(r"\.$", f".{ANY}", node.value))
+    return {imported.partition(".")[2] for imported in found if imported.split(".")[0] == "mlebench"} - {""}
+
+
+def _is_module(name: str) -> bool:
+    """Whether a string names a module or package of ours, and not a logger or a label."""
+    if not re.fullmatch(r"mlebench(\.\w+)+\.?", name):
+        return False
+    path = SOURCE.parent / name.rstrip(".").replace(".", "/")
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def _home(name: str, node: ast.ImportFrom) -> str:
+    """The module that something is imported from."""
+    if not node.level:
+        return node.module or ""
+    is_package = (SOURCE / name.replace(".", "/") / "__init__.py").is_file()
+    parents = ["mlebench", *filter(None, name.split("."))]
+    home = parents[: len(parents) + is_package - node.level]
+    return ".".join([*home, *([node.module] if node.module else [])])
+
+
+def _imported_modules() -> dict[str, set[str]]:
+    """For each module, those that it imports: `a.b` for what comes from the module or package `a.b`, or from `a`."""
+    trees = {name: tree for name, tree, _ in _modules()}
+    return {
+        name: {_module(imported, trees.keys()) for imported in _imports(name, tree)} - {"", name}
+        for name, tree in trees.items()
+    }
+
+
+def _module(imported: str, known: Collection[str]) -> str:
+    """What is imported, without the names of functions and classes; nothing where only the package is known."""
+    if imported.endswith(ANY):
+        return ""
+    while imported and imported not in known:
+        imported = imported.rpartition(".")[0]
+    return imported
 
 
 def _rank(module: str) -> int:
@@ -69,17 +111,50 @@ def test_imports_point_one_way() -> None:
     for name, tree, _ in _modules():
         if name in FOR_CLIENTS or name.startswith("competitions") or name in ("", "__main__"):
             continue
-        for imported in _imports(tree) - {"__version__", "competitions"}:
+        for imported in _imports(name, tree) - {"__version__"}:
+            if imported.split(".")[0] == "competitions":
+                continue
             assert imported not in FOR_CLIENTS, f"{name} imports {imported}, which is for clients"
             assert _rank(imported) <= _rank(name), f"{name} imports {imported}"
             same_room = imported.split(".")[0] == name.split(".")[0]
             assert same_room or _rank(imported) < _rank(name), f"{name} imports {imported}"
 
 
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    imports, safe = _imported_modules(), set()
+    while ready := {name for name, imported in imports.items() if name not in safe and imported <= safe}:
+        safe |= ready
+    # What is left is in a circle, or above one: of those above, nobody needs to know.
+    left = {name: imported - safe for name, imported in imports.items() if name not in safe}
+    while above := {name for name in left if not any(name in imported for imported in left.values())}:
+        left = {name: imported for name, imported in left.items() if name not in above}
+    assert left == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "imported"),
+    [
+        ("kit.files", "from mlebench.data import pipeline", {"data.pipeline"}),
+        ("kit.files", "def late():\n    import mlebench.data.batch", {"data.batch"}),
+        ("kit.files", "from . import rle", {"kit.rle"}),
+        ("kit.files", "from ..data.batch import prepare_many", {"data.batch.prepare_many"}),
+        ("kit.twins", "from .formats import csv_bytes", {"kit.twins.formats.csv_bytes"}),
+        ("kit.files", "import_module('mlebench.cli.run')", {"cli.run"}),
+        ("kit.files", "run([sys.executable, '-m', 'mlebench.cli.run'])", {"cli.run"}),
+        ("kit.files", "import_module(f'mlebench.cli.{verb}')", {f"cli.{ANY}"}),
+        ("kit.files", "import os; from json import loads; say('mlebench.kit is here', 'mlebench.agent')", set()),
+    ],
+)
+def test_every_way_to_import_is_seen(name: str, code: str, imported: set[str]) -> None:
+    assert _imports(name, ast.parse(code)) == imported
+
+
 def test_competitions_import_kit_and_metrics_only() -> None:
     for name, tree, _ in _modules():
         if name.startswith("competitions.") and name not in FOR_CLIENTS:
-            assert {imported.split(".")[0] for imported in _imports(tree)} <= {"kit", "metrics"}, name
+            own_folder = name.rpartition(".")[0] + "."
+            others = {imported for imported in _imports(name, tree) if not imported.startswith(own_folder)}
+            assert {imported.split(".")[0] for imported in others} <= {"kit", "metrics"}, name
 
 
 def test_competitions_stay_with_tables() -> None:

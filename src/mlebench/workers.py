@@ -7,7 +7,7 @@ before it is known whether it is needed: it imports while its parent is still bu
 from multiprocessing import forkserver
 
 
-def start_server() -> None:
-    """Start the fork server, unless it runs."""
-    forkserver.set_forkserver_preload(["mlebench.data.preload"])
+def start_server(preload: str) -> None:
+    """Start the fork server, unless it runs; `preload` is the module that it imports for its workers."""
+    forkserver.set_forkserver_preload([preload])
     forkserver.ensure_running()

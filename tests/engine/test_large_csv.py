@@ -235,7 +235,7 @@ def test_every_twin_is_prepared_to_the_same_bytes_in_blocks(
     monkeypatch.setattr("mlebench.engine.row_order.BUCKET_BYTES", 10_000)
     written, prepared = [], []
     monkeypatch.setattr(
-        "mlebench.engine.csv.one_pass.write_in_one_pass", lambda *given: written.append(write_in_one_pass(*given))
+        "mlebench.engine.csv.source.write_in_one_pass", lambda *given: written.append(write_in_one_pass(*given))
     )
     for stream_bytes in (1 << 30, 0):
         monkeypatch.setattr(csv_source, "STREAM_BYTES", stream_bytes)

@@ -12,6 +12,7 @@ from making_site import make_group
 from mlebench.cli import main
 from mlebench.paths import COMPETITION_PATH_VARIABLE
 from mlebench.registry import Registry
+from mlebench.web.pages import page_at, paths_of
 from mlebench.web.render import to_html
 from mlebench.web.source import Source
 
@@ -140,7 +141,7 @@ def test_markup_in_names_and_descriptions_stays_text(tmp_path: Path, monkeypatch
     make_group(tmp_path / "runs", "y", ["evil"], seeds=1, agent={**hostile, "name": "y"})
     site = Source([tmp_path / "runs"], Registry(tmp_path / "data")).site()
     for path in ("index.html", "grid.html", "compare.html", "competitions.html", "competition/evil.html"):
-        page = site.page(path)
+        page = page_at(site, path)
         assert page is not None
         text = to_html(page, site)
         found = Links(text)
@@ -153,7 +154,7 @@ def test_markup_in_names_and_descriptions_stays_text(tmp_path: Path, monkeypatch
 def test_kinds_of_data_have_standings_of_their_own(runs: Path) -> None:
     site = Source([runs], Registry(runs.parent / "data")).site()
     assert [board.name for board in site.boards] == ["real", "twins"]
-    home, twins = site.page("index.html"), site.page("standings/twins.html")
+    home, twins = page_at(site, "index.html"), page_at(site, "standings/twins.html")
     assert home is not None
     assert twins is not None
     assert {entry["agent"] for entry in twins.data["entries"]} == {"dummy"}
@@ -164,7 +165,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_shown(own_runs: Path) -> No
     (run, *_) = sorted(own_runs.glob("*one/*/run.json"))
     run.write_text("{")
     site = Source([own_runs], Registry(own_runs.parent / "data")).site()
-    page = site.page("index.html")
+    page = page_at(site, "index.html")
     assert page is not None
     assert str(run) in to_html(page, site)
     assert {entry["name"] for entry in page.data["entries"]} == {"one", "two", "three"}
@@ -172,8 +173,8 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_shown(own_runs: Path) -> No
 
 def test_nothing_run_yet(tmp_path: Path) -> None:
     site = Source([tmp_path], Registry(tmp_path)).site()
-    for path in site.paths():
-        assert site.page(path) is not None
-    page = site.page("index.html")
+    for path in paths_of(site):
+        assert page_at(site, path) is not None
+    page = page_at(site, "index.html")
     assert page is not None
     assert "Nothing has been run yet" in to_html(page, site)

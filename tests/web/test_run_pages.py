@@ -14,6 +14,7 @@ from mlebench.registry import Registry
 from mlebench.run.records import Group, Run
 from mlebench.untrusted import FileMissingError, open_below
 from mlebench.web.pages import group as group_pages
+from mlebench.web.pages import page_at, paths_of
 from mlebench.web.remains import MOST_FILES, listing
 from mlebench.web.render import to_html, to_json
 from mlebench.web.site import Page, Site
@@ -27,7 +28,7 @@ def site_of(runs_dir: Path, *, live: bool = False, files: bool = False) -> Site:
 
 
 def page_of(site: Site, path: str) -> Page:
-    page = site.page(path)
+    page = page_at(site, path)
     assert page is not None, path
     return page
 
@@ -104,7 +105,7 @@ def test_a_group_shows_every_run_as_its_record_has_it(tmp_path: Path) -> None:
         report = run.record.report or {}
         assert (row["state"], row["score"], row["seed"]) == (run.record.state, report.get("score"), run.record.seed)
         assert row["result"] in ("gold", "silver", "bronze") or not report.get("any_medal")
-        assert run_path(run) in site.paths()
+        assert run_path(run) in paths_of(site)
         assert page_of(site, run_path(run))
     html = made(page, site)
     assert all(f'href="../{run_path(run)}"' in html for run in runs)
@@ -130,11 +131,11 @@ def test_large_groups_have_several_pages(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(group_pages, "MOST_ROWS", 4)
     group = make_group(tmp_path / "runs", "large", IDS, seeds=3)
     site = site_of(tmp_path / "runs")
-    paths = [path for path in site.paths() if path.startswith("group/")]
+    paths = [path for path in paths_of(site) if path.startswith("group/")]
     assert paths == [f"group/{group.name}.html", f"group/{group.name}/2.html", f"group/{group.name}/3.html"]
     names = [row["run"] for path in paths for row in page_of(site, path).data["rows"]]
     assert names == [run.paths.root.name for run in Group.read(group).runs()]
-    assert site.page(f"group/{group.name}/4.html") is None
+    assert page_at(site, f"group/{group.name}/4.html") is None
     assert f'href="../../{paths[2]}"' in made(page_of(site, paths[1]), site)
 
 
@@ -394,14 +395,14 @@ def test_a_record_that_cannot_be_read_is_said_to_be(ended: Run) -> None:
 @pytest.mark.parametrize("name", ["..", ".", "no-such", "x\0y", "leases"])
 def test_only_runs_have_pages(ended: Run, name: str) -> None:
     site = site_of(ended.paths.root.parent.parent)
-    assert site.page(f"run/{ended.paths.root.parent.name}/{name}.html") is None
-    assert site.page(f"run/{name}/{ended.paths.root.name}.html") is None
+    assert page_at(site, f"run/{ended.paths.root.parent.name}/{name}.html") is None
+    assert page_at(site, f"run/{name}/{ended.paths.root.name}.html") is None
 
 
 def test_a_run_folder_that_is_a_link_has_no_page(ended: Run, tmp_path: Path) -> None:
     elsewhere = ended.paths.root.rename(tmp_path / "elsewhere")
     ended.paths.root.symlink_to(elsewhere)
-    assert site_of(ended.paths.root.parent.parent).page(run_path(ended)) is None
+    assert page_at(site_of(ended.paths.root.parent.parent), run_path(ended)) is None
 
 
 USED = {"calls": 12, "input_tokens": 3456, "output_tokens": 78, "cost": 1.25, "models": {"<m>": {"calls": 12}}}

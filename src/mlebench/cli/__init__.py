@@ -71,7 +71,8 @@ def _run(verb: str, *arguments: str) -> None:
         _end(f"Error: there is no command {verb!r}; `mlebench --help` shows them\n", USAGE)
     else:
         if verb == "prepare" and any(word.startswith("--jobs") for word in arguments):
-            import_module("mlebench.workers").start_server()  # it gets ready while this process does
+            # It gets ready while this process does.
+            import_module("mlebench.workers").start_server("mlebench.data.preload")
         if verb == "run" and arguments[:1] == ("exec",):
             verb, arguments = "run exec", arguments[1:]
         common = import_module("mlebench.cli.common")

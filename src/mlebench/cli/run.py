@@ -350,10 +350,11 @@ def _execute(group: "Group", workers: int, gpus: list[str], retries: Sequence[st
 def _do_the_rest(group: "Group", workers: int, gpus: list[str], placement: "Placement") -> tuple[Path | None, int]:
     """Do what has not ended; the report, if all has, and how often somebody interrupted."""
     from mlebench.cli.live import live_view
-    from mlebench.run.executors import Attended, scheduler_for
+    from mlebench.run.executors import Attended
     from mlebench.run.group import finish, unfinished
     from mlebench.run.local import LocalExecutor
     from mlebench.run.records import Group
+    from mlebench.run.schedulers import scheduler_for
 
     if placement.is_remote:
         executor = Attended(scheduler_for(group, placement, workers))

@@ -80,8 +80,8 @@ def show(runs_dir: Path, run: str, as_json: bool, as_story: bool, lines: int | N
 @click.pass_obj
 def cancel(runs_dir: Path, group: str, **options: Any) -> None:
     """Tell the scheduler to let go of a group's runs: those that go on end, and can be resumed."""
-    from mlebench.run.executors import scheduler_for
     from mlebench.run.records import find_group
+    from mlebench.run.schedulers import scheduler_for
 
     found = find_group(group, runs_dir)
     placement = placement_of(**options) if options["executor"] else placement_of_group(found)

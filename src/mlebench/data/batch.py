@@ -63,7 +63,7 @@ def prepare_many(
         for id in ids:
             yield _prepare_one(id, *arguments, watch=watchers.get(id, lambda *_: None))
         return
-    start_server()
+    start_server("mlebench.data.preload")
     context = get_context("forkserver")
 
     def run(some: Sequence[str], at_once: int) -> Iterator[Outcome]:

@@ -10,7 +10,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # nothing here needs numpy's
 
 # Modules are there to stay. Not to look for garbage among them makes importing them, and all later work, quicker.
 gc.disable()
-for _name in ("mlebench.data.batch", "mlebench.kit"):
+for _name in ("mlebench.data.kaggle", "mlebench.data.pipeline", "mlebench.kit"):
     import_module(_name)
 gc.freeze()
 gc.set_threshold(100_000, 20, 20)  # tables and records hold few cycles

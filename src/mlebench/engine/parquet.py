@@ -7,7 +7,7 @@ columns have the same names, kinds and values: `content_hash`.
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from mlebench.engine.csv.cells import pc
 from mlebench.engine.csv.printing import bytes_of
 from mlebench.engine.frames import values_of
-from mlebench.engine.tables import Column, Computed, Stored, Table, Writable
+from mlebench.engine.tables import Advance, Column, Computed, Stored, Table, Target, Writable
 
 GROUP_ROWS = 1 << 20  # rows that are read and written at a time
 HASHED_ROWS = 1 << 16
@@ -85,34 +85,44 @@ class ParquetSource:
     def read(self, names: list[str]) -> pa.Table:
         return pq.read_table(self._path, columns=names).replace_schema_metadata()
 
+    def write(self, targets: Sequence[Target], scratch: Path, advance: Advance) -> None:  # noqa: ARG002
+        for target in targets:
+            if target.format.name == ParquetFormat.name:
+                _write(self._pieces(target.table), target.stream)
+            else:
+                target.write()
+        advance(self.size)
+
+    def _pieces(self, table: Table) -> Iterator[pa.Table]:
+        """A table's rows; those that keep the order of the file go through some at a time."""
+        added = {name: _added(column, len(table)) for name, column in table.definitions.items()}
+        stored = [column.name for column in table.definitions.values() if isinstance(column, Stored)]
+        if self.rows and (table.rows is None or _are_ascending(table.rows)):
+            groups = self.groups(stored, table.rows)
+        else:
+            whole = self.read(stored)
+            taken = whole if table.rows is None else whole.take(pa.array(table.rows))
+            groups = iter([(taken, np.arange(len(table)))])
+        for group, places in groups:
+            yield pa.table({name: _column(c, group, added[name], places) for name, c in table.definitions.items()})
+
     def forget(self) -> None:
         """Nothing is kept."""
 
 
-def write_parquet(table: Table, stream: Writable) -> None:
-    """A table as parquet; rows that keep the order of a parquet file go through some at a time."""
-    pieces = _pieces(table)
+class ParquetFormat:
+    name = "parquet"
+
+    def write(self, table: Table, stream: Writable) -> None:
+        _write(iter([pa.Table.from_pandas(table.to_pandas(), preserve_index=False).replace_schema_metadata()]), stream)
+
+
+def _write(pieces: Iterator[pa.Table], stream: Writable) -> None:
     first = next(pieces)
     with pq.ParquetWriter(pa.PythonFile(stream, "w"), first.schema) as writer:
         writer.write_table(first, GROUP_ROWS)
         for piece in pieces:
             writer.write_table(piece.cast(first.schema), GROUP_ROWS)
-
-
-def _pieces(table: Table) -> Iterator[pa.Table]:
-    source, rows = table.source, table.rows
-    if not isinstance(source, ParquetSource):
-        yield pa.Table.from_pandas(table.to_pandas(), preserve_index=False).replace_schema_metadata()
-        return
-    added = {name: _added(column, len(table)) for name, column in table.definitions.items()}
-    stored = [column.name for column in table.definitions.values() if isinstance(column, Stored)]
-    if source.rows and (rows is None or _are_ascending(rows)):
-        groups = source.groups(stored, rows)
-    else:
-        whole = source.read(stored)
-        groups = iter([(whole if rows is None else whole.take(pa.array(rows)), np.arange(len(table)))])
-    for group, places in groups:
-        yield pa.table({name: _column(c, group, added[name], places) for name, c in table.definitions.items()})
 
 
 def _added(column: Column, rows: int) -> Any:

@@ -5,14 +5,18 @@ constant or computed) and reads nothing before it must. The engine may therefore
 data frame, without a change in any competition.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, Literal, Protocol
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
+from mlebench.engine.csv.cells import pc
+from mlebench.engine.csv.printing import Style, bytes_of, header_line, join_cells, print_cells
 from mlebench.engine.frames import as_values, make_frame, values_of
 from mlebench.engine.reading import data_errors
 from mlebench.errors import PrerequisiteError
@@ -20,6 +24,7 @@ from mlebench.errors import PrerequisiteError
 # Files from this size on are read and written block by block; below it, pandas is as quick.
 STREAM_BYTES = 32 << 20
 Quoting = Literal["minimal", "nonnumeric"]
+Advance = Callable[[int], None]  # told how many bytes are done
 PRINTED_ROWS = 1 << 14  # at a time
 
 
@@ -47,6 +52,34 @@ class Computed:
 Column = Stored | Constant | Computed
 
 
+class Writable(Protocol):
+    """All that is asked of a stream to write a table to it."""
+
+    def write(self, data: bytes | memoryview, /) -> Any: ...
+
+
+class Format(Protocol):
+    """How a table is written."""
+
+    @property
+    def name(self) -> str: ...
+
+    def write(self, table: "Table", stream: Writable) -> None:
+        """By way of memory, wherever its rows come from."""
+        ...
+
+
+class Target(NamedTuple):
+    """A table, and how and where it is written."""
+
+    table: "Table"
+    format: Format
+    stream: Writable
+
+    def write(self) -> None:
+        self.format.write(self.table, self.stream)
+
+
 class Source(Protocol):
     """Where rows come from."""
 
@@ -61,7 +94,13 @@ class Source(Protocol):
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray: ...
 
-    def forget(self) -> None: ...
+    def write(self, targets: Sequence[Target], scratch: Path, advance: Advance) -> None:
+        """Write tables of its rows in the best way there is, the bytes being the same; tells how much it has read."""
+        ...
+
+    def forget(self) -> None:
+        """Give back memory; what is needed again is read again."""
+        ...
 
 
 class ColumnSource:
@@ -84,14 +123,12 @@ class ColumnSource:
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
         return self._columns[name] if rows is None else self._columns[name][rows]
 
+    def write(self, targets: Sequence[Target], scratch: Path, advance: Advance) -> None:  # noqa: ARG002
+        for target in targets:
+            target.write()
+
     def forget(self) -> None:
         """The values have no other place; they go with the last table that has them."""
-
-
-class Writable(Protocol):
-    """All that is asked of a stream to write a table to it."""
-
-    def write(self, data: bytes | memoryview, /) -> Any: ...
 
 
 class Table:
@@ -215,10 +252,6 @@ class Table:
 
         Rows without a value are left out; an empty cell of the other column is `nan`, as pandas has it.
         """
-        import pyarrow as pa
-
-        from mlebench.engine.csv.cells import pc
-
         groups, keys = pd.factorize(self[by], sort=True)
         order = np.argsort(groups, kind="stable")[np.count_nonzero(groups < 0) :]
         ends = np.cumsum(np.bincount(groups[order], minlength=len(keys)), dtype=np.int32)
@@ -234,8 +267,6 @@ class Table:
         self, stream: Writable, *, sep: str = ",", quoting: Quoting = "minimal", float_format: str | None = None
     ) -> None:
         """The bytes that pandas' `to_csv` gives, some rows at a time."""
-        from mlebench.engine.csv.printing import Style, bytes_of, header_line, join_cells, print_cells
-
         style = Style(quoting == "nonnumeric", float_format, sep)
         stream.write(header_line(self.columns, style))
         columns = [self[name] for name in self.columns]
@@ -271,6 +302,19 @@ class Table:
         if len(values) != len(self):
             raise ValueError(f"column {name!r} has {len(values)} values for {len(self)} rows")
         return Computed(values)
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """CSV as pandas prints it."""
+
+    quoting: Quoting = "minimal"
+    float_format: str | None = None
+    sep: str = ","
+    name = "csv"
+
+    def write(self, table: Table, stream: Writable) -> None:
+        table.write_csv(stream, sep=self.sep, quoting=self.quoting, float_format=self.float_format)
 
 
 def _sorted(keys: pd.DataFrame) -> np.ndarray:

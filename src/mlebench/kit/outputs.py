@@ -14,8 +14,9 @@ from mlebench.engine.archives.write_archive import Pack, PackFormat, pack_format
 from mlebench.engine.placing.carry_out import carry_out
 from mlebench.engine.placing.ledger import Ledger
 from mlebench.engine.placing.plan import FolderPlan
-from mlebench.engine.placing.table_files import Format, format_of
+from mlebench.engine.placing.table_files import format_of
 from mlebench.engine.reading import Progress, no_progress
+from mlebench.engine.records.jsonlines import RecordFormat
 from mlebench.engine.records.jsontext import encode_json
 from mlebench.engine.tables import Quoting, Table
 from mlebench.engine.texts import Pieces
@@ -35,12 +36,12 @@ class Output:
     def write(self, name: str, table: Table, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
         """A table, as CSV or (by its name) with tabs or as parquet."""
         self.plan.claim(name)
-        self.plan.tables[name] = table, Format(format_of(name), quoting, float_format)
+        self.plan.tables[name] = table, format_of(name, quoting, float_format)
 
     def write_records(self, name: str, records: Table) -> None:
         """Records in the format of the file they come from: BSON, or JSON lines as pandas prints them."""
         self.plan.claim(name)
-        self.plan.tables[name] = records, Format("records")
+        self.plan.tables[name] = records, RecordFormat()
 
     def write_json(self, name: str, value: Any, *, indent: int | None = None, sort_keys: bool = False) -> None:
         self.plan.claim(name)

@@ -91,20 +91,6 @@ def job_name(group: Group) -> str:
     return "mlebench-" + hashlib.sha256(f"{group.record.id} {group.record.created_at}".encode()).hexdigest()[:12]
 
 
-def scheduler_for(group: Group, placement: Placement, workers: int) -> Scheduler:
-    if placement.name == "slurm":
-        from mlebench.run.slurm import Slurm
-
-        return Slurm(group, workers, placement.options)
-    if placement.name == "ray":
-        from mlebench.run.ray_cluster import Ray
-
-        return Ray(group, workers, placement.options.get("address"))
-    raise PrerequisiteError(
-        f"runs of this group are placed by {placement.name!r}, which is no scheduler: Ctrl-C where they were started"
-    )
-
-
 class Attended:
     """Submits what is left of a group and watches until it has ended. Ctrl-C detaches: the scheduler goes on."""
 

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mlebench.errors import PrerequisiteError
 from mlebench.untrusted import UntrustedFileError, open_below
+from mlebench.web.pages import page_at
 from mlebench.web.render import ASSETS, to_html, to_json
 from mlebench.web.site import Site
 from mlebench.web.source import Source
@@ -54,11 +55,11 @@ class Pages:
 
     def html(self, request: Request) -> Response:
         site = self._source.site()
-        page = site.page(f"{request.path_params['path']}.html")
+        page = page_at(site, f"{request.path_params['path']}.html")
         return _missing() if page is None else _cached(request, to_html(page, site).encode(), "text/html")
 
     def json(self, request: Request) -> Response:
-        page = self._source.site().page(f"{request.path_params['path']}.html")
+        page = page_at(self._source.site(), f"{request.path_params['path']}.html")
         return _missing() if page is None else _cached(request, to_json(page).encode(), "application/json")
 
     def asset(self, request: Request) -> Response:

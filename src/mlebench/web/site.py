@@ -1,7 +1,7 @@
-"""What there is to show, and which page has which path. The same for pages on disk and pages that are served."""
+"""What there is to show. The same for pages on disk and pages that are served; `pages` says which there are."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -99,27 +99,3 @@ class Site:
         if folder is None or outcome.run_id is None:
             return None
         return f"run/{folder}/{outcome.competition}_{outcome.run_id}.html"
-
-    def page(self, path: str) -> Page | None:
-        """The page with this path; None when there is none."""
-        for pattern, make in _routes():
-            if match := pattern.fullmatch(path):
-                return make(self, path, *match.groups())
-        return None
-
-    def paths(self) -> Iterator[str]:
-        """The paths of all pages, those that people look at first coming first."""
-        from mlebench.web import pages
-
-        for module in pages.MODULES:
-            yield from module.paths(self)
-
-
-Maker = Callable[..., "Page | None"]
-
-
-def _routes() -> Iterable[tuple[re.Pattern[str], Maker]]:
-    from mlebench.web import pages
-
-    for module in pages.MODULES:
-        yield from ((re.compile(pattern), make) for pattern, make in module.ROUTES)

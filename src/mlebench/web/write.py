@@ -7,6 +7,7 @@ from pathlib import Path
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.files import write_whole
+from mlebench.web.pages import page_at, paths_of
 from mlebench.web.render import ASSETS, to_html, to_json
 from mlebench.web.site import Site
 
@@ -23,9 +24,9 @@ def write_pages(site: Site, folder: Path, track: Callable[[list[str]], Iterable[
         (folder / MARK).touch()
     except OSError as error:
         raise PrerequisiteError(f"cannot write pages to {folder}: {reason_of(error)}") from error
-    first, *_ = wanted = list(site.paths())
+    first, *_ = wanted = list(paths_of(site))
     for path in track(wanted):
-        page = site.page(path)
+        page = page_at(site, path)
         if page is None:  # what it shows has gone meanwhile
             continue
         target = folder / path

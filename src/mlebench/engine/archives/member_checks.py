@@ -134,7 +134,3 @@ def archive_errors(what: str) -> Iterator[None]:
         if error.errno not in (None, errno.EINVAL) or error.filename is not None:
             raise
         raise PrerequisiteError(f"{what} cannot be read ({error}); get the archive again") from error
-    except RuntimeError as error:  # how zipfile reports an encrypted member
-        if "password" not in str(error) and "encrypted" not in str(error):
-            raise
-        raise PrerequisiteError(f"{what} is encrypted; get the archive again") from error

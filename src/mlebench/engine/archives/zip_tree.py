@@ -14,10 +14,11 @@ from typing import IO, Any, BinaryIO, NamedTuple, cast
 
 from mlebench.engine.archives.member_checks import Member, MemberChecks, archive_errors, plain_name
 from mlebench.engine.trees import COPY_BYTES, create, create_whole, inside, is_finished, missing, pattern_of
+from mlebench.errors import PrerequisiteError
 
 # Members up to this size are read and unpacked in one go; larger ones go through in pieces.
 WHOLE_BYTES = 16 << 20
-_UTF8_NAME = 0x800  # the flag of a member whose name is UTF-8
+_UTF8_NAME, _ENCRYPTED = 0x800, 1  # flags of a member: its name is UTF-8, its content needs a password
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 # Where the number of members stands at the end of an archive, once for few members and once for any number.
 _END, _COMMENT_BYTES = struct.Struct("<4s6xH10x"), 1 << 16
@@ -118,6 +119,8 @@ class ZipTree:
 
     def open(self, name: str) -> BinaryIO:
         entry = self._member(name)
+        if entry.flags & _ENCRYPTED:
+            raise PrerequisiteError(f"{self.what(name)} is encrypted; get the archive again")
         with archive_errors(self.what(name)):
             self._read_header(name, entry)
             stream = self._zip.open(entry.as_zipfile_knows_it(self._packed_names.get(name, name)))
@@ -145,7 +148,7 @@ class ZipTree:
         if os.path.lexists(destination):  # before anything is unpacked: an interrupted attempt may be continued
             raise FileExistsError(destination)
         methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-        if max(entry.size, entry.packed_size) > WHOLE_BYTES or entry.method not in methods or entry.flags & 1:
+        if max(entry.size, entry.packed_size) > WHOLE_BYTES or entry.method not in methods or entry.flags & _ENCRYPTED:
             with self.open(name) as source, create(destination) as target:
                 while piece := source.read(COPY_BYTES):
                     target.write(piece)

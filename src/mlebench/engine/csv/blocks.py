@@ -34,18 +34,21 @@ class Block:
         self.repeats: frozenset[int] = frozenset()
         self._columns = columns
         self._sep = sep
+        self._cells: list[pa.Array] | None = None
 
     @property
     def size(self) -> int:
         return len(self.content)
 
-    @cached_property
+    @property
     def cells(self) -> list[pa.Array]:
         """The block's columns, every cell as text without its quotes; where texts repeat, as a dictionary."""
-        try:
-            return self._parse(_repeating(self.repeats))
-        except pa.ArrowInvalid as error:
-            raise NotStreamableError(str(error)) from error
+        if self._cells is None:
+            try:
+                self._cells = self._parse(_repeating(self.repeats))
+            except pa.ArrowInvalid as error:
+                raise NotStreamableError(str(error)) from error
+        return self._cells
 
     def read_whole_numbers(self, places: frozenset[int]) -> bool:
         """Parse some columns as whole numbers; True when each is written in the shortest way, so that none is odd.
@@ -66,7 +69,7 @@ class Block:
             lengths += shortest_lengths(column.to_numpy()) if number else text_lengths(column)
         if not np.array_equal(lengths, np.diff(offsets_of(self.lines))):
             return False
-        self.__dict__["cells"] = cells
+        self._cells = cells
         return True
 
     def _parse(self, types: dict[int, pa.DataType]) -> list[pa.Array]:

@@ -1,17 +1,17 @@
 """CSV files as the source of a table's rows: small ones are read by pandas, large ones block by block."""
 
-from collections.abc import Callable, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
 
+from mlebench.engine.csv.blocks import NotStreamableError
+from mlebench.engine.csv.one_pass import TableTarget, write_in_one_pass
+from mlebench.engine.csv.survey import Survey, read_column, read_rows, survey_file
 from mlebench.engine.frames import read_csv, values_of
-from mlebench.engine.tables import STREAM_BYTES
-
-if TYPE_CHECKING:
-    from mlebench.engine.csv.survey import Survey
+from mlebench.engine.tables import STREAM_BYTES, Advance, CsvFormat, Target
 
 # Up to this share of a large file's rows, a column's values are picked out while it is read once more.
 FEW_ROWS = 1 / 32
@@ -39,6 +39,9 @@ class CsvSource:
         self.size = size
         self._columns: list[str] | None = None
         self._values: dict[str, np.ndarray] = {}
+        self._all_values: dict[str, np.ndarray] | None = None
+        self._survey: Survey | None = None
+        self._is_surveyed = False
 
     @property
     def columns(self) -> list[str]:
@@ -47,16 +50,24 @@ class CsvSource:
             self._columns = list(self._whole if self.size < STREAM_BYTES else self._read(nrows=0))
         return self._columns
 
-    @cached_property
+    @property
     def _whole(self) -> dict[str, np.ndarray]:
         """All columns, as pandas reads them."""
-        frame = self._read()
-        return {name: values_of(frame[name]) for name in frame}
+        if self._all_values is None:
+            frame = self._read()
+            self._all_values = {name: values_of(frame[name]) for name in frame}
+        return self._all_values
 
-    @cached_property
-    def survey(self) -> "Survey | None":
+    @property
+    def survey(self) -> Survey | None:
         """What is known of a large file that can be worked on in blocks; None: pandas has to read it."""
-        return self._first_pass(None)
+        return self._surveyed(None)
+
+    def _surveyed(self, collect: str | None) -> Survey | None:
+        """The survey; if this is the moment when it is made, the values of one column come along."""
+        if not self._is_surveyed:
+            self._survey, self._is_surveyed = self._first_pass(collect), True
+        return self._survey
 
     @property
     def rows(self) -> int:
@@ -65,42 +76,47 @@ class CsvSource:
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
         """A column, or some rows of it; of a large file nothing else is kept in memory, and of few rows only these."""
         if rows is not None and name not in self._values and (surveyed := self._survey_of_many(rows)):
-            from mlebench.engine.csv.survey import read_rows
-
             return read_rows(self._open_watched, surveyed, self.sep, name, rows)
         values = self._column(name)
         chosen = values if rows is None else values[rows]
         # Whole numbers that came along with the survey are kept in a smaller type.
         return chosen.astype(np.int64, copy=False) if name in self._values and chosen.dtype.kind == "i" else chosen
 
-    def _survey_of_many(self, few: np.ndarray) -> "Survey | None":
+    def _survey_of_many(self, few: np.ndarray) -> Survey | None:
         """The survey, if the file has had one by which these rows are few."""
-        surveyed = self.__dict__.get("survey")
-        return surveyed if surveyed and 0 < len(few) <= surveyed.rows * FEW_ROWS else None
+        return self._survey if self._survey and 0 < len(few) <= self._survey.rows * FEW_ROWS else None
 
     def _column(self, name: str) -> np.ndarray:
         if name not in self._values:
-            if "survey" not in self.__dict__:
-                self.__dict__["survey"] = self._first_pass(name)
-            if not self.survey:
+            survey = self._surveyed(name)
+            if not survey:
                 return self._whole[name]
             if name not in self._values:
-                from mlebench.engine.csv.survey import read_column
-
-                self._values[name] = read_column(self._open_watched, self.survey, self.sep, name)
+                self._values[name] = read_column(self._open_watched, survey, self.sep, name)
         return self._values[name]
 
-    def forget(self) -> None:
-        """Give back memory; what is needed again is read again."""
-        self._values.clear()
-        self.__dict__.pop("_whole", None)
+    def write(self, targets: Sequence[Target], scratch: Path, advance: Advance) -> None:
+        """Rows of a large file go from it to CSV files as they come by; other tables are written by way of memory."""
+        streamed: list[TableTarget] = []
+        for target in targets:
+            table, format, stream = target
+            if isinstance(format, CsvFormat) and format.sep == "," and self.survey and table.takes_rows_once:
+                streamed.append(TableTarget(table, stream, format.quoting == "nonnumeric", format.float_format))
+            else:
+                target.write()
+        if streamed and self.survey:
+            self.forget()  # values that were needed to choose rows
+            write_in_one_pass(self.open, self.survey, self.sep, streamed, scratch, advance)
+        else:
+            advance(self.size)
 
-    def _first_pass(self, collect: str | None) -> "Survey | None":
+    def forget(self) -> None:
+        self._values.clear()
+        self._all_values = None
+
+    def _first_pass(self, collect: str | None) -> Survey | None:
         if self.size < STREAM_BYTES or self._encoding != "utf-8" or not set(self._dtype.values()) <= {str}:
             return None
-        from mlebench.engine.csv.blocks import NotStreamableError
-        from mlebench.engine.csv.survey import survey_file
-
         try:
             survey, values = survey_file(self._open_watched, self.columns, self.sep, list(self._dtype), collect)
         except NotStreamableError:

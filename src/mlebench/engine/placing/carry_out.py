@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from mlebench.engine.archives.write_archive import write_pack
 from mlebench.engine.placing.plan import FolderPlan, mean_size
-from mlebench.engine.placing.table_files import Advance, Format, Job, format_of, write_all
+from mlebench.engine.placing.table_files import Job, format_of, write_all
 from mlebench.engine.reading import Progress, no_progress
-from mlebench.engine.tables import Table
+from mlebench.engine.tables import Advance, Table
 from mlebench.engine.threads import threads
 from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile, create
 from mlebench.paths import SCRATCH
@@ -70,7 +70,7 @@ def _table_jobs(plans: Sequence[FolderPlan], scratch: Path) -> Iterator[Job]:
                 if isinstance(content, Table):
                     path = pack.spooled[member] = scratch / f"{id(pack)}-{len(pack.spooled)}"
                     opened = lambda path=path: create(str(path), buffering=COPY_BYTES)  # noqa: E731
-                    yield Job(content, Format(format_of(member), pack.quoting), opened)
+                    yield Job(content, format_of(member, pack.quoting), opened)
 
 
 def _place(plan: FolderPlan, advance: Advance) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mlebench.engine.archives.write_archive import Pack
+from mlebench.engine.parquet import ParquetFormat, content_hash
 from mlebench.engine.placing.ledger import Ledger
-from mlebench.engine.placing.table_files import Advance, Format
-from mlebench.engine.tables import Table, Writable
+from mlebench.engine.tables import Advance, Format, Table, Writable
 from mlebench.engine.trees import COPY_BYTES, TreeFile, check_name, create, is_finished
 
 HASHED_ASIDE = 1 << 16  # bytes from which on another thread is worth its while
@@ -80,9 +80,7 @@ class FolderPlan:
     def _written_facts(self, name: str, md5: str) -> dict[str, Any]:
         path = Path(self.path(name))
         facts: dict[str, Any] = {"size": path.stat().st_size, "md5": md5}
-        if name in self.tables and self.tables[name][1].name == "parquet":
-            from mlebench.engine.parquet import content_hash
-
+        if name in self.tables and self.tables[name][1].name == ParquetFormat.name:
             facts["content"] = content_hash(path)
         return facts
 

@@ -18,8 +18,8 @@ import pandas as pd
 import pyarrow as pa
 
 from mlebench.engine.frames import as_values, text_as_objects, values_of
-from mlebench.engine.records.source import RecordSource
-from mlebench.engine.tables import STREAM_BYTES, Stored
+from mlebench.engine.records.source import RECORDS, RecordSource
+from mlebench.engine.tables import STREAM_BYTES, Stored, Table, Writable
 
 _INT64 = range(-(1 << 63), 1 << 63)
 _READABLE = range(-(1 << 63), 1 << 64)  # inside a record; a column of numbers above 63 bits has another type
@@ -161,6 +161,15 @@ class _Lines:
             for name, field in fields.items()
         }
         return pa.array(json_lines(pd.DataFrame(columns)).splitlines(keepends=True), pa.large_binary())
+
+
+class RecordFormat:
+    """Records in the format of the file they come from; rows of any other source as JSON lines."""
+
+    name = RECORDS
+
+    def write(self, table: Table, stream: Writable) -> None:
+        stream.write(json_lines(table.to_pandas()))
 
 
 def json_lines(frame: pd.DataFrame) -> bytes:

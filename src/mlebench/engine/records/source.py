@@ -17,10 +17,11 @@ import pyarrow as pa
 
 from mlebench.engine.frames import as_values
 from mlebench.engine.row_order import PlacedLines, RowChoice, row_writer
-from mlebench.engine.tables import Column, Computed, Stored, Table, Writable
+from mlebench.engine.tables import Advance, Column, Computed, Stored, Table, Target, Writable
 
 # Whole numbers that are kept while another column is read: enough for two of the seven million products of cdiscount.
 COLLECT_BYTES = 128 << 20
+RECORDS = "records"  # the name of the format that a file of records is in
 
 
 class RecordBlock(Protocol):
@@ -92,8 +93,22 @@ class RecordSource:
         values = np.concatenate(pieces) if pieces else np.array([], dtype=object)
         return values if order is None else values[order]
 
+    def write(self, targets: Sequence[Target], scratch: Path, advance: Advance) -> None:
+        """Records go from their file to others of its format as they come by; all else is written by way of memory."""
+        records: list[tuple[Table, Writable]] = []
+        for target in targets:
+            if target.format.name != RECORDS:
+                target.write()
+            elif target.table.takes_rows_once:
+                records.append((target.table, target.stream))
+            else:
+                raise ValueError("a record can be written only once")
+        if records:
+            write_records_in_one_pass(self, records, scratch, advance)
+        else:
+            advance(self.size)
+
     def forget(self) -> None:
-        """Give back memory; what is needed again is read again."""
         self._numbers.clear()
 
 
@@ -135,7 +150,7 @@ class WholeNumbers:
 
 
 def write_records_in_one_pass(
-    source: RecordSource, jobs: Sequence[tuple[Table, Writable]], scratch: Path, advance: Callable[[int], None]
+    source: RecordSource, jobs: Sequence[tuple[Table, Writable]], scratch: Path, advance: Advance
 ) -> None:
     """Write all tables of records that come from one file, in one pass over it."""
     with ExitStack() as stack, _no_garbage():
