@@ -55,7 +55,8 @@ class Block:
 
         No spelling of a number is as short as the one that is printed, so it is enough to add up lengths.
         """
-        if self.quotes or any(mark in self.content for mark in (b"\r", b"0x", b"0X")):  # to arrow 0xF is a number
+        # To arrow 0xF is a number. One letter is found far more quickly than two.
+        if self.quotes or any(mark[-1:] in self.content and mark in self.content for mark in (b"\r", b"0x", b"0X")):
             return False
         try:
             cells = self._parse(_repeating(self.repeats - places) | dict.fromkeys(places, pa.int64()))

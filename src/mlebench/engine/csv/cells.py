@@ -26,6 +26,8 @@ BOOLEANS = {"true": "True", "false": "False"}  # in any mixture of large and sma
 # Whole numbers and floats that pandas prints back as they stand. A decimal of at most 15 digits is what Python prints
 # for the float nearest to it, as long as neither a trailing zero nor the exponent form comes in.
 INT = r"^(?:0|-?[1-9][0-9]{0,17})$"
+# Whole numbers that pandas prints anew, such as 007.
+LONG_INT = r"^\+?[0-9]{1,18}$"
 FLOAT = r"^-?(?:[1-9][0-9]*\.(?:0|[0-9]*[1-9])|0\.(?:0|0{0,3}[1-9](?:[0-9]*[1-9])?))$"
 FLOAT_LENGTH = 16
 # Floats of any length in the usual spelling: what kind they are is clear, how they are printed is not.
@@ -90,8 +92,8 @@ def classify(cells: pa.Array, hint: Kind = NOTHING) -> CellMasks:
         return CellMasks(masks.kinds, *(mask[places] if isinstance(mask, np.ndarray) else mask for mask in masks[1:]))
     if not len(cells):
         return CellMasks(NOTHING)
-    if hint == Kind.INT and pc.all(whole := pc.match_substring_regex(cells, INT)).as_py():
-        return CellMasks(Kind.INT, whole=True)
+    if hint == Kind.INT and (masks := _classify_whole_numbers(cells)):
+        return masks
     if Kind.FLOAT in hint and Kind.TEXT not in hint and (masks := _classify_floats(cells)):
         return masks
     doubtful = pc.match_substring_regex(cells, DOUBTFUL)
@@ -101,6 +103,16 @@ def classify(cells: pa.Array, hint: Kind = NOTHING) -> CellMasks:
     if pc.all(whole).as_py():
         return CellMasks(Kind.INT, whole=True)
     return _classify_each(cells, doubtful, whole, _is_short_float(cells))
+
+
+def _classify_whole_numbers(cells: pa.Array) -> CellMasks | None:
+    """The cells of a column of whole numbers, which may be padded with zeros; None when it is not."""
+    whole = pc.match_substring_regex(cells, INT)
+    if pc.all(whole).as_py():
+        return CellMasks(Kind.INT, whole=True)
+    if pc.all(pc.or_(whole, pc.match_substring_regex(cells, LONG_INT))).as_py():
+        return CellMasks(Kind.INT, whole=_mask(whole))
+    return None
 
 
 def _classify_floats(cells: pa.Array) -> CellMasks | None:
@@ -123,11 +135,11 @@ def _classify_floats(cells: pa.Array) -> CellMasks | None:
 def _classify_each(cells: pa.Array, doubtful: pa.Array, whole: pa.Array, short_float: pa.Array) -> CellMasks:
     """Numbers, text, gaps and booleans may all be there."""
     found = NOTHING
-    decimal = pc.match_substring_regex(cells, DECIMAL)
-    for kind, mask in ((Kind.INT, whole), (Kind.FLOAT, decimal), (Kind.TEXT, pc.invert(doubtful))):
+    decimal, number = pc.match_substring_regex(cells, DECIMAL), pc.or_(whole, pc.match_substring_regex(cells, LONG_INT))
+    for kind, mask in ((Kind.INT, number), (Kind.FLOAT, decimal), (Kind.TEXT, pc.invert(doubtful))):
         if pc.any(mask).as_py():
             found |= kind
-    for cell in pc.unique(cells.filter(pc.and_not(doubtful, pc.or_(whole, decimal)))).to_pylist():
+    for cell in pc.unique(cells.filter(pc.and_not(doubtful, pc.or_(number, decimal)))).to_pylist():
         found |= _kind_of_doubtful(cell)
     missing = Kind.MISSING in found
     empty = _mask(pc.equal(cells, "")) if missing else False
@@ -177,7 +189,8 @@ def printed(cells: pa.Array, kind: Kind, float_format: str | None = None) -> pa.
     if isinstance(cells, pa.DictionaryArray):
         return pa.DictionaryArray.from_arrays(cells.indices, printed(cells.dictionary, kind, float_format))
     if kind == Kind.INT:
-        return _printed(cells, pc.match_substring_regex(cells, INT), _print_int)
+        whole = pc.match_substring_regex(cells, INT)
+        return cells if pc.all(whole).as_py() else pc.cast(pa.array(_numbers(cells, pa.int64())), pa.string())
     if is_float(kind):
         if float_format:
             print_one = lambda cell: "" if cell in NA_TOKENS else float_format % float(cell)  # noqa: E731
@@ -274,10 +287,6 @@ def _printed(cells: pa.Array, canonical: pa.Array, print_one: Callable[[str], st
     distinct = cells.filter(others).dictionary_encode()
     anew = pa.array([print_one(cell) for cell in distinct.dictionary.to_pylist()], pa.string())
     return pc.replace_with_mask(cells, others, anew.take(distinct.indices))
-
-
-def _print_int(cell: str) -> str:
-    return str(int(cell))
 
 
 def _print_float(cell: str) -> str:

@@ -116,6 +116,7 @@ class _FirstPass:
         self._clean: list[tuple[tuple[Kind, ...], np.ndarray | None]] = []
         # By what the first block holds: guesses that later blocks are tried with.
         self._whole_numbers: frozenset[int] = frozenset()
+        self._shortest: frozenset[int] = frozenset()  # whole numbers that are printed as they stand
         self._repeats: frozenset[int] = frozenset()
         self._wanted = None if collect is None else columns.index(collect)
         self._cells: list[pa.Array] = []  # of the wanted column
@@ -125,8 +126,8 @@ class _FirstPass:
         """What the cells of a block are; several blocks are worked on at the same time."""
         check_block(block, self._sep)
         block.repeats = self._repeats
-        if self._whole_numbers:
-            block.read_whole_numbers(self._whole_numbers)
+        if self._shortest:
+            block.read_whole_numbers(self._shortest)
         classified = [
             CellMasks(Kind.INT, whole=True) if pa.types.is_integer(cells.type) else self._classify_column(place, cells)
             for place, cells in enumerate(block.cells)
@@ -146,6 +147,7 @@ class _FirstPass:
         rows = len(block.cells[0])
         if block.number == 0:
             self._whole_numbers = frozenset(place for place, masks in enumerate(classified) if masks.kinds == Kind.INT)
+            self._shortest = frozenset(place for place in self._whole_numbers if classified[place].whole is True)
             self._repeats = frozenset(place for place, cells in enumerate(block.cells) if repeat_themselves(cells))
         for column, masks in zip(self._seen, classified, strict=True):
             column.add(masks, rows)
