@@ -28,6 +28,7 @@ ORDER = (
     ["agents"],
     ["data", "validate"],
     ["grade"],
+    ["contract"],
     ["run"],
     ["bundles"],
     ["report"],

@@ -1,6 +1,6 @@
 """What exists: competitions, their facts, and where their data lies. Reading them imports no competition code."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -127,11 +127,12 @@ def _code(config: CompetitionConfig, function: str, named: str | None) -> str:
 class Registry:
     """The competitions of the package and of the search path, over one data directory."""
 
-    def __init__(self, data_dir: Path | str | None = None, profile: str = "v1"):
+    def __init__(self, data_dir: Path | str | None = None, profile: str = "v1", also: Sequence[Path] = ()):
         if profile not in paths.PROFILES:
             raise PrerequisiteError(f"there is no profile {profile!r}; there is {', '.join(paths.PROFILES)}")
         self._data_dir = None if data_dir is None else paths.resolved(data_dir)
         self.profile = profile
+        self._also = tuple(also)  # folders that hold competition folders, beside those of the search path
 
     def get_competition(self, competition_id: str) -> Competition:
         config = CompetitionConfig.load(self.competition_dir(competition_id), self.profile)
@@ -206,10 +207,11 @@ class Registry:
 
     def set_data_dir(self, new_data_dir: Path | str) -> "Registry":
         """Another registry, over another data directory; this one stays as it is."""
-        return Registry(new_data_dir, self.profile)
+        return Registry(new_data_dir, self.profile, self._also)
 
     def _roots(self) -> Iterator[Path]:
         yield self.get_competitions_dir()
+        yield from self._also
         yield from paths.competition_path()
 
 
