@@ -37,6 +37,7 @@ class Competition:
     complexity: str | None = None
     higher_is_better: bool | None = None  # None: nothing is declared, the leaderboard shows it
     sample_score: float | None = None
+    size_gb: float | None = None  # of the raw data, where it is published
     known_issues: tuple[str, ...] = ()
     submission: dict[str, Any] = field(default_factory=dict)
     public_sample: Path | None = None  # None: it is `sample_submission`
@@ -158,6 +159,7 @@ class Registry:
             complexity=config.complexity,
             higher_is_better=config.higher_is_better,
             sample_score=config.sample_score,
+            size_gb=config.size_gb,
             known_issues=config.known_issues,
             submission=config.submission,
             public_sample=where.prepared / config.public_sample,
@@ -182,6 +184,10 @@ class Registry:
             entry.parent.name: entry.parent for root in self._roots() for entry in root.glob(f"*/{paths.CONFIG}")
         }
         return sorted(id for id, folder in folders.items() if has_profile(folder, self.profile))
+
+    def search_path_faults(self) -> list[str]:
+        """What is wrong with folders of the search path, a sentence for each: most are misspelled."""
+        return [fault for folder in paths.competition_path() if (fault := _fault_of_root(folder))]
 
     def get_split(self, name: str) -> list[str]:
         """The ids of a published split, by name."""
@@ -213,6 +219,16 @@ class Registry:
         yield self.get_competitions_dir()
         yield from self._also
         yield from paths.competition_path()
+
+
+def _fault_of_root(folder: Path) -> str | None:
+    if not folder.is_dir():
+        return f"{folder} is not a folder" if folder.exists() else f"{folder} does not exist"
+    if (folder / paths.CONFIG).is_file():
+        return f"{folder} is a competition's own folder; name the one that it lies in, {folder.parent}"
+    if not any(folder.glob(f"*/{paths.CONFIG}")):
+        return f"{folder} holds no competition: none of its folders has a {paths.CONFIG}"
+    return None
 
 
 def _make_importable(root: Path) -> None:

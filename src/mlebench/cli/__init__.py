@@ -40,6 +40,23 @@ VERBS = {
     "view": "serve pages about runs: standings, competitions, agents compared, runs as they go on",
 }
 
+# What people call these commands elsewhere.
+ALSO_CALLED = {
+    "check": "validate",
+    "download": "prepare",
+    "evaluate": "grade",
+    "exec": "run",
+    "info": "show",
+    "leaderboard": "report",
+    "ls": "list",
+    "new": "new-competition",
+    "score": "grade-sample",
+    "serve": "view",
+    "standings": "report",
+    "submit": "grade-sample",
+    "test": "test-competition",
+}
+
 _TO_MODULE = str.maketrans("- ", "__")
 
 
@@ -70,7 +87,7 @@ def _run(verb: str, *arguments: str) -> None:
     elif verb == "--version":
         _say(f"mlebench {__version__}\n", sys.stdout)
     elif verb not in VERBS:
-        _end(f"Error: there is no command {verb!r}; `mlebench --help` shows them\n", USAGE)
+        _end(f"Error: there is no command {verb!r}; {_hint(verb)}\n", USAGE)
     else:
         if verb == "prepare" and any(word.startswith("--jobs") for word in arguments):
             import_module("mlebench.workers").start_server()  # it gets ready while this process does
@@ -79,6 +96,14 @@ def _run(verb: str, *arguments: str) -> None:
         common = import_module("mlebench.cli.common")
         module = import_module(f"mlebench.cli.{verb.translate(_TO_MODULE)}")
         common.run_verb(module.command, verb, [*arguments])  # `list` may be a module here
+
+
+def _hint(verb: str) -> str:
+    """The command that was meant, as far as one can tell."""
+    import difflib
+
+    near = [ALSO_CALLED[verb]] if verb in ALSO_CALLED else difflib.get_close_matches(verb, VERBS, n=1)
+    return f"did you mean {near[0]}?" if near else "`mlebench --help` shows them"
 
 
 def _give_up_output() -> None:
