@@ -2,9 +2,11 @@ import signal
 from pathlib import Path
 
 import pytest
-from golden_cases import DEFAULT_TWIN, Case, golden_cases, golden_figures
+from golden_cases import DEFAULT_TWIN, golden_cases, golden_figures
 from hypothesis import HealthCheck, settings
 
+from mlebench.contract import Case
+from mlebench.contract.checking import twin_named
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.registry import Competition, Registry
@@ -80,10 +82,10 @@ def _prepared(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: py
     if request.param not in _cases:
         golden = golden_figures(id)
         assert golden, f"tests/golden/{id}.json is missing: record what the reference does with this twin"
-        seed, size = name.removeprefix("seed ").split(", size ")
+        seed, size = twin_named(name)
         competition = Registry(tmp_path_factory.mktemp("twins")).get_competition(id)
-        prepare(competition, TwinSource(int(seed), float(size)))
-        _cases[request.param] = Case(competition, int(seed), float(size), golden[name])
+        prepare(competition, TwinSource(seed, size))
+        _cases[request.param] = Case(competition, seed, size, golden[name])
     return _cases[request.param]
 
 

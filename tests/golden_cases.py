@@ -2,43 +2,15 @@
 
 import json
 import math
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
-
-from fingerprints import fingerprint, raw_index
-from submissions import submissions
 
 from mlebench.grade import grade_csv
 from mlebench.registry import Competition, Registry
 
 GOLDEN = Path(__file__).parent / "golden"
 DEFAULT_TWIN = "seed 0, size 1.0"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A competition's twin of one seed and size, prepared, with what the reference makes of it."""
-
-    competition: Competition
-    seed: int
-    size: float
-    golden: dict[str, Any]
-
-    @cached_property
-    def fingerprint(self) -> dict[str, Any]:
-        where = self.competition.paths
-        return fingerprint(where.prepared, raw_index(where.raw))
-
-    @cached_property
-    def submissions(self) -> dict[str, bytes]:
-        from mlebench.kit import public_sample_bytes
-
-        facts = self.competition.submission
-        gold = self.competition.gold_submission.read_bytes()
-        sample = public_sample_bytes(self.competition)
-        return submissions(sample, gold, facts["id"], facts["targets"], facts.get("truth"))
 
 
 def score_or_verdict(path: Path, competition: Competition) -> float | str | None:

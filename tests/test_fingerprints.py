@@ -6,8 +6,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from fingerprints import fingerprint, raw_index
 
+from mlebench.contract.fingerprints import fingerprint, raw_index
 from mlebench.kit.twins import tar_gz_bytes, zip_bytes
 
 pytestmark = pytest.mark.bytes

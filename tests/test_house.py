@@ -29,6 +29,7 @@ ORDER = (
     ["agents"],
     ["data", "validate"],
     ["grade"],
+    ["contract"],
     ["run"],
     ["bundles"],
     ["report"],

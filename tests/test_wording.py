@@ -1,7 +1,8 @@
 """The reader of descriptions sees what is named, and does not see what is not."""
 
 import pytest
-from wording import Wording
+
+from mlebench.contract.wording import Wording
 
 TEXT = """
 ## Files

@@ -30,6 +30,7 @@ class CompetitionConfig:
     gold_submission: str
     public_sample: str
     folder: Path
+    size_gb: float | None = None
     profile: str = FIRST_PROFILE
     version: int = 1
     competition_type: str = "simple"
@@ -64,6 +65,7 @@ class CompetitionConfig:
             gold_submission=dataset.data_path("gold_submission", folder.name, default=answers),
             public_sample=dataset.data_path("public_sample", folder.name, default=sample),
             folder=folder,
+            size_gb=dataset.get("size_gb", (int, float), default=None),
             profile=profile,
             version=keys.get("version", int, default=1),
             competition_type=keys.get("competition_type", str, default="simple"),
@@ -102,7 +104,11 @@ class CompetitionConfig:
 
 
 def has_profile(folder: Path, profile: str) -> bool:
-    return profile == FIRST_PROFILE or profile in read_yaml(folder / CONFIG)
+    """Whether a competition declares a profile; one whose config is broken may, and whoever uses it is told."""
+    try:
+        return profile == FIRST_PROFILE or profile in read_yaml(folder / CONFIG)
+    except ConfigError:
+        return True
 
 
 def _of_profile(folder: Path, profile: str) -> dict[str, Any]:

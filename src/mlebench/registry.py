@@ -1,6 +1,6 @@
 """What exists: competitions, their facts, and where their data lies. Reading them imports no competition code."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date
 from pathlib import Path
@@ -39,6 +39,7 @@ class Competition:
     deadline: date | None = None  # the day on which Kaggle closed it; None: never, or nobody knows
     higher_is_better: bool | None = None  # None: nothing is declared, the leaderboard shows it
     sample_score: float | None = None
+    size_gb: float | None = None  # of the raw data, where it is published
     known_issues: tuple[str, ...] = ()
     submission: dict[str, Any] = field(default_factory=dict)
     public_sample: Path | None = None  # None: it is `sample_submission`
@@ -130,11 +131,12 @@ def _code(config: CompetitionConfig, function: str, named: str | None) -> str:
 class Registry:
     """The competitions of the package and of the search path, over one data directory."""
 
-    def __init__(self, data_dir: Path | str | None = None, profile: str = "v1"):
+    def __init__(self, data_dir: Path | str | None = None, profile: str = "v1", also: Sequence[Path] = ()):
         if profile not in paths.PROFILES:
             raise PrerequisiteError(f"there is no profile {profile!r}; there is {', '.join(paths.PROFILES)}")
         self._data_dir = None if data_dir is None else paths.resolved(data_dir)
         self.profile = profile
+        self._also = tuple(also)  # folders that hold competition folders, beside those of the search path
 
     def get_competition(self, competition_id: str) -> Competition:
         config = CompetitionConfig.load(self.competition_dir(competition_id), self.profile)
@@ -161,6 +163,7 @@ class Registry:
             deadline=config.deadline,
             higher_is_better=config.higher_is_better,
             sample_score=config.sample_score,
+            size_gb=config.size_gb,
             known_issues=config.known_issues,
             submission=config.submission,
             public_sample=where.prepared / config.public_sample,
@@ -186,6 +189,10 @@ class Registry:
         }
         return sorted(id for id, folder in folders.items() if has_profile(folder, self.profile))
 
+    def search_path_faults(self) -> list[str]:
+        """What is wrong with folders of the search path, a sentence for each: most are misspelled."""
+        return [fault for folder in paths.competition_path() if (fault := _fault_of_root(folder))]
+
     def get_split(self, name: str) -> list[str]:
         """The ids of a published split, by name."""
         path = self.get_splits_dir() / f"{SPLIT_ALIASES.get(name, name)}.txt"
@@ -210,11 +217,22 @@ class Registry:
 
     def set_data_dir(self, new_data_dir: Path | str) -> "Registry":
         """Another registry, over another data directory; this one stays as it is."""
-        return Registry(new_data_dir, self.profile)
+        return Registry(new_data_dir, self.profile, self._also)
 
     def _roots(self) -> Iterator[Path]:
         yield self.get_competitions_dir()
+        yield from self._also
         yield from paths.competition_path()
+
+
+def _fault_of_root(folder: Path) -> str | None:
+    if not folder.is_dir():
+        return f"{folder} is not a folder" if folder.exists() else f"{folder} does not exist"
+    if (folder / paths.CONFIG).is_file():
+        return f"{folder} is a competition's own folder; name the one that it lies in, {folder.parent}"
+    if not any(folder.glob(f"*/{paths.CONFIG}")):
+        return f"{folder} holds no competition: none of its folders has a {paths.CONFIG}"
+    return None
 
 
 def _make_importable(root: Path) -> None:

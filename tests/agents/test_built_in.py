@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 import py7zr
 import pytest
-from golden_cases import Case
 
 from mlebench.agents import Agent, load_agent
 from mlebench.agents.dummy import seven_zip
 from mlebench.agents.scaffold import new_agent
+from mlebench.contract import Case
 from mlebench.errors import PrerequisiteError
 from mlebench.grade import grade_csv
 from mlebench.kit import public_sample_bytes

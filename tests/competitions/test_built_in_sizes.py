@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from golden_cases import GOLDEN, Case, score_or_verdict
+from golden_cases import GOLDEN, score_or_verdict
 
+from mlebench.contract import Case
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource, remove
 from mlebench.registry import Registry

@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from mlebench.data.batch import prepare_many
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.preflight import check_all
 from mlebench.data.sources import LocalSource, PathSource, TwinSource
+from mlebench.data.verification import verify
 from mlebench.engine.threads import threads
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition, Registry
@@ -94,6 +95,38 @@ def test_how_much_room_raw_data_on_disk_will_take(tmp_path: Path, kind: str) -> 
         sizes[path.suffix] += path.stat().st_size
     at_end = sizes[".csv"] + (0 if kind == "folder" else sizes[".tif"])  # images are linked from a folder
     assert check == (competition.id, check.data, "-", None, at_end + sizes[".csv"], at_end, "")
+
+
+@pytest.mark.parametrize(
+    "id", ["denoising-dirty-documents", "leaf-classification", NOMAD, "spooky-author-identification"]
+)
+def test_archives_in_a_raw_folder_take_room_too(id: str, tmp_path: Path) -> None:
+    raw = _raw(id, tmp_path)
+    assert not any(path.suffix == ".csv" for path in raw.rglob("*"))
+    prepared = Registry(tmp_path / "twins").get_competition(id)
+    prepare(prepared, TwinSource())
+    (check,) = check_all([Registry(tmp_path / "data").get_competition(id)], PathSource(raw))
+    files = [path for path in prepared.paths.prepared.rglob("*") if path.is_file() and path.stat().st_nlink == 1]
+    made = sum(path.stat().st_size for path in files if path.name not in ("description.md", "manifest.files.jsonl"))
+    assert check.disk_at_peak > check.disk_at_end > 0.5 * made
+
+
+def test_a_published_file_that_is_not_there_is_missing(tmp_path: Path) -> None:
+    competition = Registry(tmp_path / "data").get_competition(TITANIC)
+    prepare(competition, PathSource(_raw(TITANIC, tmp_path)), UNCHECKED)
+    checksums = tmp_path / "checksums.yaml"
+    checksums.write_text(f"public: {{more.csv: {'a' * 32}}}\n")
+    (found,) = verify(replace(competition, checksums=checksums))
+    assert found == ("public/more.csv", f"is missing, though one with md5 {'a' * 32} is published")
+
+
+def test_an_archive_packed_anew_can_be_used_unpacked_and_is_verified_then(tmp_path: Path) -> None:
+    raw = _raw(TITANIC, tmp_path)
+    competition = Registry(tmp_path / "data").get_competition(TITANIC)
+    with pytest.raises(PrerequisiteError, match="unpack it into a folder and name that with --from"):
+        prepare(competition, PathSource(_zip(raw, tmp_path / "again.zip")))
+    with pytest.raises(PrerequisiteError, match="prepared files differ from the published ones"):
+        prepare(competition, PathSource(raw))  # a twin's
 
 
 def test_a_check_tells_that_a_data_dir_is_for_the_other_kind(tmp_path: Path) -> None:

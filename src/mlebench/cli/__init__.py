@@ -27,15 +27,34 @@ VERBS = {
     "image": "build the image that agents run in, or an agent's own",
     "inspect": "find out what agents did: how runs failed, which rules they broke, what code they share",
     "list": "show the competitions there are",
+    "new-competition": "begin a competition of your own, with a folder that works as it is",
     "prepare": "turn raw data into what agents and graders need",
     "report": "make standings of run groups and grading reports: medals, intervals, agents compared",
     "run": "run an agent on competitions, in sandboxes, and grade what it submits",
     "runs": "list run groups, and tell the story of a run",
     "show": "show what is known about one competition",
+    "test-competition": "check all that a competition must satisfy, yours or ours",
     "twin": "make synthetic raw data in a competition's exact layout",
     "validate": "check a submission's format, without the answers",
     "verify": "compare prepared data with its record and the published checksums",
     "view": "serve pages about runs: standings, competitions, agents compared, runs as they go on",
+}
+
+# What people call these commands elsewhere.
+ALSO_CALLED = {
+    "check": "validate",
+    "download": "prepare",
+    "evaluate": "grade",
+    "exec": "run",
+    "info": "show",
+    "leaderboard": "report",
+    "ls": "list",
+    "new": "new-competition",
+    "score": "grade-sample",
+    "serve": "view",
+    "standings": "report",
+    "submit": "grade-sample",
+    "test": "test-competition",
 }
 
 _TO_MODULE = str.maketrans("- ", "__")
@@ -68,7 +87,7 @@ def _run(verb: str, *arguments: str) -> None:
     elif verb == "--version":
         _say(f"mlebench {__version__}\n", sys.stdout)
     elif verb not in VERBS:
-        _end(f"Error: there is no command {verb!r}; `mlebench --help` shows them\n", USAGE)
+        _end(f"Error: there is no command {verb!r}; {_hint(verb)}\n", USAGE)
     else:
         if verb == "prepare" and any(word.startswith("--jobs") for word in arguments):
             # It gets ready while this process does.
@@ -78,6 +97,14 @@ def _run(verb: str, *arguments: str) -> None:
         common = import_module("mlebench.cli.common")
         module = import_module(f"mlebench.cli.{verb.translate(_TO_MODULE)}")
         common.run_verb(module.command, verb, [*arguments])  # `list` may be a module here
+
+
+def _hint(verb: str) -> str:
+    """The command that was meant, as far as one can tell."""
+    import difflib
+
+    near = [ALSO_CALLED[verb]] if verb in ALSO_CALLED else difflib.get_close_matches(verb, VERBS, n=1)
+    return f"did you mean {near[0]}?" if near else "`mlebench --help` shows them"
 
 
 def _give_up_output() -> None:

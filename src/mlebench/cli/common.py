@@ -12,8 +12,8 @@ import click
 
 from mlebench import paths
 from mlebench.cli.codes import FAILED, USAGE
-from mlebench.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
-from mlebench.registry import Registry
+from mlebench.errors import ConfigError, PrerequisiteError, UnknownCompetitionError, UnknownSplitError
+from mlebench.registry import Competition, Registry
 from mlebench.untrusted import LARGEST_SUBMISSION
 
 Item = TypeVar("Item")
@@ -189,13 +189,22 @@ def show_checks(registry: Registry, ids: Sequence[str], source: Any) -> None:
     from mlebench.data.preflight import check_all, free_space
 
     known = {*registry.list_competition_ids()}
-    competitions = [registry.get_competition(id) for id in ids if id in known]
+    competitions = [found for id in ids if id in known and (found := _unless_broken(registry, id))]
     rows = list(check_all(competitions, source))
     header = ["competition", "data", "rules", "download", "disk at peak", "disk at end", "what to do"]
     print_table(header, [[*row[:3], *map(size_text, row[3:6]), row.advice or "-"] for row in rows])
     click.echo(f"{size_text(free_space(registry.get_data_dir()))} are free in {registry.get_data_dir()}", err=True)
     for id in (id for id in ids if id not in known):
         registry.get_competition(id)  # says that there is none
+
+
+def _unless_broken(registry: Registry, id: str) -> Competition | None:
+    """One broken folder does not hide the others."""
+    try:
+        return registry.get_competition(id)
+    except ConfigError as error:
+        say(f"{id} is left out: {error}")
+        return None
 
 
 UNITS = ("B", "kB", "MB", "GB", "TB")

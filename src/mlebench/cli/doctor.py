@@ -118,9 +118,10 @@ def _python() -> Iterator[Finding]:
 
 def _settings() -> Iterator[Finding]:
     paths.default_data_dir()
-    paths.competition_path()
     path = paths.config_file()
     yield Finding("ok", "settings", str(path) if path.exists() else "none")
+    for fault in Registry().search_path_faults():
+        yield Finding("bad", "search path", fault, f"mend ${paths.COMPETITION_PATH_VARIABLE} or `competition_path`")
 
 
 def _existing(folder: Path) -> Path:

@@ -5,27 +5,55 @@ from typing import Any
 
 import click
 
-from mlebench.cli.common import data_dir_option, members_of, print_json, print_table, profile_option, registry_at, say
-from mlebench.data.state import preparation_fault
+from mlebench.cli.codes import FAILED
+from mlebench.cli.common import (
+    data_dir_option,
+    members_of,
+    print_json,
+    print_table,
+    profile_option,
+    registry_at,
+    say,
+    size_text,
+)
+from mlebench.data.state import preparation_fault, read_manifest_head
+from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition
 
 
 @click.command("list")
 @click.option("--split", help="Only the competitions of a split, by name.")
+@click.option("--wide", is_flag=True, help="All columns, also where they take more than 80 characters.")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @data_dir_option
 @profile_option
-def command(split: str | None, as_json: bool, data_dir: Path | None, profile: str) -> None:
-    """Show the competitions there are, and whether their data is prepared."""
+def command(split: str | None, wide: bool, as_json: bool, data_dir: Path | None, profile: str) -> None:
+    """Show the competitions there are, how large they are, and whether their data is ready.
+
+    The size is that of the prepared data; before that, of the raw data, where it is published.
+    """
     registry = registry_at(data_dir, profile)
     ids = sorted(members_of(split, registry)) if split else registry.list_competition_ids()
-    rows = [_facts(registry.get_competition(id)) for id in ids]
+    found: list[Competition] = []
+    rows: list[dict[str, Any]] = []
+    broken: list[str] = []
+    for id in ids:
+        try:
+            competition = registry.get_competition(id)
+            rows.append(_facts(competition))
+            found.append(competition)
+        except PrerequisiteError as error:
+            broken.append(f"{id} is left out: {error}")
     if as_json:
         print_json(rows)
     elif rows:
-        print_table([name.replace("_", " ") for name in rows[0]], [list(row.values()) for row in rows])
-    elif not split:
+        _show(rows, [_size(competition) for competition in found], wide)
+    elif not split and not broken:
         say(f"no competition has profile {profile} yet")
+    for fault in [*broken, *(f"search path: {fault}" for fault in registry.search_path_faults())]:
+        say(fault)
+    if broken:
+        raise SystemExit(FAILED)
 
 
 def _facts(competition: Competition) -> dict[str, Any]:
@@ -37,3 +65,21 @@ def _facts(competition: Competition) -> dict[str, Any]:
         "higher_is_better": not competition.lower_is_better,
         "prepared": preparation_fault(competition) is None,
     }
+
+
+def _show(rows: list[dict[str, Any]], sizes: list[str], wide: bool) -> None:
+    if wide:
+        header = [name.replace("_", " ") for name in rows[0]]
+        print_table([*header, "size"], [[*row.values(), size] for row, size in zip(rows, sizes, strict=True)])
+        return
+    columns = ("id", "complexity", "prepared")
+    cells = [[*(row[name] for name in columns), size] for row, size in zip(rows, sizes, strict=True)]
+    # The longest id takes 56 characters; competitions of one complexity are a split of that name.
+    print_table(["id", "split", "ready", "size"], cells)
+
+
+def _size(competition: Competition) -> str:
+    """Of what is prepared here, or else of the raw data."""
+    if head := read_manifest_head(competition):
+        return size_text(head.bytes)
+    return size_text(None if competition.size_gb is None else round(competition.size_gb * 1e9))

@@ -13,6 +13,7 @@ from mlebench.data.state import data_dir_fault, preparation_fault
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition
 
+ARCHIVES = (".zip", ".7z", ".tar", ".tgz", ".gz", ".bz2", ".xz")
 WRITTEN_ANEW = (".csv", ".tsv", ".json", ".jsonl", ".bson", ".parquet")
 
 
@@ -83,12 +84,16 @@ def _check_local(competition: Competition, source: Source) -> Check:
     try:
         raw = source.fetch(competition)
         sizes = _sizes(raw)
+        inside = _sizes_inside(raw, [name for name in sizes if name.endswith(ARCHIVES)])
     except PrerequisiteError as error:
         return Check(competition.id, "none", "-", None, None, None, str(error))
-    # Tables are written anew, and those in another order spilled once before; other files are placed.
-    tables = sum(size for name, size in sizes.items() if name.endswith(WRITTEN_ANEW))
+    # Tables are written anew, and those in another order spilled once before; other files are placed. What lies in
+    # archives inside a raw folder is taken out.
+    tables = sum(size for name, size in [*sizes.items(), *inside] if name.endswith(WRITTEN_ANEW))
     linked = raw.is_dir() and raw.stat().st_dev == _existing(competition.paths.root).stat().st_dev
-    at_end = tables if linked else sum(sizes.values())
+    unpacked = sum(size for _, size in inside)
+    own_tables = sum(size for name, size in sizes.items() if name.endswith(WRITTEN_ANEW))
+    at_end = unpacked + (own_tables if linked else sum(sizes.values()))
     kind, lacking = "raw" if raw.is_dir() else "archive", lacking_beside(competition, raw.parent, raw)
     return Check(competition.id, kind, "-", None, at_end + tables, at_end, lacking or "")
 
@@ -99,6 +104,18 @@ def _sizes(raw: Path) -> dict[str, int]:
 
     tree = FolderTree(raw) if raw.is_dir() else ZipTree(raw)
     return {name: tree.size(name) for name in tree.glob("**")}
+
+
+def _sizes_inside(raw: Path, archives: list[str]) -> list[tuple[str, int]]:
+    """What archives in a raw folder hold; of one whose contents cannot be told without unpacking it, its own size."""
+    from mlebench.kit import open_raw
+
+    if not raw.is_dir() or not archives:
+        return []
+    with open_raw(raw) as files:
+        zips = [name for name in archives if name.endswith(".zip")]
+        inside = [(file.name, file.size) for name in zips for file in files.archive(name).files("**")]
+        return inside + [(name, files.file(name).size) for name in archives if name not in zips]
 
 
 def _existing(folder: Path) -> Path:

@@ -39,8 +39,9 @@ def check_archive(competition: Competition, archive: Path, advance: Advance | No
     actual = archive_md5(archive, competition.paths, advance)
     if actual != expected:
         raise PrerequisiteError(
-            f"{archive} is not the published archive: its md5 is {actual}, not {expected}. "
-            f"Get it again, or accept it with --skip-verification."
+            f"{archive} is not the published archive: its md5 is {actual}, not {expected}. If somebody packed the "
+            f"same files anew, unpack it into a folder and name that with --from: then the prepared files are verified "
+            f"instead. Else get it again, or accept it with --skip-verification."
         )
     return True
 
@@ -152,8 +153,10 @@ def published_files(competition: Competition) -> dict[str, Figures]:
 def _published_fault(path: Path, figures: Figures, md5: str | None) -> str | None:
     if md5 == figures.md5:
         return None
-    if md5 is None or not path.name.endswith(PARQUET):
-        return f"has md5 {md5 or '(no such file)'}, published is {figures.md5}"
+    if md5 is None:
+        return f"is missing, though one with md5 {figures.md5} is published"
+    if not path.name.endswith(PARQUET):
+        return f"has md5 {md5}, published is {figures.md5}"
     # Other bytes may hold the same: they depend on the library that wrote them.
     if figures.content is None:
         logger.warning("%s is not compared: its bytes depend on a library, and no hash of its content is known", path)

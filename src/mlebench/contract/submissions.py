@@ -24,6 +24,26 @@ def submissions(
     rng = np.random.RandomState(7)
     noisy = _with_targets_moved(rows, targets, rng.rand(len(rows)) < 0.3, rng)
 
+    files = {
+        "sample": sample,
+        "gold": gold,
+        "gold, shuffled": _csv(columns, [rows[place] for place in rng.permutation(len(rows))]),
+        "noisy": _csv(columns, noisy),
+        "noisy, shuffled": _csv(columns, [noisy[place] for place in rng.permutation(len(rows))]),
+        "random": _csv(columns, _with_targets_moved(rows, targets, np.ones(len(rows), dtype=bool), rng)),
+        "extra column": _csv([*columns, "extra"], [row | {"extra": "1"} for row in noisy]),
+        "columns reversed": _csv(columns[::-1], noisy),
+        **_faulty(columns, rows, noisy, id, targets),
+    }
+    if blended := _blend(rows, sample_rows, targets, rng):
+        files["blend"] = _csv(columns, blended)
+        files["blend, shuffled"] = _csv(columns, [blended[place] for place in rng.permutation(len(rows))])
+    return files
+
+
+def _faulty(columns: list[str], rows: Rows, noisy: Rows, id: str, targets: list[str]) -> dict[str, bytes]:
+    """Submissions with one fault each; whether it is one is for the grader to say."""
+
     def edited(edit: Callable[[Rows], object]) -> bytes:
         copy = [dict(row) for row in noisy]
         edit(copy)
@@ -35,15 +55,7 @@ def submissions(
     without_target = [name for name in columns if name != targets[0]]
     without_id = [name for name in columns if name != id]
     foreign = "987654321" if all(row[id].isdigit() for row in rows) else "foreign-id"
-    files = {
-        "sample": sample,
-        "gold": gold,
-        "gold, shuffled": _csv(columns, [rows[place] for place in rng.permutation(len(rows))]),
-        "noisy": _csv(columns, noisy),
-        "noisy, shuffled": _csv(columns, [noisy[place] for place in rng.permutation(len(rows))]),
-        "random": _csv(columns, _with_targets_moved(rows, targets, np.ones(len(rows), dtype=bool), rng)),
-        "extra column": _csv([*columns, "extra"], [row | {"extra": "1"} for row in noisy]),
-        "columns reversed": _csv(columns[::-1], noisy),
+    return {
         "no target column": _csv(without_target, noisy),
         "no id column": _csv(without_id, noisy),
         "row missing": edited(lambda copy: copy.pop()),
@@ -65,10 +77,6 @@ def submissions(
         "not utf-8": b"\xff\xfe" + _csv(columns, noisy),
         "ragged": _csv(columns, noisy) + b"1,2,3,4,5,6,7,8,9\n",
     }
-    if blended := _blend(rows, sample_rows, targets, rng):
-        files["blend"] = _csv(columns, blended)
-        files["blend, shuffled"] = _csv(columns, [blended[place] for place in rng.permutation(len(rows))])
-    return files
 
 
 def _with_targets_moved(rows: Rows, targets: list[str], chosen: np.ndarray, rng: np.random.RandomState) -> Rows:

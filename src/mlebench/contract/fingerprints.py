@@ -16,8 +16,9 @@ from typing import Any
 import py7zr
 
 from mlebench.engine.parquet import content_hash
+from mlebench.paths import DESCRIPTION, MANIFEST, MANIFEST_FILES, PUBLIC
 
-NOT_DATA = ("public/description.md", "manifest.json", "manifest.files.jsonl")
+NOT_DATA = (f"{PUBLIC}/{DESCRIPTION}", MANIFEST, MANIFEST_FILES)
 
 
 def raw_index(raw: Path) -> dict[str, str]:
@@ -71,7 +72,7 @@ def members_of(content: bytes) -> dict[str, bytes] | None:
 def _members_of_7z(content: bytes) -> dict[str, bytes]:
     with TemporaryDirectory() as folder, py7zr.SevenZipFile(io.BytesIO(content)) as archive:
         entries = archive.list()
-        archive.extractall(folder)
+        archive.extractall(folder)  # noqa: S202 py7zr refuses names that lead out of the folder
         # The reference names a folder by its whole path on the host: only the last part of it means anything.
         folders = {f"{PurePosixPath(entry.filename).name}/": b"" for entry in entries if entry.is_directory}
         files = [entry.filename for entry in entries if not entry.is_directory]

@@ -1,0 +1,101 @@
+"""mlebench test-competition"""
+
+import json
+import logging
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlebench import paths
+from mlebench.cli.codes import FAILED
+from mlebench.cli.common import busy, print_json, profile_option
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Registry
+
+if TYPE_CHECKING:
+    from mlebench.contract import Outcome
+
+STATES = {"ok": "ok", "failed": "FAILED", "not tried": "not tried"}
+
+
+@click.command("test-competition")
+@click.argument("competition")
+@click.option(
+    "--golden",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Compare with figures of another implementation too, in the form of tests/golden/ID.json.",
+)
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@profile_option
+def command(competition: str, golden: Path | None, as_json: bool, profile: str) -> None:
+    """Check all that COMPETITION, an id or a competition's folder, must satisfy. Its twin is used, and no real data.
+
+    A check that fails says what to change. The exit code is 1 when one does.
+    """
+    from mlebench.contract import run_contract
+
+    figures = _figures(golden) if golden else None
+    logging.getLogger("mlebench").setLevel(logging.CRITICAL)  # submissions are refused by the dozen, on purpose
+    failed, rows = 0, []
+    with TemporaryDirectory() as folder:
+        found = _registry(competition, Path(folder), profile).get_competition(Path(competition).resolve().name)
+        outcomes = run_contract(found, figures)
+        while outcome := _next(outcomes):
+            failed += bool(outcome.faults)
+            rows.append(_row(outcome))
+            if not as_json:
+                _show(rows[-1])
+    if as_json:
+        print_json(rows)
+    else:
+        click.echo(_summary(found.id, len(rows), failed), err=True)
+    if failed:
+        raise SystemExit(FAILED)
+
+
+def _next(outcomes: Any) -> "Outcome | None":
+    with busy("checking"):
+        return next(outcomes, None)
+
+
+def _registry(competition: str, data_dir: Path, profile: str) -> Registry:
+    """One that knows the competition, also if it is named by its folder."""
+    folder = Path(competition)
+    registry = Registry(data_dir, profile)
+    if folder.name == competition and not (folder / paths.CONFIG).is_file():
+        return registry
+    if not (folder / paths.CONFIG).is_file():
+        raise PrerequisiteError(f"{folder} is no competition's folder: it has no {paths.CONFIG}")
+    registry = Registry(data_dir, profile, also=[folder.resolve().parent])
+    if registry.competition_dir(folder.resolve().name) != folder.resolve():
+        raise PrerequisiteError(f"there is another competition {folder.resolve().name}: give the folder another name")
+    return registry
+
+
+def _figures(golden: Path) -> dict[str, Any]:
+    try:
+        return json.loads(golden.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise PrerequisiteError(f"{golden} is not JSON: {error}") from None
+
+
+def _row(outcome: "Outcome") -> dict[str, Any]:
+    state = "not tried" if outcome.faults is None else "failed" if outcome.faults else "ok"
+    return {
+        "check": outcome.check.name,
+        "what": outcome.check.what,
+        "state": state,
+        "faults": outcome.faults or [],
+    }
+
+
+def _show(row: dict[str, Any]) -> None:
+    click.echo(f"{STATES[row['state']]:<9}  {row['check']:<13}  {row['what']}")
+    for fault in row["faults"]:
+        click.echo(f"{'':<9}  - {fault}")
+
+
+def _summary(id: str, checks: int, failed: int) -> str:
+    return f"{id} keeps the contract" if not failed else f"{id}: {failed} of {checks} checks failed"

@@ -1,0 +1,10 @@
+"""What every competition must satisfy: one list of checks, for `mlebench test-competition` and for our own tests.
+
+A check looks at a case and yields faults, each a sentence that says what to change. Its docstring says what holds when
+there are none.
+"""
+
+from mlebench.contract.case import Case
+from mlebench.contract.checking import DATA, FACTS, GOLDEN, TEXT, Check, Outcome, faults_of, run_contract
+
+__all__ = ["DATA", "FACTS", "GOLDEN", "TEXT", "Case", "Check", "Outcome", "faults_of", "run_contract"]

@@ -1,0 +1,51 @@
+"""What a competition tells the contract about itself: the key `contract` of its config.yaml."""
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from mlebench.config import Keys, read_yaml
+from mlebench.errors import ConfigError
+from mlebench.paths import CONFIG
+from mlebench.registry import Competition
+
+# What a table that has columns of the truth, and still gives nothing away, must satisfy.
+ONE_ROW_PER, COLUMNS = "one_row_per", "columns"
+
+
+@dataclass(frozen=True)
+class Allowances:
+    """Where the contract gives way, and where it has to be told what to look at."""
+
+    accepts: list[str] = field(default_factory=list)  # faulty submissions that the grader accepts
+    order_counts: bool = False  # the order of a submission's rows changes its score
+    uncounted_rows: bool = False  # rows whose truth is negative or missing do not count
+    secret_ids: bool = False  # which ids count is not public, so that gold does not have all
+    truth_is_an_order: bool = False  # the truth of a row is an order of public things
+    renumbered: bool = False  # ids of train and test are given out anew, so that equal ones mean nothing
+    row_keys: list[str] = field(default_factory=list)  # columns that tell rows apart where there is no id
+    joined_id: list[str] = field(default_factory=list)  # columns that, joined with _, are the id
+    labels: dict[str, str] = field(default_factory=dict)  # public table with labels: its column with ids
+    labelled_files: dict[str, str] = field(default_factory=dict)  # files whose place tells the label: files to predict
+    harmless: dict[str, dict[str, Any]] = field(default_factory=dict)  # tables that hold truth and give nothing away
+    closed_archives: list[str] = field(default_factory=list)  # the description need not tell what is in them
+    nothing_to_compare: str = ""  # why the search for leaks finds nothing to compare
+
+    @classmethod
+    def of(cls, competition: Competition) -> "Allowances":
+        path = competition.folder / CONFIG
+        values = read_yaml(path)
+        own = values.get(competition.profile) or {}
+        declared = Keys(path, {**values, **own}).get("contract", dict, default={})
+        keys = Keys(path, declared, "contract.")
+        keys.only({item.name for item in fields(cls)})
+        default = cls()
+        found = {}
+        for name in declared:
+            wanted = getattr(default, name)
+            found[name] = keys.get(name, type(wanted), default=wanted)
+        for name, condition in found.get("harmless", {}).items():
+            if not isinstance(condition, dict) or len(condition) != 1 or not {*condition} <= {ONE_ROW_PER, COLUMNS}:
+                raise ConfigError(
+                    f"{path}: `contract.harmless.{name}` must be {ONE_ROW_PER}: COLUMN or {COLUMNS}: [...]"
+                )
+        return cls(**found)

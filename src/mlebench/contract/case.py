@@ -1,0 +1,70 @@
+"""What checks look at: a competition's twin, prepared, and what its grader makes of right and wrong submissions."""
+
+import io
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mlebench.contract.allowances import Allowances
+from mlebench.contract.fingerprints import fingerprint, raw_index
+from mlebench.contract.submissions import submissions
+from mlebench.errors import InvalidSubmissionError
+from mlebench.grade.answers import load_answers
+from mlebench.registry import Competition
+from mlebench.validate.reading import read_table
+
+INVALID = "invalid"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A competition's twin of one seed and size, with what another implementation makes of it, if that is known."""
+
+    competition: Competition
+    seed: int = 0
+    size: float = 1.0
+    golden: dict[str, Any] | None = None
+
+    @cached_property
+    def allowances(self) -> Allowances:
+        return Allowances.of(self.competition)
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        where = self.competition.paths
+        return fingerprint(where.prepared, raw_index(where.raw))
+
+    @cached_property
+    def submissions(self) -> dict[str, bytes]:
+        from mlebench.kit import public_sample_bytes
+
+        facts = self.competition.submission
+        gold = self.competition.gold_submission.read_bytes()
+        sample = public_sample_bytes(self.competition)
+        return submissions(sample, gold, facts["id"], facts["targets"], facts.get("truth"))
+
+    @property
+    def truth(self) -> list[str]:
+        """The columns of the answers that must stay secret."""
+        facts = self.competition.submission
+        return facts.get("truth", facts["targets"])
+
+    def answers(self) -> Any:
+        """Read anew each time: a grader may change what it is given."""
+        return load_answers(self.competition.answers)
+
+    @cached_property
+    def verdicts(self) -> dict[str, float | str]:
+        """What each submission gets: a score, `nan` or `invalid`. Any other exception of the grader escapes."""
+        return {name: self._verdict(name, content) for name, content in self.submissions.items()}
+
+    def _verdict(self, name: str, content: bytes) -> float | str:
+        try:
+            score = self.competition.grader.score(read_table(io.BytesIO(content)), self.answers())
+        except InvalidSubmissionError:
+            return INVALID
+        except Exception as error:
+            error.add_note(f"the submission was {name!r}")
+            raise
+        return "nan" if math.isnan(score) else score

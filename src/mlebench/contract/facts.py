@@ -1,0 +1,75 @@
+"""Checks of what a competition's folder says, before any data is made."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from mlebench.contract.case import Case
+from mlebench.paths import CONFIG, DESCRIPTION, LEADERBOARD, TWIN
+from mlebench.registry import code_name
+from mlebench.scoring import import_fn, lower_is_better, read_leaderboard
+
+
+def facts(case: Case) -> Iterator[str]:
+    """config.yaml says what a submission looks like, and which way scores improve."""
+    declared, example = case.competition.submission, "`submission: {id: COLUMN, targets: [COLUMN, ...]}`"
+    if not isinstance(declared.get("id"), str):
+        yield f"{CONFIG} does not name the id column of submissions: add {example}."
+    if not isinstance(declared.get("targets"), list) or not declared["targets"]:
+        yield f"{CONFIG} does not name the columns that are predicted: add {example}."
+    if case.competition.higher_is_better is None:
+        yield f"{CONFIG} does not declare the metric's direction: add `higher_is_better: true` or `false`."
+    _ = case.allowances  # its errors name the key
+
+
+def leaderboard(case: Case) -> Iterator[str]:
+    """The leaderboard has the best score first, in the declared direction."""
+    board = read_leaderboard(case.competition.leaderboard)
+    if not board:
+        yield f"{LEADERBOARD} holds no scores: medals cannot be given. Add at least two."
+        return
+    higher = not case.competition.lower_is_better
+    if board[0] != board[-1] and lower_is_better(board) is higher:
+        yield (
+            f"{LEADERBOARD} begins with {board[0]} and ends with {board[-1]}, but {CONFIG} says "
+            f"`higher_is_better: {str(higher).lower()}`: turn one of them round."
+        )
+    elif board != sorted(board, reverse=higher):
+        yield f"{LEADERBOARD} is not sorted: put the best score first and the worst last."
+
+
+def description(case: Case) -> Iterator[str]:
+    """The description names the original in its header only."""
+    competition = case.competition
+    header, line, body = competition.description.partition("\n---\n")
+    if not line:
+        yield f"{DESCRIPTION} has no header: begin with the title and the origin, then a line `---`, then the task."
+        return
+    if competition.id not in header:
+        yield f"the header of {DESCRIPTION} does not name the id {competition.id}: say which competition it was."
+    for name in (competition.id, competition.name, "kaggle"):
+        if name.lower() in body.lower():
+            yield f"{DESCRIPTION} names {name!r} below its header, so an agent could look it up: leave it out there."
+    if competition.obfuscated_description != body.lstrip():
+        yield f"{DESCRIPTION} has no text below its header: describe the task there."
+
+
+def code(case: Case) -> Iterator[str]:
+    """prepare, grade and twin can be imported."""
+    competition = case.competition
+    twin = f"{code_name(competition.id)}.{Path(TWIN).stem}:twin"
+    if not (competition.folder / TWIN).is_file():
+        yield f"there is no {TWIN}: write a function `twin(raw)` in it that makes synthetic raw data."
+    else:
+        yield from _missing(lambda: import_fn(twin))
+    yield from _missing(lambda: competition.grader.grade_fn)
+    yield from _missing(lambda: getattr(competition.prepare_fn, "function", None))
+
+
+def _missing(find: Callable[[], object]) -> Iterator[str]:
+    """What an import does not find; other exceptions are the code's own."""
+    try:
+        find()
+    except ModuleNotFoundError as error:
+        yield f"{error}: add the file, or install the package that it needs."
+    except (AttributeError, ImportError) as error:
+        yield f"{error}: add the function, or name the right one in {CONFIG}."

@@ -1,0 +1,132 @@
+"""Does a public file tell the truth of a test row?"""
+
+import hashlib
+import io
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+import pandas as pd
+
+from mlebench.contract.allowances import COLUMNS, ONE_ROW_PER
+from mlebench.contract.case import Case
+from mlebench.contract.grading import as_table
+from mlebench.contract.public_files import public_files, public_tables
+from mlebench.kit import public_sample_bytes
+from mlebench.paths import CONFIG
+
+
+def leaks(case: Case) -> Iterator[str]:
+    """No public file holds the truth of a test row."""
+    search = _Search(case)
+    for name, table in public_tables(case.competition.public_dir):
+        yield from search.table(name, table)
+    yield from search.labelled_files()
+    reason = case.allowances.nothing_to_compare
+    if not search.compared and not reason:
+        yield (
+            "nothing could be compared: no public table has a column of the truth. Say in `contract` of "
+            f"{CONFIG} where the labels for training are (`labels`, `labelled_files`), or why there is nothing to "
+            "compare (`nothing_to_compare`)."
+        )
+    elif search.compared and reason:
+        names = ", ".join(sorted(search.compared))
+        yield f"{names} can be compared: remove `contract.nothing_to_compare` from {CONFIG}."
+    for name in (case.allowances.labels.keys() | case.allowances.harmless.keys()) - search.compared:
+        yield f"`contract` in {CONFIG} names the table {name}, which is not in the public folder."
+
+
+class _Search:
+    def __init__(self, case: Case):
+        self._case, self._rules = case, case.allowances
+        self._facts = case.competition.submission
+        sample = public_sample_bytes(case.competition)
+        self._sample = pd.read_csv(io.BytesIO(sample), dtype=str, keep_default_na=False)
+        self._answers = as_table(case.answers())
+        self.compared: set[str] = set()
+
+    def table(self, name: str, table: pd.DataFrame) -> Iterator[str]:
+        if column := self._rules.labels.get(name):
+            self.compared.add(name)
+            yield from self._shared_ids(name, table, column)
+        elif set(self._case.truth) & set(table.columns) and not self._is_sample(table):
+            self.compared.add(name)
+            yield from self._with_truth(name, table)
+
+    def _with_truth(self, name: str, table: pd.DataFrame) -> Iterator[str]:
+        id, rules = self._facts["id"], self._rules
+        if condition := rules.harmless.get(name):
+            yield from _harmless(name, table, condition)
+        elif rules.renumbered:  # ids prove nothing; only the table to train on may hold the truth
+            if "train" not in name:
+                yield f"{name} has a column of the truth, and its name does not say `train`: leave the column out."
+        elif rules.row_keys:
+            if _rows(table, rules.row_keys) & _rows(self._answers, rules.row_keys):
+                yield f"{name} holds the truth of test rows: write the rows of the training set only."
+        else:
+            if rules.joined_id:
+                table = table.assign(**{id: table[rules.joined_id].agg("_".join, axis=1)})
+            if id not in table:
+                yield (
+                    f"{name} has a column of the truth and no column {id!r}, so nobody can see whose: leave the "
+                    f"column out, or say in `contract` of {CONFIG} what tells its rows apart (`row_keys`)."
+                )
+                return
+            yield from self._shared_ids(name, table, id)
+
+    def _shared_ids(self, name: str, table: pd.DataFrame, column: str) -> Iterator[str]:
+        if column not in table:
+            yield f"{name} has no column {column!r}, which `contract.labels` in {CONFIG} names."
+        elif shared := sorted(set(map(str, table[column])) & self._test_ids(column)):
+            yield f"{name} tells the truth of test rows, for example of {shared[0]!r}: write training rows only."
+
+    def _test_ids(self, column: str) -> set[str]:
+        """Ids of test rows, as a column of that name has them; of rows that belong together, the id of the group."""
+        id = self._facts["id"]
+        if column != id and column in self._answers:
+            return set(map(str, self._answers[column]))
+        ids = set(map(str, self._answers[id])) if id in self._answers else set()
+        pattern = self._facts.get("groups", {}).get("pattern")
+        return ids | {found[0] for each in ids if pattern and (found := re.match(pattern, each))}
+
+    def labelled_files(self) -> Iterator[str]:
+        if not self._rules.labelled_files:
+            return
+        files = {
+            name: hashlib.md5(content).digest() for name, content in public_files(self._case.competition.public_dir)
+        }
+        for labelled, unlabelled in self._rules.labelled_files.items():
+            train, test = _matching(files, labelled), _matching(files, unlabelled)
+            for pattern in (pattern for pattern, found in ((labelled, train), (unlabelled, test)) if not found):
+                yield f"no public file matches {pattern!r}, which `contract.labelled_files` in {CONFIG} names."
+            self.compared.add(labelled)
+            known = {**dict.fromkeys(train.values()), **({} if self._rules.renumbered else _names(train))}
+            for name, content in test.items():
+                if content in known or PurePosixPath(name).name in known:
+                    yield f"{name} is to be predicted, and stands among the labelled files {labelled} too: take it out."
+                    break
+
+    def _is_sample(self, table: pd.DataFrame) -> bool:
+        """Whether all that it tells is what the sample submission tells; other values on the same ids are a leak."""
+        told = {self._facts["id"], *self._case.truth} & {*table.columns}
+        return told <= {*self._sample.columns} and all(list(table[name]) == list(self._sample[name]) for name in told)
+
+
+def _harmless(name: str, table: pd.DataFrame, condition: dict) -> Iterator[str]:
+    if (column := condition.get(ONE_ROW_PER)) and table[column].duplicated().any():
+        yield f"{name} has several rows for one {column}, against `contract.harmless` in {CONFIG}."
+    if (columns := condition.get(COLUMNS)) and list(table.columns) != columns:
+        yield f"{name} has other columns than {', '.join(columns)}, against `contract.harmless` in {CONFIG}."
+
+
+def _rows(table: pd.DataFrame, keys: list[str]) -> set[tuple[str, ...]]:
+    return set(zip(*(map(str, table[key]) for key in keys), strict=True))
+
+
+def _matching(files: dict[str, bytes], pattern: str) -> dict[str, bytes]:
+    return {name: content for name, content in files.items() if fnmatchcase(name, pattern)}
+
+
+def _names(files: dict[str, bytes]) -> dict[str, None]:
+    return {PurePosixPath(name).name: None for name in files}

@@ -1,0 +1,34 @@
+"""A new competition's folder: it keeps the contract as it is, and its files are there to be replaced."""
+
+import re
+from pathlib import Path
+
+from mlebench import paths
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Registry
+
+_ID, _NAME = "COMPETITION-ID", "COMPETITION-NAME"
+
+
+def new_competition(folder: Path) -> Path:
+    """Make the folder, whose name is the competition's id; it must not be there yet."""
+    id = folder.absolute().name
+    if not re.fullmatch(r"[A-Za-z0-9]\w*(-\w+)*", id, re.ASCII):
+        raise PrerequisiteError(f"{id!r} cannot name a competition: use letters, digits, - and _")
+    if id in Registry().list_competition_ids():
+        raise PrerequisiteError(f"there is a competition {id}: choose another name")
+    template = Path(__file__).parent / "template"
+    words = (template / paths.DESCRIPTION).read_text(encoding="utf-8").partition("\n---\n")[2].lower()
+    if id.lower() in words:
+        raise PrerequisiteError(f"{id!r} is a word that descriptions use, and may not name: choose a longer name")
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise PrerequisiteError(f"{folder} is there already: choose another name, or remove it") from None
+    except OSError as error:
+        raise PrerequisiteError(f"cannot make {folder}: {(error.strerror or '').lower()}") from None
+    name = re.sub(r"[-_]+", " ", id).capitalize()
+    for file in sorted(path for path in template.iterdir() if path.is_file()):
+        text = file.read_text(encoding="utf-8").replace(_ID, id).replace(_NAME, name)
+        (folder / file.name).write_text(text, encoding="utf-8")
+    return folder
