@@ -32,10 +32,20 @@ from mlebench.integrity.familiarity.completion import similarity
 from mlebench.integrity.familiarity.deadlines import Deadline, deadline_of, parse_cutoff, read_meta_kaggle
 from mlebench.integrity.familiarity.estimate import mean_difference, rank_correlation
 from mlebench.integrity.familiarity.model import Model, tokens_of
-from mlebench.integrity.familiarity.originals import Original, find_originals
+from mlebench.integrity.familiarity.originals import Original, find_originals, prose_of_all
 from mlebench.integrity.familiarity.performance import Correlation, Point, correlate
 from mlebench.integrity.familiarity.plot import in_terminal, svg
-from mlebench.integrity.familiarity.probes import HEADER, KINDS, PASSAGE, ROW, Table, cells, probes_of, sentences_of
+from mlebench.integrity.familiarity.probes import (
+    HEADER,
+    KINDS,
+    PASSAGE,
+    ROW,
+    Table,
+    cells,
+    common_sentences,
+    probes_of,
+    sentences_of,
+)
 from mlebench.integrity.familiarity.survey import Asking, Familiarity, Survey
 from mlebench.registry import Competition, Registry
 
@@ -256,6 +266,20 @@ def test_numbered_columns_stay_in_order_so_that_a_control_is_as_easy_to_guess() 
     assert control != names
     start = control.index("f_00")
     assert control[start : start + 9] == names[1:10]
+
+
+def test_sentences_that_several_competitions_have_are_not_asked_for(tmp_path: Path) -> None:
+    sentences = sentences_of(prose(5))
+    dated = [f"On May {day}, 2023 we close this competition and look at it." for day in (3, 4)]
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "page.md").write_text(" ".join([*sentences[:30], dated[0]]))
+    (tmp_path / "other.txt").write_text(dated[1].replace("May", "June") + "\n" + "\n".join(sentences[20:]))
+    common = common_sentences(prose_of_all(tmp_path))
+    assert len(common) == 11
+    found = probes_of([Original("a.md", " ".join(sentences))], 100, "s", common)
+    asked = {one.target for one in found} | {one.control_target for one in found}
+    assert asked
+    assert not asked & set(sentences[20:30])
 
 
 def test_rows_that_hold_nothing_to_know_are_not_asked_about() -> None:

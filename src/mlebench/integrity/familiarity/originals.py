@@ -64,6 +64,15 @@ def _given(competition: Competition, texts: Path) -> tuple[list[Original], str |
     return kept, None if kept else f"what {texts} has is our own description"
 
 
+def prose_of_all(texts: Path) -> dict[str, list[str]]:
+    """All prose in a folder of originals, by the competition that it is of."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(path for path in texts.rglob("*") if path.suffix.lower() in PROSE and path.is_file()):
+        place = path.relative_to(texts)
+        found.setdefault(place.stem if len(place.parts) == 1 else place.parts[0], []).append(_text(_head(path)))
+    return found
+
+
 def is_ours(text: str, competition: Competition) -> bool:
     """Whether a text is our description, or a part of it."""
     return bool(text.strip()) and " ".join(text.split()) in " ".join(competition.description.split())

@@ -6,7 +6,8 @@ it has not is their order, which only somebody knows who has read the original.
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any
@@ -20,6 +21,9 @@ NEAR = 50  # rows before and after, from which a control takes its values
 LONGEST_SHOWN, LONGEST = 4000, 300  # characters of what is shown, and of what is asked for
 SHORTEST_SENTENCE = 30  # characters
 FEWEST_SENTENCES, FEWEST_ROWS, FEWEST_UNITS = 12, 20, 4
+_VARIABLE = re.compile(
+    r"\d+|\b(?:jan|febr)uary|\bmarch|\bapril|\bmay|\bjune|\bjuly|\baugust|\b(?:sept|nov|dec)ember|\boctober"
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -33,7 +37,20 @@ class Probe:
     control_target: str
 
 
-def probes_of(originals: Sequence[Original], samples: int, seed: str) -> list[Probe]:
+def common_sentences(prose: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """Sentences that stand in texts of several competitions, but for dates and figures."""
+    each = [{_bare(sentence) for text in texts for sentence in sentences_of(text)} for texts in prose.values()]
+    counts = Counter(sentence for found in each for sentence in found)
+    return frozenset(sentence for sentence, count in counts.items() if count > 1)
+
+
+def _bare(sentence: str) -> str:
+    return _VARIABLE.sub("#", sentence.lower())
+
+
+def probes_of(
+    originals: Sequence[Original], samples: int, seed: str, common: frozenset[str] = frozenset()
+) -> list[Probe]:
     """At most so many of each kind; the same for every model, so that models can be compared."""
     rng = random.Random(seed)
     found: list[Probe] = []
@@ -42,7 +59,7 @@ def probes_of(originals: Sequence[Original], samples: int, seed: str) -> list[Pr
     found += headers[:samples]
     found += _shared([row_probes(table, samples, rng) for table in tables], samples)
     found += _shared(
-        [passage_probes(original, PASSAGE, samples, rng) for original in originals if not original.is_table], samples
+        [passage_probes(each, PASSAGE, samples, rng, common) for each in originals if not each.is_table], samples
     )
     return found
 
@@ -155,31 +172,39 @@ def _counts(values: Sequence[str]) -> bool:
     return all(one <= other for one, other in pairs) or all(one >= other for one, other in pairs)
 
 
-def passage_probes(original: Original, kind: str, samples: int, rng: random.Random) -> list[Probe]:
-    """The sentence after a few others. In the control, sentences of the same text follow each other that do not."""
+def passage_probes(
+    original: Original, kind: str, samples: int, rng: random.Random, common: frozenset[str] = frozenset()
+) -> list[Probe]:
+    """The sentence after a few others. In the control, sentences of the same text follow each other that do not.
+
+    Sentences that other competitions have too are left out: a model may know them from there.
+    """
     sentences = sentences_of(original.text)
-    if len(sentences) < FEWEST_SENTENCES:
-        return []
+    own = [place for place, sentence in enumerate(sentences) if _bare(sentence) not in common]
     size = SHOWN_SENTENCES + 1
-    starts = list(range(0, len(sentences) - size + 1, size))
-    rng.shuffle(starts)
+    if len(own) < FEWEST_SENTENCES:
+        return []
+    windows = [range(start, start + size) for start in range(0, len(sentences) - size + 1, size)]
+    windows = [window for window in windows if set(window) <= set(own)]
+    rng.shuffle(windows)
     found = []
-    for start in starts[:samples]:
-        window = sentences[start : start + size]
-        others = [place for place in range(len(sentences)) if not start <= place < start + size]
-        drawn = _apart(others, size, rng)
+    for window in windows[:samples]:
+        control = _apart([place for place in own if place not in window], rng)
         (shown, target), (control_shown, control_target) = (
-            (f"{' '.join(pieces[:-1])} "[-LONGEST_SHOWN:], pieces[-1][:LONGEST])
-            for pieces in (window, [sentences[place] for place in drawn])
+            (
+                f"{' '.join(sentences[place] for place in places[:-1])} "[-LONGEST_SHOWN:],
+                sentences[places[-1]][:LONGEST],
+            )
+            for places in (window, control)
         )
         found.append(Probe(kind, original.name, shown, target, control_shown, control_target))
     return found
 
 
-def _apart(places: list[int], size: int, rng: random.Random) -> list[int]:
+def _apart(places: list[int], rng: random.Random) -> list[int]:
     """Some of them in any order, of which none follows its neighbour."""
     while True:
-        drawn = rng.sample(places, size)
+        drawn = rng.sample(places, SHOWN_SENTENCES + 1)
         if all(second != first + 1 for first, second in pairwise(drawn)):
             return drawn
 

@@ -11,12 +11,12 @@ from mlebench.integrity.familiarity.deadlines import AFTER, BEFORE, Deadline, de
 from mlebench.integrity.familiarity.estimate import Estimate, mean_difference
 from mlebench.integrity.familiarity.likelihood import Compared, measure
 from mlebench.integrity.familiarity.model import Model, NoLogprobsError
-from mlebench.integrity.familiarity.originals import Original, find_originals
-from mlebench.integrity.familiarity.probes import our_probes, probes_of
+from mlebench.integrity.familiarity.originals import Original, find_originals, prose_of_all
+from mlebench.integrity.familiarity.probes import common_sentences, our_probes, probes_of
 from mlebench.registry import Competition
 
 NOT_ASKED = "no model was asked"
-NOTHING_LONG_ENOUGH = "its originals are too short to be asked about"
+NOTHING_LONG_ENOUGH = "its originals are too short to be asked about, or say what those of others say"
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class Survey:
 
     def __init__(self, asking: Asking):
         self._asking = asking
+        self._common = common_sentences(prose_of_all(asking.texts)) if asking.texts and asking.model else frozenset()
         self._no_logprobs: str | None = None
 
     def look_at(self, competition: Competition) -> Familiarity:
@@ -81,7 +82,7 @@ class Survey:
         self, model: Model, competition: Competition, originals: Sequence[Original], facts: tuple[str, Deadline, str]
     ) -> Familiarity:
         seed = f"familiarity of {competition.id}"
-        probes = probes_of(originals, self._asking.samples, seed)
+        probes = probes_of(originals, self._asking.samples, seed, self._common)
         if not probes:
             return Familiarity(*facts, refused=NOTHING_LONG_ENOUGH, no_likelihood=NOTHING_LONG_ENOUGH)
         ours = our_probes(competition.obfuscated_description, self._asking.samples, seed)
