@@ -9,7 +9,7 @@ import os
 
 from mlebench import paths
 from mlebench.data.faults import explained
-from mlebench.data.manifest import Manifest, iterate_files
+from mlebench.data.manifest import Manifest, recorded_files
 from mlebench.data.state import command_to_prepare, read_manifest_head
 from mlebench.registry import Competition
 
@@ -76,7 +76,7 @@ def _other_files(competition: Competition) -> int:
     if not path.is_file():  # the first schema had no list of its own
         return 0
     try:
-        return sum(_size(f"{prepared}/{name}") != facts.get("size") for name, facts in iterate_files(path))
+        return sum(_size(f"{prepared}/{name}") != facts.get("size") for name, facts in recorded_files(prepared))
     except ValueError:
         return 0  # `verify` says that it cannot be read
 
