@@ -1,14 +1,15 @@
 #!/bin/sh
 # Shows:  a competition of your own, in a folder outside the package: competitions/seed-germination/. It has all that a
 #         competition needs: facts, text, prepare, grade, a twin and a leaderboard. docs/add-a-competition.md explains
-#         each file.
+#         each file; `mlebench new-competition FOLDER` writes such a folder to begin with.
 # Run:    sh examples/own_competition.sh [OPTIONS OF mlebench run]
-# Prints: what is known of the competition, then the score and medal of an agent that ranks seeds by how far their
-#         temperature is from 22 degrees.
+# Prints: what is known of the competition, whether it keeps the contract, and the score and medal of an agent that ranks
+#         seeds by how far their temperature is from 22 degrees.
 set -eu
 export MLEBENCH_COMPETITION_PATH="$(cd "$(dirname "$0")" && pwd)/competitions"
 
 mlebench show seed-germination
+mlebench test-competition seed-germination
 mlebench prepare -c seed-germination --twin
 mlebench run -c seed-germination --twin --runs-dir runs-own --time-limit 1m --agent command --agent-command '
     cd "$SUBMISSION_DIR"

@@ -81,12 +81,10 @@ class Inputs:
         asked = record.model or {}
         model = ", ".join(asked.get("models", [])) or record.agent.get("model")
         bounds = (model, asked.get("budget"), tuple(asked.get("tools", ())))
-        named = (name, bundle) if bundle else (name,)
+        named = (name, bundle.sha256) if bundle else (name,)
         read = record.knowledge_sha256 or record.knowledge  # a folder that has changed is another one
         given = (record.network, record.obfuscate, read, record.limits.get("cpus"), record.gpus_per_run)
         key = named if name else (agent, record.agent.get("identity"), hours, *given, bounds)
-        named = (name, bundle.sha256) if bundle else (name,)
-        key = named if name else (agent, record.agent.get("identity"), hours, *conditions.values(), bounds)
         for run in group.runs():
             reading = _reading_of_run(run, group, bundle.findings[run.record.run_id] if bundle else read_findings(run))
             self._take(
