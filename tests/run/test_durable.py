@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from conftest_run import SUBMIT, Start, reports_of
 from sandboxes import leftovers, processes, require
 
@@ -29,9 +30,12 @@ def test_kill_at_any_time_and_resume(start: Start, titanic: Competition, tmp_pat
     _kill_and_resume(start, titanic, tmp_path, sandbox, runs=30, kills=KILLS)
 
 
-def test_kill_at_any_time_and_resume_in_docker(start: Start, titanic: Competition, tmp_path: Path) -> None:
-    require("docker")
-    _kill_and_resume(start, titanic, tmp_path, "docker", runs=5, kills=4)
+@pytest.mark.parametrize("engine", ["docker", "podman"])
+def test_kill_at_any_time_and_resume_with_containers(
+    start: Start, titanic: Competition, tmp_path: Path, engine: str
+) -> None:
+    require(engine)
+    _kill_and_resume(start, titanic, tmp_path, engine, runs=5, kills=4)
 
 
 def _kill_and_resume(start: Start, titanic: Competition, tmp_path: Path, sandbox: str, runs: int, kills: int) -> None:

@@ -86,7 +86,8 @@ class Docker:
         }
 
     def remove_leftovers(self, name: str) -> None:
-        ask(self.name, "rm", "--force", "--volumes", f"{PREFIX}{name}", f"{PREFIX}{name}-home")
+        for one in (f"{PREFIX}{name}", f"{PREFIX}{name}-home"):  # of two, podman removes none if it lacks one
+            ask(self.name, "rm", "--force", "--volumes", one)
 
     def _image_fault(self, task: Task | None) -> str | None:
         image = task.image if task and task.image else IMAGE
