@@ -8,10 +8,9 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +32,12 @@ from mlebench.data.sources import (
 )
 from mlebench.data.state import claim_data_dir, is_prepared, preparation_fault, read_manifest_head
 from mlebench.data.verification import check_archive, check_prepared, check_sample_score, overwrite
+from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
 from mlebench.lease import held
 from mlebench.registry import Competition, Preparer
 
 logger = logging.getLogger(__name__)
-
-Watch = Callable[[str, int, int | None], None]  # stage, bytes done, bytes in all
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ def prepare(
     competition: Competition,
     source: Source | None = None,
     options: Options = Options(),  # noqa: B008 it is frozen
-    watch: Watch = lambda *_: None,
+    watch: Progress = SILENT,
 ) -> bool:
     """Prepare a competition's data; False when it had been prepared already."""
     source = source or LocalSource()
@@ -80,15 +78,15 @@ def prepare(
     return True
 
 
-def _prepare(competition: Competition, source: Source, options: Options, watch: Watch) -> None:
+def _prepare(competition: Competition, source: Source, options: Options, watch: Progress) -> None:
     where = competition.paths
     _refuse_foreign_leftovers(competition)
-    watch("getting the data", 0, None)
-    raw = source.fetch(competition)
+    watch.tell("getting the data")
+    raw = source.fetch(competition, watch)
     if fault := lacking_beside(competition, raw.parent, raw):
         raise PrerequisiteError(fault)
     check = options.verify and not source.twin and not options.overwrite_checksums
-    known = check and raw.is_file() and _check_archive(competition, raw, watch)
+    known = check and raw.is_file() and check_archive(competition, raw, watch)
     with blame(competition, published=known):
         files = _stage(competition, source, raw, options, watch)
     add_checksums(where.staging, files)
@@ -122,18 +120,6 @@ def _publish(where: paths.CompetitionPaths) -> None:
     _sweep(where.replaced)
 
 
-def _check_archive(competition: Competition, archive: Path, watch: Watch) -> bool:
-    """Whether the archive is known to be the published one; another is refused."""
-    done, total = 0, archive.stat().st_size
-
-    def advance(size: int) -> None:
-        nonlocal done
-        done += size
-        watch("checking the archive", done, total)
-
-    return check_archive(competition, archive, advance)
-
-
 def _is_ready(competition: Competition, source: Source, options: Options) -> bool:
     if options.overwrite_checksums or not is_prepared(competition):
         return False
@@ -154,7 +140,7 @@ def _refuse_foreign_leftovers(competition: Competition) -> None:
         )
 
 
-def _stage(competition: Competition, source: Source, raw: Path, options: Options, watch: Watch) -> Files:
+def _stage(competition: Competition, source: Source, raw: Path, options: Options, watch: Progress) -> Files:
     """Fill the staging folder, or go on filling it; what is known of each file in it."""
     where = competition.paths
     engine = competition.prepare_fn if isinstance(competition.prepare_fn, Preparer) else None
@@ -173,8 +159,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
         logger.info("Going on with %s", competition.id)
     folders = where.staging / paths.PUBLIC, where.staging / paths.PRIVATE
     if engine:
-        watched = {"progress": partial(watch, "preparing"), "reading": partial(watch, "reading")}
-        files = engine.run(raw, *folders, **watched, unpacked=where.unpacked, ledger=where.written)
+        files = engine.run(raw, *folders, progress=watch, unpacked=where.unpacked, ledger=where.written)
     else:
         competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
         files = files_in(where.staging)
@@ -186,7 +171,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
     return files
 
 
-def _unpacked(competition: Competition, archive: Path, options: Options, watch: Watch) -> Path:
+def _unpacked(competition: Competition, archive: Path, options: Options, watch: Progress) -> Path:
     """The archive as a folder: as raw/ if it is to be kept, where it must not take the place of anything else."""
     where = competition.paths
     if options.keep_raw and where.raw.is_dir() and any(where.raw.iterdir()):
@@ -199,7 +184,7 @@ def _unpacked(competition: Competition, archive: Path, options: Options, watch: 
         return where.raw
     if options.keep_raw and (where.raw.is_symlink() or where.raw.is_mount()):
         raise PrerequisiteError(f"{where.raw} is a link or a mount, which no unpacked folder can take the place of")
-    folder = unpack(archive, where, competition.beside_archive, partial(watch, "unpacking"))
+    folder = unpack(archive, where, competition.beside_archive, watch)
     return folder.rename(where.raw) if options.keep_raw else folder
 
 
@@ -256,14 +241,14 @@ def _check_complete(competition: Competition, files: Files) -> None:
 
 
 @contextmanager
-def _locked(where: paths.CompetitionPaths, watch: Watch) -> Iterator[None]:
+def _locked(where: paths.CompetitionPaths, watch: Progress) -> Iterator[None]:
     where.root.mkdir(parents=True, exist_ok=True)
     if where.lock.is_file():  # of an earlier version
         where.lock.unlink()
 
     def waiting() -> None:
         logger.info("Waiting: another process is preparing %s", where.id)
-        watch("waiting for another process", 0, None)
+        watch.tell("waiting for another process")
 
     with held(where.lock, waiting):
         yield
