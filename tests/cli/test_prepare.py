@@ -194,7 +194,7 @@ def test_what_is_said_meanwhile_appears_above_the_bars() -> None:
         @click.command()
         def command():
             with watching(["one", "two"]) as watch:
-                watch["one"]("reading", 1, 2)
+                watch["one"].tell("reading", 1, 2)
                 logging.getLogger("mlebench.any").info("a log line")
                 say("a line")
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
+from told import Told
 
 from mlebench.cli import progress
 from mlebench.cli.progress import bars, watching
@@ -48,16 +49,16 @@ def _lines(console: Console) -> list[str]:
 def test_the_line_of_all_adds_up_what_runs_and_what_has_ended(clock: SimpleNamespace) -> None:
     console = _terminal()
     with bars(["a", "b"], console) as watch:
-        watch["a"]("getting the data", 0, None)
-        watch["a"]("downloading", 0, 100 * MB)
+        watch["a"].tell("getting the data", 0, None)
+        watch["a"].tell("downloading", 0, 100 * MB)
         assert _lines(console)[-2:] == ["0 of 2 done 0.0 of 100.0+ MB", "a downloading 0.0 of 100.0 MB"]
-        watch["a"]("downloading", 100 * MB, 100 * MB)
+        watch["a"].tell("downloading", 100 * MB, 100 * MB)
         clock.now = 10
-        watch["b"]("preparing", 0, 300 * MB)
+        watch["b"].tell("preparing", 0, 300 * MB)
         assert _lines(console)[-3] == "0 of 2 done 100.0 of 400.0 MB 10 MB/s 0:00:30"
-        watch["a"]("checking the archive", 0, 100 * MB)
+        watch["a"].tell("checking the archive", 0, 100 * MB)
         assert _lines(console)[-3] == "0 of 2 done 100.0 of 500.0 MB 10 MB/s 0:00:40"
-        watch["b"]("preparing", 150 * MB, 300 * MB)
+        watch["b"].tell("preparing", 150 * MB, 300 * MB)
         clock.now = 20
         watch.end("a")
         assert _lines(console)[-2:] == [
@@ -82,10 +83,10 @@ def test_a_second_pass_keeps_the_pace_of_the_first(clock: SimpleNamespace) -> No
 def test_nobody_needs_a_stdout_to_see_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", None)
     with bars(["a"], _terminal()) as watch:
-        watch["a"]("preparing", 0, MB)
+        watch["a"].tell("preparing", 0, MB)
     monkeypatch.setattr("sys.stderr", None)
     with watching(["a"]) as watch:
-        watch["a"]("preparing", 0, MB)
+        watch["a"].tell("preparing", 0, MB)
 
 
 @pytest.mark.usefixtures("clock")
@@ -107,7 +108,7 @@ def test_the_line_of_all_never_goes_back() -> None:
     ]
     with bars(["a", "b"], console) as watch:
         for event in events:
-            watch["a"](*event)
+            watch["a"].tell(*event)
         watch.end("a")
     shown = [re.search(r"done ([\d.]+)", line) for line in _lines(console)]
     figures = [float(match[1]) for match in shown if match]
@@ -127,8 +128,8 @@ def test_the_line_of_all_never_goes_back() -> None:
 def test_a_narrow_terminal_keeps_names_and_bytes(clock: SimpleNamespace, width: int, seen: str) -> None:
     console = _terminal(width)
     with bars([NAME, "b"], console) as watch:
-        watch[NAME]("preparing", 0, 80 * MB)
-        watch[NAME]("preparing", 20 * MB, 80 * MB)
+        watch[NAME].tell("preparing", 0, 80 * MB)
+        watch[NAME].tell("preparing", 20 * MB, 80 * MB)
         clock.now = 10
         watch.end("b")
         assert re.fullmatch(seen, _lines(console)[-1])
@@ -140,10 +141,10 @@ def test_without_a_terminal_a_line_comes_at_most_every_half_minute(
     with caplog.at_level(logging.INFO), watching(["a", "b"]) as watch:
         for now, stage, done in [(0, "downloading", 0), (29, "downloading", 1), (30, "preparing", 1200), (59, "x", 1)]:
             clock.now = now
-            watch["a"](stage, done * MB, 5700 * MB)
-        watch["b"]("unpacking", 0, None)
+            watch["a"].tell(stage, done * MB, 5700 * MB)
+        watch["b"].tell("unpacking", 0, None)
         clock.now = 99
-        watch["b"]("unpacking", 0, None)
+        watch["b"].tell("unpacking", 0, None)
         watch.end("a")
     assert caplog.messages == ["a: downloading", "a: preparing, 1.2 of 5.7 GB", "b: unpacking", "b: unpacking"]
 
@@ -176,15 +177,9 @@ def test_a_look_into_a_large_file_is_told_of_before_anything_is_written(
         with zipfile.ZipFile(source, "w") as archive:
             for name, content in files.items():
                 archive.writestr(name, content)
-    events: list[tuple[str, int, int | None]] = []
-    run_prepare(
-        _look,
-        source,
-        tmp_path / "public",
-        tmp_path / "private",
-        lambda *event: events.append(("preparing", *event)),
-        lambda *event: events.append(("reading", *event)),
-    )
+    told = Told()
+    run_prepare(_look, source, tmp_path / "public", tmp_path / "private", told)
+    events = told.events
     assert [stage for stage, _, _ in events] == sorted((stage for stage, _, _ in events), reverse=True)
     read = {total for stage, done, total in events if stage == "reading" and done == total}
     assert read == set(map(len, files.values()))
@@ -201,8 +196,9 @@ def test_packed_files_are_told_of_while_they_are_packed(tmp_path: Path) -> None:
     def pack(raw: Raw, public: Output, private: Output) -> None:
         public.pack("all.zip", {file.name: file for file in raw.files("*.png")})
 
-    events: list[tuple[int, int | None]] = []
-    run_prepare(pack, tmp_path / "raw", tmp_path / "public", tmp_path / "private", lambda *event: events.append(event))
+    told = Told()
+    run_prepare(pack, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
+    events = [(done, total) for _, done, total in told.events]
     assert len(events) > 4
     assert events == sorted(events)
     assert (events[0], events[-1]) == ((0, 8 * MB), (8 * MB, 8 * MB))
@@ -210,10 +206,10 @@ def test_packed_files_are_told_of_while_they_are_packed(tmp_path: Path) -> None:
 
 def test_the_md5_of_a_file_is_told_of_while_it_is_taken(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(5 * MB))
-    pieces: list[int] = []
-    assert md5_of(tmp_path / "file", pieces.append) == md5_of(tmp_path / "file") == MD5_OF_ZEROS
-    assert len(pieces) > 1
-    assert sum(pieces) == 5 * MB
+    told = Told()
+    assert md5_of(tmp_path / "file", told.stage("md5", 5 * MB)) == md5_of(tmp_path / "file") == MD5_OF_ZEROS
+    assert len(told.events) > 2
+    assert told.events[-1] == ("md5", 5 * MB, 5 * MB)
 
 
 def test_stages_of_a_prepare_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,9 +220,9 @@ def test_stages_of_a_prepare_in_their_order(tmp_path: Path, monkeypatch: pytest.
     checksums.write_text(f"zip: {md5_of(archive)}")
     competition = Registry(tmp_path / "data").get_competition(NAME)
     competition = replace(competition, checksums=checksums, sample_score=None)
-    events: list[tuple[str, int, int | None]] = []
-    prepare(competition, PathSource(archive), Options(keep_raw=True), lambda *event: events.append(event))
-    stages = list(dict.fromkeys(stage for stage, _, _ in events))
+    told = Told()
+    prepare(competition, PathSource(archive), Options(keep_raw=True), told)
+    events, stages = told.events, list(dict.fromkeys(told.stages))
     assert stages[-4:] == ["checking the archive", "unpacking", "reading", "preparing"]
     for stage in stages[-4:]:
         assert any(done == total and total for name, done, total in events if name == stage), stage

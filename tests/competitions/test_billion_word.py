@@ -1,4 +1,4 @@
-"""The split of the billion words, which draws for many sentences at once, against one that draws for each in turn."""
+"""The split of the billion words, which goes block by block, against one that goes line by line."""
 
 import io
 import zipfile
@@ -22,7 +22,7 @@ prepare = import_module("mlebench.competitions.billion-word-imputation.prepare")
 
 @settings(max_examples=settings().max_examples // 12)
 @given(st.integers(0, 2**31), st.integers(1, 3000), st.integers(1, 40), st.booleans())
-def test_sentences_and_words_are_those_drawn_one_by_one(seed: int, per_block: int, longest: int, ends: bool) -> None:
+def test_sentences_and_words_do_not_depend_on_blocks(seed: int, per_block: int, longest: int, ends: bool) -> None:
     rng = np.random.RandomState(seed)
     lines = [
         " ".join("abcé"[number % 4] * (number % 3 + 1) for number in range(n)) for n in rng.randint(0, longest, 4000)
@@ -37,7 +37,6 @@ def test_sentences_and_words_are_those_drawn_one_by_one(seed: int, per_block: in
 
 
 def drawn_one_by_one(lines: Iterable[str]) -> tuple[list[str], list[str], str]:
-
     draws, whole, shown, rest = np.random.RandomState(0), [], [], []
     for line in lines:
         words = line.split()

@@ -37,6 +37,7 @@ import mlebench.data.pipeline as pipeline
 import mlebench.data.provenance as provenance
 import mlebench.engine.archives.zip_tree as archives
 import mlebench.engine.reading as reading
+from mlebench.engine.progress import Progress
 import mlebench.kit.files as files
 from mlebench.kit.files import Raw
 from mlebench.engine.placing.plan import FolderPlan
@@ -65,9 +66,10 @@ def around(owner, name, before=None, after=None):
         return result
     setattr(owner, name, wrapped)
 
-def progress(done, total):
-    if done > %(cut)d:
-        reach("downloading")
+class Watch(Progress):
+    def tell(self, stage, done=0, total=None):
+        if stage == "downloading" and done > %(cut)d:
+            reach("downloading")
 
 around(kaggle, "record_download", lambda *_: reach("downloaded"), lambda *_: reach("recorded"))
 around(kaggle, "download", after=lambda *_: reach("named"))
@@ -98,7 +100,7 @@ from dataclasses import replace
 from pathlib import Path
 competition = Registry(data_dir).get_competition(id)
 competition = replace(competition, sample_score=None, checksums=Path(options.pop("sums")))
-pipeline.prepare(competition, kaggle.KaggleSource(progress=progress), pipeline.Options(**options))
+pipeline.prepare(competition, kaggle.KaggleSource(), pipeline.Options(**options), Watch())
 reach("prepared")
 """
 

@@ -101,7 +101,7 @@ from mlebench.registry import Registry
 
 @dataclass(frozen=True)
 class Endless(TwinSource):
-    def fetch(self, competition):
+    def fetch(self, competition, progress):
         with Path(sys.argv[1], f"worker-{os.getpid()}").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             os.rename(file.name, f"{file.name}.begun")

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from fake_kaggle import BASIC, BEARER, KEY, TOKEN, USER, FakeKaggle, Fault
 from kaggle_fixtures import Waits, archive_of
+from told import Told
 
 from mlebench.cli.dev import command as dev
 from mlebench.cli.doctor import _kaggle as doctor_line
@@ -26,6 +27,7 @@ from mlebench.data.kaggle_api import RulesNotAcceptedError, config_folder
 from mlebench.data.pipeline import Options
 from mlebench.data.preflight import check_all
 from mlebench.data.sources import TwinSource
+from mlebench.engine.progress import Progress
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition, Registry
 from mlebench.utils import authenticate_kaggle_api
@@ -57,9 +59,9 @@ def _assert_whole(competition: Competition, kaggle: FakeKaggle) -> None:
 @pytest.mark.usefixtures("login")
 class TestDownload:
     def test_a_good_one(self, kaggle: FakeKaggle, competition: Competition, capfd: pytest.CaptureFixture[str]) -> None:
-        seen: list[tuple[int, int | None]] = []
-        source = KaggleSource(progress=lambda done, total: seen.append((done, total)))
-        assert source.fetch(competition) == competition.paths.archive
+        told, source = Told(), KaggleSource()
+        assert source.fetch(competition, told) == competition.paths.archive
+        seen = [(done, total) for stage, done, total in told.events if stage == "downloading"]
         _assert_whole(competition, kaggle)
         assert source.describe(competition.paths.archive)["kind"] == "kaggle"
         assert not source.twin
@@ -116,8 +118,9 @@ class TestDownload:
 
     def test_a_cut_connection_is_continued(self, kaggle: FakeKaggle, competition: Competition) -> None:
         kaggle.faults["storage"] = [Fault(cut=CUT)]
-        seen: list[int] = []
-        KaggleSource(progress=lambda done, _: seen.append(done), sleep=Waits()).fetch(competition)
+        told = Told()
+        KaggleSource(sleep=Waits()).fetch(competition, told)
+        seen = [done for _, done, _ in told.events]
         _assert_whole(competition, kaggle)
         _, second = kaggle.called("storage")
         kept = int(second.headers["Range"].removeprefix("bytes=").removesuffix("-"))
@@ -473,8 +476,8 @@ def test_rules_that_are_not_accepted_are_told_apart(login: Path, kaggle: FakeKag
     kaggle.archive = Path(shutil.make_archive(str(tmp_path / "raw"), "zip", raw)).read_bytes()
     kaggle.competitions.add(OTHER)
     kaggle.faults["DownloadDataFiles"] = [Fault(403, "You must accept")]
-    seen: list[tuple[str, int, int | None]] = []
-    watch = {ID: lambda *event: seen.append(event)}
+    told = Told()
+    watch: dict[str, Progress] = {ID: told}
     ids, unchecked = [OTHER, UNKNOWN, ID], Options(verify=False)
     registry = Registry(tmp_path / "data")  # one by one, and so in this process: others do not know the server
     outcomes = [
@@ -483,8 +486,8 @@ def test_rules_that_are_not_accepted_are_told_apart(login: Path, kaggle: FakeKag
     assert [outcome.status for outcome in outcomes] == ["rules not accepted", "failed", "prepared"]
     assert f"open https://www.kaggle.com/c/{OTHER}/rules" in outcomes[0].reason
     size = len(kaggle.archive)
-    assert ("downloading", size, size) in seen
-    assert "preparing" in [stage for stage, *_ in seen]
+    assert ("downloading", size, size) in told.events
+    assert "preparing" in told.stages
 
 
 def _board(*pages: list[str]):

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from folders import contents
+from told import Told
 
 import mlebench.engine.placing.plan
 import mlebench.engine.reading
@@ -276,16 +277,15 @@ def test_whoever_goes_on_does_not_read_the_whole_archive_again(
     (tmp_path / "sums.yaml").write_text(yaml.safe_dump({"zip": mlebench.engine.reading.md5_of(archive)}))
     object.__setattr__(competition, "checksums", tmp_path / "sums.yaml")
     object.__setattr__(competition, "sample_score", None)
-    seen: list[tuple[str, int, int | None]] = []
+    first, second = Told(), Told()
     monkeypatch.setattr("mlebench.data.pipeline.write_manifest", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        prepare(competition, watch=lambda *event: seen.append(event))
+        prepare(competition, watch=first)
     size = archive.stat().st_size
-    assert ("checking the archive", size, size) in seen
+    assert ("checking the archive", size, size) in first.events
     monkeypatch.undo()
-    seen.clear()
-    assert prepare(competition, watch=lambda *event: seen.append(event))
-    assert "checking the archive" not in [stage for stage, *_ in seen]
+    assert prepare(competition, watch=second)
+    assert "checking the archive" not in second.stages
     found = sorted(path.name for path in competition.paths.root.iterdir())
     assert found == ["lock", "prepared", archive.name, f"{archive.name}.json"]
 

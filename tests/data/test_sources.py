@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 from folders import contents
+from told import Told
 
 from mlebench.data.batch import prepare_many
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.preflight import check_all
 from mlebench.data.sources import LocalSource, PathSource, TwinSource
 from mlebench.data.verification import verify
+from mlebench.engine.progress import SILENT, Progress
 from mlebench.engine.threads import threads
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition, Registry
@@ -275,8 +277,8 @@ def test_one_competition_gets_the_threads_of_all_jobs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_several_at_once_give_the_same_and_one_failure_does_not_stop_the_others(jobs: int, tmp_path: Path) -> None:
     registry = Registry(tmp_path / "data")
-    seen: list[str] = []
-    watch = {NOMAD: lambda stage, done, total: seen.append(stage)}
+    told = Told()
+    watch: dict[str, Progress] = {NOMAD: told}
     ids = [NOMAD, "no-such-competition", TITANIC]
     outcomes = {
         outcome.id: outcome for outcome in prepare_many(registry, ids, TwinSource(), UNCHECKED, jobs=jobs, watch=watch)
@@ -287,7 +289,7 @@ def test_several_at_once_give_the_same_and_one_failure_does_not_stop_the_others(
         TITANIC: "prepared",
     }
     assert "no competition" in outcomes["no-such-competition"].reason
-    assert "preparing" in seen
+    assert "preparing" in told.stages
     alone = Registry(tmp_path / "alone").get_competition(NOMAD)
     prepare(alone, TwinSource())
     assert contents(alone.paths.prepared) == contents(registry.get_competition(NOMAD).paths.prepared)
@@ -297,10 +299,10 @@ def test_several_at_once_give_the_same_and_one_failure_does_not_stop_the_others(
 class Deadly(TwinSource):
     """Twins, but whoever makes one of them is killed, as by a system that has run out of memory."""
 
-    def fetch(self, competition: Competition) -> Path:
+    def fetch(self, competition: Competition, progress: Progress = SILENT) -> Path:
         if competition.id == TITANIC:
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().fetch(competition)
+        return super().fetch(competition, progress)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -315,12 +317,12 @@ def test_a_process_that_is_killed_does_not_take_the_others_along(jobs: int, tmp_
 class Quitting(TwinSource):
     """Twins whose code ends the program."""
 
-    def fetch(self, competition: Competition) -> Path:
+    def fetch(self, competition: Competition, progress: Progress = SILENT) -> Path:
         if competition.id == TITANIC:
             sys.exit("enough")
         if competition.id == NOMAD:
             os._exit(0)
-        return super().fetch(competition)
+        return super().fetch(competition, progress)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

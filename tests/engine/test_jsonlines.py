@@ -83,7 +83,7 @@ def _records(content: bytes, chunk_lines: int | None = None, *, large: bool = Fa
 def _written(tables: list[Table], scratch: Path) -> list[bytes]:
     streams = [io.BytesIO() for _ in tables]
     source: Any = tables[0].source
-    write_records_in_one_pass(source, list(zip(tables, streams, strict=True)), scratch, lambda _: None)
+    write_records_in_one_pass(source, list(zip(tables, streams, strict=True)), scratch)
     return [stream.getvalue() for stream in streams]
 
 

@@ -4,13 +4,14 @@ import logging
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from mlebench.cli.common import amount_text, is_terminal, size_text
+from mlebench.engine.progress import Progress
 
 logger = logging.getLogger(__name__)
 
@@ -18,11 +19,10 @@ PACE_SECONDS = 30  # what a rate is measured over
 PLAIN_SECONDS = 30  # between two plain lines about one item
 # A narrow terminal shows names and bytes; from these widths on there is room for more.
 STAGE_WIDTH, RATE_WIDTH, BAR_WIDTH = 60, 80, 110
-Watch = Callable[[str, int, int | None], None]  # stage, bytes done, bytes in all
 
 
-class Watchers(dict[str, Watch]):
-    """For each item, what to call when it gets on."""
+class Watchers(dict[str, Progress]):
+    """For each item, what is told how it gets on."""
 
     def end(self, item: str) -> None:
         """An item is done."""
@@ -39,25 +39,25 @@ def watching(items: Sequence[str]) -> Iterator[Watchers]:
             with bars(items, console) as watchers:
                 yield watchers
             return
-    yield Watchers({item: _plain_lines(item) for item in items})
+    yield Watchers({item: _PlainLines(item) for item in items})
 
 
-def _plain_lines(item: str) -> Watch:
+class _PlainLines(Progress):
     """A line when work on an item begins, and then one from time to time."""
-    told_at: float | None = None
 
-    def watch(stage: str, done: int, total: int | None) -> None:
-        nonlocal told_at
+    def __init__(self, item: str):
+        self._item = item
+        self._told_at: float | None = None
+
+    def tell(self, stage: str, done: int = 0, total: int | None = None) -> None:
         now = time.monotonic()
-        if told_at is None:
-            logger.info("%s: %s", item, stage)
-        elif now - told_at >= PLAIN_SECONDS:
-            logger.info("%s: %s%s", item, stage, f", {amount_text(done, total)}" if done or total else "")
+        if self._told_at is None:
+            logger.info("%s: %s", self._item, stage)
+        elif now - self._told_at >= PLAIN_SECONDS:
+            logger.info("%s: %s%s", self._item, stage, f", {amount_text(done, total)}" if done or total else "")
         else:
             return
-        told_at = now
-
-    return watch
+        self._told_at = now
 
 
 @contextmanager
@@ -78,16 +78,17 @@ def bars(items: Sequence[str], console: Any) -> Iterator[Watchers]:
                 whole.works[item].ended = True
                 live.refresh()  # at once: lines must not come and go while something is said
 
-        def watcher(work: _Work) -> Watch:
-            def watch(stage: str, done: int, total: int | None) -> None:
-                begins = stage != work.stage
-                work.tell(stage, done, total)
+        class Line(Progress):
+            def __init__(self, work: _Work):
+                self._work = work
+
+            def tell(self, stage: str, done: int = 0, total: int | None = None) -> None:
+                begins = stage != self._work.stage
+                self._work.tell(stage, done, total)
                 if begins:  # shown at once, however short it is
                     live.refresh()
 
-            return watch
-
-        yield Shown({item: watcher(work) for item, work in whole.works.items()})
+        yield Shown({item: Line(work) for item, work in whole.works.items()})
 
 
 class _Pace:

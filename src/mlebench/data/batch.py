@@ -7,7 +7,6 @@ import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
 from multiprocessing import get_context
 from queue import Empty
 from threading import Thread
@@ -16,11 +15,11 @@ from typing import Any, NamedTuple
 from mlebench import paths
 from mlebench.data import ensure_leaderboard_exists
 from mlebench.data.changes import OURS, changes, command_to_prepare_anew
-from mlebench.data.kaggle import KaggleSource
 from mlebench.data.kaggle_api import RulesNotAcceptedError
-from mlebench.data.pipeline import Options, Watch, prepare
+from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import Source
 from mlebench.data.state import read_manifest_head
+from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition, Registry
 from mlebench.workers import start_server
@@ -48,7 +47,7 @@ def prepare_many(
     *,
     jobs: int = 1,
     overwrite_leaderboard: bool = False,
-    watch: "dict[str, Watch] | None" = None,
+    watch: "dict[str, Progress] | None" = None,
 ) -> Iterator[Outcome]:
     """Prepare competitions, `jobs` at a time; outcomes come as they end. `watch` has a watcher for each id.
 
@@ -61,7 +60,7 @@ def prepare_many(
     if len(ids) <= 1:
         _use_threads(threads)
         for id in ids:
-            yield _prepare_one(id, *arguments, watch=watchers.get(id, lambda *_: None))
+            yield _prepare_one(id, *arguments, watch=watchers.get(id, SILENT))
         return
     start_server("mlebench.data.preload")
     context = get_context("forkserver")
@@ -100,7 +99,7 @@ def _outcome(id: str, future: Future[Outcome]) -> Outcome:
         return Outcome(id, DIED, "its process was killed; most likely there was not enough memory")
 
 
-def _relay(events: Any, watchers: dict[str, Watch], awaited: int = 0) -> int:
+def _relay(events: Any, watchers: dict[str, Progress], awaited: int = 0) -> int:
     """Pass on what workers have said, and wait for the last words of so many that have ended.
 
     Returns how many are still awaited: below zero, where workers that are about to end have said theirs.
@@ -113,11 +112,21 @@ def _relay(events: Any, watchers: dict[str, Watch], awaited: int = 0) -> int:
         if not event:
             awaited -= 1
         elif id in watchers:
-            watchers[id](*event)
+            watchers[id].tell(*event)
     return min(awaited, 0)  # what has not come by now was lost
 
 
 _events: Any = None  # in a worker: where to report
+
+
+class _Reported(Progress):
+    """In a worker: tells the parent."""
+
+    def __init__(self, id: str):
+        self._id = id
+
+    def tell(self, stage: str, done: int = 0, total: int | None = None) -> None:
+        _events.put((self._id, stage, done, total))
 
 
 def _begin_worker(parent: Any, events: Any, threads: int) -> None:
@@ -146,9 +155,10 @@ def _prepare_elsewhere(
     id: str, registry: Registry, source: Source, options: Options, overwrite_leaderboard: bool
 ) -> Outcome:
     """In a process of its own; what it has to say goes through a queue, if somebody listens."""
-    watch = lambda *event: _events.put((id, *event)) if _events else None  # noqa: E731
+    watch = _Reported(id) if _events else SILENT
     outcome = _prepare_one(id, registry, source, options, overwrite_leaderboard, watch)
-    watch()  # the last word: an outcome goes another way, and may be quicker
+    if _events:
+        _events.put((id,))  # the last word: an outcome goes another way, and may be quicker
     return outcome
 
 
@@ -166,10 +176,8 @@ def _reservations(competition: Competition, options: Options) -> str:
 
 
 def _prepare_one(
-    id: str, registry: Registry, source: Source, options: Options, overwrite_leaderboard: bool, watch: Watch
+    id: str, registry: Registry, source: Source, options: Options, overwrite_leaderboard: bool, watch: Progress
 ) -> Outcome:
-    if isinstance(source, KaggleSource):
-        source = replace(source, progress=lambda done, total: watch("downloading", done, total))
     try:
         competition = registry.get_competition(id)
         if overwrite_leaderboard:

@@ -32,13 +32,13 @@ from mlebench.data.kaggle_api import (
 )
 from mlebench.data.provenance import record_download
 from mlebench.data.sources import LocalSource, describe_raw, lacking_beside
+from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.paths import CompetitionPaths
 from mlebench.registry import Competition
 
-Progress = Callable[[int, int | None], None]  # bytes that are here, bytes in all where Kaggle says so
-Download = Callable[[CompetitionPaths, Progress | None, Sleep], Path]
+Download = Callable[[CompetitionPaths, Progress, Sleep], Path]
 CHUNK = 1 << 18
 PAGE_SIZE = 200
 
@@ -47,12 +47,11 @@ PAGE_SIZE = 200
 class KaggleSource:
     """Raw data that lies in the data directory already; else Kaggle's archive, downloaded to there."""
 
-    progress: Progress | None = None
     sleep: Sleep = time.sleep
     download: "Download" = field(default_factory=lambda: download)
     twin = False
 
-    def fetch(self, competition: Competition) -> Path:
+    def fetch(self, competition: Competition, progress: Progress = SILENT) -> Path:
         try:
             return LocalSource().fetch(competition)
         except PrerequisiteError as none_there:
@@ -60,7 +59,7 @@ class KaggleSource:
             if fault := lacking_beside(competition, where.root, where.raw):  # before all the rest is downloaded
                 raise PrerequisiteError(fault) from none_there
             try:
-                return self.download(where, self.progress, self.sleep)
+                return self.download(where, progress, self.sleep)
             except NoLoginError as error:
                 raise PrerequisiteError(f"{none_there}\nTo download it instead: {error}") from error
 
@@ -109,7 +108,7 @@ def present(competition: Competition) -> str | None:
     return "archive" if where.archive.is_file() else None
 
 
-def download(where: CompetitionPaths, progress: Progress | None = None, sleep: Sleep = time.sleep) -> Path:
+def download(where: CompetitionPaths, progress: Progress = SILENT, sleep: Sleep = time.sleep) -> Path:
     """Download a competition's archive, from where an earlier attempt stopped; the caller holds the lock."""
     where.root.mkdir(parents=True, exist_ok=True)
     part = _Part(where)
@@ -165,7 +164,7 @@ class _Part:
         self.record.unlink(missing_ok=True)
 
 
-def _continue(api: Any, id: str, part: _Part, progress: Progress | None) -> None:
+def _continue(api: Any, id: str, part: _Part, progress: Progress) -> None:
     """One try: ask for the bytes that are missing and add them."""
     import requests
 
@@ -195,16 +194,15 @@ def _continue(api: Any, id: str, part: _Part, progress: Progress | None) -> None
         raise
 
 
-def _append(response: Any, part: _Part, done: int, total: int | None, progress: Progress | None) -> None:
+def _append(response: Any, part: _Part, done: int, total: int | None, progress: Progress) -> None:
     import requests
 
-    tell = progress or (lambda *_: None)
-    tell(done, total)
+    progress.tell("downloading", done, total)
     with part.path.open("ab") as stream:
         for chunk in response.iter_content(CHUNK):
             stream.write(chunk)
             done += len(chunk)
-            tell(done, total)
+            progress.tell("downloading", done, total)
     if total is not None and done != total:
         raise requests.ConnectionError(f"{done} of {total} bytes came")
 

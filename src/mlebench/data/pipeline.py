@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +33,12 @@ from mlebench.data.sources import (
 )
 from mlebench.data.state import claim_data_dir, is_prepared, preparation_fault, read_manifest_head
 from mlebench.data.verification import check_archive, check_prepared, check_sample_score, overwrite
+from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
 from mlebench.lease import held
 from mlebench.registry import Competition, Preparer
 
 logger = logging.getLogger(__name__)
-
-Watch = Callable[[str, int, int | None], None]  # stage, bytes done, bytes in all
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def prepare(
     competition: Competition,
     source: Source | None = None,
     options: Options = Options(),  # noqa: B008 it is frozen
-    watch: Watch = lambda *_: None,
+    watch: Progress = SILENT,
 ) -> bool:
     """Prepare a competition's data; False when it had been prepared already."""
     source = source or LocalSource()
@@ -86,17 +84,17 @@ def prepare(
     return True
 
 
-def _stage_all(competition: Competition, source: Source, options: Options, watch: Watch) -> None:
+def _stage_all(competition: Competition, source: Source, options: Options, watch: Progress) -> None:
     where = competition.paths
     _refuse_foreign_leftovers(competition)
-    watch("getting the data", 0, None)
+    watch.tell("getting the data")
     if options.force and isinstance(source, TwinSource):
         source.forget(where)  # its code may be another by now
-    raw = source.fetch(competition)
+    raw = source.fetch(competition, watch)
     if fault := lacking_beside(competition, raw.parent, raw):
         raise PrerequisiteError(fault)
     check = options.verify and not source.twin and not options.overwrite_checksums
-    known = check and raw.is_file() and _check_archive(competition, raw, watch)
+    known = check and raw.is_file() and check_archive(competition, raw, watch)
     with blame(competition, published=known):
         files = _stage(competition, source, raw, options, watch)
     add_checksums(where.staging, files)
@@ -135,18 +133,6 @@ def _restore(where: paths.CompetitionPaths) -> None:
         where.replaced.rename(where.prepared)
 
 
-def _check_archive(competition: Competition, archive: Path, watch: Watch) -> bool:
-    """Whether the archive is known to be the published one; another is refused."""
-    done, total = 0, archive.stat().st_size
-
-    def advance(size: int) -> None:
-        nonlocal done
-        done += size
-        watch("checking the archive", done, total)
-
-    return check_archive(competition, archive, advance)
-
-
 def _is_ready(competition: Competition, source: Source, options: Options) -> bool:
     if options.force or options.overwrite_checksums or not is_prepared(competition):
         return False
@@ -167,7 +153,7 @@ def _refuse_foreign_leftovers(competition: Competition) -> None:
         )
 
 
-def _stage(competition: Competition, source: Source, raw: Path, options: Options, watch: Watch) -> Files:
+def _stage(competition: Competition, source: Source, raw: Path, options: Options, watch: Progress) -> Files:
     """Fill the staging folder, or go on filling it; what is known of each file in it."""
     where = competition.paths
     engine = competition.prepare_fn if isinstance(competition.prepare_fn, Preparer) else None
@@ -186,8 +172,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
         logger.info("Going on with %s", competition.id)
     folders = where.staging / paths.PUBLIC, where.staging / paths.PRIVATE
     if engine:
-        watched = {"progress": partial(watch, "preparing"), "reading": partial(watch, "reading")}
-        files = engine.run(raw, *folders, **watched, unpacked=where.unpacked, ledger=where.written)
+        files = engine.run(raw, *folders, progress=watch, unpacked=where.unpacked, ledger=where.written)
     else:
         competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
         files = dict(files_in(where.staging))
@@ -199,7 +184,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
     return files
 
 
-def _unpacked(competition: Competition, archive: Path, options: Options, watch: Watch) -> Path:
+def _unpacked(competition: Competition, archive: Path, options: Options, watch: Progress) -> Path:
     """The archive as a folder: as raw/ if it is to be kept, where it must not take the place of anything else."""
     where = competition.paths
     if options.keep_raw and where.raw.is_dir() and any(where.raw.iterdir()):
@@ -212,7 +197,7 @@ def _unpacked(competition: Competition, archive: Path, options: Options, watch: 
         return where.raw
     if options.keep_raw and (where.raw.is_symlink() or where.raw.is_mount()):
         raise PrerequisiteError(f"{where.raw} is a link or a mount, which no unpacked folder can take the place of")
-    folder = unpack(archive, where, competition.beside_archive, partial(watch, "unpacking"))
+    folder = unpack(archive, where, competition.beside_archive, watch)
     return folder.rename(where.raw) if options.keep_raw else folder
 
 
@@ -269,14 +254,14 @@ def _check_complete(competition: Competition, files: Files) -> None:
 
 
 @contextmanager
-def _locked(where: paths.CompetitionPaths, watch: Watch) -> Iterator[Callable[[], None]]:
+def _locked(where: paths.CompetitionPaths, watch: Progress) -> Iterator[Callable[[], None]]:
     where.root.mkdir(parents=True, exist_ok=True)
     if where.lock.is_file():  # of an earlier version
         where.lock.unlink()
 
     def waiting() -> None:
         logger.info("Waiting: another process is preparing %s", where.id)
-        watch("waiting for another process", 0, None)
+        watch.tell("waiting for another process")
 
     with held(where.lock, waiting) as require_lock:
         yield require_lock

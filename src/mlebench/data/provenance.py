@@ -4,16 +4,14 @@ So it does not matter how many attempts a prepare takes: each finds out where th
 archive again to learn its md5.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import CompetitionPaths
 from mlebench.records import Record, now
-
-Advance = Callable[[int], None]  # called with the number of bytes that were read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +46,7 @@ def record_download(where: CompetitionPaths, url: str) -> None:
     facts.changed(archive=where.archive.name).write(where.archive_record)
 
 
-def archive_md5(archive: Path, where: CompetitionPaths, advance: Advance | None = None) -> str:
+def archive_md5(archive: Path, where: CompetitionPaths, progress: Progress = SILENT) -> str:
     """The md5 of an archive, which is read once: the md5 goes on record."""
     from mlebench.engine.reading import md5_of
 
@@ -57,7 +55,7 @@ def archive_md5(archive: Path, where: CompetitionPaths, advance: Advance | None 
     known = known_of(archive, path)
     if known and known.md5 and known.is_of_this_very(archive) and (beside or known.archive == str(archive)):
         return known.md5
-    md5 = md5_of(archive, advance)
+    md5 = md5_of(archive, progress.stage("checking the archive", archive.stat().st_size))
     fresh = ArchiveRecord.of(archive, "local") if known is None or not beside else known
     fresh.changed(md5=md5, inode=archive.stat().st_ino, archive=archive.name if beside else str(archive)).write(path)
     return md5

@@ -5,7 +5,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from mlebench.data.faults import explained
 from mlebench.data.provenance import known_of
 from mlebench.data.state import claim_data_dir
+from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.paths import TWIN, CompetitionPaths
@@ -24,7 +25,7 @@ class Source(Protocol):
     @property
     def twin(self) -> bool: ...
 
-    def fetch(self, competition: Competition) -> Path:
+    def fetch(self, competition: Competition, progress: Progress = SILENT) -> Path:
         """Make the raw data available; a folder or a zip archive."""
         ...
 
@@ -38,7 +39,7 @@ class LocalSource:
 
     twin = False
 
-    def fetch(self, competition: Competition) -> Path:
+    def fetch(self, competition: Competition, progress: Progress = SILENT) -> Path:  # noqa: ARG002
         where = competition.paths
         found = choose_raw(where.raw, where.archive)
         if found is None:
@@ -59,7 +60,7 @@ class PathSource:
     path: Path
     twin = False
 
-    def fetch(self, competition: Competition) -> Path:
+    def fetch(self, competition: Competition, progress: Progress = SILENT) -> Path:  # noqa: ARG002
         if self.path.is_file():
             return self.path.absolute()
         own = CompetitionPaths(self.path, competition.id)
@@ -90,7 +91,7 @@ class TwinSource:
     size: float = 1.0
     twin = True
 
-    def fetch(self, competition: Competition) -> Path:
+    def fetch(self, competition: Competition, progress: Progress = SILENT) -> Path:  # noqa: ARG002
         with explained(competition.paths.root):
             return self._fetch(competition)
 
@@ -181,7 +182,7 @@ def _is_whole(folder: Path, archive: Path) -> bool:
     return all((folder / name).is_file() and (folder / name).stat().st_size == tree.size(name) for name in names)
 
 
-def unpack(archive: Path, where: CompetitionPaths, beside: Iterable[str], progress: Callable[[int, int], None]) -> Path:
+def unpack(archive: Path, where: CompetitionPaths, beside: Iterable[str], progress: Progress) -> Path:
     """The archive, and files that lie beside it, as a folder; goes on with what was unpacked of the same archive."""
     from mlebench.engine.archives.zip_tree import ZipTree
 
@@ -192,16 +193,14 @@ def unpack(archive: Path, where: CompetitionPaths, beside: Iterable[str], progre
         write_whole(record, identity)
         folder.mkdir()
     sizes = {name: tree.size(name) for name in tree.glob("**")}
-    done, total = 0, sum(sizes.values())
-    progress(done, total)
+    stage = progress.stage("unpacking", sum(sizes.values()))
     for name, size in sizes.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if not (target.exists() and tree.is_extracted(name, str(target))):
             target.unlink(missing_ok=True)
             tree.extract(name, str(target))
-        done += size
-        progress(done, total)
+        stage.advance(size)
     record.unlink()  # from now on it may be changed
     for name in sizes:
         (folder / name).chmod(0o644)  # folders written for the reference may change what they unpacked

@@ -21,8 +21,9 @@ from mlebench.data.manifest import (
     write_manifest,
 )
 from mlebench.data.open_runs import refuse_while_open
-from mlebench.data.provenance import Advance, archive_md5
+from mlebench.data.provenance import archive_md5
 from mlebench.data.state import holds_twins, require_prepared
+from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import InvalidSubmissionError, PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.paths import MANIFEST
@@ -31,12 +32,12 @@ from mlebench.registry import Competition
 logger = logging.getLogger(__name__)
 
 
-def check_archive(competition: Competition, archive: Path, advance: Advance | None = None) -> bool:
+def check_archive(competition: Competition, archive: Path, progress: Progress = SILENT) -> bool:
     """The archive must be the published one; False when none is published."""
     expected = published(competition).get("zip")
     if expected is None:
         return False
-    actual = archive_md5(archive, competition.paths, advance)
+    actual = archive_md5(archive, competition.paths, progress)
     if actual != expected:
         raise PrerequisiteError(
             f"{archive} is not the published archive: its md5 is {actual}, not {expected}. If somebody packed the "
@@ -174,10 +175,10 @@ def _content_hash(path: Path) -> str:
     return content_hash(path)
 
 
-def _md5(path: Path, advance: Advance | None = None) -> str:
+def _md5(path: Path) -> str:
     from mlebench.engine.reading import md5_of
 
-    return md5_of(path, advance)
+    return md5_of(path)
 
 
 def _crc32(path: Path) -> int:

@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 from mlebench.engine.csv.cells import pc
 from mlebench.engine.csv.printing import bytes_of
 from mlebench.engine.frames import values_of
-from mlebench.engine.tables import Advance, Column, Computed, Stored, Table, Target, Writable
+from mlebench.engine.progress import Stage
+from mlebench.engine.tables import Column, Computed, Stored, Table, Target, Writable
 
 GROUP_ROWS = 1 << 20  # rows that are read and written at a time
 HASHED_ROWS = 1 << 16
@@ -85,13 +86,13 @@ class ParquetSource:
     def read(self, names: list[str]) -> pa.Table:
         return pq.read_table(self._path, columns=names).replace_schema_metadata()
 
-    def write(self, targets: Sequence[Target], scratch: Path, advance: Advance) -> None:  # noqa: ARG002
+    def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:  # noqa: ARG002
         for target in targets:
             if target.format.name == ParquetFormat.name:
                 _write(self._pieces(target.table), target.stream)
             else:
                 target.write()
-        advance(self.size)
+        stage.advance(self.size)
 
     def _pieces(self, table: Table) -> Iterator[pa.Table]:
         """A table's rows; those that keep the order of the file go through some at a time."""

@@ -2,28 +2,23 @@
 
 import hashlib
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from mlebench.engine.progress import SILENT, UNTOLD, Progress, Stage
 from mlebench.engine.trees import COPY_BYTES
 from mlebench.errors import PrerequisiteError
 
 WATCHED_BYTES = 16 << 20  # a smaller file is read before anybody has looked
-Progress = Callable[[int, int | None], None]  # bytes done, bytes in all
-
-
-def no_progress(done: int, total: int | None) -> None:
-    """Nobody is watching."""
 
 
 def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
     """The same bytes; of a large file it tells how many have been read, some at a time."""
-    if size < WATCHED_BYTES or progress is no_progress:
+    if size < WATCHED_BYTES or progress is SILENT:
         return stream
-    progress(0, size)
-    return cast(BinaryIO, io.BufferedReader(_Watched(stream, size, progress), COPY_BYTES))
+    return cast(BinaryIO, io.BufferedReader(_Watched(stream, progress.stage("reading", size)), COPY_BYTES))
 
 
 @contextmanager
@@ -40,31 +35,27 @@ def data_errors(what: str | None, *of_code: type[Exception]) -> Iterator[None]:
         raise PrerequisiteError(f"{what} cannot be read ({reason}); get the data again, whole") from error
 
 
-def md5_of(path: Path, advance: Callable[[int], None] | None = None) -> str:
-    """The md5 of a file; tells the size of each piece that is done."""
+def md5_of(path: Path, stage: Stage = UNTOLD) -> str:
+    """The md5 of a file."""
     digest, buffer = hashlib.md5(usedforsecurity=False), bytearray(COPY_BYTES)
     with path.open("rb", buffering=0) as stream:
         while size := stream.readinto(buffer):
             digest.update(memoryview(buffer)[:size])
-            if advance:
-                advance(size)
+            stage.advance(size)
     return digest.hexdigest()
 
 
 class _Watched(io.RawIOBase):
-    def __init__(self, stream: BinaryIO, size: int, progress: Progress):
+    def __init__(self, stream: BinaryIO, stage: Stage):
         self._stream = stream
-        self._size = size
-        self._progress = progress
-        self._done = 0
+        self._stage = stage
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         size = cast(io.BufferedReader, self._stream).readinto(buffer)
-        self._done += size
-        self._progress(self._done, self._size)
+        self._stage.advance(size)
         return size
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ constant or computed) and reads nothing before it must. The engine may therefore
 data frame, without a change in any competition.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -18,13 +18,13 @@ import pyarrow as pa
 from mlebench.engine.csv.cells import pc
 from mlebench.engine.csv.printing import Style, bytes_of, header_line, join_cells, print_cells
 from mlebench.engine.frames import as_values, make_frame, values_of
+from mlebench.engine.progress import Stage
 from mlebench.engine.reading import data_errors
 from mlebench.errors import PrerequisiteError
 
 # Files from this size on are read and written block by block; below it, pandas is as quick.
 STREAM_BYTES = 32 << 20
 Quoting = Literal["minimal", "nonnumeric"]
-Advance = Callable[[int], None]  # told how many bytes are done
 PRINTED_ROWS = 1 << 14  # at a time
 
 
@@ -94,7 +94,7 @@ class Source(Protocol):
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray: ...
 
-    def write(self, targets: Sequence[Target], scratch: Path, advance: Advance) -> None:
+    def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:
         """Write tables of its rows in the best way there is, the bytes being the same; tells how much it has read."""
         ...
 
@@ -123,7 +123,7 @@ class ColumnSource:
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
         return self._columns[name] if rows is None else self._columns[name][rows]
 
-    def write(self, targets: Sequence[Target], scratch: Path, advance: Advance) -> None:  # noqa: ARG002
+    def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:  # noqa: ARG002
         for target in targets:
             target.write()
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from mlebench.engine.archives.zip_tree import ZipTree, is_zip
 from mlebench.engine.csv.source import CsvSource
-from mlebench.engine.reading import Progress, data_errors, no_progress, watched
+from mlebench.engine.progress import SILENT, Progress
+from mlebench.engine.reading import data_errors, watched
 from mlebench.engine.tables import Source, Table
 from mlebench.engine.texts import line_blocks
 from mlebench.engine.trees import COPY_BYTES, FolderTree, Tree, TreeFile, create
@@ -59,7 +60,7 @@ class Raw:
         scratch: Path,
         scaled: Mapping[int, int] | None = None,
         beside: Path | None = None,
-        reading: Progress = no_progress,
+        progress: Progress = SILENT,
         opened: dict[str, None] | None = None,
     ):
         self.opened = {} if opened is None else opened  # files that were read so far, the last one at the end
@@ -67,7 +68,7 @@ class Raw:
         self._scratch = scratch
         self._scaled = scaled
         self._beside = beside
-        self._reading = reading
+        self._progress = progress
 
     def file(self, name: str) -> RawFile:
         return RawFile(self._tree, name)
@@ -103,11 +104,11 @@ class Raw:
             return Table.from_source(source)
 
     def _with(self, tree: Tree) -> "Raw":
-        return Raw(tree, self._scratch, self._scaled, reading=self._reading, opened=self.opened)
+        return Raw(tree, self._scratch, self._scaled, progress=self._progress, opened=self.opened)
 
     def _watched(self, name: str) -> BinaryIO:
         """A file to look into: that may take its time."""
-        return watched(self.open(name), self._tree.size(name), self._reading)
+        return watched(self.open(name), self._tree.size(name), self._progress)
 
     def table(
         self,
@@ -223,12 +224,12 @@ class Raw:
 
 @contextmanager
 def open_raw(
-    source: Path, scratch: Path | None = None, reading: Progress = no_progress, unpacked: Path | None = None
+    source: Path, scratch: Path | None = None, progress: Progress = SILENT, unpacked: Path | None = None
 ) -> Iterator[Raw]:
     """The raw data in a folder or a zip archive; `scratch` is where inner archives may be unpacked.
 
-    Those that are unpacked to a folder of their own stay there, for whoever goes on after an interruption. `reading` is
-    told how far a large file has been read, each time that one is.
+    Those that are unpacked to a folder of their own stay there, for whoever goes on after an interruption. `progress`
+    is told how far a large file has been read, each time that one is.
     """
     if not source.is_dir() and not source.is_file():
         raise PrerequisiteError(f"there is no raw data at {source}")
@@ -237,7 +238,7 @@ def open_raw(
             unpacked.mkdir(exist_ok=True)
         folder = unpacked or stack.enter_context(TemporaryDirectory(dir=scratch, prefix=SCRATCH))
         tree = FolderTree(source) if source.is_dir() else ZipTree(source)
-        yield Raw(tree, Path(folder), _scaled_sizes(source), source.absolute().parent, reading)
+        yield Raw(tree, Path(folder), _scaled_sizes(source), source.absolute().parent, progress)
 
 
 def _scaled_sizes(source: Path) -> dict[int, int] | None:

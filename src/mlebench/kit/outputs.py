@@ -15,7 +15,7 @@ from mlebench.engine.placing.carry_out import carry_out
 from mlebench.engine.placing.ledger import Ledger
 from mlebench.engine.placing.plan import FolderPlan
 from mlebench.engine.placing.table_files import format_of
-from mlebench.engine.reading import Progress, no_progress
+from mlebench.engine.progress import SILENT, Progress
 from mlebench.engine.records.jsonlines import RecordFormat
 from mlebench.engine.records.jsontext import encode_json
 from mlebench.engine.tables import Quoting, Table
@@ -110,19 +110,18 @@ def run_prepare(
     raw: Path,
     public: Path,
     private: Path,
-    progress: Progress = no_progress,
-    reading: Progress = no_progress,
+    progress: Progress = SILENT,
     unpacked: Path | None = None,
     ledger: Path | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Call a competition's `prepare` on plain paths; what is known of each file, under `public/` and `private/`.
 
-    `progress` is told of what is written and placed, `reading` of each large file that is looked into before. What an
-    earlier attempt left in the folder `unpacked`, or noted in the `ledger`, is not unpacked or written again.
+    `progress` is told of each large file that is looked into, and then of what is written and placed. What an earlier
+    attempt left in the folder `unpacked`, or noted in the `ledger`, is not unpacked or written again.
     """
     noted = Ledger(ledger) if ledger else None
     outputs = {PUBLIC: Output(public, noted), PRIVATE: Output(private, noted)}
-    with open_raw(raw, private.parent, reading, unpacked) as source:
+    with open_raw(raw, private.parent, progress, unpacked) as source:
         try:
             prepare(source, *outputs.values())
             finish(list(outputs.values()), private.parent, progress)
@@ -133,6 +132,6 @@ def run_prepare(
         return {f"{side}/{name}": facts for side, output in outputs.items() for name, facts in output.plan.facts()}
 
 
-def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = no_progress) -> None:
+def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = SILENT) -> None:
     """Write and place all that was noted down."""
     carry_out([output.plan for output in outputs], scratch, progress)

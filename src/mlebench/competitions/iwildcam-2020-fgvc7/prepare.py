@@ -1,5 +1,4 @@
 from collections import Counter
-from itertools import chain
 from types import NoneType
 from typing import Any
 
@@ -63,13 +62,17 @@ def _completed(records: list[Record]) -> list[Record]:
 
     What a record lacks is NaN, and numbers in a field with gaps become floats.
     """
-    fields = list(dict.fromkeys(chain.from_iterable(records)))
-    columns = [_column([record.get(field, NAN) for record in records]) for field in fields]
-    return [dict(zip(fields, row, strict=True)) for row in zip(*columns, strict=True)]
+    completed: list[Record] = [{} for _ in records]
+    for field in dict.fromkeys(field for record in records for field in record):
+        values = [record.get(field, NAN) for record in records]
+        if _are_numbers_with_gaps(values):
+            values = [NAN if value is None else float(value) for value in values]
+        for record, value in zip(completed, values, strict=True):
+            record[field] = value
+    return completed
 
 
-def _column(values: list[Any]) -> list[Any]:
-    kinds = set(map(type, values))
-    if kinds <= {int, float, NoneType} and kinds not in ({int}, {NoneType}):
-        return [NAN if value is None else float(value) for value in values]
-    return values
+def _are_numbers_with_gaps(values: list[Any]) -> bool:
+    """Whether a data frame makes floats of them; a field of whole numbers, or of nothing at all, stays as it is."""
+    kinds = {type(value) for value in values}
+    return kinds <= {int, float, NoneType} and kinds not in ({int}, {NoneType})

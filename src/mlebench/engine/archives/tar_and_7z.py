@@ -18,7 +18,6 @@ from mlebench.engine.trees import COPY_BYTES, FINISHED, FolderTree, create
 from mlebench.errors import PrerequisiteError
 
 _SEVEN_ZIP = b"7z\xbc\xaf\x27\x1c"
-_END = tarfile.EOFHeaderError  # pyright: ignore[reportAttributeAccessIssue] its stubs do not name it
 _FOLDER_MODE = 0o755
 _ABOUT_THE_NEXT = (
     *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
@@ -67,7 +66,12 @@ class _Header(tarfile.TarInfo):
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        info = super().frombuf(buf, encoding, errors)
+        try:
+            info = super().frombuf(buf, encoding, errors)
+        except HeaderError as error:
+            if len(buf) == tarfile.BLOCKSIZE and not any(buf):  # a block of zeros is the end
+                raise
+            raise ReadError(f"a damaged header: {error}") from error
         about_the_next = info.type in _ABOUT_THE_NEXT and info.size > _MOST_HEADER_BYTES
         if info.size < 0 or about_the_next:  # Python would go back, or read it all into memory
             raise ReadError("a header with an impossible size")
@@ -77,9 +81,7 @@ class _Header(tarfile.TarInfo):
     def fromtarfile(cls, tarfile: tarfile.TarFile) -> Self:
         try:
             info = super().fromtarfile(tarfile)
-        except _END:
-            raise
-        except (HeaderError, ValueError, LookupError, RecursionError) as error:
+        except (ValueError, LookupError, RecursionError) as error:
             raise ReadError(f"a damaged header: {error}") from error
         if not 0 <= info.size <= _MOST_BYTES:
             raise ReadError("a header with an impossible size")
@@ -127,8 +129,15 @@ def _unpack_tar(archive: Path, folder: Path, label: str) -> None:
             name, size = plain_name(info.name), 0 if info.isdir() else info.size
             checks.check(Member(name, size, info.isdir(), not (info.isdir() or info.isreg())))
             if info.isreg():
+                _check_by_library(info, folder)
                 _extract(opened, info, folder / name)
         _read_to_the_end(opened)
+
+
+def _check_by_library(info: tarfile.TarInfo, folder: Path) -> None:
+    """Python's own filter for archives that are not trusted, where this Python has it; our checks are stricter."""
+    if hasattr(tarfile, "data_filter"):
+        tarfile.data_filter(info, str(folder))
 
 
 def _extract(archive: tarfile.TarFile, info: tarfile.TarInfo, path: Path) -> None:

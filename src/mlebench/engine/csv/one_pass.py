@@ -15,6 +15,7 @@ from mlebench.engine.csv.blocks import Block, blocks, in_order
 from mlebench.engine.csv.cells import Kind, is_float, pc, printed
 from mlebench.engine.csv.printing import Style, header_line, join_cells, print_cells, quote_cells
 from mlebench.engine.csv.survey import Survey
+from mlebench.engine.progress import UNTOLD, Stage
 from mlebench.engine.row_order import PlacedLines, RowChoice, row_writer
 from mlebench.engine.tables import Column, Computed, Constant, Stored, Table, Writable
 
@@ -34,9 +35,9 @@ def write_in_one_pass(
     sep: str,
     targets: list[TableTarget],
     scratch: Path,
-    advance: Callable[[int], None] = lambda _: None,
+    stage: Stage = UNTOLD,
 ) -> None:
-    """Write all tables that come from one file, in one pass over it; tells the size of each block that is done."""
+    """Write all tables that come from one file, in one pass over it."""
     with ExitStack() as stack:
         printers = [_Printer(target, survey, sep) for target in targets]
         writers = [row_writer(p.choice, p.stream, survey.size / max(survey.rows, 1), stack, scratch) for p in printers]
@@ -49,7 +50,7 @@ def write_in_one_pass(
             for writer, part in zip(writers, parts, strict=True):
                 if len(part.lines):
                     writer.add(part)
-            advance(block.size)
+            stage.advance(block.size)
         for writer in writers:
             writer.finish()
 

@@ -11,7 +11,8 @@ from mlebench.engine.csv.blocks import NotStreamableError
 from mlebench.engine.csv.one_pass import TableTarget, write_in_one_pass
 from mlebench.engine.csv.survey import Survey, read_column, read_rows, survey_file
 from mlebench.engine.frames import read_csv, values_of
-from mlebench.engine.tables import STREAM_BYTES, Advance, CsvFormat, Target
+from mlebench.engine.progress import Stage
+from mlebench.engine.tables import STREAM_BYTES, CsvFormat, Target
 
 # Up to this share of a large file's rows, a column's values are picked out while it is read once more.
 FEW_ROWS = 1 / 32
@@ -95,7 +96,7 @@ class CsvSource:
                 self._values[name] = read_column(self._open_watched, survey, self.sep, name)
         return self._values[name]
 
-    def write(self, targets: Sequence[Target], scratch: Path, advance: Advance) -> None:
+    def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:
         """Rows of a large file go from it to CSV files as they come by; other tables are written by way of memory."""
         streamed: list[TableTarget] = []
         for target in targets:
@@ -106,9 +107,9 @@ class CsvSource:
                 target.write()
         if streamed and self.survey:
             self.forget()  # values that were needed to choose rows
-            write_in_one_pass(self.open, self.survey, self.sep, streamed, scratch, advance)
+            write_in_one_pass(self.open, self.survey, self.sep, streamed, scratch, stage)
         else:
-            advance(self.size)
+            stage.advance(self.size)
 
     def forget(self) -> None:
         self._values.clear()

@@ -10,41 +10,31 @@ from typing import TypeVar
 from mlebench.engine.archives.write_archive import write_pack
 from mlebench.engine.placing.plan import FolderPlan, mean_size
 from mlebench.engine.placing.table_files import Job, format_of, write_all
-from mlebench.engine.reading import Progress, no_progress
-from mlebench.engine.tables import Advance, Table
+from mlebench.engine.progress import SILENT, Progress, Stage
+from mlebench.engine.tables import Table
 from mlebench.engine.threads import threads
 from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile, create
 from mlebench.paths import SCRATCH
 
 Wanted = TypeVar("Wanted")
 BATCH = 1024  # files that one worker places before it asks for more
-TOLD_BYTES = 1 << 20  # between two words about progress
 
 
-def carry_out(plans: Sequence[FolderPlan], scratch: Path, progress: Progress = no_progress) -> None:
+def carry_out(plans: Sequence[FolderPlan], scratch: Path, progress: Progress = SILENT) -> None:
     """Write and place all that is planned."""
-    done, told, total = 0, 0, _weight(plans)
-
-    def advance(size: int) -> None:
-        nonlocal done, told
-        done = min(done + size, total)
-        if done - told >= TOLD_BYTES:  # a packed archive is written in very small pieces
-            told = done
-            progress(done, total)
-
-    progress(0, total)
+    stage = progress.stage("preparing", _weight(plans))
     with TemporaryDirectory(dir=scratch, prefix=SCRATCH) as folder:
-        write_all(list(_table_jobs(plans, Path(folder))), Path(folder), advance)
+        write_all(list(_table_jobs(plans, Path(folder))), Path(folder), stage)
         for plan in plans:
             for name, content in _unwritten(plan, plan.contents):
                 with plan.create(name) as stream:
                     for piece in content:
                         stream.write(piece)
             for name, pack in _unwritten(plan, plan.packs):
-                with plan.create(name, advance) as stream:
+                with plan.create(name, stage) as stream:
                     write_pack(stream, pack, Path(folder))
-            _place(plan, advance)
-    progress(total, total)
+            _place(plan, stage)
+    stage.finish()
 
 
 def _unwritten(plan: FolderPlan, wanted: Mapping[str, Wanted]) -> Iterator[tuple[str, Wanted]]:
@@ -73,7 +63,7 @@ def _table_jobs(plans: Sequence[FolderPlan], scratch: Path) -> Iterator[Job]:
                     yield Job(content, format_of(member, pack.quoting), opened)
 
 
-def _place(plan: FolderPlan, advance: Advance) -> None:
+def _place(plan: FolderPlan, stage: Stage) -> None:
     """Raw files, to their places; those that an interrupted attempt has placed already are left alone."""
     names = list(plan.placed)
     for name in names:
@@ -97,4 +87,4 @@ def _place(plan: FolderPlan, advance: Advance) -> None:
     with ThreadPoolExecutor(threads()) as pool:
         spread = pool.map if len(names) > BATCH else map
         for size in spread(place_batch, range(0, len(names), BATCH)):
-            advance(size)
+            stage.advance(size)

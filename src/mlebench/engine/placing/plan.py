@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 from mlebench.engine.archives.write_archive import Pack
 from mlebench.engine.parquet import ParquetFormat, content_hash
 from mlebench.engine.placing.ledger import Ledger
-from mlebench.engine.tables import Advance, Format, Table, Writable
+from mlebench.engine.progress import UNTOLD, Stage
+from mlebench.engine.tables import Format, Table, Writable
 from mlebench.engine.trees import COPY_BYTES, TreeFile, check_name, create, is_finished
 
 HASHED_ASIDE = 1 << 16  # bytes from which on another thread is worth its while
@@ -50,12 +51,12 @@ class FolderPlan:
         return f"{self._place}/{name}"
 
     @contextmanager
-    def create(self, name: str, advance: Advance = lambda _: None) -> Iterator[Writable]:
-        """A new file whose hash is taken while it is written; tells the size of each piece."""
+    def create(self, name: str, stage: Stage = UNTOLD) -> Iterator[Writable]:
+        """A new file whose hash is taken while it is written."""
         path = self.path(name)
         Path(path).unlink(missing_ok=True)
         with create(path, buffering=COPY_BYTES) as file, ThreadPoolExecutor(1) as pool:
-            stream = _HashingStream(file, pool, advance)
+            stream = _HashingStream(file, pool, stage)
             yield stream
         self.written[name] = stream.hash.hexdigest()
         if self._ledger:
@@ -99,9 +100,9 @@ def mean_size(files: Sequence[TreeFile]) -> float:
 class _HashingStream:
     """A stream that knows the hash of what went through it; large pieces are hashed while the next one is made."""
 
-    def __init__(self, file: BinaryIO, pool: ThreadPoolExecutor, advance: Advance):
+    def __init__(self, file: BinaryIO, pool: ThreadPoolExecutor, stage: Stage):
         self._file = file
-        self._advance = advance
+        self._stage = stage
         self._pool = pool
         self._hashing: Future[None] | None = None
         self._written = 0
@@ -117,7 +118,7 @@ class _HashingStream:
         else:
             self._hashing = self._pool.submit(self.hash.update, data)
         self._written += len(data)
-        self._advance(len(data))
+        self._stage.advance(len(data))
         return self._file.write(data)
 
     def tell(self) -> int:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mlebench.engine.parquet import ParquetFormat
-from mlebench.engine.tables import Advance, CsvFormat, Format, Quoting, Table, Target, Writable
+from mlebench.engine.progress import Stage
+from mlebench.engine.tables import CsvFormat, Format, Quoting, Table, Target, Writable
 
 
 def format_of(name: str, quoting: Quoting = "minimal", float_format: str | None = None) -> Format:
@@ -24,7 +25,7 @@ class Job(NamedTuple):
     open: Callable[[], AbstractContextManager[Writable]]
 
 
-def write_all(jobs: Sequence[Job], scratch: Path, advance: Advance) -> None:
+def write_all(jobs: Sequence[Job], scratch: Path, stage: Stage) -> None:
     """All tables, source by source: one pass over each large file, and no more than one source in memory."""
     by_source: dict[int, list[Job]] = {}
     for job in jobs:
@@ -33,5 +34,5 @@ def write_all(jobs: Sequence[Job], scratch: Path, advance: Advance) -> None:
         source = some[0].table.source
         with ExitStack() as stack:
             targets = [Target(job.table, job.format, stack.enter_context(job.open())) for job in some]
-            source.write(targets, scratch, advance)
+            source.write(targets, scratch, stage)
         source.forget()

@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from mlebench.engine.frames import as_values
+from mlebench.engine.progress import UNTOLD, Stage
 from mlebench.engine.row_order import PlacedLines, RowChoice, row_writer
-from mlebench.engine.tables import Advance, Column, Computed, Stored, Table, Target, Writable
+from mlebench.engine.tables import Column, Computed, Stored, Table, Target, Writable
 
 # Whole numbers that are kept while another column is read: enough for two of the seven million products of cdiscount.
 COLLECT_BYTES = 128 << 20
@@ -93,7 +94,7 @@ class RecordSource:
         values = np.concatenate(pieces) if pieces else np.array([], dtype=object)
         return values if order is None else values[order]
 
-    def write(self, targets: Sequence[Target], scratch: Path, advance: Advance) -> None:
+    def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:
         """Records go from their file to others of its format as they come by; all else is written by way of memory."""
         records: list[tuple[Table, Writable]] = []
         for target in targets:
@@ -104,9 +105,9 @@ class RecordSource:
             else:
                 raise ValueError("a record can be written only once")
         if records:
-            write_records_in_one_pass(self, records, scratch, advance)
+            write_records_in_one_pass(self, records, scratch, stage)
         else:
-            advance(self.size)
+            stage.advance(self.size)
 
     def forget(self) -> None:
         self._numbers.clear()
@@ -150,7 +151,7 @@ class WholeNumbers:
 
 
 def write_records_in_one_pass(
-    source: RecordSource, jobs: Sequence[tuple[Table, Writable]], scratch: Path, advance: Advance
+    source: RecordSource, jobs: Sequence[tuple[Table, Writable]], scratch: Path, stage: Stage = UNTOLD
 ) -> None:
     """Write all tables of records that come from one file, in one pass over it."""
     with ExitStack() as stack, _no_garbage():
@@ -166,7 +167,7 @@ def write_records_in_one_pass(
                 rows, places = choice.of_block(number)
                 if len(rows):
                     writer.add(PlacedLines(_lines(table, source, block, rows, places), places))
-            advance(block.size)
+            stage.advance(block.size)
         for writer in writers:
             writer.finish()
 
