@@ -5,6 +5,8 @@
 `twins` is the sample submission of every twin; `large` is 20 submissions of a million rows: four each for AUC, log
 loss, RMSE, accuracy and MAP@5. Both programs grade the same file of JSON lines with the same command, and every score
 is compared. Memory is that of the largest process. Data is made once, in the scratch folder.
+
+The name of a competition is a row too: the sample submission of its twin of `--size`, alone. `all` is a row for each.
 """
 
 import argparse
@@ -73,23 +75,30 @@ def main() -> None:
     parser.add_argument("--scratch", type=Path, required=True)
     parser.add_argument("--repeat", type=int, default=3, help="rounds, in turn; medians are shown")
     parser.add_argument("--rows", type=int, default=1_000_000, help="of a large submission")
-    parser.add_argument("batches", nargs="*", choices=["twins", "large", []], default=[])
+    parser.add_argument("--size", type=float, default=1.0, help="of the twin of a competition that is a row")
+    parser.add_argument("batches", nargs="*", metavar="ROW", help="twins, large, all, or competitions")
     arguments = parser.parse_args()
     ours, reference, scratch = (path.absolute() for path in (arguments.ours, arguments.reference, arguments.scratch))
     scratch.mkdir(parents=True, exist_ok=True)
     print_machine(ours, reference)
-    for batch in arguments.batches or ["twins", "large"]:
-        data = scratch / (batch if batch == "twins" else f"{batch}-{arguments.rows}")
+    batches = arguments.batches or ["twins", "large"]
+    if "all" in batches:
+        batches = sorted(json.loads(_output(ours, "-c", SAMPLES, scratch)))
+    for batch in batches:
+        size = {"twins": "1", "large": str(arguments.rows)}.get(batch, f"{arguments.size:g}")
+        data = scratch / f"{batch}-{size}"
         if not (data / "batch.jsonl").exists():
-            lines = _twins(ours, data) if batch == "twins" else _large(ours, data, arguments.rows)
+            lines = _large(ours, data, arguments.rows) if batch == "large" else _twins(ours, data, batch, size)
             (data / "batch.jsonl").write_text("\n".join(map(json.dumps, lines)))
-        _compare(batch, data, ours, reference, arguments.repeat)
+        _compare(f"{batch}, size {size}", data, ours, reference, arguments.repeat)
 
 
-def _twins(ours: Path, data: Path) -> list[dict[str, str]]:
+def _twins(ours: Path, data: Path, batch: str, size: str) -> list[dict[str, str]]:
     samples = json.loads(_output(ours, "-c", SAMPLES, data))
-    _output(ours.parent / "mlebench", "prepare", "--all", "--twin", "--data-dir", data, "--jobs", "2")
-    return [{"competition_id": id, "submission_path": path} for id, path in samples.items()]
+    chosen = samples if batch == "twins" else {batch: samples[batch]}
+    which = ("--all",) if batch == "twins" else ("--competition-id", batch)
+    _output(ours.parent / "mlebench", "prepare", *which, "--twin", "--size", size, "--data-dir", data, "--jobs", "2")
+    return [{"competition_id": id, "submission_path": path} for id, path in chosen.items()]
 
 
 def _large(ours: Path, data: Path, rows: int) -> list[dict[str, str]]:
