@@ -148,7 +148,7 @@ def test_sides_keep_to_their_columns() -> None:
     assert lines[0] == f"{'a.py, line 3':<30} │ a.py, cell 2, line 3"
     assert {line.index("│") for line in lines} == {31}
     assert max(map(len, lines)) <= 63
-    assert lines[-1].startswith("… 7 more lines")
+    assert lines[-1].startswith("… and 7 more lines")
     assert sum(line.count("y") for line in lines[1:]) == 200
 
 
@@ -256,8 +256,8 @@ def test_hostile_code_costs_little_and_hides_nothing(
 
 def test_a_parser_that_dies_loses_one_file(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is so short that one file of many cannot be parsed."""
-    (corpus / "owner0" / "large.py").write_text("x = [" + "1, " * 300_000 + "]\n")
-    monkeypatch.setattr(reading, "MEMORY", 64 << 20)
+    (corpus / "owner0" / "large.py").write_text("x = [" + "f()," * 250_000 + "]\n")
+    monkeypatch.setattr(reading, "MEMORY", 128 << 20)
     reads = {read.name: read.fault for read in read_all(sources_below(corpus))}
     assert "could not be parsed" in str(reads.pop("owner0/large.py"))
     assert set(reads.values()) == {None}

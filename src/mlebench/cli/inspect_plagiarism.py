@@ -116,21 +116,19 @@ def _line(match: "Match") -> str:
 
 
 def side_by_side(passage: dict[str, Any], width: int) -> Iterator[str]:
-    """Two columns of code, with their places above them; long lines go on below."""
+    """Two columns of code, line beside line, with their places above them; long lines go on below."""
     room = max(20, (width - 3) // 2)
-    sides = [passage["left"], passage["right"]]
-    heads = [[_place(side), "─" * room] for side in sides]
-    columns = [
-        head + [part for line in side["text"].split("\n") for part in textwrap.wrap(line, room, **_AS_IT_IS) or [""]]
-        for head, side in zip(heads, sides, strict=True)
-    ]
-    for left, right in zip_longest(*columns, fillvalue=""):
-        yield f"{left[:room]:<{room}} │ {right[:room]}".rstrip()
-    left_out = [max(0, side["lines"] - side["text"].count("\n") - 1) for side in sides]
-    if any(left_out):
-        yield f"{f'… {left_out[0]} more lines' if left_out[0] else '':<{room}} │ " + (
-            f"… {left_out[1]} more lines" if left_out[1] else ""
-        )
+    sides = passage["left"], passage["right"]
+    left, right = ([_place(side), "─" * room, *side["text"].split("\n"), *_left_out(side)] for side in sides)
+    for pair in zip_longest(left, right, fillvalue=""):
+        parts = [textwrap.wrap(line, room, **_AS_IT_IS) or [""] for line in pair]
+        for one, two in zip_longest(*parts, fillvalue=""):
+            yield f"{one:<{room}} │ {two}".rstrip()
+
+
+def _left_out(side: dict[str, Any]) -> list[str]:
+    more = side["lines"] - side["text"].count("\n") - 1
+    return [f"… and {more} more lines"] if more > 0 else []
 
 
 _AS_IT_IS: dict[str, Any] = {"drop_whitespace": False, "replace_whitespace": False, "break_on_hyphens": False}

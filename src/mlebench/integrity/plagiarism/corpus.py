@@ -136,9 +136,10 @@ def _threshold(files: Sequence[Hashes]) -> Threshold:
     index = Index(files)
     nearest = np.sort([np.delete(containments(index, hashes), file).max() for file, hashes in enumerate(files)])
     value = float(nearest[math.ceil((count + 1) * (1 - FALSE_ALARMS)) - 1])
+    more = int((nearest > value).sum())
     says = (
-        f"threshold {value:.0%}: of {count} notebooks that are not copies of each other, "
-        f"{int((nearest > value).sum())} share more than that with another"
+        f"threshold {value:.0%}: {more} of {count} notebooks that are not copies of each other "
+        f"{'has' if more == 1 else 'have'} more than that in common with another"
     )
     return Threshold(value, nearest, says)
 
