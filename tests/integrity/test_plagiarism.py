@@ -46,8 +46,10 @@ def test_tree_sitter_has_what_we_use() -> None:
         " (comment))"
     )
     cursor = root.walk()
-    assert cursor.goto_first_child()
-    assert not cursor.goto_first_child() or cursor.node.start_point == (0, 0)
+    assert (cursor.goto_first_child(), cursor.node.type) == (True, "expression_statement")
+    assert (cursor.goto_next_sibling(), cursor.node.type, cursor.node.start_point) == (True, "comment", (0, 6))
+    assert (cursor.goto_next_sibling(), cursor.goto_first_child(), cursor.goto_parent()) == (False, False, True)
+    assert (cursor.goto_parent(), cursor.node.is_named) == (False, True)
 
 
 @given(st.integers(0, 10**6), st.text(max_size=40))
