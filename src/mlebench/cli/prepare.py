@@ -123,10 +123,15 @@ def command(
             registry, chosen, source, options, jobs=jobs, overwrite_leaderboard=overwrite_leaderboard, watch=watch
         ):
             outcomes.append(outcome)
-            why = f": {_reason(outcome)}" if outcome.reason and (len(chosen) > 1 or outcome.ok) else ""
-            say(f"{outcome.id}: {outcome.status}{why}")
+            _say(outcome, one_of_many=len(chosen) > 1)
             watch.end(outcome.id)
     _conclude(sorted(outcomes, key=lambda outcome: chosen.index(outcome.id)), registry.get_data_dir())
+
+
+def _say(outcome: Any, *, one_of_many: bool) -> None:
+    """How it ended. Why the only one has failed is said last."""
+    why = f": {_reason(outcome)}" if outcome.reason and (one_of_many or outcome.ok) else ""
+    say(f"{outcome.id}: {outcome.status}{why}")
 
 
 def _conclude(outcomes: list, data_dir: Path) -> None:

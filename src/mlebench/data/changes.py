@@ -20,7 +20,7 @@ MOST_FILES = 10_000  # of so many each is looked at, which takes no time
 def code_hash(competition: Competition, *, twin: bool) -> str:
     """Of a competition's own code that decides what is prepared."""
     others = {f"{profile}.py" for profile in paths.PROFILES if profile != competition.profile}
-    left_out = {"grade.py", *others, *(() if twin else ("twin.py",))}
+    left_out = {"grade.py", *others, *(() if twin else (paths.TWIN,))}
     digest = hashlib.sha256()
     for path in sorted(competition.folder.rglob("*.py")):
         if path.name not in left_out:

@@ -1,10 +1,12 @@
 """`mlebench inspect rules`: detectors first, a judge on top; one record for each run."""
 
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from mlebench.faults import reason_of
 from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.findings import BY_JUDGE, JUDGE, KINDS, NOTE, Finding, Findings
 from mlebench.integrity.rules.calibration import Calibration
@@ -14,6 +16,8 @@ from mlebench.integrity.subjects import Subject
 from mlebench.integrity.texts import Texts, texts_of
 from mlebench.run.findings import NOT_ENOUGH, UNCALIBRATED, YES
 from mlebench.run.images import environment_dir
+
+logger = logging.getLogger(__name__)
 
 TOOL = "rules"
 
@@ -37,7 +41,7 @@ class Inspected:
 def inspect_rules(
     subjects: Iterable[Subject], data_dir: Path, judge: Judge | None = None, calibration: Calibration | None = None
 ) -> Iterator[Inspected]:
-    """What was found out about each subject; for a run of ours, it is on disk when it is told."""
+    """What was found out about each subject; for a run of ours, it is on disk when it is told, if it can be."""
     for subject in subjects:
         case = Case(subject, data_dir)
         try:
@@ -49,7 +53,11 @@ def inspect_rules(
             found += added
         record = Findings.of(TOOL, found, **facts)
         if subject.run is not None:
-            record.write_for(subject.run.paths)
+            try:
+                record.write_for(subject.run.paths)
+            except OSError as error:
+                where = subject.run.paths.root
+                logger.warning("The findings are shown only: cannot write to %s: %s", where, reason_of(error))
         yield Inspected(subject, record)
 
 
