@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from folders import contents
 
-import mlebench.kit.outputs
+import mlebench.engine.placing.plan
 from mlebench.cli.prepare import command as prepare_command
 from mlebench.cli.verify import command as verify_command
 from mlebench.data.changes import changes, code_hash, command_to_prepare_anew
@@ -55,7 +55,7 @@ def test_when_it_fails_the_data_is_what_it_was(
 
     rename = Path.rename
     if stage == "create":
-        monkeypatch.setattr(mlebench.kit.outputs.Output, "create", fail)
+        monkeypatch.setattr(mlebench.engine.placing.plan.FolderPlan, "create", fail)
     else:
         staging = competition.paths.staging
         monkeypatch.setattr(Path, "rename", lambda path, to: fail(path) if path == staging else rename(path, to))
@@ -79,14 +79,14 @@ def test_data_that_a_run_uses_is_not_replaced(competition: Competition, tmp_path
 def test_nor_is_data_that_a_run_has_begun_to_use_meanwhile(
     competition: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create = mlebench.kit.outputs.Output.create
+    create = mlebench.engine.placing.plan.FolderPlan.create
 
-    def begin_a_run(self: mlebench.kit.outputs.Output, name: str) -> object:
+    def begin_a_run(self: mlebench.engine.placing.plan.FolderPlan, name: str) -> object:
         mark_open(competition, tmp_path, "token")
         return create(self, name)
 
     before = competition.paths.manifest.stat().st_ino
-    monkeypatch.setattr(mlebench.kit.outputs.Output, "create", begin_a_run)
+    monkeypatch.setattr(mlebench.engine.placing.plan.FolderPlan, "create", begin_a_run)
     with pytest.raises(PrerequisiteError, match="has to wait"):
         prepare(competition, TwinSource(seed=3), FORCE)
     assert competition.paths.manifest.stat().st_ino == before
