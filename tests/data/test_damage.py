@@ -19,9 +19,9 @@ from mlebench.competitions import _taking_paths  # done to what is imported, not
 from mlebench.data.batch import Outcome, prepare_many
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
+from mlebench.engine.reading import md5_of
 from mlebench.errors import PrerequisiteError
-from mlebench.kit import Output, Raw
-from mlebench.kit.files import md5_of, open_raw
+from mlebench.kit import Output, Raw, open_raw
 from mlebench.kit.twins import TwinFolder, seven_zip_bytes, zip_bytes
 from mlebench.registry import Registry
 
