@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from mlebench.cli.common import Failures, registry_at
+from mlebench.cli.options import registry_at
+from mlebench.cli.running import Failures
 
 
 @click.group("dev")

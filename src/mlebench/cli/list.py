@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from mlebench.cli.common import data_dir_option, members_of, print_json, print_table, profile_option, registry_at, say
+from mlebench.cli.options import data_dir_option, members_of, profile_option, registry_at
+from mlebench.cli.output import print_json, print_table, say
 from mlebench.data.state import preparation_fault
 from mlebench.registry import Competition
 

@@ -1,0 +1,23 @@
+"""What stands between competitions and their data, as a table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from mlebench.cli.output import print_table, size_text
+from mlebench.registry import Registry
+
+
+def show_checks(registry: Registry, ids: Sequence[str], source: Any) -> None:
+    """A table of what stands between these competitions and their data."""
+    from mlebench.data.preflight import check_all, free_space
+
+    known = {*registry.list_competition_ids()}
+    competitions = [registry.get_competition(id) for id in ids if id in known]
+    rows = list(check_all(competitions, source))
+    header = ["competition", "data", "rules", "download", "disk at peak", "disk at end", "what to do"]
+    print_table(header, [[*row[:3], *map(size_text, row[3:6]), row.advice or "-"] for row in rows])
+    click.echo(f"{size_text(free_space(registry.get_data_dir()))} are free in {registry.get_data_dir()}", err=True)
+    for id in (id for id in ids if id not in known):
+        registry.get_competition(id)  # says that there is none
