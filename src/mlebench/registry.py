@@ -73,6 +73,11 @@ class Competition:
         return f"mlebench prepare -c {self.id}{profile}{twin}"
 
     @property
+    def prepare_for_engine(self) -> Callable[..., Any] | None:
+        """Its `prepare`, if that is written for the engine; None where there is only `prepare_fn`, with plain paths."""
+        return getattr(self.prepare_fn, "for_engine", None)
+
+    @property
     def lower_is_better(self) -> bool:
         if self.higher_is_better is None:
             return lower_is_better(read_leaderboard(self.leaderboard))
@@ -100,20 +105,17 @@ class Preparer:
         return import_fn(self._name)
 
     @property
-    def takes_paths(self) -> bool:
-        return self._is_named and not hasattr(self.function, "for_engine")
+    def for_engine(self) -> Callable[..., Any] | None:
+        """The function, if it is written for the engine; `run_prepare` of the kit calls it."""
+        return getattr(self.function, "for_engine", None if self._is_named else self.function)
 
     def __call__(self, raw: Path, public: Path, private: Path) -> None:
-        if self.takes_paths:
-            self.function(raw=raw, public=public, private=private)
-        else:
-            self.run(Path(raw), Path(public), Path(private))
-
-    def run(self, raw: Path, public: Path, private: Path, **watch: Any) -> dict[str, dict[str, Any]]:
-        """Prepare with the engine; what is known of each file, under `public/` and `private/`."""
         from mlebench.kit.outputs import run_prepare
 
-        return run_prepare(self.function, raw, public, private, **watch)
+        if prepare := self.for_engine:
+            run_prepare(prepare, Path(raw), Path(public), Path(private))
+        else:
+            self.function(raw=raw, public=public, private=private)
 
 
 def code_name(id: str) -> str:

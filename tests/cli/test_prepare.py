@@ -188,7 +188,8 @@ def test_a_terminal_sees_progress_and_a_script_does_not(tmp_path: Path) -> None:
 def test_what_is_said_meanwhile_appears_above_the_bars() -> None:
     program = """
         import click, logging
-        from mlebench.cli.common import run_verb, say
+        from mlebench.cli.output import say
+        from mlebench.cli.running import run_verb
         from mlebench.cli.progress import watching
 
         @click.command()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from told import Told
 
 from mlebench.engine import trees
 from mlebench.engine.archives.zip_tree import ZipTree
@@ -207,11 +208,11 @@ def test_a_killed_process_leaves_only_whole_files_that_look_finished(source: Pat
 
 
 def test_progress_reaches_what_was_announced(source: Path, public: Path) -> None:
-    seen: list[tuple[int, int | None]] = []
-    run_prepare(_note_down, source, public, public.parent / "private", lambda done, total: seen.append((done, total)))
-    amounts = [done for done, _ in seen]
+    told = Told()
+    run_prepare(_note_down, source, public, public.parent / "private", told)
+    amounts = [done for _, done, _ in told.events]
     assert amounts == sorted(amounts)
-    assert seen[-1][0] == seen[-1][1]
+    assert told.events[-1][1] == told.events[-1][2]
 
 
 def test_a_table_may_take_rows_twice_or_from_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,9 +94,9 @@ def _run(verb: str, *arguments: str) -> None:
             import_module("mlebench.workers").start_server("mlebench.data.preload")
         if verb == "run" and arguments[:1] == ("exec",):
             verb, arguments = "run exec", arguments[1:]
-        common = import_module("mlebench.cli.common")
+        running = import_module("mlebench.cli.running")
         module = import_module(f"mlebench.cli.{verb.translate(_TO_MODULE)}")
-        common.run_verb(module.command, verb, [*arguments])  # `list` may be a module here
+        running.run_verb(module.command, verb, [*arguments])  # `list` may be a module here
 
 
 def _hint(verb: str) -> str:

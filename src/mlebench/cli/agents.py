@@ -7,7 +7,7 @@ import click
 
 from mlebench.agents import Agent, built_in, load_agent, venvs
 from mlebench.agents.spec import COMMAND
-from mlebench.cli.common import busy, cell, print_json, print_table
+from mlebench.cli.output import busy, cell, print_json, print_table
 
 
 @click.group("agents", invoke_without_command=True)

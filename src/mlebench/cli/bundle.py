@@ -7,8 +7,9 @@ import click
 
 from mlebench import paths
 from mlebench.cli.codes import FAILED
-from mlebench.cli.common import data_dir_option, print_json, print_table, registry_at, say, size_text, track
-from mlebench.cli.common import without_braces as plain
+from mlebench.cli.options import data_dir_option, registry_at
+from mlebench.cli.output import print_json, print_table, say, size_text, track
+from mlebench.cli.output import without_braces as plain
 from mlebench.cli.runs import runs_dir_option
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mlebench import paths
-from mlebench.cli.common import data_dir_option, print_table, registry_at, say, track
+from mlebench.cli.options import data_dir_option, registry_at
+from mlebench.cli.output import print_table, say, track
 
 if TYPE_CHECKING:
     from mlebench.agents import Agent

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from mlebench.cli.common import Failures, registry_at
 from mlebench.cli.dev_kernels import download_kernels
+from mlebench.cli.options import registry_at
+from mlebench.cli.running import Failures
 
 
 @click.group("dev")

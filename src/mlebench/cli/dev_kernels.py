@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 import click
 
-from mlebench.cli.common import Failures, print_table, registry_at, track
+from mlebench.cli.options import registry_at
+from mlebench.cli.output import print_table, track
+from mlebench.cli.running import Failures
 
 
 @click.command("download-kernels")

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from mlebench import paths
-from mlebench.cli.common import data_dir_option, print_table, registry_at, show_checks
+from mlebench.cli.checks import show_checks
+from mlebench.cli.options import data_dir_option, registry_at
+from mlebench.cli.output import print_table
 from mlebench.cli.placing import placement_of, placement_options
 from mlebench.cli.runs import runs_dir_option
 from mlebench.data.state import holds_twins, is_prepared

@@ -8,17 +8,8 @@ import click
 
 from mlebench import paths
 from mlebench.cli.codes import FAILED
-from mlebench.cli.common import (
-    data_dir_option,
-    judging_options,
-    print_json,
-    profile_option,
-    registry_at,
-    say,
-    table_lines,
-    track,
-    without_braces,
-)
+from mlebench.cli.options import data_dir_option, judging_options, profile_option, registry_at
+from mlebench.cli.output import print_json, say, table_lines, track, without_braces
 from mlebench.cli.quantities import Duration, Size
 from mlebench.cli.runs import runs_dir_option
 

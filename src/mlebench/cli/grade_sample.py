@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from mlebench.cli.codes import FAILED
-from mlebench.cli.common import busy, data_dir_option, judging_options, print_json, profile_option, registry_at
+from mlebench.cli.options import data_dir_option, judging_options, profile_option, registry_at
+from mlebench.cli.output import busy, print_json
 
 
 @click.command("grade-sample")

@@ -3,7 +3,7 @@
 import click
 
 from mlebench.agents import load_agent
-from mlebench.cli.common import say
+from mlebench.cli.output import say
 from mlebench.sandbox.docker import IMAGE, image_id
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import click
 
 from mlebench import paths
-from mlebench.cli.common import data_dir_option, registry_at
 from mlebench.cli.inspect_failures import failures
 from mlebench.cli.inspect_familiarity import familiarity
 from mlebench.cli.inspect_plagiarism import plagiarism
 from mlebench.cli.inspect_rules import rules
+from mlebench.cli.options import data_dir_option, registry_at
 from mlebench.cli.runs import runs_dir_option
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlebench.cli.common import print_json, registry_at, say, table_lines
+from mlebench.cli.options import registry_at
+from mlebench.cli.output import print_json, say, table_lines
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.files import write_whole
@@ -44,7 +45,7 @@ def failures(context: click.Context, named: Sequence[str], as_json: bool, output
 
 
 def _judge(named: Sequence[str], context: click.Context) -> "list[Judged]":
-    from mlebench.cli.common import track
+    from mlebench.cli.output import track
     from mlebench.integrity.failures.categories import classify_apart
     from mlebench.integrity.failures.tables import Judged
     from mlebench.integrity.subjects import subjects

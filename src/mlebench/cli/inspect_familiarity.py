@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
-from mlebench.cli.common import print_json, registry_at, say, table_lines, track
+from mlebench.cli.options import registry_at
+from mlebench.cli.output import print_json, say, table_lines, track
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.files import write_whole

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
-from mlebench.cli.common import busy, print_json, print_table, say
+from mlebench.cli.output import busy, print_json, print_table, say
 from mlebench.faults import reason_of
 from mlebench.untrusted import plain
 

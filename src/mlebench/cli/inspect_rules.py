@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
-from mlebench.cli.common import print_json, print_table, registry_at, say
+from mlebench.cli.options import registry_at
+from mlebench.cli.output import print_json, print_table, say
 from mlebench.untrusted import plain
 
 if TYPE_CHECKING:

@@ -6,16 +6,8 @@ from typing import Any
 import click
 
 from mlebench.cli.codes import FAILED
-from mlebench.cli.common import (
-    data_dir_option,
-    members_of,
-    print_json,
-    print_table,
-    profile_option,
-    registry_at,
-    say,
-    size_text,
-)
+from mlebench.cli.options import data_dir_option, members_of, profile_option, registry_at
+from mlebench.cli.output import print_json, print_table, say, size_text
 from mlebench.data.state import preparation_fault, read_manifest_head
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mlebench.cli.common import is_terminal, print_table, say
+from mlebench.cli.output import is_terminal, print_table, say
 from mlebench.paths import RUN_LOG
 from mlebench.run.group import elapsed
 from mlebench.run.records import ENDED, RUNNING, Group, Run

@@ -8,17 +8,10 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from mlebench.cli.checks import show_checks
 from mlebench.cli.codes import FAILED
-from mlebench.cli.common import (
-    data_dir_option,
-    members_of,
-    print_table,
-    profile_option,
-    registry_at,
-    say,
-    show_checks,
-    twin_options,
-)
+from mlebench.cli.options import data_dir_option, members_of, profile_option, registry_at, twin_options
+from mlebench.cli.output import print_table, say
 from mlebench.cli.progress import watching
 from mlebench.errors import PrerequisiteError, UnknownCompetitionError
 from mlebench.registry import Registry

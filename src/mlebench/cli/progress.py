@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from mlebench.cli.common import amount_text, is_terminal, size_text
+from mlebench.cli.output import amount_text, is_terminal, size_text
 from mlebench.engine.progress import Progress
 
 logger = logging.getLogger(__name__)

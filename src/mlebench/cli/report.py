@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mlebench import paths
-from mlebench.cli.common import data_dir_option, registry_at, say, table_lines, track
+from mlebench.cli.options import data_dir_option, registry_at
+from mlebench.cli.output import say, table_lines, track
 from mlebench.cli.runs import runs_dir_option
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
-from mlebench.cli.common import data_dir_option, registry_at, say
 from mlebench.cli.model_options import model_access, model_options
+from mlebench.cli.options import data_dir_option, registry_at
+from mlebench.cli.output import say
 from mlebench.cli.placing import gpus_per_run, placement_of, placement_of_group, placement_options
 from mlebench.cli.quantities import Duration, Size
 from mlebench.errors import PrerequisiteError
@@ -311,7 +312,7 @@ def _chosen_gpus(text: str | None, workers: int) -> list[str]:
 
 
 def _prepare_twins(registry: Registry, ids: Sequence[str]) -> None:
-    from mlebench.cli.common import track
+    from mlebench.cli.output import track
     from mlebench.data.pipeline import prepare
     from mlebench.data.sources import TwinSource
     from mlebench.data.state import preparation_fault

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
-from mlebench.cli.common import data_dir_option, print_json, print_table, registry_at, say, size_text
+from mlebench.cli.options import data_dir_option, registry_at
+from mlebench.cli.output import print_json, print_table, say, size_text
 from mlebench.cli.placing import placement_of, placement_of_group, placement_options
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole

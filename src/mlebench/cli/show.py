@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from mlebench.cli.common import cell, data_dir_option, print_json, profile_option, registry_at
+from mlebench.cli.options import data_dir_option, profile_option, registry_at
+from mlebench.cli.output import cell, print_json
 from mlebench.config import CompetitionConfig
 from mlebench.data.state import preparation_fault, source_kind
 from mlebench.registry import Competition

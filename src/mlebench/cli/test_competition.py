@@ -10,7 +10,8 @@ import click
 
 from mlebench import paths
 from mlebench.cli.codes import FAILED
-from mlebench.cli.common import busy, print_json, profile_option
+from mlebench.cli.options import profile_option
+from mlebench.cli.output import busy, print_json
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
 

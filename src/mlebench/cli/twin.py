@@ -4,7 +4,9 @@ from pathlib import Path
 
 import click
 
-from mlebench.cli.common import Failures, data_dir_option, registry_at, track, twin_options
+from mlebench.cli.options import data_dir_option, registry_at, twin_options
+from mlebench.cli.output import track
+from mlebench.cli.running import Failures
 
 
 @click.command()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench.cli.codes import FAILED
-from mlebench.cli.common import busy, data_dir_option, print_json, profile_option, registry_at
+from mlebench.cli.options import data_dir_option, profile_option, registry_at
+from mlebench.cli.output import busy, print_json
 from mlebench.untrusted import LARGEST_SUBMISSION
 
 if TYPE_CHECKING:

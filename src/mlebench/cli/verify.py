@@ -5,7 +5,9 @@ from pathlib import Path
 import click
 
 from mlebench.cli.codes import FAILED
-from mlebench.cli.common import Failures, data_dir_option, print_table, profile_option, registry_at, say, track
+from mlebench.cli.options import data_dir_option, profile_option, registry_at
+from mlebench.cli.output import print_table, say, track
+from mlebench.cli.running import Failures
 from mlebench.data.changes import changes, command_to_prepare_anew
 from mlebench.data.faults import explained
 from mlebench.data.state import preparation_fault, read_manifest_head

@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from mlebench import paths
-from mlebench.cli.common import data_dir_option, registry_at, say
+from mlebench.cli.options import data_dir_option, registry_at
+from mlebench.cli.output import say
 
 PORT = 8765
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+_MARK = "for_engine"  # on a function that takes plain paths too: the one that is written for the engine
 _HOME = {"prepare": "prepare", "grade": "grade", "stand_in": "grade"}  # function: module of profile v1
 
 
@@ -22,11 +23,11 @@ class _Loader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
         package, _, name = module.__name__.rpartition(".")
+        own = vars(module)
         if name == "v2":
-            module.__dict__["__getattr__"] = lambda function: _of_v1(package, function)
-        prepare = module.__dict__.get("prepare")
-        if prepare is not None and _is_for_the_engine(prepare):
-            module.__dict__["prepare"] = _taking_paths(prepare)
+            own["__getattr__"] = lambda function: _of_v1(package, function)
+        if "prepare" in own and _is_for_the_engine(own["prepare"]):
+            own["prepare"] = _taking_paths(own["prepare"])
 
 
 class _Finder:
@@ -48,7 +49,7 @@ def _of_v1(package: str, function: str) -> Any:
 
 def _is_for_the_engine(prepare: Callable[..., Any]) -> bool:
     kind = prepare.__annotations__.get("raw")
-    return getattr(kind, "__name__", kind) == "Raw" and not hasattr(prepare, "for_engine")
+    return getattr(kind, "__name__", kind) == "Raw" and not hasattr(prepare, _MARK)
 
 
 def _taking_paths(prepare: Callable[..., Any]) -> Callable[..., None]:
@@ -61,7 +62,7 @@ def _taking_paths(prepare: Callable[..., Any]) -> Callable[..., None]:
 
         run_prepare(prepare, Path(raw), Path(public), Path(private))
 
-    either.__dict__["for_engine"] = True
+    setattr(either, _MARK, prepare)
     return either
 
 

@@ -41,7 +41,7 @@ def download_and_prepare_dataset(
     if not overwrite_checksums and preparation_fault(competition) is None:  # also a twin, where no real data may go
         return
     # `keep_raw` has always been the default here; it keeps raw files, but none are unpacked only to be kept.
-    keep_raw = keep_raw and getattr(competition.prepare_fn, "takes_paths", True)
+    keep_raw = keep_raw and competition.prepare_for_engine is None
     options = Options(keep_raw, verify=not skip_verification, overwrite_checksums=overwrite_checksums)
     # Found by its name here when it is called: there are scripts that put their own in its place.
     source = KaggleSource(download=lambda where, *_: download_dataset(competition_id=where.id, download_dir=where.root))

@@ -36,7 +36,7 @@ from mlebench.data.verification import check_archive, check_prepared, check_samp
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
 from mlebench.lease import held
-from mlebench.registry import Competition, Preparer
+from mlebench.registry import Competition
 
 logger = logging.getLogger(__name__)
 
@@ -156,10 +156,8 @@ def _refuse_foreign_leftovers(competition: Competition) -> None:
 def _stage(competition: Competition, source: Source, raw: Path, options: Options, watch: Progress) -> Files:
     """Fill the staging folder, or go on filling it; what is known of each file in it."""
     where = competition.paths
-    engine = competition.prepare_fn if isinstance(competition.prepare_fn, Preparer) else None
-    if engine and engine.takes_paths:
-        engine = None
-    if raw.is_file() and (engine is None or options.keep_raw):
+    prepare = competition.prepare_for_engine
+    if raw.is_file() and (prepare is None or options.keep_raw):
         raw = _unpacked(competition, raw, options, watch)
     attempt = {
         "versions": library_versions(),
@@ -167,12 +165,14 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
         "twin": source.describe(raw) if source.twin else None,  # who fetched real data makes no difference
         "raw": file_identity(raw),
     }
-    goes_on = _begin_attempt(where, attempt, anew=engine is None)
+    goes_on = _begin_attempt(where, attempt, anew=prepare is None)
     if goes_on:
         logger.info("Going on with %s", competition.id)
     folders = where.staging / paths.PUBLIC, where.staging / paths.PRIVATE
-    if engine:
-        files = engine.run(raw, *folders, progress=watch, unpacked=where.unpacked, ledger=where.written)
+    if prepare:
+        from mlebench.kit.outputs import run_prepare
+
+        files = run_prepare(prepare, raw, *folders, watch, where.unpacked, where.written)
     else:
         competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
         files = dict(files_in(where.staging))

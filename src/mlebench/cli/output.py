@@ -1,0 +1,118 @@
+"""What verbs print: JSON, tables, amounts, lines; and that something takes its time."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO, TypeVar
+
+import click
+
+Item = TypeVar("Item")
+
+
+def without_braces(text: str) -> str:
+    text = text.replace("{", "(").replace("}", ")")
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    return character if character.isprintable() or character in "\n\t" else ascii(character)[1:-1]
+
+
+def print_json(value: Any) -> None:
+    """Machine output. Braces inside strings are escaped, so that the outermost pair is easy to find in a log."""
+    text = json.dumps(value, indent=4)
+    if isinstance(value, dict):
+        inner = text[1:-1]
+        if not any(isinstance(item, dict | list) for item in value.values()):
+            inner = inner.replace("{", "\\u007b").replace("}", "\\u007d")
+        text = f"{text[0]}{inner}{text[-1]}"
+    click.echo(text)
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    for line in table_lines(header, rows):
+        click.echo(line)
+
+
+def table_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Columns in plain text."""
+    cells = [list(header), *([cell(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody looks at it; a stream that was closed when the program began is None."""
+    return stream is not None and stream.isatty()
+
+
+def say(text: str) -> None:
+    """A line on stderr, above bars where there are any: what click takes for stderr by itself is below them."""
+    click.echo(text, file=sys.stderr)
+
+
+def track(items: Sequence[Item], describe: Callable[[Item], str]) -> Iterator[Item]:
+    """Go through items and, on a terminal, show how far along we are."""
+    if not is_terminal(sys.stderr):
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    console, to_terminal = Console(stderr=True), is_terminal(sys.stdout)
+    with Progress(*columns, console=console, transient=True, redirect_stdout=to_terminal) as progress:
+        task = progress.add_task("", total=len(items))
+        for item in items:
+            progress.update(task, description=describe(item))
+            yield item
+            progress.advance(task)
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Say, on a terminal, what takes its time."""
+    if not is_terminal(sys.stderr):
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def size_text(size: int | None) -> str:
+    """A number of bytes, for people."""
+    if size is None:
+        return "-"
+    power = _power(size)
+    return f"{size / 1000**power:.3g} {UNITS[power]}"
+
+
+def amount_text(done: int, total: int | None, *, more: bool = False) -> str:
+    """How many bytes of how many, for people; `more` says that the total is not all."""
+    if total is None:
+        return size_text(done)
+    power = _power(total)
+    places = 1 if power else 0
+    return f"{done / 1000**power:.{places}f} of {total / 1000**power:.{places}f}{'+' * more} {UNITS[power]}"
+
+
+def _power(size: int) -> int:
+    """Which unit: three digits of it are enough, also when they are rounded."""
+    return next((power for power in range(len(UNITS) - 1) if size < 999.5 * 1000**power), len(UNITS) - 1)
+
+
+def cell(value: Any) -> str:
+    """A value in a table."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

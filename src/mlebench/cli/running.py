@@ -1,0 +1,78 @@
+"""How a verb is run: its log, its errors, its exit code."""
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from mlebench.cli.codes import FAILED, USAGE
+from mlebench.cli.output import say, without_braces
+from mlebench.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
+
+
+class _ToStderr(logging.StreamHandler[Any]):
+    """Writes to what is stderr at that time: while bars are shown, lines go above them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr  # `setStream` would flush the one before, which may be closed
+        super().emit(record)
+
+
+class _WithoutBraces(logging.Formatter):
+    """Clients find the report on combined output by its braces, so log lines have none.
+
+    Nor have they escape codes, which an agent could send to a terminal in the name of a column.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_braces(super().format(record))
+
+
+def run_verb(command: click.Command, verb: str, arguments: list[str]) -> None:
+    """Run a command; what the person at the keyboard has to mend becomes one line, without a traceback."""
+    talk = logging.getLogger("mlebench")
+    if not talk.handlers:
+        handler = _ToStderr()
+        handler.setFormatter(_WithoutBraces("[%(asctime)s] %(message)s", "%H:%M:%S"))
+        talk.addHandler(handler)
+        talk.setLevel(logging.INFO)
+        talk.propagate = False
+    try:
+        with command.make_context(f"mlebench {verb}", arguments) as context:
+            command.invoke(context)
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except PrerequisiteError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(USAGE if isinstance(error, UnknownCompetitionError | UnknownSplitError) else FAILED)
+
+
+class Failures:
+    """Goes on with the others when one item fails; the last word is an exit code."""
+
+    def __init__(self) -> None:
+        self._errors: list[PrerequisiteError] = []
+        self._tried = 0
+
+    @contextmanager
+    def of(self, item: str) -> Iterator[None]:
+        self._tried += 1
+        try:
+            yield
+        except PrerequisiteError as error:
+            self._errors.append(error)
+            say(f"{item}: failed")
+
+    def finish(self) -> None:
+        if not self._errors:
+            return
+        if self._tried == 1:
+            raise self._errors[0]
+        lines = "\n".join(f"  {error}" for error in self._errors)
+        raise PrerequisiteError(f"{len(self._errors)} of {self._tried} failed:\n{lines}")
