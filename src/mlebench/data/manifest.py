@@ -50,7 +50,7 @@ class Manifest(Record):
     competition_version: int | None = None  # older ones have none
     description: str = "unknown"  # `ours`, or Kaggle's `original`
     code: str | None = None  # of the competition that made it, as `changes.code_hash` has it; older ones have none
-    identity: str | None = None  # what `identity.content_identity` makes of the files; older ones have none
+    identity: str | None = None  # what `identity.ContentIdentity` makes of the files; older ones have none
 
     @classmethod
     def from_dict(cls, data: Any, where: Path | str = "a manifest") -> Self:
