@@ -1,4 +1,6 @@
+import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -83,10 +85,30 @@ def _prepared(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: py
         golden = golden_figures(id)
         assert golden, f"tests/golden/{id}.json is missing: record what the reference does with this twin"
         seed, size = twin_named(name)
-        competition = Registry(tmp_path_factory.mktemp("twins")).get_competition(id)
+        shared = name == DEFAULT_TWIN
+        data_dir = default_twins_dir(tmp_path_factory) if shared else tmp_path_factory.mktemp("twins")
+        competition = Registry(data_dir).get_competition(id)
         prepare(competition, TwinSource(seed, size))
         _cases[request.param] = Case(competition, seed, size, golden[name])
     return _cases[request.param]
+
+
+def default_twins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory that all processes of a session share. Whoever needs a twin prepares it: the first one does."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "default-twins"
+
+
+@pytest.fixture(scope="session")
+def default_twin(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Competition]:
+    """A competition's default twin, prepared; do not change its files, and run no agent on it."""
+
+    def prepared(id: str) -> Competition:
+        competition = Registry(default_twins_dir(tmp_path_factory)).get_competition(id)
+        prepare(competition, TwinSource())
+        return competition
+
+    return prepared
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,11 @@
 """Golden figures: twins, prepared, with what the reference makes of them."""
 
-import json
 import math
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mlebench.contract.golden import read_golden
 from mlebench.grade import grade_csv
 from mlebench.registry import Competition, Registry
 
@@ -33,4 +33,4 @@ def golden_cases(most: int | None = None) -> list[tuple[str, str]]:
 @cache
 def golden_figures(id: str) -> dict[str, Any] | None:
     path = GOLDEN / f"{id}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    return read_golden(path) if path.is_file() else None

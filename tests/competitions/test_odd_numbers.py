@@ -5,18 +5,19 @@ Scores and verdicts are what the reference gave with pandas 2.2.2. Where its gra
 
 import csv
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from golden_cases import score_or_verdict
 
-from mlebench.data.pipeline import prepare
-from mlebench.data.sources import TwinSource
 from mlebench.grade import grade_csv, validate_format
 from mlebench.kit import public_sample_bytes
-from mlebench.registry import Competition, Registry
+from mlebench.registry import Competition
 
 pytestmark = pytest.mark.bytes
+
+Twin = Callable[[str], Competition]
 
 NO_FLOAT = "9" * 400  # no float holds it
 NO_INTEGER = "1" + "0" * 30  # nor do 64 bits hold this, but a float does
@@ -58,12 +59,6 @@ TOO_LARGE = {
 }
 
 
-def _twin(name: str, folder: Path) -> Competition:
-    competition = Registry(folder).get_competition(name)
-    prepare(competition, TwinSource())
-    return competition
-
-
 def _submission(competition: Competition, folder: Path, targets: list[str], cell: str, rows: int | None) -> Path:
     """The sample submission with this cell in some columns, in its first rows or in all."""
     reader = csv.DictReader(io.StringIO(public_sample_bytes(competition).decode("utf-8"), newline=""))
@@ -84,9 +79,9 @@ def _submission(competition: Competition, folder: Path, targets: list[str], cell
     + [(name, None, verdicts) for name, verdicts in IN_ALL_ROWS.items()],
 )
 def test_odd_numbers_get_the_references_score_or_verdict(
-    name: str, rows: int | None, verdicts: dict[str, float | str], tmp_path: Path
+    name: str, rows: int | None, verdicts: dict[str, float | str], default_twin: Twin, tmp_path: Path
 ) -> None:
-    competition = _twin(name, tmp_path)
+    competition = default_twin(name)
     targets = competition.submission["targets"][:1]
     found = {
         cell: score_or_verdict(_submission(competition, tmp_path, targets, cell, rows), competition)
@@ -96,8 +91,8 @@ def test_odd_numbers_get_the_references_score_or_verdict(
 
 
 @pytest.mark.parametrize(("name", "cell"), TOO_LARGE.items())
-def test_huge_numbers_are_the_submissions_fault(name: str, cell: str, tmp_path: Path) -> None:
-    competition = _twin(name, tmp_path)
+def test_huge_numbers_are_the_submissions_fault(name: str, cell: str, default_twin: Twin, tmp_path: Path) -> None:
+    competition = default_twin(name)
     path = _submission(competition, tmp_path, competition.submission["targets"], cell, None)
     assert grade_csv(path, competition).status == "invalid"
     assert not validate_format(path, competition)[0]

@@ -1,6 +1,5 @@
 """mlebench test-competition"""
 
-import json
 import logging
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,8 +35,9 @@ def command(competition: str, golden: Path | None, as_json: bool, profile: str) 
     A check that fails says what to change. The exit code is 1 when one does.
     """
     from mlebench.contract import run_contract
+    from mlebench.contract.golden import read_golden
 
-    figures = _figures(golden) if golden else None
+    figures = read_golden(golden) if golden else None
     logging.getLogger("mlebench").setLevel(logging.CRITICAL)  # submissions are refused by the dozen, on purpose
     failed, rows = 0, []
     with TemporaryDirectory() as folder:
@@ -73,13 +73,6 @@ def _registry(competition: str, data_dir: Path, profile: str) -> Registry:
     if registry.competition_dir(folder.resolve().name) != folder.resolve():
         raise PrerequisiteError(f"there is another competition {folder.resolve().name}: give the folder another name")
     return registry
-
-
-def _figures(golden: Path) -> dict[str, Any]:
-    try:
-        return json.loads(golden.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise PrerequisiteError(f"{golden} is not JSON: {error}") from None
 
 
 def _row(outcome: "Outcome") -> dict[str, Any]:
