@@ -99,6 +99,13 @@ def test_a_run_that_nobody_looked_at_has_no_such_section(run: Run) -> None:
     assert "Shared code" not in page(run)
 
 
+def test_what_was_found_before_the_run_ended_is_not_shown(run: Run) -> None:
+    keep(run, record() | {"made_at": "2026-11-02T09:59:59.000+00:00"})
+    assert "Shared code" not in page(run)
+    keep(run, record() | {"made_at": "2026-11-02T10:00:01.000+00:00"})
+    assert "Shared code" in page(run)
+
+
 def test_a_run_without_code_says_so(run: Run) -> None:
     keep(run, record(says="there is no code", notebooks=[], runs=[]))
     html = page(run)
