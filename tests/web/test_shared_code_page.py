@@ -11,6 +11,7 @@ from making_site import fill_run, make_group
 from mlebench.paths import RunPaths
 from mlebench.registry import Registry
 from mlebench.run.records import Group, Run
+from mlebench.web.pages import page_at
 from mlebench.web.render import to_html
 from mlebench.web.shared_code import shared_code
 from mlebench.web.site import Site
@@ -55,7 +56,7 @@ def keep(run: Run, value: Any) -> None:
 def page(run: Run) -> str:
     runs = run.paths.root.parent.parent
     site = Site([], [Group.read(folder) for folder in runs.iterdir()], Registry(runs.parent / "data"))
-    found = site.page(f"run/{run.paths.root.parent.name}/{run.paths.root.name}.html")
+    found = page_at(site, f"run/{run.paths.root.parent.name}/{run.paths.root.name}.html")
     assert found is not None
     return to_html(found, site)
 
