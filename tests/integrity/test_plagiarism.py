@@ -216,20 +216,20 @@ def test_a_threshold_needs_enough_notebooks_that_are_not_copies() -> None:
 
 def test_unrelated_code_seldom_passes_the_threshold() -> None:
     """Notebooks that share idioms with some others; so does new code."""
-    idioms = [program(f"idiom {number}", 8) for number in range(60)]
+    idioms = [program(f"idiom {number}", 4) for number in range(60)]
 
     def written(seed: int) -> np.ndarray:
         some = np.random.default_rng(seed).choice(len(idioms), 4, replace=False)
-        return hashes("".join(idioms[at] for at in some) + program(seed, 20))
+        return hashes("".join(idioms[at] for at in some) + program(seed, 10))
 
-    code = [written(seed) for seed in range(250)]
+    code = [written(seed) for seed in range(200)]
     passed = []
-    for begin in range(0, 200, 40):
+    for begin in range(0, 160, 40):
         learned = Corpus(code[begin : begin + 40])
         threshold = learned.threshold
         assert threshold.value is not None
         assert threshold.as_much(threshold.value) in (1, 2)
-        closest = [containments(learned.index, learned.without_common(one)).max() for one in code[200:]]
+        closest = [containments(learned.index, learned.without_common(one)).max() for one in code[160:]]
         passed += [value > threshold.value for value in closest]
         copied = learned.without_common(code[begin])
         assert containments(learned.index, copied).max() == 1

@@ -11,6 +11,7 @@ from making_site import fill_run, make_group
 from mlebench.paths import RunPaths
 from mlebench.registry import Registry
 from mlebench.run.records import Group, Run
+from mlebench.web.pages import page_at
 from mlebench.web.render import to_html
 from mlebench.web.shared_code import shared_code
 from mlebench.web.site import Site
@@ -55,7 +56,7 @@ def keep(run: Run, value: Any) -> None:
 def page(run: Run) -> str:
     runs = run.paths.root.parent.parent
     site = Site([], [Group.read(folder) for folder in runs.iterdir()], Registry(runs.parent / "data"))
-    found = site.page(f"run/{run.paths.root.parent.name}/{run.paths.root.name}.html")
+    found = page_at(site, f"run/{run.paths.root.parent.name}/{run.paths.root.name}.html")
     assert found is not None
     return to_html(found, site)
 
@@ -97,6 +98,13 @@ def test_passages_stand_side_by_side_as_text(run: Run) -> None:
 
 def test_a_run_that_nobody_looked_at_has_no_such_section(run: Run) -> None:
     assert "Shared code" not in page(run)
+
+
+def test_what_was_found_before_the_run_ended_is_not_shown(run: Run) -> None:
+    keep(run, record() | {"made_at": "2026-11-02T09:59:59.000+00:00"})
+    assert "Shared code" not in page(run)
+    keep(run, record() | {"made_at": "2026-11-02T10:00:01.000+00:00"})
+    assert "Shared code" in page(run)
 
 
 def test_a_run_without_code_says_so(run: Run) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mlebench.paths import FINDINGS
+from mlebench.run.findings import is_about
 from mlebench.run.records import Run
 from mlebench.web.facts import number_of
 from mlebench.web.remains import json_of, short
@@ -17,9 +18,10 @@ SAME_AGENT = "the same agent"
 
 
 def shared_code(run: Run) -> dict[str, Any] | None:
+    """None if nobody has looked since the run ended."""
     found = json_of(run.paths.root, f"{FINDINGS}/{run.paths.finding(SHARED_CODE).name}", LARGEST, LONGEST_TEXT)
-    facts = _dict(_dict(found).get("facts"))
-    if not facts:
+    facts, made_at = _dict(_dict(found).get("facts")), _dict(found).get("made_at")
+    if not facts or (isinstance(made_at, str) and not is_about(run.record, made_at)):
         return None
     matches = [*_matches(facts.get("notebooks")), *_matches(facts.get("runs"))]
     says, threshold = short(facts.get("says") or "", 400), facts.get("threshold_says")

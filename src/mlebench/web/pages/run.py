@@ -91,7 +91,7 @@ def _data(site: Site, group: Group, run: Run) -> dict[str, Any]:
         "card": fact_rows(_card(group, run)),
         "report": fact_rows(record.report or {}),
         "findings": list(_findings(run)),
-        "shared": shared_code(run) if record.state == ENDED else None,
+        "shared": shared_code(run) if record.is_final else None,
     }
 
 
