@@ -1,8 +1,8 @@
 """A competition's config.yaml, read into a frozen dataclass; errors name the file and the key.
 
-Keys are a superset of the reference's. What follows from the folder's name or place need not be written down. Beside
-the facts of profile v1, a key named after another profile holds what differs there; without that key, the competition
-has no such profile.
+Keys are a superset of the reference's. Values that follow from the folder's name or place may be left out. Besides the
+facts of profile v1, a key named after another profile holds what differs there; without that key, the competition has
+no such profile.
 """
 
 from collections.abc import Collection
@@ -104,7 +104,7 @@ class CompetitionConfig:
 
 
 def has_profile(folder: Path, profile: str) -> bool:
-    """Whether a competition declares a profile; one whose config is broken may, and whoever uses it is told."""
+    """Whether a competition declares a profile. A broken config counts as yes: using it reports the error."""
     try:
         return profile == FIRST_PROFILE or profile in read_yaml(folder / CONFIG)
     except ConfigError:
@@ -112,14 +112,14 @@ def has_profile(folder: Path, profile: str) -> bool:
 
 
 def _of_profile(folder: Path, profile: str) -> dict[str, Any]:
-    """The facts of a profile: those of v1, but for what the profile's own key says."""
+    """The facts of a profile: those of v1, except where the profile's own key differs."""
     values = read_yaml(folder / CONFIG)
     if profile == FIRST_PROFILE:
         return values
     if profile not in values:
         raise UnknownCompetitionError(f"{folder.name} has no profile {profile} yet; it has {FIRST_PROFILE}")
     own = Keys(folder / CONFIG, values).get(profile, dict, default={})
-    # The score of the sample submission was measured on the data of v1.
+    # The sample submission's score was measured on v1's data.
     merged = {key: value for key, value in values.items() if key != "sample_score"} | own
     for section in ("dataset", "grader"):
         if isinstance(values.get(section), dict) and isinstance(own.get(section), dict):

@@ -1,4 +1,4 @@
-"""What checks look at: a competition's twin, prepared, and what its grader makes of right and wrong submissions."""
+"""What checks look at: a competition's prepared twin, and the verdicts of its grader on right and wrong submissions."""
 
 import io
 import math
@@ -19,7 +19,7 @@ INVALID = "invalid"
 
 @dataclass(frozen=True)
 class Case:
-    """A competition's twin of one seed and size, with what another implementation makes of it, if that is known."""
+    """A competition's twin of one seed and size, with another implementation's results for it, if known."""
 
     competition: Competition
     seed: int = 0
@@ -51,7 +51,7 @@ class Case:
         return facts.get("truth", facts["targets"])
 
     def answers(self) -> Any:
-        """Read anew each time: a grader may change what it is given."""
+        """Read again each time, since a grader may change what it is given."""
         return load_answers(self.competition.answers)
 
     @cached_property

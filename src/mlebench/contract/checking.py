@@ -21,7 +21,7 @@ from mlebench.registry import Competition
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that must hold; where it does not, the later ones may make no sense (`stops`)."""
+    """One thing that must hold; if it does not, later checks may make no sense (`stops`)."""
 
     find_faults: Callable[[Case], Iterator[str]]
     stops: bool = False
@@ -60,7 +60,7 @@ GOLDEN = (Check(golden_files), Check(golden_scores))
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a check; None for the faults: it was not tried."""
+    """The outcome of a check; `faults` is None if it was not tried."""
 
     check: Check
     faults: list[str] | None
@@ -69,7 +69,7 @@ class Outcome:
 def run_contract(competition: Competition, golden: dict[str, Any] | None = None) -> Iterator[Outcome]:
     """Every check on a competition over an empty data directory.
 
-    Golden figures are what another implementation made of some twins, in the form of `tests/golden/<id>.json`.
+    Golden figures are another implementation's results for some twins, in the form of `tests/golden/<id>.json`.
     """
     stopped = False
     case = Case(competition)
@@ -85,7 +85,7 @@ def run_contract(competition: Competition, golden: dict[str, Any] | None = None)
 
 
 def _compare(competition: Competition, golden: dict[str, Any]) -> Iterator[Outcome]:
-    """With golden figures, of one twin after another."""
+    """Compare with golden figures, one twin after another."""
     differences: dict[Check, list[str]] = {check: [] for check in GOLDEN}
     for name, figures in golden.items():
         case = Case(competition, *twin_named(name), figures)
@@ -111,7 +111,7 @@ def twin_named(name: str) -> tuple[int, float]:
 
 
 def faults_of(check: Check, case: Case) -> list[str]:
-    """What a check finds; an exception of the competition's code is a fault, told with its place."""
+    """What a check finds; an exception in the competition's code is a fault, reported with its place."""
     found: list[str] = []
     try:
         found.extend(check.find_faults(case))
@@ -126,7 +126,7 @@ def faults_of(check: Check, case: Case) -> list[str]:
 
 
 def _place(error: BaseException, folder: Path) -> str | None:
-    """Where in a competition's own code an exception came from; None: it did not come from there."""
+    """Where in a competition's own code an exception came from; None: from elsewhere."""
     chain: BaseException | None = error
     while chain:
         for frame in reversed(traceback.extract_tb(chain.__traceback__)):

@@ -1,8 +1,8 @@
-"""What a prepared folder holds, file by file, in a form that can be kept and compared.
+"""What a prepared folder holds, file by file, in a form that can be stored and compared.
 
-A file that is a raw file in another place is named by it (`raw: train/1.jpg`), so that the figures do not depend on
-how an image library compresses; any other file is its md5, of a parquet file that of its content; a zip, tar or 7z is
-the same for each of its members.
+A file that is just a raw file in another place is recorded by its raw name (`raw: train/1.jpg`), so that the figures do
+not depend on how an image library compresses. Any other file is recorded by its md5, a parquet file by that of its
+content; a zip, tar or 7z has such a record for each of its members.
 """
 
 import hashlib
@@ -56,7 +56,7 @@ def _print_of(content: bytes, index: dict[str, str]) -> Any:
 
 
 def members_of(content: bytes) -> dict[str, bytes] | None:
-    """What an archive holds, whatever its own name is; names of folders end with a slash. None: it is no archive."""
+    """What an archive holds, whatever its own name; folder names end with a slash. None: it is not an archive."""
     if content.startswith(b"PK\x03\x04"):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
@@ -73,7 +73,7 @@ def _members_of_7z(content: bytes) -> dict[str, bytes]:
     with TemporaryDirectory() as folder, py7zr.SevenZipFile(io.BytesIO(content)) as archive:
         entries = archive.list()
         archive.extractall(folder)  # noqa: S202 py7zr refuses names that lead out of the folder
-        # The reference names a folder by its whole path on the host: only the last part of it means anything.
+        # The reference names a folder by its full path on the host, of which only the last part means anything.
         folders = {f"{PurePosixPath(entry.filename).name}/": b"" for entry in entries if entry.is_directory}
         files = [entry.filename for entry in entries if not entry.is_directory]
         return folders | {name: Path(folder, name).read_bytes() for name in files}

@@ -1,8 +1,8 @@
-"""Golden figures: what another implementation made of the same twins, on disk and compared.
+"""Golden figures: another implementation's results for the same twins, stored on disk and compared with ours.
 
-A file holds, for each twin, `files` (a fingerprint) and `scores`. Most files of a fingerprint were placed only: those
-of one folder that come from one raw folder are one entry, `public/train/*: {raw: train/*: a.png/b.png}`. A file that
-got another name is `new<old`.
+A file holds, for each twin, `files` (a fingerprint) and `scores`. Most files of a fingerprint were only placed: those
+in one folder that come from one raw folder are one entry, `public/train/*: {raw: train/*: a.png/b.png}`. A renamed
+file is `new<old`.
 """
 
 import json
@@ -64,7 +64,7 @@ def expanded(files: dict[str, Any]) -> dict[str, Any]:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Folder, with what ends it, and name; what is directly in an archive has its `!` there."""
+    """Folder, including its separator, and name; for files directly in an archive the separator is `!`."""
     place = max(name.rfind("/"), name.rfind("!")) + 1 or (len(_RAW) if name.startswith(_RAW) else 0)
     return name[:place], name[place:]
 

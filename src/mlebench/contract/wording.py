@@ -19,7 +19,7 @@ ANYTHING = re.compile(r"<[^<>/]+>|\*")
 
 
 class Example(NamedTuple):
-    """A block that shows a submission; a sketch does not show all of it."""
+    """A block that shows a submission; a sketch shows only part of it."""
 
     is_sketch: bool
     header: list[str]
@@ -63,7 +63,7 @@ class Wording:
         return self._covers(column) or any(column in example.header for example in self.examples)
 
     def names_file(self, path: str) -> bool:
-        """Some end of the path is named, and so is the folder that is left over."""
+        """Whether some tail of the path is named, and the remaining folder too."""
         parts = PurePosixPath(path).parts
         return any(
             self._covers("/".join(parts[start:])) and (not start or self.names_file("/".join(parts[:start])))
@@ -86,7 +86,7 @@ class Wording:
     @cached_property
     def _patterns(self) -> list[re.Pattern[str]]:
         fixed = [ANYTHING.split(name) for name in self._names]
-        # `<patient>_<side>` is how a value is made; as a pattern it would fit nearly every name.
+        # `<patient>_<side>` shows how a value is built; as a pattern it would match nearly every name.
         fixed = [parts for parts in fixed if re.search(r"[^\W_]", "".join(parts))]
         patterns = ["[^/]+".join(map(re.escape, parts)) for parts in fixed]
         patterns += [re.sub(r"\d+", r"\\d+", re.escape(name)) for name in AND_SO_ON.findall(self._prose)]

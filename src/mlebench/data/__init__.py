@@ -33,23 +33,23 @@ def download_and_prepare_dataset(
     overwrite_checksums: bool = False, overwrite_leaderboard: bool = False, skip_verification: bool = False,
 ) -> None:
     # fmt: on
-    """Prepare a competition from the raw data in its data directory, downloaded from Kaggle when there is none."""
+    """Prepare a competition from the raw data in its data directory; download it from Kaggle if there is none."""
     from mlebench.data.kaggle import KaggleSource
     from mlebench.data.pipeline import Options, prepare
 
     ensure_leaderboard_exists(competition, force=overwrite_leaderboard)
-    if not overwrite_checksums and preparation_fault(competition) is None:  # also a twin, where no real data may go
+    if not overwrite_checksums and preparation_fault(competition) is None:  # also a twin: no real data may go there
         return
-    # `keep_raw` has always been the default here; it keeps raw files, but none are unpacked only to be kept.
+    # `keep_raw` has always been the default here; it keeps raw files, but does not unpack any just to keep them.
     keep_raw = keep_raw and competition.prepare_for_engine is None
     options = Options(keep_raw, verify=not skip_verification, overwrite_checksums=overwrite_checksums)
-    # Found by its name here when it is called: there are scripts that put their own in its place.
+    # Looked up by name at call time: some scripts replace it with their own.
     source = KaggleSource(download=lambda where, *_: download_dataset(competition_id=where.id, download_dir=where.root))
     prepare(competition, source, options)
 
 
 def download_dataset(competition_id: str, download_dir: Path, quiet: bool = False, force: bool = False) -> Path:
-    """Kaggle's archive of a competition, as `<id>.zip` in a folder; one that is there is kept unless `force`."""
+    """Download Kaggle's archive of a competition as `<id>.zip`; an existing one is kept unless `force`."""
     from mlebench.data.kaggle import download
 
     del quiet  # nothing is printed either way
@@ -69,7 +69,7 @@ def create_prepared_dir(competition: Competition) -> None:
 def generate_checksums(
     target_dir: Path, exts: Sequence[str] | None = None, exclude: Sequence[Path] | None = None
 ) -> dict[str, str]:
-    """md5 of the files directly in a folder that have one of these endings; tables and records if none are given."""
+    """md5 of the files directly in a folder with one of these endings; by default, of tables and records."""
     from mlebench.data.identity import TABLES
 
     endings = TABLES if exts is None else tuple(f".{ending}" for ending in exts)
@@ -85,7 +85,7 @@ def get_checksum(fpath: Path) -> str:
 
 
 def ensure_leaderboard_exists(competition: Competition, force: bool = False) -> Path:
-    """The competition's leaderboard file, which ships with the package; `force` gets it from Kaggle anew."""
+    """The competition's leaderboard file, which ships with the package; `force` downloads it from Kaggle again."""
     if force:
         from mlebench.data.kaggle import download_leaderboard
 

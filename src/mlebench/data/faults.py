@@ -1,4 +1,4 @@
-"""Faults of disks and folders are for the person at the keyboard, not a traceback."""
+"""Reports faults of disks and folders to the person at the keyboard, without a traceback."""
 
 import errno
 import os
@@ -9,19 +9,19 @@ from pathlib import Path
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import OF_WRITING, reason_of
 
-_OURS = (errno.EBADF, errno.EINVAL, errno.EFAULT)  # nobody but a programmer can do something about these
+_OURS = (errno.EBADF, errno.EINVAL, errno.EFAULT)  # only a programmer can fix these
 
 
 @contextmanager
 def explained(folder: Path, *raw: Path) -> Iterator[None]:
-    """While something is made in a folder; below `raw`, and outside of it, we only read."""
+    """Wraps work that writes to a folder; below `raw` and anywhere outside the folder we only read."""
     try:
         yield
     except OSError as error:
         if error.errno is None or error.errno in _OURS:
             raise
         where = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else folder
-        if not where.is_absolute():  # a name below a folder that the error does not tell
+        if not where.is_absolute():  # a name below a folder that the error does not give
             where = folder
         inside = where.is_relative_to(folder) or folder.is_relative_to(where)
         written = inside and not any(map(where.is_relative_to, raw))

@@ -1,8 +1,8 @@
-"""Which runs of a competition are going on: a grade that is made meanwhile could tell an agent its score.
+"""Which runs of a competition are in progress: grading during a run could tell an agent its score.
 
-A run puts a file into the competition's folder when it begins and removes it when it ends. One that was killed leaves
-its file behind. Whether its process lives can be told where it ran, in the same namespace of processes; from anywhere
-else the file counts for two days after it was written.
+A run puts a file into the competition's folder when it begins and removes it when it ends. A killed run leaves its file
+behind. Only in the PID namespace where it ran can we check whether its process is alive; anywhere else the file counts
+for two days after it was written.
 """
 
 import time
@@ -16,12 +16,12 @@ from mlebench.processes import Process
 from mlebench.records import Record, now
 from mlebench.registry import Competition
 
-BELIEVED_FOR = 48 * 3600  # seconds that a run counts as open when nobody here can tell
+BELIEVED_FOR = 48 * 3600  # seconds that a run counts as open if we cannot check
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenRun(Record):
-    """A run that is going on, or that was killed."""
+    """A run that is in progress, or was killed."""
 
     run_dir: str
     process: dict[str, Any]  # of the runner
@@ -29,7 +29,7 @@ class OpenRun(Record):
 
 
 def mark_open(competition: Competition, run_dir: Path, token: str) -> None:
-    """Say that a run has begun, in this process; a data directory that cannot be written to has no such files."""
+    """Record that a run has begun in this process; a read-only data directory has no such files."""
     run = OpenRun(run_dir=str(run_dir), process=asdict(Process.current()), since=now())
     path = _path(competition, token)
     with suppress(OSError):
@@ -38,7 +38,7 @@ def mark_open(competition: Competition, run_dir: Path, token: str) -> None:
 
 
 def unmark_open(competition: Competition, token: str) -> None:
-    """Say that it has ended. A kill may have left half of what it wrote when it began."""
+    """Record that it has ended; also removes a partial file left by a kill while it began."""
     path = _path(competition, token)
     with suppress(OSError):
         for file in path.parent.glob(f"{path.name}*"):
@@ -46,7 +46,7 @@ def unmark_open(competition: Competition, token: str) -> None:
 
 
 def open_runs(competition: Competition) -> list[str]:
-    """The tokens of runs that are open, or may be. Files of others are removed."""
+    """The tokens of runs that are open, or may be. Files of ended runs are removed."""
     try:
         paths = sorted(competition.paths.runs_open.iterdir())
     except OSError:
@@ -55,7 +55,7 @@ def open_runs(competition: Competition) -> list[str]:
 
 
 def refuse_while_open(competition: Competition, what: str) -> None:
-    """Data that a run uses stays what it is."""
+    """Data that a run uses must not change."""
     if open_ := open_runs(competition):
         runs = "a run uses" if len(open_) == 1 else f"{len(open_)} runs use"
         raise PrerequisiteError(
@@ -78,7 +78,7 @@ def _is_open(path: Path) -> bool:
 
 
 def _runner(path: Path) -> Process | None:
-    """The process that works on a run; None when the file does not tell."""
+    """The process that works on a run; None if the file does not say."""
     try:
         return Process(**OpenRun.read(path).process)
     except (OSError, PrerequisiteError, TypeError):

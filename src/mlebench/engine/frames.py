@@ -1,4 +1,4 @@
-"""Data frames in one pinned dialect: what pandas makes of CSV files, and columns as numpy arrays.
+"""Data frames in one pinned dialect: how pandas reads CSV files, and columns as numpy arrays.
 
 The bytes of the published benchmark are what pandas 2.2 reads and prints. That behaviour is pinned here and in
 `Table.write_csv`, once, with every option explicit, so that newer versions of pandas give the same bytes.
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-# From 3.1 on pandas always reads floats exactly and warns when it is asked to; before, it has to be asked.
+# From 3.1 on pandas always reads floats exactly and warns if asked to; earlier versions must be asked.
 _EXACT_FLOATS: dict[str, Any] = (
     {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
 )
@@ -47,8 +47,8 @@ def read_csv(open: Callable[[], AbstractContextManager[Any]], **options: Any) ->
 
 
 def _may_be_too_large(column: pd.Series) -> bool:
-    """Whether a column may hold numbers that fit no type. pandas 2.2 reads it as text; 3 makes numbers of some, and in
-    the text of others leaves words for missing values."""
+    """Whether a column may hold numbers that fit no type. pandas 2.2 reads it as text; pandas 3 turns some into numbers
+    and leaves words for missing values in the text of others."""
     if column.dtype.kind == "f":
         return bool((column.to_numpy() == np.inf).any())
     if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "integer":
@@ -57,7 +57,7 @@ def _may_be_too_large(column: pd.Series) -> bool:
 
 
 def _too_large(column: pd.Series, text: pd.Series) -> bool:
-    """Whether it does. Infinity is such a number unless it was called so; below zero pandas 2.2 has it, too."""
+    """Whether it does. Infinity is such a number unless spelled so; below zero, pandas 2.2 gives infinity too."""
     if column.dtype.kind == "f":
         return any("inf" not in cell.lower() for cell in text.to_numpy()[column.to_numpy() == np.inf])
     return any(map(_exceeds_64_bits, text))

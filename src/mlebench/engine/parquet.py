@@ -1,7 +1,7 @@
 """Parquet: tables read column by column, written in bounded memory, and compared by what they hold.
 
-The bytes of a parquet file depend on the library that wrote it and on its version, so two files are the same when their
-columns have the same names, kinds and values: `content_hash`.
+The bytes of a parquet file depend on the library that wrote it and its version, so two files count as the same when
+their columns have the same names, kinds and values: `content_hash`.
 """
 
 import hashlib
@@ -21,14 +21,14 @@ from mlebench.engine.frames import values_of
 from mlebench.engine.progress import Stage
 from mlebench.engine.tables import Column, Computed, Stored, Table, Target, Writable
 
-GROUP_ROWS = 1 << 20  # rows that are read and written at a time
+GROUP_ROWS = 1 << 20  # rows read and written at a time
 HASHED_ROWS = 1 << 16
-# Pages are read as they are needed; else a whole row group, which may be the whole file, would be in memory.
+# Pages are read as needed; otherwise a whole row group, possibly the whole file, would be in memory.
 _IN_PAGES: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 20}
 
 
 class ParquetSource:
-    """A parquet file on disk. A column is read when it is asked for, and not kept."""
+    """A parquet file on disk. Columns are read on request and not kept."""
 
     label: str | None = None
 
@@ -40,14 +40,14 @@ class ParquetSource:
 
     @property
     def columns(self) -> list[str]:
-        """The columns; what pandas keeps there as an index is none."""
+        """The columns, without any index that pandas stored."""
         index = (self._schema.pandas_metadata or {}).get("index_columns", [])
         return [name for name in self._schema.names if name not in index]
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
         if pa.types.is_temporal(self._schema.field(name).type):
             raise ValueError(f"column {name} holds dates or times, whose values are not read yet")
-        # pandas types whole columns: a gap anywhere makes floats of whole numbers.
+        # pandas types whole columns: a gap anywhere turns whole numbers into floats.
         if rows is not None and (not _are_ascending(rows) or self._has_gaps(name)):
             return self.values(name)[rows]
         pieces = [group.column(0) for group, _ in self.groups([name], rows)]
@@ -69,7 +69,7 @@ class ParquetSource:
             return any(group.column(0).null_count for group in file.iter_batches(GROUP_ROWS, columns=[name]))
 
     def groups(self, names: list[str], rows: np.ndarray | None) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
-        """Columns of ascending rows, or of all, some at a time; and the places of these rows among them."""
+        """Columns of ascending rows, or of all, in batches, each with the places of its rows."""
         if rows is not None and len(rows) and rows[-1] >= self.rows:
             raise IndexError(f"there is no row {rows[-1]} in a file of {self.rows}")
         start = 0
@@ -95,7 +95,7 @@ class ParquetSource:
         stage.advance(self.size)
 
     def _pieces(self, table: Table) -> Iterator[pa.Table]:
-        """A table's rows; those that keep the order of the file go through some at a time."""
+        """A table's rows; in file order they are streamed in batches."""
         added = {name: _added(column, len(table)) for name, column in table.definitions.items()}
         stored = [column.name for column in table.definitions.values() if isinstance(column, Stored)]
         if self.rows and (table.rows is None or _are_ascending(table.rows)):
@@ -127,7 +127,7 @@ def _write(pieces: Iterator[pa.Table], stream: Writable) -> None:
 
 
 def _added(column: Column, rows: int) -> Any:
-    """A column that the file does not have, whole: so it has one type."""
+    """A column that the file does not have, as a whole, so that it has one type."""
     if isinstance(column, Stored):
         return None
     return pa.array(column.values if isinstance(column, Computed) else [column.value] * rows, from_pandas=True)
@@ -142,7 +142,7 @@ def _are_ascending(rows: np.ndarray) -> bool:
 
 
 def content_hash(source: Path | BinaryIO) -> str:
-    """A hash of the names, kinds and values of all columns: the same for every way to write them down."""
+    """A hash of the names, kinds and values of all columns, however they are encoded."""
     with pq.ParquetFile(source, **_IN_PAGES) as file:
         content = _Content()
         for group in file.iter_batches(HASHED_ROWS):
@@ -160,7 +160,7 @@ def content_hash(source: Path | BinaryIO) -> str:
 
 
 class _Content:
-    """Hashes of the plain values that columns fall into, such as the lengths of texts and their letters."""
+    """Hashes of the plain values that columns are made of, such as the lengths and letters of texts."""
 
     def __init__(self) -> None:
         self.hashes: defaultdict[str, Any] = defaultdict(lambda: hashlib.md5(usedforsecurity=False))
@@ -171,7 +171,7 @@ class _Content:
             self.add(path, array.dictionary_decode())
         elif pa.types.is_floating(kind):
             values = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
-            self._update(path, np.where(np.isnan(values), np.nan, values))  # a gap, or any NaN, is one NaN
+            self._update(path, np.where(np.isnan(values), np.nan, values))  # make gaps and all NaNs the same NaN
         else:
             self._update(f"{path}?", array.is_null().to_numpy(zero_copy_only=False).astype(np.uint8))
             self._add_parts(path, array)

@@ -1,7 +1,7 @@
-"""Where the rows of a table go that come by block by block: straight out, or by way of buckets on disk.
+"""Where the rows of a table go as they arrive block by block: straight out, or through buckets on disk.
 
-Rows that keep the order of the blocks go out as they come. Rows in another order (a permutation split) are first sorted
-into buckets, each of which is then put in order in memory.
+Rows that keep the order of the blocks are written as they arrive. Rows in another order (a permutation split) are first
+sorted into buckets, each of which is then put in order in memory.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ class RowChoice:
 
     def _keeps_blocks_in_order(self) -> bool:
         rows = np.empty(0) if self._rows is None else self._rows
-        for some in (rows[:4096], rows):  # in a permutation the first rows tell
+        for some in (rows[:4096], rows):  # for a permutation the first rows suffice
             if (np.diff(np.searchsorted(self._starts, some, side="right")) < 0).any():
                 return False
         return True
@@ -84,7 +84,7 @@ class DirectWriter:
         self._stream.write(bytes_of(part.lines))
 
     def finish(self) -> None:
-        """All is written."""
+        """Everything is already written."""
 
 
 class BucketWriter:

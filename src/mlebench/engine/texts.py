@@ -1,18 +1,18 @@
-"""Large texts: read in blocks of lines, written in pieces that are made when their time has come."""
+"""Large texts: read in blocks of lines, written in pieces that are made when they are needed."""
 
 import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
-LINES_BYTES = 4 << 20  # that are read at a time
+LINES_BYTES = 4 << 20  # read at a time
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """Bytes that are made piece by piece while they are written, since all of them are too many to be held.
+    """Bytes that are made piece by piece while they are written, since together they do not fit into memory.
 
-    `make` is called when they are to be written, and again when that has to begin anew.
+    `make` is called when writing starts, and again if it has to start over.
     """
 
     make: Callable[[], Iterable[bytes]]
@@ -49,9 +49,9 @@ class _PieceStream(io.RawIOBase):
 
 
 def line_blocks(stream: BinaryIO) -> Iterator[bytes]:
-    """A text, some lines at a time. Lines that end with \\r or \\r\\n then end with \\n, as when Python reads text.
+    """A text, some lines at a time. Line ends \\r and \\r\\n become \\n, as when Python reads text.
 
-    The last line has an end only if it has one in the file.
+    The last line only has an end if it has one in the file.
     """
     left = b""
     while fresh := stream.read(LINES_BYTES):

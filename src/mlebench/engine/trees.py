@@ -1,4 +1,4 @@
-"""Trees: files by name, wherever they lie. A folder is one, and so is an archive, also one inside another."""
+"""Trees: files by name, wherever they are. A folder is a tree, and so is an archive, even one inside another."""
 
 import fcntl
 import os
@@ -16,9 +16,9 @@ from mlebench.errors import PrerequisiteError
 
 COPY_BYTES = 1 << 20
 CLONE_BLOCKS = 0x40049409  # Linux' FICLONE: two files that share their blocks until one is changed
-TIME_GRAIN = 2_000_000_000  # nanoseconds: how exactly every disk can keep a file's time
-# Prepared files are read-only: some share their bytes with raw files. While a file is being written it is not, so a
-# read-only file is a finished one.
+TIME_GRAIN = 2_000_000_000  # nanoseconds: the precision with which every disk stores a file's time
+# Prepared files are read-only, since some share their bytes with raw files. A file is writable until it is complete, so
+# a read-only file is a finished one.
 UNFINISHED, FINISHED = 0o600, 0o444
 
 
@@ -28,7 +28,7 @@ class Tree(Protocol):
     label: str
 
     def what(self, name: str) -> str:
-        """A file as the person at the keyboard knows it: where it lies on disk, also inside which archives."""
+        """A file as the person at the keyboard knows it: where it is on disk and inside which archives."""
         ...
 
     def glob(self, pattern: str) -> list[str]:
@@ -38,7 +38,7 @@ class Tree(Protocol):
     def open(self, name: str) -> BinaryIO: ...
 
     def path(self, name: str) -> Path | None:
-        """Where the file lies on disk by itself, if it does."""
+        """The file's own path on disk, if it has one."""
         ...
 
     def exists(self, name: str) -> bool: ...
@@ -46,7 +46,7 @@ class Tree(Protocol):
     def size(self, name: str) -> int: ...
 
     def facts(self, name: str) -> dict[str, int]:
-        """What is known of a file without reading it: its size, and its checksum or time."""
+        """What is known about a file without reading it: its size, and its checksum or time."""
         ...
 
     def extract(self, name: str, destination: str) -> None:
@@ -81,7 +81,7 @@ class FolderTree:
     """The files below a folder."""
 
     def __init__(self, folder: Path, archive: str | None = None):
-        """`archive` is the label of one that was unpacked there."""
+        """`archive` is the label of the archive that was unpacked there, if any."""
         self.label = archive or str(folder)
         self._before = inside(archive) if archive else f"{folder}/"
         self._folder = folder.absolute()
@@ -101,7 +101,7 @@ class FolderTree:
     def _find(self, folder: str, parts: list[str]) -> Iterator[str]:
         """Files below a folder (its name ends with a slash) that the parts of a pattern lead to."""
         head, *rest = parts
-        if rest and _is_plain_name(head):  # its neighbours, of which there may be many, do not matter
+        if rest and _is_plain_name(head):  # no need to list its neighbours, which may be many
             if (self._folder / folder / head).is_dir():
                 yield from self._find(f"{folder}{head}/", rest)
             return
@@ -122,7 +122,7 @@ class FolderTree:
             return list(entries)
 
     def open(self, name: str) -> BinaryIO:
-        if not self.exists(name):  # a named pipe would be waited for
+        if not self.exists(name):  # opening a named pipe would block
             raise missing(self, name)
         return (self._folder / name).open("rb", buffering=COPY_BYTES)
 
@@ -149,20 +149,20 @@ class FolderTree:
         return (linked or copied) and is_finished(destination, source.st_size)
 
     def extract(self, name: str, destination: str) -> None:
-        """Link the file, so that its bytes exist once; where that cannot be, share its blocks or copy it."""
+        """Link the file, so that its bytes exist once; where that is impossible, share its blocks or copy it."""
         try:
-            # With a folder to start from, a symbolic link is followed; without one it would itself be linked.
+            # With a folder descriptor, a symbolic link is followed; without one, the link itself would be linked.
             os.link(name, destination, src_dir_fd=self._descriptor)
         except (FileNotFoundError, NotADirectoryError):
             raise missing(self, name) from None
         except FileExistsError:
             raise
-        except OSError:  # another disk, one without links, or a file of somebody else
+        except OSError:  # another disk, one without links, or somebody else's file
             self._copy(name, destination)
             return
         try:
             os.chmod(destination, FINISHED)
-        except PermissionError:  # somebody else's file, which they keep as it is
+        except PermissionError:  # somebody else's file: its mode is theirs to set
             return
 
     def _copy(self, name: str, destination: str) -> None:
@@ -171,18 +171,18 @@ class FolderTree:
                 fcntl.ioctl(target.fileno(), CLONE_BLOCKS, source.fileno())
             except OSError:  # most disks cannot
                 shutil.copyfileobj(source, target, COPY_BYTES)
-            # Before the file counts as finished: whoever goes on after an interruption takes it as it is.
+            # Before the file counts as finished: resuming after an interruption accepts it unchecked.
             os.utime(target.fileno(), ns=(0, os.fstat(source.fileno()).st_mtime_ns))
 
 
 def inside(archive: str) -> str:
-    """What comes before the names of an archive's files: `raw/a.zip: `, and of one inside it `raw/a.zip: b.7z/`."""
+    """The prefix for names of an archive's files: `raw/a.zip: `, and for one inside it `raw/a.zip: b.7z/`."""
     return f"{archive}/" if ": " in archive else f"{archive}: "
 
 
 @contextmanager
 def create(destination: str, buffering: int = 0) -> Iterator[BinaryIO]:
-    """A new file, unfinished until all is written."""
+    """A new file, unfinished until everything is written."""
     with open(destination, "xb", buffering=buffering, opener=_open_unfinished) as target:
         yield target  # pyright: ignore[reportReturnType]
         target.flush()
@@ -190,7 +190,7 @@ def create(destination: str, buffering: int = 0) -> Iterator[BinaryIO]:
 
 
 def create_whole(destination: str, content: bytes) -> None:
-    """A new file whose content is at hand: `create`, in fewer steps, for there may be millions."""
+    """A new file whose content is known: `create` in fewer steps, since there may be millions."""
     descriptor = os.open(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, UNFINISHED)
     try:
         while content:
@@ -210,7 +210,7 @@ def is_finished(path: str, size: int) -> bool:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that leads out of its folder."""
+    """Refuse a name that points outside its folder."""
     if not name or (("." in name or "//" in name or name[0] == "/") and {"", ".", ".."} & {*name.split("/")}):
         raise ValueError(f"{name!r} is not a name inside its folder")
 
@@ -231,7 +231,7 @@ def _is_plain_name(part: str) -> bool:
 
 
 def _parts(glob: str) -> list[str]:
-    """The pattern, folder by folder; `**` at its end stands for all files below."""
+    """The pattern, folder by folder; a trailing `**` stands for all files below."""
     parts = glob.split("/")
     if any("**" in part and part != "**" for part in parts):
         raise ValueError(f"in the pattern {glob!r}, ** must stand between slashes")

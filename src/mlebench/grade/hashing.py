@@ -1,4 +1,4 @@
-"""The hash of a submission is that of the bytes that were graded, even if the file changes meanwhile."""
+"""The hash of a submission covers the bytes that were graded, even if the file changes meanwhile."""
 
 import hashlib
 import io
@@ -10,7 +10,7 @@ _CHUNK = 1 << 20
 
 
 class HashedStream(io.BufferedIOBase):
-    """Hashes a stream while it is read; one that grows beyond the limit is not read to its end."""
+    """Hashes a stream while it is read; a stream that grows beyond the limit is not read to its end."""
 
     def __init__(self, stream: BinaryIO, limit: int):
         self._stream = stream
@@ -26,7 +26,7 @@ class HashedStream(io.BufferedIOBase):
         left = self._limit + 1 - self._size
         wanted = left if size is None or size < 0 else min(size, left)
         data = b"" if self._ended else self._stream.read(wanted)
-        self._ended = self._ended or len(data) < wanted  # what is appended from now on is not part of it
+        self._ended = self._ended or len(data) < wanted  # bytes appended from now on do not count
         self._size += len(data)
         if self._size > self._limit:
             raise FileTooLargeError(f"has more than {self._limit} bytes, which are not read")
@@ -37,7 +37,7 @@ class HashedStream(io.BufferedIOBase):
         return self.read(_CHUNK if size < 0 else size)
 
     def sha256(self) -> str:
-        """Of the whole: what nobody read is read now."""
+        """The hash of the whole stream; the unread rest is read now."""
         while self.read(_CHUNK):
             pass
         return self._hash.hexdigest()

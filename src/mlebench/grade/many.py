@@ -1,4 +1,4 @@
-"""Many submissions → one summary. One that cannot be graded does not stop the others."""
+"""Many submissions → one summary. A submission that cannot be graded does not stop the others."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class Entry(NamedTuple):
-    """A line that names a submission, or `fault`: why it does not."""
+    """A line that names a submission; otherwise `fault` says why it does not."""
 
     line: int
     competition_id: str | None
@@ -43,9 +43,8 @@ def grade_jsonl(
 ) -> dict[str, Any]:
     """Grade the submissions that a JSON-lines file names; write `<timestamp>_grading_report.json` and return it.
 
-    `jobs` submissions are graded at a time; reports stand in the order of the lines. Lines that name no submission, or
-    no competition that there is, are listed as `unjudged`. `track` is given the lines and passes them on, each when it
-    is waited for.
+    `jobs` submissions are graded at a time; reports are in the order of the lines. Lines that name no submission, or an
+    unknown competition, are listed as `unjudged`. `track` is given the lines and yields each when it is waited for.
     """
     entries = read_entries(Path(path_to_submissions))
     output_dir = Path(output_dir)
@@ -72,7 +71,7 @@ def grade_jsonl(
 
 
 def read_entries(path: Path) -> list[Entry]:
-    """The lines of a JSON-lines file, but for blank ones and those that begin with # or //."""
+    """The lines of a JSON-lines file, except blank ones and those that begin with # or //."""
     try:
         with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
             lines = [(number, line.strip()) for number, line in enumerate(file, 1)]
@@ -106,7 +105,7 @@ def _entry(number: int, line: str) -> Entry:
 
 @contextmanager
 def _new_report(folder: Path) -> Iterator[Callable[[str], Path]]:
-    """A way to write a report that is this run's alone; that the folder can be written to is found out before."""
+    """A way to write a report that belongs to this run alone; first makes sure that the folder is writable."""
     try:
         path, part = _reserve(folder)
     except OSError as error:
@@ -126,7 +125,7 @@ def _new_report(folder: Path) -> Iterator[Callable[[str], Path]]:
 
 
 def _reserve(folder: Path) -> tuple[Path, Path]:
-    """The name of a report that nobody has, and the file that keeps others from taking it."""
+    """An unused name for a report, and the file that keeps others from taking it."""
     folder.mkdir(parents=True, exist_ok=True)
     now = timestamp()
     number = 1

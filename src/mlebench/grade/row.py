@@ -1,4 +1,4 @@
-"""One row of a batch → its report, or why it has none. Nothing that is wrong with a row is raised."""
+"""One row of a batch → its report, or why it has none. Faults of a row are never raised."""
 
 import logging
 from pathlib import Path
@@ -14,12 +14,12 @@ from mlebench.untrusted import LARGEST_SUBMISSION
 
 logger = logging.getLogger(__name__)
 
-# Statuses of reports that say nothing of the submission: somebody else must act.
+# Statuses of reports that say nothing about the submission: somebody else must act.
 NOT_JUDGED = ("not_prepared", "grader_error", "limit", "infra_error")
 
 
 class Limits(NamedTuple):
-    """What grading one submission may take; `memory` counts where the system has /proc."""
+    """What grading one submission may use; `memory` is enforced where the system has /proc."""
 
     size: int = LARGEST_SUBMISSION  # bytes of the submission
     seconds: float = 600.0
@@ -73,7 +73,7 @@ def grade_row(job: Job) -> CompetitionReport | Unjudged:
 
 
 def dead_row(job: Job, verdict: Verdict) -> CompetitionReport | Unjudged:
-    """A row whose process died or was ended. The answers may have been looked at, so this is logged as a grade."""
+    """A row whose process died or was killed. It may have seen the answers, so this is logged as a grade."""
     try:
         competition = job.registry.get_competition(job.competition_id)
         report = with_data(ungraded_report(Path(job.path), competition, job.run), competition)

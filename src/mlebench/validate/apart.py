@@ -1,7 +1,8 @@
 """A check in a process of its own, with limits: a submission may make pandas hang or eat all memory.
 
-A process that has imported all that a check needs stands by. It is asked over a socket, and forks for each check, so
-that one starts in milliseconds. A submission comes as a file descriptor: it has no name to open, guess or forget.
+A standby process has imported everything that a check needs. It takes requests over a socket and forks for each check,
+so that a check starts in milliseconds. A submission comes as a file descriptor: there is no name to open, guess or
+forget.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 LONGEST_REQUEST = 1 << 20  # bytes
 LONGEST_MESSAGE = 4_000  # characters
-PR_SET_PDEATHSIG = 1  # of Linux's prctl
+PR_SET_PDEATHSIG = 1  # for Linux's prctl
 NOT_CHECKED = "The submission could not be checked."
 
 
@@ -56,7 +57,7 @@ class CheckLimits:
 
 
 class Checker:
-    """Asks the process that stands by; it is started when it is first needed, and again should it die."""
+    """Talks to the standby process, which is started when first needed, and again if it dies."""
 
     def __init__(self, limits: CheckLimits):
         self.limits = limits
@@ -78,21 +79,21 @@ class Checker:
         return self._door
 
     def close(self) -> None:
-        """End the process that stands by, and the checks that run."""
+        """End the standby process and any running checks."""
         if self._door and self._process:
             self._door.close()
             self._process.kill()
             self._process.wait()
 
     async def check(self, descriptor: int, competition: Competition) -> Answer:
-        """Check the submission that a file descriptor leads to; every end of the check is an answer."""
+        """Check the submission behind a file descriptor; however the check ends, there is an answer."""
         ours, theirs = socket.socketpair()
         with ours:
             ours.setblocking(False)
             with theirs:
                 self._ask(pickle.dumps((competition, self.limits)), [descriptor, theirs.fileno()])
             try:
-                async with asyncio.timeout(self.limits.seconds + 30):  # by then a check has ended by its own limit
+                async with asyncio.timeout(self.limits.seconds + 30):  # by then its own limit has ended a check
                     said = await _all_of(ours)
             except TimeoutError:
                 said = b""
@@ -119,7 +120,7 @@ def _likely_reason(limits: CheckLimits) -> str:
 
 
 def stand_by() -> None:
-    """What the process does: fork for each request that comes in by stdin, until nobody can ask any more."""
+    """The standby process: fork for each request on stdin, until its other end is closed."""
     for slow in ("mlebench.kit", "mlebench.metrics", "mlebench.validate.check"):
         importlib.import_module(slow)
 
@@ -144,9 +145,9 @@ def stand_by() -> None:
 def _answer(request: bytes, submission: int, reply: int) -> None:
     competition, limits = pickle.loads(request)  # noqa: S301 from the server, which made it itself
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # when the server ends, so do its checks
-    signal.alarm(math.ceil(limits.seconds))  # ends this process, whatever it is busy with
+    signal.alarm(math.ceil(limits.seconds))  # ends this process, whatever it is doing
     _limit_memory(limits.memory)
-    registry.competition_dir(competition.id)  # so that its code can be imported, wherever that lies
+    registry.competition_dir(competition.id)  # so that its code can be imported, wherever it is
     with socket.socket(fileno=reply) as stream:
         stream.sendall(json.dumps(_checked(submission, competition, limits)).encode())
 
@@ -165,13 +166,13 @@ def _checked(submission: int, competition: Competition, limits: CheckLimits) -> 
         return fault(500, "The validator failed.", str(error))
     except MemoryError:
         return fault(500, NOT_CHECKED, _likely_reason(limits))
-    except PrerequisiteError as error:  # the text may name folders of this machine, which are not the client's business
+    except PrerequisiteError as error:  # the text may name folders of this machine, which clients must not see
         logger.error("%s", error)
         return fault(500, "The validator cannot work.", f"The public files of {competition.id} are not complete.")
 
 
 def _limit_memory(more: int) -> None:
-    """So many bytes beyond those that are in use."""
+    """Allow this many bytes beyond those in use."""
     with open("/proc/self/statm", encoding="ascii") as pages:  # noqa: PTH123
         in_use = int(pages.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (in_use + more, in_use + more))

@@ -1,4 +1,4 @@
-"""Is a submission's format right? Told from public files alone: it is graded against a stand-in for the answers."""
+"""Is a submission's format right? Needs only public files: grades it against a stand-in for the answers."""
 
 import importlib
 from dataclasses import replace
@@ -15,7 +15,7 @@ VALID = "Submission is valid."
 
 
 class CheckFailedError(Exception):
-    """The check came to no verdict: a fault of the benchmark, not of the submission."""
+    """The check reached no verdict: a fault of the benchmark, not of the submission."""
 
     def __init__(self, competition_id: str, fault: BaseException):
         super().__init__(
@@ -27,7 +27,7 @@ class CheckFailedError(Exception):
 def validate_format(submission: Path, competition: Competition, limit: int = LARGEST_SUBMISSION) -> tuple[bool, str]:
     """Whether a submission has the right format; no answer is read.
 
-    "Valid" is said after a read that worked and a grader that ran. When a grader fails for any other reason than the
+    A submission is "valid" if it could be read and the grader ran. If the grader fails for any reason other than the
     submission's format, that is a CheckFailedError.
     """
     submission = Path(submission)
@@ -42,7 +42,7 @@ def validate_format(submission: Path, competition: Competition, limit: int = LAR
 
 
 def check_format(stream: BinaryIO, competition: Competition) -> tuple[bool, str]:
-    """The same for a submission that has been opened already, whatever its name."""
+    """The same for a submission that is already open, whatever its name."""
     try:
         table = read_table(stream)
         _grade(competition, table)
@@ -57,7 +57,7 @@ def _grade(competition: Competition, table: Any) -> None:
     except (InvalidSubmissionError, PrerequisiteError):
         raise
     except OSError as error:
-        if fault := explanation(error):  # a public file that is closed to us, most likely
+        if fault := explanation(error):  # most likely a public file that we may not read
             raise PrerequisiteError(fault) from error
         raise CheckFailedError(competition.id, error) from error
     except (Exception, SystemExit) as error:
@@ -78,7 +78,7 @@ def stand_in(competition: Competition) -> Any:
 
 
 def over_public(competition: Competition, folder: Path) -> Competition:
-    """A competition whose public files lie in this folder, as a sandbox has them."""
+    """A competition whose public files are in this folder, as in a sandbox."""
     sample = competition.public_sample or competition.sample_submission
     return replace(competition, public_dir=folder, public_sample=folder / sample.relative_to(competition.public_dir))
 

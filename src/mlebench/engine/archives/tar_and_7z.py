@@ -1,7 +1,7 @@
-"""Tar and 7z archives. They can be read from front to back only, so they are unpacked once, as a whole.
+"""Tar and 7z archives. They can only be read from front to back, so each is unpacked once, as a whole.
 
-They are unpacked into the scratch folder, which lies on the disk that prepared files go to: from there files are linked
-to their places, so their bytes are written once.
+They are unpacked into the scratch folder, on the same disk as the prepared files. Files are linked into place from
+there, so their bytes are written once.
 """
 
 import io
@@ -24,14 +24,14 @@ _ABOUT_THE_NEXT = (
     *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
 )
 _MOST_BYTES = 1 << 60
-_MOST_HEADER_BYTES = 1 << 24  # of what stands before a member: a long name, times, a map of holes
+_MOST_HEADER_BYTES = 1 << 24  # before a member: a long name, times, a sparse map
 
 
 def unpacked(archive: Path, folder: Path, label: str) -> FolderTree:
     """The files of a tar archive, however it is compressed, or of a 7z archive."""
     if not folder.exists():
         unfinished = folder.with_name(f"{folder.name}.unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)  # of an attempt that failed
+        shutil.rmtree(unfinished, ignore_errors=True)  # left by a failed attempt
         unfinished.mkdir()
         with archive_errors(label):
             (_unpack_7z if _is_7z(archive) else _unpack_tar)(archive, unfinished, label)
@@ -40,7 +40,7 @@ def unpacked(archive: Path, folder: Path, label: str) -> FolderTree:
 
 
 def member_names(archive: Path, label: str) -> list[str]:
-    """The names of the files in such an archive, sorted; of a tar only the headers are looked at."""
+    """The names of the files in such an archive, sorted; for a tar only the headers are read."""
     with archive_errors(label):
         if _is_7z(archive):
             with _opened_7z(archive, label) as opened:
@@ -62,7 +62,7 @@ def member_checksums(archive: Path, label: str) -> list[tuple[str, int, int]]:
 
 
 class _Header(tarfile.TarInfo):
-    """What stands before a member. To Python a damaged one, or none, is the end of an archive: here it is damage."""
+    """A member's header. Python takes a damaged or missing one for the end of the archive; here it is damage."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
@@ -89,11 +89,11 @@ class _Header(tarfile.TarInfo):
 
 
 def _read_to_the_end(opened: tarfile.TarFile) -> None:
-    """Behind the last member there are zeros and, in a compressed archive, the checksum of all before it.
+    """After the last member come zeros and, in a compressed archive, the checksum of everything before.
 
-    Without a checksum, a header that was lost looks like the end, so what follows it must be zeros indeed.
+    Without a checksum, a lost header looks like the end, so check that only zeros follow.
     """
-    if not opened.getmembers():  # a file of zeros, as some programs leave where a download broke off
+    if not opened.getmembers():  # a file of zeros, as some programs leave after an interrupted download
         raise ReadError("it is empty")
     has_checksum = not isinstance(opened.fileobj, io.BufferedReader)
     while opened.fileobj and (piece := opened.fileobj.read(COPY_BYTES)):
@@ -113,7 +113,7 @@ def _opened_7z(archive: Path, label: str) -> Iterator[Any]:
         raise
     except PasswordRequired as error:
         raise PrerequisiteError(f"{label} is encrypted; get the archive again") from error
-    except Exception as error:  # py7zr does not foresee all damage: anything may come
+    except Exception as error:  # py7zr does not handle all damage: it may raise anything
         raise PrerequisiteError(f"{label} cannot be read ({error}); get the archive again") from error
 
 
@@ -135,7 +135,7 @@ def _unpack_tar(archive: Path, folder: Path, label: str) -> None:
 
 
 def _check_by_library(info: tarfile.TarInfo, folder: Path) -> None:
-    """Python's own filter for archives that are not trusted, where this Python has it; our checks are stricter."""
+    """Python's own filter for untrusted archives, where this Python has it; our checks are stricter."""
     if hasattr(tarfile, "data_filter"):
         tarfile.data_filter(info, str(folder))
 
@@ -160,9 +160,9 @@ def _unpack_7z(archive: Path, folder: Path, label: str) -> None:
         for info in members:
             special = info.is_symlink or info.is_directory == info.is_file
             checks.check(Member(plain_name(info.filename), info.uncompressed, info.is_directory, special))
-        opened.extractall(folder)  # noqa: S202 its members have been looked over
+        opened.extractall(folder)  # noqa: S202 its members have been checked
     for name in sorted(info.filename for info in members if info.is_directory):
-        (folder / name).chmod(_FOLDER_MODE)  # whatever the archive says: files are linked from it, then it is removed
+        (folder / name).chmod(_FOLDER_MODE)  # whatever the archive says: we link files from it, then remove it
     for info in members:
         path = folder / info.filename
         if info.is_file:

@@ -1,4 +1,4 @@
-"""What goes into a folder: noted down first, so that it can all be written in few passes over raw files."""
+"""What goes into a folder: recorded first, so that few passes over the raw files write all of it."""
 
 import hashlib
 import os
@@ -16,12 +16,12 @@ from mlebench.engine.progress import UNTOLD, Stage
 from mlebench.engine.tables import Format, Table, Writable
 from mlebench.engine.trees import COPY_BYTES, TreeFile, check_name, create, is_finished
 
-HASHED_ASIDE = 1 << 16  # bytes from which on another thread is worth its while
-SAMPLED = 32  # files whose sizes stand for those of all, where only progress is told
+HASHED_ASIDE = 1 << 16  # bytes from which hashing in another thread pays off
+SAMPLED = 32  # files whose sizes stand for all, where only progress needs them
 
 
 class FolderPlan:
-    """The files of one folder: what each will hold, and what is known of it when it is there."""
+    """The files of one folder: what each will hold, and what is known about it once it exists."""
 
     def __init__(self, folder: Path, ledger: Ledger | None = None):
         self.folder = folder
@@ -32,8 +32,8 @@ class FolderPlan:
         self.tables: dict[str, tuple[Table, Format]] = {}
         self.contents: dict[str, Iterable[bytes]] = {}
         self.packs: dict[str, Pack] = {}
-        self.written: dict[str, str] = {}  # name: md5 of what this program wrote itself, when it is finished
-        self.linked: dict[str, dict[str, int]] = {}  # what is known of raw files that were placed from a folder
+        self.written: dict[str, str] = {}  # name: md5 of each finished file that we wrote ourselves
+        self.linked: dict[str, dict[str, int]] = {}  # facts about raw files that were placed from a folder
         self._folders: set[str] = set()
 
     def claim(self, name: str) -> None:
@@ -43,7 +43,7 @@ class FolderPlan:
             raise ValueError(f"{name} is written twice")
 
     def path(self, name: str) -> str:
-        """Where a file goes; its folder is made, and what an earlier attempt left there is not in the way."""
+        """Where a file goes; its folder is created, or was left there by an earlier attempt."""
         folder, _, _ = name.rpartition("/")
         if folder not in self._folders:
             os.makedirs(f"{self._place}/{folder}", exist_ok=True)  # noqa: PTH103 there may be many
@@ -63,7 +63,7 @@ class FolderPlan:
             self._ledger.add(f"{self.folder.name}/{name}", stream.tell(), self.written[name])
 
     def is_written(self, name: str) -> bool:
-        """Whether an interrupted attempt has written this file already; then it stays as it is."""
+        """Whether an interrupted attempt has already written this file; then it is kept."""
         known = self._ledger.known.get(f"{self.folder.name}/{name}") if self._ledger else None
         path = self.path(name)
         if known is None or not os.path.lexists(path) or not is_finished(path, known.size):
@@ -72,7 +72,7 @@ class FolderPlan:
         return True
 
     def facts(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What is known of each file when all are finished: md5 of those we wrote, facts of those we placed."""
+        """What is known about each file once all are finished: md5 of those we wrote, facts about those we placed."""
         for name, md5 in self.written.items():
             yield name, self._written_facts(name, md5)
         for name, file in self.placed.items():
@@ -87,18 +87,18 @@ class FolderPlan:
 
     @cached_property
     def placed_size(self) -> float:
-        """The size of a placed file, about."""
+        """The approximate size of a placed file."""
         return mean_size(list(self.placed.values()))
 
 
 def mean_size(files: Sequence[TreeFile]) -> float:
-    """A sample tells, since a look at each of a million files takes long."""
+    """Estimated from a sample, since looking at each of a million files takes long."""
     sample = files[:: max(1, len(files) // SAMPLED)]
     return sum(file.size for file in sample) / max(1, len(sample))
 
 
 class _HashingStream:
-    """A stream that knows the hash of what went through it; large pieces are hashed while the next one is made."""
+    """A stream that hashes what is written to it; large pieces are hashed while the next one is made."""
 
     def __init__(self, file: BinaryIO, pool: ThreadPoolExecutor, stage: Stage):
         self._file = file
@@ -125,4 +125,4 @@ class _HashingStream:
         return self._written
 
     def flush(self) -> None:
-        """Whoever made the file does that."""
+        """Left to the code that opened the file."""

@@ -1,8 +1,8 @@
 """JSON lines as pandas reads and prints them: `read_json(lines=True)`, then `to_json(orient="records", lines=True)`.
 
-pandas types whole columns, so records are read in the blocks that it would see. Most blocks hold nothing that its
-typing could change (no floats, no texts that are numbers, the same fields everywhere): these go through Python's own
-parser, which is quicker. The rest goes through pandas.
+pandas types whole columns, so records are read in the same blocks as pandas would read. Most blocks hold nothing that
+its typing could change (no floats, no texts that are numbers, the same fields everywhere): these go through Python's
+own parser, which is quicker. The rest go through pandas.
 """
 
 import io
@@ -23,15 +23,15 @@ from mlebench.engine.tables import STREAM_BYTES, Stored, Table, Writable
 
 _INT64 = range(-(1 << 63), 1 << 63)
 _READABLE = range(-(1 << 63), 1 << 64)  # inside a record; a column of numbers above 63 bits has another type
-_ODD_ESCAPE = re.compile(rb"\\u(?:007[fF]|[dD][89a-fA-F])")  # what pandas does not escape, and surrogates
-_PAIR = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..")  # of surrogates: one character
+_ODD_ESCAPE = re.compile(rb"\\u(?:007[fF]|[dD][89a-fA-F])")  # not escaped by pandas, and surrogates
+_PAIR = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..")  # a surrogate pair: one character
 _ODD_LETTER = re.compile("[\x7f\ud800-\udfff]")  # the same, in a text
 _DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date|datetime", re.DOTALL | re.IGNORECASE)
 _print = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class _NotPlainError(Exception):
-    """Something that pandas has to decide about."""
+    """Something that only pandas can decide."""
 
 
 def _refuse(text: str) -> Any:
@@ -55,7 +55,7 @@ class JsonLinesSource(RecordSource):
         super().__init__(open_file, size)
         self._chunk_lines = chunk_lines
         self._columns: list[str] | None = None
-        self._kept: list[_Lines] = []  # all blocks, parsed once, of a file that is typed whole or is small
+        self._kept: list[_Lines] = []  # all blocks, parsed once, if the file is small or typed whole
 
     @property
     def columns(self) -> list[str]:
@@ -96,7 +96,7 @@ class JsonLinesSource(RecordSource):
 
 
 def _universal_lines(stream: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines as pandas counts them when it reads some at a time: a carriage return alone ends one too."""
+    """Lines as pandas counts them when it reads in chunks: a lone carriage return ends one too."""
     for line in stream:
         yield from line.splitlines(keepends=True) if b"\r" in line else [line]
 
@@ -151,7 +151,7 @@ class _Lines:
             for field in fields.values()
         ]
         records = (dict(zip(fields, values, strict=True)) for values in zip(*columns, strict=True))
-        # A slash can only stand inside a text.
+        # A slash can only occur inside a text.
         return pa.array([f"{_print(record)}\n".replace("/", "\\/").encode() for record in records], pa.large_binary())
 
     def _printed_by_pandas(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
@@ -178,7 +178,7 @@ def json_lines(frame: pd.DataFrame) -> bytes:
 
 
 def _is_plain(field: Any) -> bool:
-    """Whether values are texts or whole numbers: how those are printed is known."""
+    """Whether values are texts or whole numbers, whose printed form is known."""
     return isinstance(field, Stored) or field.dtype.kind == "i" or all(map(_is_plain_text, field))
 
 
@@ -188,7 +188,7 @@ def _is_plain_text(value: Any) -> bool:
 
 @lru_cache
 def _stay_as_they_are(names: tuple[str, ...]) -> bool:
-    """Whether pandas leaves the names of fields alone; it takes some for numbers or dates."""
+    """Whether pandas leaves the field names alone; it reads some as numbers or dates."""
     frame = pd.read_json(io.StringIO(_print(dict.fromkeys(names, 0))), orient="records", lines=True)
     return [*frame.columns] == [*names] and all(isinstance(name, str) for name in frame.columns)
 
@@ -219,7 +219,7 @@ def _check_escapes(line: bytes) -> None:
 
 
 def _check_column(name: str, values: list[Any]) -> None:
-    """Whether pandas would leave a column as it is."""
+    """Raise unless pandas would leave a column unchanged."""
     kind = type(values[0])
     if _DATE_NAME.fullmatch(name) or any(type(value) is not kind for value in values):
         raise _NotPlainError("dates, or a column of many kinds")

@@ -105,7 +105,7 @@ def _encoded_varint(value: int) -> bytes:
 
 
 def masked_checksum(content: bytes) -> bytes:
-    """CRC-32C, turned and shifted: a checksum over bytes that hold checksums is of little use otherwise."""
+    """CRC-32C, rotated and shifted: otherwise a checksum over bytes that contain checksums is of little use."""
     crc, table = 0xFFFFFFFF, _crc_table()
     for byte in content:
         crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)
@@ -115,7 +115,7 @@ def masked_checksum(content: bytes) -> bytes:
 
 @cache
 def _crc_table() -> list[int]:
-    """What each byte does to the checksum; the polynomial is Castagnoli's, its bits in reverse."""
+    """How each byte changes the checksum; the polynomial is Castagnoli's with its bits reversed."""
     table = list(range(256))
     for _ in range(8):
         table = [crc >> 1 ^ (0x82F63B78 if crc & 1 else 0) for crc in table]
