@@ -40,7 +40,7 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
 
 
 def _without_nul(stream: BinaryIO) -> BinaryIO:
-    """The whole stream in memory, so that it is read once. NUL is refused: how pandas reads it depends on its version."""
+    """The whole stream in memory, so that it is read once; refuses NUL, which versions of pandas read differently."""
     content = io.BytesIO()
     while block := stream.read(_BLOCK):
         if b"\0" in block:
