@@ -1,7 +1,6 @@
-"""The folders that `prepare` fills. What goes where is noted down first; the bytes are moved when all is known.
+"""The folders that `prepare` fills. What goes where is recorded first; bytes are moved once everything is known.
 
-So every table that comes from one large file is written in one pass over it, and every raw file goes straight from
-where it lies to its place.
+So all tables from one large file are written in one pass over it, and every raw file goes straight to its place.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,7 +33,7 @@ class Output:
         self.plan = FolderPlan(folder, ledger)
 
     def write(self, name: str, table: Table, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
-        """A table, as CSV or (by its name) with tabs or as parquet."""
+        """A table, as CSV or, if its name says so, with tabs or as parquet."""
         self.plan.claim(name)
         self.plan.tables[name] = table, format_of(name, quoting, float_format)
 
@@ -48,12 +47,12 @@ class Output:
         self.plan.contents[name] = [encode_json(value, indent=indent, sort_keys=sort_keys)]
 
     def write_pieces(self, name: str, pieces: Pieces) -> None:
-        """A file that is too large for memory and is no table of rows that come from another."""
+        """A file that is too large for memory and is not a table of rows from another file."""
         self.plan.claim(name)
         self.plan.contents[name] = pieces
 
     def write_lines(self, name: str, lines: Iterable[str]) -> None:
-        """A text of these lines, each with its end."""
+        """A text of these lines, each ending with a line break."""
         self.plan.claim(name)
         self.plan.contents[name] = ["".join(f"{line}\n" for line in lines).encode("utf-8")]
 
@@ -73,9 +72,9 @@ class Output:
             self.place(file, name)
 
     def place_tree(self, raw: Raw, folder: str, name: str, *, exclude: Sequence[str] = ()) -> None:
-        """All files below a raw folder, as they are, below another.
+        """All files below a raw folder, unchanged, below another folder.
 
-        Patterns in `exclude`, as those of `raw.files` but from the folder on, leave files out.
+        Patterns in `exclude` are like those of `raw.files` but relative to the folder; matching files are left out.
         """
         files = raw.files(f"{folder}/**")
         if not files:
@@ -92,10 +91,10 @@ class Output:
         deflate: bool = False,
         quoting: Quoting = "minimal",
     ) -> None:
-        """An archive of tables, raw files, pieces and bytes, of the format that its name says unless another is given.
+        """An archive of tables, raw files, pieces and bytes, in the format that its name says unless another is given.
 
-        In a zip or 7z they are stored unless `deflate`: images do not get smaller twice, and a name that ends with a
-        slash is an empty folder.
+        In a zip or 7z members are stored uncompressed unless `deflate`: images are compressed already. A name that
+        ends with a slash is an empty folder.
         """
         self.plan.claim(name)
         self.plan.packs[name] = Pack(dict(members), format or pack_format_of(name), deflate, quoting)
@@ -114,10 +113,10 @@ def run_prepare(
     unpacked: Path | None = None,
     ledger: Path | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Call a competition's `prepare` on plain paths; what is known of each file, under `public/` and `private/`.
+    """Call a competition's `prepare` on plain paths; returns facts about each file below `public/` and `private/`.
 
-    `progress` is told of each large file that is looked into, and then of what is written and placed. What an earlier
-    attempt left in the folder `unpacked`, or noted in the `ledger`, is not unpacked or written again.
+    `progress` hears about each large file that is read, and then about what is written and placed. What an earlier
+    attempt left in the folder `unpacked`, or recorded in the `ledger`, is not unpacked or written again.
     """
     noted = Ledger(ledger) if ledger else None
     outputs = {PUBLIC: Output(public, noted), PRIVATE: Output(private, noted)}
@@ -133,5 +132,5 @@ def run_prepare(
 
 
 def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = SILENT) -> None:
-    """Write and place all that was noted down."""
+    """Write and place everything that was recorded."""
     carry_out([output.plan for output in outputs], scratch, progress)

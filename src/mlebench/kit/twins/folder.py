@@ -20,11 +20,11 @@ class TwinFolder:
         self.scaled: dict[int, int] = {}
 
     def count(self, count: int, *, least: int = 2) -> int:
-        """How many rows or files to make where a twin of size 1 has `count`."""
+        """How many rows or files to make if a twin of size 1 has `count`."""
         return max(least, round(count * self.size))
 
     def stands_for(self, real: int, here: int) -> None:
-        """Say which size of this twin stands for an absolute one of the real data (`raw.scaled`)."""
+        """Declare which size of this twin stands for an absolute size in the real data (`raw.scaled`)."""
         self.scaled[real] = here
 
     def write(self, name: str, content: bytes) -> None:
@@ -34,13 +34,13 @@ class TwinFolder:
         self.write(name, csv_bytes(columns, **style))
 
     def append_csv(self, name: str, columns: Mapping[str, Any]) -> None:
-        """More rows for a table that need not fit into memory; the first ones bring the header."""
+        """Append rows to a table that need not fit into memory; the first call writes the header."""
         content, header = csv_bytes(columns), csv_bytes(dict.fromkeys(columns, ()))
         with self._path(name).open("ab") as stream:
             stream.write(content.removeprefix(header) if stream.tell() else content)
 
     def write_zipped_csv(self, name: str, columns: Mapping[str, Any], **style: Any) -> None:
-        """A CSV file alone in a zip, which is named like it."""
+        """A CSV file alone in a zip of the same name."""
         self.write_zip(f"{name}.zip", {name: csv_bytes(columns, **style)})
 
     def write_zip(self, name: str, members: Mapping[str, bytes | Iterable[bytes]]) -> None:
