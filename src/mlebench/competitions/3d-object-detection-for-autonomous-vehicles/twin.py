@@ -7,7 +7,7 @@ from mlebench.kit.twins import TwinFolder, image_bytes, json_bytes, rounded
 
 Record = dict[str, Any]
 
-# Width, length and height of each class, in metres, and how many of a hundred objects are of it.
+# Width, length and height of each class, in metres, and its share of objects in percent.
 CLASSES = {
     "car": (1.9, 4.8, 1.7, 60),
     "pedestrian": (0.8, 0.8, 1.8, 8),
@@ -59,7 +59,7 @@ class _Thing:
     centre: np.ndarray  # as the lidar sees it
     size: np.ndarray  # width, length, height
     yaw: float
-    step: np.ndarray  # how far it goes until the next sample
+    step: np.ndarray  # how far it moves until the next sample
 
     def points(self, rng: np.random.RandomState) -> np.ndarray:
         width, length, height = self.size

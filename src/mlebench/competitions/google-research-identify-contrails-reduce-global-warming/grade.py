@@ -9,13 +9,13 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     """The Dice coefficient of all images together. Quirk of v1: NaN, and valid, without a pixel on either side."""
     numbered = answers.assign(encoded_pixels=range(len(answers)))
     encodings, rows = align(submission, numbered, id="record_id", target="encoded_pixels", values="any")
-    if not all(isinstance(encoding, str) for encoding in encodings):  # Quirk of v1: no empty cell is a mask
+    if not all(isinstance(encoding, str) for encoding in encodings):  # Quirk of v1: an empty cell is not a mask
         raise InvalidSubmissionError(
             "Column `encoded_pixels` must hold `start length` pairs, or - for no pixel; it has empty cells or numbers."
         )
     images = answers.iloc[rows]
     pixels = images["height"] * images["width"]
-    # Quirk of v1: of odd encodings, runs past the last pixel and 1 or 3 numbers are accepted.
+    # Quirk of v1: accepts runs past the last pixel, and encodings of 1 or 3 numbers.
     masks = parse_masks(
         map(_without_dash, encodings), pixels, column="encoded_pixels", ids=images["record_id"], strict=False
     )

@@ -19,14 +19,14 @@ VOTES = ("seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "othe
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_columns(submission, [ID, *VOTES])
     require_rows(submission, len(answers))
-    # Quirk of v1: ids repeat, and nobody counts how often: any number of rows for each will do.
+    # Quirk of v1: ids repeat, and any number of rows for each is accepted.
     if set(submission[ID]) != set(answers[ID]):
         raise InvalidSubmissionError(f"Column `{ID}` must hold the ids of `test.csv`, all of them and no others.")
     predicted = _probabilities(submission)
     votes = answers[list(VOTES)].to_numpy(dtype=float)
     true = votes / votes.sum(axis=1, keepdims=True)
-    # Quirk of v1: empty predictions are 0 in the sums and left out of the divergence, and columns that are written in
-    # whole numbers are not clipped.
+    # Quirk of v1: empty predictions are 0 in the sums and left out of the divergence, and columns of whole numbers are
+    # not clipped.
     whole = np.array([submission[name].dtype.kind in "iu" for name in VOTES])
     rows, their_rows = _order(answers), _order(submission)
     return kl_divergence(true[rows], predicted[their_rows], ignore_empty=True, not_clipped=whole)

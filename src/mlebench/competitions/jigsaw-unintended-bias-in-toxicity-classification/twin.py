@@ -4,9 +4,9 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, pieces_of
 
-PIECE = 50_000  # comments that are made in one go
+PIECE = 50_000  # comments made in one go
 
-# The nine that are graded, each with a word that tells of it; the others are columns only.
+# The nine graded identities, each with a word for it; the others are only columns.
 WORDS = {
     "male": "man",
     "female": "woman",

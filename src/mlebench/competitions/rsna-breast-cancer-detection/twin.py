@@ -4,7 +4,7 @@ from mlebench.kit import join_text, split_rows
 from mlebench.kit.twins import TwinFolder, dicom_bytes
 
 MAMMOGRAM = "1.2.840.10008.5.1.4.1.1.1.2"  # DICOM's class of such images
-HEIGHT, WIDTH = 16, 12  # pixels; the original has some thousands
+HEIGHT, WIDTH = 16, 12  # pixels; the original has several thousand
 TEST_COLUMNS = ("site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id")
 
 Columns = dict[str, np.ndarray]
@@ -43,7 +43,7 @@ def _images(raw: TwinFolder, ids: list[int], ages: np.ndarray, ill: np.ndarray) 
     site = rng.randint(1, 3, patients)[patient]
     biopsy = cancer | (rng.rand(2 * patients) < 0.04)[breast]
     birads = np.where(biopsy, 0.0, rng.randint(1, 3, 2 * patients)[breast])
-    first_site = site == 1  # which alone tells these
+    first_site = site == 1  # only this site records these
     return {
         "site_id": site,
         "patient_id": np.array(ids)[patient],

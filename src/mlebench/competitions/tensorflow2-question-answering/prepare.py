@@ -4,7 +4,7 @@ import numpy as np
 
 from mlebench.kit import Output, Raw, Table, as_text, split_rows
 
-CHUNK = 1000  # lines; the file is too large for memory, so it was split within each chunk
+CHUNK = 1000  # lines; the file does not fit into memory, so each chunk is split separately
 SHOWN = ("example_id", "question_text", "document_text", "long_answer_candidates")
 
 
@@ -12,7 +12,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     records = raw.records("simplified-nq-train.jsonl", chunk_lines=CHUNK)
     train, test = _split_within_chunks(records)
     annotations = [only for (only,) in test["annotations"]]
-    # Ids are whole numbers, which came along in the pass over the file that the annotations took.
+    # Ids are whole numbers, which the pass over the file for the annotations also collected.
     train, test = _with_ids_as_text(train), _with_ids_as_text(test)
     gold = _gold(test["example_id"], annotations)
 

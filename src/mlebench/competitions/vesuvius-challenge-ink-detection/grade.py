@@ -18,12 +18,12 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     """Runs go along the rows here. How pixels are numbered does not matter to how many of them two masks share."""
     require_only_columns(submission, "Id", ["Predicted"], id_first=False)
     (encoding,), (truth,) = align(submission, answers, id="Id", target="Predicted", values="any")
-    if not isinstance(encoding, str):  # Quirk of v1: not even an empty cell is a mask
+    if not isinstance(encoding, str):  # Quirk of v1: even an empty cell is not a mask
         raise InvalidSubmissionError(
             "Column `Predicted` must hold `start length` pairs; it is empty or a plain number."
         )
     pixels = int(answers["width"].iloc[0] * answers["height"].iloc[0])
-    # Quirk of v1: of odd encodings, runs past the last pixel and 1 or 3 numbers are accepted.
+    # Quirk of v1: accepts runs past the last pixel, and encodings of 1 or 3 numbers.
     (mask,) = parse_masks([encoding], [pixels], column="Predicted", ids=submission["Id"], strict=False)
     return fbeta_of_runs(parse_runs(truth, pixels, strict=False), mask, beta=0.5)
 
