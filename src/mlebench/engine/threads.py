@@ -1,4 +1,4 @@
-"""How many threads work on one competition: a process-wide setting, made by code that runs several processes."""
+"""How many threads work on one competition: a process-wide setting, made by the code that runs several at once."""
 
 LEAST = 2
 _threads = LEAST

@@ -171,7 +171,7 @@ class FolderTree:
                 fcntl.ioctl(target.fileno(), CLONE_BLOCKS, source.fileno())
             except OSError:  # most disks cannot
                 shutil.copyfileobj(source, target, COPY_BYTES)
-            # Before the file counts as finished: resuming after an interruption accepts it unchecked.
+            # Set before the file counts as finished: a resumed prepare leaves finished files alone.
             os.utime(target.fileno(), ns=(0, os.fstat(source.fileno()).st_mtime_ns))
 
 
