@@ -1,8 +1,8 @@
 """A competition's config.yaml, read into a frozen dataclass; errors name the file and the key.
 
-Keys are a superset of the reference's. Values that follow from the folder's name or place may be left out. Besides the
-facts of profile v1, a key named after another profile holds what differs there; without that key, the competition has
-no such profile.
+Keys are a superset of the reference's. What follows from the folder's name or place need not be written down. Beside
+the facts of profile v1, a key named after another profile holds what differs there; without that key, the competition
+has no such profile.
 """
 
 from collections.abc import Collection
@@ -112,7 +112,7 @@ def has_profile(folder: Path, profile: str) -> bool:
 
 
 def _of_profile(folder: Path, profile: str) -> dict[str, Any]:
-    """The facts of a profile: those of v1, except where the profile's own key differs."""
+    """The facts of a profile: those of v1, but for what the profile's own key says."""
     values = read_yaml(folder / CONFIG)
     if profile == FIRST_PROFILE:
         return values

@@ -51,7 +51,7 @@ class Grader:
         return self._grade_fn.partition(":")[0] if isinstance(self._grade_fn, str) else self._grade_fn.__module__
 
     def score(self, submission: "pd.DataFrame", answers: Any) -> float:
-        """The score, to five decimals; InvalidSubmissionError if the submission has none."""
+        """The score, to five decimals; InvalidSubmissionError when the submission has none."""
         import numpy as np
 
         score = self.grade_fn(submission, answers)
@@ -175,7 +175,7 @@ class CompetitionReport:
     In JSON the reference's sixteen fields come first, in its order. `status` says how grading ended: `graded`,
     `missing` (no submission), `invalid` (the agent's fault), `grader_error` (ours), `limit` (it took too long, or too
     much memory), `not_prepared`, or `infra_error` (the run ended with one, so there is nothing to grade); `reason` why.
-    Existing clients do not give it; then it follows from the other fields. Anything else that is unknown is None.
+    Existing clients do not give it; then it follows from the other fields. What else is not known is None.
     """
 
     competition_id: str
@@ -215,7 +215,7 @@ class CompetitionReport:
     normalised_score: float | None = None  # 0: the sample submission's on real data, 1: the gold threshold
     suspicious: str | None = None  # why to doubt that the score was earned
     known_issues: int | None = None  # how many the competition has
-    score_low: float | None = None  # the score's interval, if requested and the metric allows it
+    score_low: float | None = None  # the score's interval, where one was asked for and the metric allows it
     score_high: float | None = None
     medal_holds: float | None = None  # the share of draws of test rows that earn the medal, or a better one
 
@@ -225,7 +225,7 @@ class CompetitionReport:
             object.__setattr__(self, "status", status)
 
     def to_dict(self) -> dict[str, Any]:
-        """Flat and ready for JSON: a score that is not finite becomes null; `reason` then says so."""
+        """Flat and ready for JSON: a score that is no finite number becomes null; `reason` then says so."""
         values = asdict(self)
         data: dict[str, Any] = {name: values.pop(name) for name in PUBLISHED_FIELDS} | values
         data["created_at"] = self.created_at.isoformat()

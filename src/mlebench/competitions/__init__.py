@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-_MARK = "for_engine"  # set on a function that also takes plain paths: the function written for the engine
+_MARK = "for_engine"  # on a function that takes plain paths too: the one that is written for the engine
 _HOME = {"prepare": "prepare", "grade": "grade", "stand_in": "grade"}  # function: module of profile v1
 
 

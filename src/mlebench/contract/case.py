@@ -1,4 +1,4 @@
-"""What checks look at: a competition's prepared twin, and the verdicts of its grader on right and wrong submissions."""
+"""What checks look at: a competition's twin, prepared, and what its grader makes of right and wrong submissions."""
 
 import io
 import math
@@ -19,7 +19,7 @@ INVALID = "invalid"
 
 @dataclass(frozen=True)
 class Case:
-    """A competition's twin of one seed and size, with another implementation's results for it, if known."""
+    """A competition's twin of one seed and size, with what another implementation makes of it, if that is known."""
 
     competition: Competition
     seed: int = 0

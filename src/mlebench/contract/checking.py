@@ -21,7 +21,7 @@ from mlebench.registry import Competition
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that must hold; if it does not, later checks may make no sense (`stops`)."""
+    """One thing that must hold; where it does not, the later ones may make no sense (`stops`)."""
 
     find_faults: Callable[[Case], Iterator[str]]
     stops: bool = False
@@ -69,7 +69,7 @@ class Outcome:
 def run_contract(competition: Competition, golden: dict[str, Any] | None = None) -> Iterator[Outcome]:
     """Every check on a competition over an empty data directory.
 
-    Golden figures are another implementation's results for some twins, in the form of `tests/golden/<id>.json`.
+    Golden figures are what another implementation made of some twins, in the form of `tests/golden/<id>.json`.
     """
     stopped = False
     case = Case(competition)
@@ -126,7 +126,7 @@ def faults_of(check: Check, case: Case) -> list[str]:
 
 
 def _place(error: BaseException, folder: Path) -> str | None:
-    """Where in a competition's own code an exception came from; None: from elsewhere."""
+    """Where in a competition's own code an exception came from; None: it did not come from there."""
     chain: BaseException | None = error
     while chain:
         for frame in reversed(traceback.extract_tb(chain.__traceback__)):

@@ -56,7 +56,7 @@ def _print_of(content: bytes, index: dict[str, str]) -> Any:
 
 
 def members_of(content: bytes) -> dict[str, bytes] | None:
-    """What an archive holds, whatever its own name; folder names end with a slash. None: it is not an archive."""
+    """What an archive holds, whatever its own name is; names of folders end with a slash. None: it is no archive."""
     if content.startswith(b"PK\x03\x04"):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
@@ -73,7 +73,7 @@ def _members_of_7z(content: bytes) -> dict[str, bytes]:
     with TemporaryDirectory() as folder, py7zr.SevenZipFile(io.BytesIO(content)) as archive:
         entries = archive.list()
         archive.extractall(folder)  # noqa: S202 py7zr refuses names that lead out of the folder
-        # The reference names a folder by its full path on the host, of which only the last part means anything.
+        # The reference names a folder by its whole path on the host: only the last part of it means anything.
         folders = {f"{PurePosixPath(entry.filename).name}/": b"" for entry in entries if entry.is_directory}
         files = [entry.filename for entry in entries if not entry.is_directory]
         return folders | {name: Path(folder, name).read_bytes() for name in files}

@@ -1,8 +1,8 @@
-"""Golden figures: another implementation's results for the same twins, stored on disk and compared with ours.
+"""Golden figures: what another implementation made of the same twins, on disk and compared.
 
-A file holds, for each twin, `files` (a fingerprint) and `scores`. Most files of a fingerprint were only placed: those
-in one folder that come from one raw folder are one entry, `public/train/*: {raw: train/*: a.png/b.png}`. A renamed
-file is `new<old`.
+A file holds, for each twin, `files` (a fingerprint) and `scores`. Most files of a fingerprint were placed only: those
+of one folder that come from one raw folder are one entry, `public/train/*: {raw: train/*: a.png/b.png}`. A file that
+got another name is `new<old`.
 """
 
 import json

@@ -15,7 +15,7 @@ from mlebench.validate.check import CheckFailedError, check_format
 from mlebench.validate.reading import read_table
 
 GOLD, SAMPLE = "gold", "sample"
-# What no grader may accept, and why.
+# What no grader may accept, and what is wrong with it.
 FAULTY = {
     "no target column": "has no column of a target",
     "no id column": "has no id column",
@@ -115,7 +115,7 @@ def messages(case: Case) -> Iterator[str]:
 
 
 def message(case: Case, name: str, answers: Any) -> str | None:
-    """Why a submission is refused; None if it is accepted."""
+    """Why a submission is refused; None when it is not."""
     try:
         case.competition.grader.grade_fn(read_table(io.BytesIO(case.submissions[name])), answers)
     except InvalidSubmissionError as error:

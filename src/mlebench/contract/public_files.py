@@ -1,4 +1,4 @@
-"""What an agent finds in the public folder, including inside archives."""
+"""What an agent finds in the public folder, in archives too."""
 
 import io
 import json

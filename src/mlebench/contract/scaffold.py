@@ -1,4 +1,4 @@
-"""A new competition's folder: it satisfies the contract from the start, and its files are meant to be replaced."""
+"""A new competition's folder: it keeps the contract as it is, and its files are there to be replaced."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ _ID, _NAME = "COMPETITION-ID", "COMPETITION-NAME"
 
 
 def new_competition(folder: Path) -> Path:
-    """Create the folder, whose name is the competition's id; it must not exist yet."""
+    """Make the folder, whose name is the competition's id; it must not be there yet."""
     id = folder.absolute().name
     if not re.fullmatch(r"[A-Za-z0-9]\w*(-\w+)*", id, re.ASCII):
         raise PrerequisiteError(f"{id!r} cannot name a competition: use letters, digits, - and _")

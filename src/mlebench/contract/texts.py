@@ -1,4 +1,4 @@
-"""Checks a description against the data: the grader accepts what it shows, and it names what an agent finds."""
+"""Checks of a description against the data: what it shows is accepted, and what an agent finds is named."""
 
 import csv
 import io

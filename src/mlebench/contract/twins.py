@@ -1,4 +1,4 @@
-"""Checks of a competition's twin, and of the data that prepare makes from it."""
+"""Checks of a competition's twin, and of what prepare makes of it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -87,7 +87,7 @@ def _at(competition: Competition, data_dir: Path) -> Competition:
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    """Every file's bytes by name; the manifest holds times, so it is left out."""
+    """Every file's bytes by its name; a manifest tells times, so it is left out."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")

@@ -19,7 +19,7 @@ ANYTHING = re.compile(r"<[^<>/]+>|\*")
 
 
 class Example(NamedTuple):
-    """A block that shows a submission; a sketch shows only part of it."""
+    """A block that shows a submission; a sketch does not show all of it."""
 
     is_sketch: bool
     header: list[str]
@@ -86,7 +86,7 @@ class Wording:
     @cached_property
     def _patterns(self) -> list[re.Pattern[str]]:
         fixed = [ANYTHING.split(name) for name in self._names]
-        # `<patient>_<side>` shows how a value is built; as a pattern it would match nearly every name.
+        # `<patient>_<side>` is how a value is made; as a pattern it would fit nearly every name.
         fixed = [parts for parts in fixed if re.search(r"[^\W_]", "".join(parts))]
         patterns = ["[^/]+".join(map(re.escape, parts)) for parts in fixed]
         patterns += [re.sub(r"\d+", r"\\d+", re.escape(name)) for name in AND_SO_ON.findall(self._prose)]

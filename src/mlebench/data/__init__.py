@@ -33,12 +33,12 @@ def download_and_prepare_dataset(
     overwrite_checksums: bool = False, overwrite_leaderboard: bool = False, skip_verification: bool = False,
 ) -> None:
     # fmt: on
-    """Prepare a competition from the raw data in its data directory; download it from Kaggle if there is none."""
+    """Prepare a competition from the raw data in its data directory, downloaded from Kaggle when there is none."""
     from mlebench.data.kaggle import KaggleSource
     from mlebench.data.pipeline import Options, prepare
 
     ensure_leaderboard_exists(competition, force=overwrite_leaderboard)
-    if not overwrite_checksums and preparation_fault(competition) is None:  # also a twin: no real data may go there
+    if not overwrite_checksums and preparation_fault(competition) is None:  # also a twin, where no real data may go
         return
     # `keep_raw` has always been the default here; it keeps raw files, but does not unpack any just to keep them.
     keep_raw = keep_raw and competition.prepare_for_engine is None
@@ -69,7 +69,7 @@ def create_prepared_dir(competition: Competition) -> None:
 def generate_checksums(
     target_dir: Path, exts: Sequence[str] | None = None, exclude: Sequence[Path] | None = None
 ) -> dict[str, str]:
-    """md5 of the files directly in a folder with one of these endings; by default, of tables and records."""
+    """md5 of the files directly in a folder that have one of these endings; tables and records if none are given."""
     from mlebench.data.identity import TABLES
 
     endings = TABLES if exts is None else tuple(f".{ending}" for ending in exts)

@@ -1,4 +1,4 @@
-"""Many competitions: a failure does not stop the others, and several can be prepared at once."""
+"""Many competitions: one that fails does not stop the others, and several can be prepared at once."""
 
 import logging
 import os
@@ -66,7 +66,7 @@ def prepare_many(
     context = get_context("forkserver")
 
     def run(some: Sequence[str], at_once: int) -> Iterator[Outcome]:
-        events = context.Queue() if watchers else None  # a killed worker may leave it locked
+        events = context.Queue() if watchers else None  # a worker that is killed may leave it locked
         their_end, our_end = context.Pipe(duplex=False)
         with ProcessPoolExecutor(at_once, context, _begin_worker, (their_end, events, threads)) as pool, our_end:
             pending = {pool.submit(_prepare_elsewhere, id, *arguments): id for id in some}
@@ -113,7 +113,7 @@ def _relay(events: Any, watchers: dict[str, Progress], awaited: int = 0) -> int:
             awaited -= 1
         elif id in watchers:
             watchers[id].tell(*event)
-    return min(awaited, 0)  # what has not arrived by now is lost
+    return min(awaited, 0)  # what has not come by now was lost
 
 
 _events: Any = None  # in a worker: where to report

@@ -18,7 +18,7 @@ MOST_FILES = 10_000  # up to this many, checking each takes no time
 
 
 def code_hash(competition: Competition, *, twin: bool) -> str:
-    """A hash of the competition's own code that decides what is prepared."""
+    """Of a competition's own code that decides what is prepared."""
     others = {f"{profile}.py" for profile in paths.PROFILES if profile != competition.profile}
     left_out = {"grade.py", *others, *(() if twin else (paths.TWIN,))}
     digest = hashlib.sha256()
@@ -30,7 +30,7 @@ def code_hash(competition: Competition, *, twin: bool) -> str:
 
 
 def changes(competition: Competition) -> list[str]:
-    """What would differ if our data were prepared now, each in a few words."""
+    """What would be different if data of ours were prepared now, each in a few words."""
     where = competition.paths
     with explained(where.root, where.root):
         head = read_manifest_head(competition)
@@ -67,7 +67,7 @@ def _has_another_description(competition: Competition) -> bool:
     try:
         return (competition.public_dir / paths.DESCRIPTION).read_bytes() != competition.description.encode("utf-8")
     except FileNotFoundError:
-        return False  # counted with the files
+        return False  # counted among the files
 
 
 def _other_files(competition: Competition) -> int:

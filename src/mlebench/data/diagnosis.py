@@ -24,7 +24,7 @@ _OF_CODE = (MemoryError, NameError, ImportError, SyntaxError, AssertionError, No
 
 @contextmanager
 def blame(competition: Competition, *, published: bool) -> Iterator[None]:
-    """Wraps a competition's `prepare`; data known to be the `published` data is never to blame."""
+    """Around a competition's `prepare`; data that is known to be the `published` one is never to blame."""
     try:
         yield
     except PrerequisiteError as error:

@@ -19,9 +19,9 @@ def is_compressed(fpath: Path) -> bool:
 
 
 def extract(compressed: Path, dst: Path, recursive: bool = False, already_extracted: set[Path] | None = None) -> None:
-    """Unpack a zip or 7z archive into a folder and, if `recursive`, the archives directly in it.
+    """Unpack a zip or 7z archive into a folder and, when `recursive`, those that lie directly in it.
 
-    Archives in `already_extracted` are skipped; unpacked ones are added to it.
+    Archives in `already_extracted` are passed over; those that are unpacked are added to it.
     """
     _require_understood(compressed)
     done = set[Path]() if already_extracted is None else already_extracted

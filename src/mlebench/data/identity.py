@@ -37,7 +37,7 @@ def is_table(name: str) -> bool:
 
 
 class ContentIdentity:
-    """The hash while it is computed; files come in the order of their names."""
+    """The hash in the making; files come in the order of their names."""
 
     def __init__(self, folder: Path):
         self._folder = folder

@@ -56,7 +56,7 @@ class KaggleSource:
             return LocalSource().fetch(competition)
         except PrerequisiteError as none_there:
             where = competition.paths
-            if fault := lacking_beside(competition, where.root, where.raw):  # before everything else is downloaded
+            if fault := lacking_beside(competition, where.root, where.raw):  # before all the rest is downloaded
                 raise PrerequisiteError(fault) from none_there
             try:
                 return self.download(where, progress, self.sleep)
@@ -70,12 +70,12 @@ class KaggleSource:
 class Preflight(NamedTuple):
     """What stands between the user and a competition's raw data."""
 
-    present: str | None  # `raw` or `archive`: on disk, so nothing will be downloaded
+    present: str | None  # `raw` or `archive`: it is on disk, nothing will be downloaded
     rules: str  # `accepted`, `not accepted`, `unknown`
     page: str  # where the rules are accepted
     size: int | None  # bytes of the archive, on disk or to download
     reason: str | None = None  # why the rules are unknown
-    unpacked: int | None = None  # bytes of the files in the archive, if Kaggle says
+    unpacked: int | None = None  # bytes of the files in the archive, where Kaggle tells
 
 
 def preflight(competition: Competition, *, api: Any = None, sleep: Sleep = time.sleep) -> Preflight:
@@ -218,7 +218,7 @@ def _archive(kaggle: Any, id: str) -> Iterator[Any]:
 
 
 def _identity(response: Any) -> dict[str, Any]:
-    """Which archive a response belongs to."""
+    """Which archive a response is of."""
     headers = response.headers
     size = (
         headers.get("Content-Range", "").rpartition("/")[2]
@@ -265,7 +265,7 @@ def download_leaderboard(competition: Competition, *, sleep: Sleep = time.sleep)
     scores: list[str] = []
     token, seen = "", {""}
     while True:
-        # One request per page, so that an error costs that page and not the ones before it.
+        # One question a page, so that an error costs a page and not the pages before it.
         page = ask(competition.id, partial(_leaderboard_page, token=token), api=api, sleep=sleep)
         scores += [row.score for row in page.submissions or [] if row.score]
         token = page.next_page_token or ""

@@ -52,7 +52,7 @@ def rules_page(id: str) -> str:
 
 
 def credentials() -> list[str]:
-    """Where a login to Kaggle was found, in the order in which the client looks; works without the client."""
+    """Where a login to Kaggle is found, in the order in which the client looks; needs no client."""
     home = Path("~/.kaggle").expanduser()
     found = ["KAGGLE_API_TOKEN"] if os.environ.get("KAGGLE_API_TOKEN") else []
     found += [str(home / name) for name in ("access_token", "access_token.txt") if (home / name).is_file()]
@@ -85,7 +85,7 @@ def _login() -> Any:
             "and put it in ~/.kaggle/access_token or KAGGLE_API_TOKEN"
         )
     said = io.StringIO()
-    # The client also logs in when imported; it prints on stdout, which other programs read, and may exit.
+    # The client logs in when it is imported, too; it prints on stdout, which other programs read, and may exit.
     with _one_login, contextlib.redirect_stdout(said):
         try:
             from kaggle.api.kaggle_api_extended import KaggleApi
@@ -101,7 +101,7 @@ def _login() -> Any:
     for line in said.getvalue().splitlines():
         if line.startswith("Warning"):
             logger.warning("%s", line)
-    api.already_printed_version_warning = True  # otherwise printed on stdout
+    api.already_printed_version_warning = True  # it would be printed on stdout
     return api
 
 
@@ -152,7 +152,7 @@ def persist(
     advanced: Callable[[], bool] = lambda: False,
     tries: int = TRIES,
 ) -> Answer:
-    """Log in and try until it works, or until trying again is pointless."""
+    """Log in and try until it works, or until trying again is of no use."""
     from requests import RequestException
 
     failures = 0
@@ -162,7 +162,7 @@ def persist(
             return attempt(api)
         except RequestException as error:
             if error.response is not None:
-                error.response.close()  # nobody else closes it, and its connection would stay open
+                error.response.close()  # nobody else does, and its connection would stay open
             if fault := _fault(error, id):
                 raise fault from error
             failures = 1 if advanced() else failures + 1
@@ -174,7 +174,7 @@ def persist(
 
 
 def _fault(error: Any, id: str) -> PrerequisiteError | None:
-    """What somebody has to fix; None if trying again may help."""
+    """What somebody has to put right; None when trying again may help."""
     response = error.response
     # After a redirect the response comes from the storage, and the next try gets a new link.
     if response is None or response.history or response.status_code in (408, 416, 425, 429):

@@ -25,9 +25,9 @@ from mlebench.paths import MANIFEST, MANIFEST_FILES
 from mlebench.records import Record, now
 from mlebench.registry import Competition
 
-LINES = 10_000  # printed or parsed in one go
+LINES = 10_000  # that are printed or parsed in one go
 
-Entry = tuple[str, dict[str, Any]]  # a file's name and what is known about it
+Entry = tuple[str, dict[str, Any]]  # a file's name and what is known of it
 
 
 class UnreadableListError(ValueError):
@@ -49,8 +49,8 @@ class Manifest(Record):
     bytes: int
     competition_version: int | None = None  # older ones have none
     description: str = "unknown"  # `ours`, or Kaggle's `original`
-    code: str | None = None  # `changes.code_hash` of the competition that made it; older ones have none
-    identity: str | None = None  # `identity.ContentIdentity` of the files; older ones have none
+    code: str | None = None  # of the competition that made it, as `changes.code_hash` has it; older ones have none
+    identity: str | None = None  # what `identity.ContentIdentity` makes of the files; older ones have none
 
     @classmethod
     def from_dict(cls, data: Any, where: Path | str = "a manifest") -> Self:
@@ -107,7 +107,7 @@ def rewrite_manifest(prepared: Path, head: Manifest, entries: Iterable[Entry]) -
 
 
 class _Tally:
-    """Counts files as they pass through."""
+    """Counts files as they pass by."""
 
     def __init__(self, identity: ContentIdentity):
         self.identity = identity
@@ -170,7 +170,7 @@ def _checked(entries: Iterable[Any], path: Path) -> Iterator[Entry]:
 
 
 def _load(path: Path) -> Any:
-    """The JSON in a file; None if there is no such file, or no JSON in it."""
+    """The JSON in a file; None when there is no such file, or no JSON in it."""
     with explained(path.parent, path.parent):
         try:
             return json.loads(path.read_bytes())

@@ -76,9 +76,9 @@ def prepare(
             remove(where.replaced)
             try:
                 _stage_all(competition, source, options, watch)
-            except SystemExit as error:  # one competition's code must not end the work on others
+            except SystemExit as error:  # one competition's code does not end the work on others
                 raise RuntimeError(f"the code of {competition.id} called sys.exit({error.code!r})") from error
-            _refuse_to_replace(competition)  # a run may have begun in the meantime
+            _refuse_to_replace(competition)  # a run may have begun meanwhile
             require_lock()
             _publish(where)
     return True
@@ -120,7 +120,7 @@ def _publish(where: paths.CompetitionPaths) -> None:
     for record in (where.written, where.archive_elsewhere_record):
         record.unlink(missing_ok=True)
     where.attempt.unlink()
-    # Renamed before it is removed: half-removed data must not look prepared.
+    # Renamed before it is removed: something half removed must not look prepared.
     if where.prepared.exists():
         where.prepared.rename(where.replaced)
     where.staging.rename(where.prepared)
@@ -143,7 +143,7 @@ def _is_ready(competition: Competition, source: Source, options: Options) -> boo
 
 
 def _refuse_foreign_leftovers(competition: Competition) -> None:
-    """Data that another program began to prepare is not ours to remove."""
+    """What somebody else began to prepare is not ours to remove."""
     where = competition.paths
     if read_manifest_head(competition) is None and any(not path.is_dir() for path in where.prepared.rglob("*")):
         fault = preparation_fault(competition)
@@ -154,7 +154,7 @@ def _refuse_foreign_leftovers(competition: Competition) -> None:
 
 
 def _stage(competition: Competition, source: Source, raw: Path, options: Options, watch: Progress) -> Files:
-    """Fill the staging folder, or resume filling it; returns what is known about each file in it."""
+    """Fill the staging folder, or go on filling it; what is known of each file in it."""
     where = competition.paths
     prepare = competition.prepare_for_engine
     if raw.is_file() and (prepare is None or options.keep_raw):
@@ -210,7 +210,7 @@ def _sweep(leftover: Path) -> None:
 
 
 def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], anew: bool) -> bool:
-    """Make the staging folder ready; True if it holds work on exactly the same data that can be resumed."""
+    """Make the staging folder ready; True when it holds work on the very same data that can be continued."""
     goes_on = not anew and where.attempt.is_file() and where.attempt.read_text(encoding="utf-8") == json.dumps(attempt)
     if not goes_on:
         remove(where.staging)
@@ -256,7 +256,7 @@ def _check_complete(competition: Competition, files: Files) -> None:
 @contextmanager
 def _locked(where: paths.CompetitionPaths, watch: Progress) -> Iterator[Callable[[], None]]:
     where.root.mkdir(parents=True, exist_ok=True)
-    if where.lock.is_file():  # from an earlier version
+    if where.lock.is_file():  # of an earlier version
         where.lock.unlink()
 
     def waiting() -> None:

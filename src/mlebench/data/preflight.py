@@ -30,7 +30,7 @@ class Check(NamedTuple):
 
 
 def check_all(competitions: Sequence[Competition], source: Source) -> Iterator[Check]:
-    """A row for each; Kaggle is only asked about data that is not on disk, and one failed login answers for all."""
+    """A row for each; Kaggle is asked only about what is not on disk, and one failed login answers for all."""
     api = None
     why = ""
     if (

@@ -41,7 +41,7 @@ class ArchiveRecord(Record):
 
 
 def record_download(where: CompetitionPaths, url: str) -> None:
-    """Record that we downloaded the archive, which does not have its final name yet."""
+    """Note that the archive, which does not have its name yet, was downloaded by us."""
     facts = ArchiveRecord.of(where.archive_part, "kaggle", url=url, fetched_at=now())
     facts.changed(archive=where.archive.name).write(where.archive_record)
 

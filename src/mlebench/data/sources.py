@@ -35,7 +35,7 @@ class Source(Protocol):
 
 
 class LocalSource:
-    """Raw data that is already in the data directory, as raw/ or <id>.zip."""
+    """Raw data that lies in the data directory already, as raw/ or <id>.zip."""
 
     twin = False
 
@@ -55,7 +55,7 @@ class LocalSource:
 
 @dataclass(frozen=True)
 class PathSource:
-    """Raw data elsewhere: an archive, a raw folder, or a folder with <id>.zip or <id>/ for many."""
+    """Raw data at another place: an archive, a raw folder, or a folder with <id>.zip or <id>/ for many."""
 
     path: Path
     twin = False
@@ -103,7 +103,7 @@ class TwinSource:
         if where.raw.is_dir() and any(where.raw.iterdir()) and not where.twin.exists():
             raise PrerequisiteError(f"{where.raw} is no twin's: move it away, and a twin will be made in its place")
         remove(where.raw_staging)
-        if where.raw.exists():  # renamed first: a half-removed folder must not look complete
+        if where.raw.exists():  # renamed first: something half removed must not look whole
             where.raw.rename(where.raw_staging)
         where.twin.unlink(missing_ok=True)
         remove(where.raw_staging)
@@ -118,7 +118,7 @@ class TwinSource:
             write_whole(where.twin, "{}\n")
 
     def matches(self, record: dict[str, Any] | None) -> bool:
-        """Whether a record (of a twin, or of a manifest's source) describes exactly this twin."""
+        """Whether a record (of a twin, or of a manifest's source) is of this very twin."""
         return record is not None and {"seed": self.seed, "size": self.size}.items() <= record.items()
 
     def describe(self, raw: Path) -> dict[str, Any]:  # noqa: ARG002
@@ -126,7 +126,7 @@ class TwinSource:
 
 
 def describe_raw(raw: Path) -> dict[str, Any]:
-    """Where raw data came from, if recorded; a folder counts as the archive beside it if both hold the same."""
+    """Where raw data came from, if it is on record; a folder counts as the archive beside it if it holds the same."""
     where = CompetitionPaths(raw.parent.parent, raw.parent.name)
     archive = where.archive if raw == where.raw else raw
     known = known_of(archive, where.archive_record)
@@ -163,9 +163,9 @@ def _is_root(where: CompetitionPaths) -> bool:
 
 
 def choose_raw(folder: Path | None, archive: Path | None) -> Path | None:
-    """The raw folder or the archive: the folder, since its files can be linked, if it holds all that the archive does.
+    """The raw folder or the archive: the folder, which can be linked from, if it is all that the archive holds.
 
-    The reference unpacks into raw folders and deletes from them, so if there is an archive, it decides.
+    The reference unpacks into raw folders and deletes from them, so where there is an archive it has the last word.
     """
     if folder and not (folder.is_dir() and any(folder.iterdir())):
         folder = None
@@ -210,13 +210,13 @@ def unpack(archive: Path, where: CompetitionPaths, beside: Iterable[str], progre
 
 
 def file_identity(path: Path) -> list[Any]:
-    """What distinguishes a file or folder from another, or from its earlier state, without reading it."""
+    """What tells a file or folder from another, or from what it was before, without reading it."""
     status = path.stat()
     return [str(path), status.st_size, status.st_mtime_ns, status.st_ino]
 
 
 def remove(path: Path) -> None:
-    """Remove a folder and everything below it, or whatever else is there; for a link, only the link."""
+    """A folder and all below it, or what else is there; of a link, only the link."""
     try:
         if path.is_symlink() or path.is_file():
             path.unlink()

@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 def is_dataset_prepared(competition: Competition, grading_only: bool = False) -> bool:
-    """Whether agents can run on the data, or (`grading_only`) submissions can be graded with it; logs why not."""
+    """Whether agents can run on the data, or (`grading_only`) submissions be graded with it; says why not."""
     fault = preparation_fault(competition, grading_only)
     if fault:
         logger.warning("%s", fault)
@@ -24,7 +24,7 @@ def is_dataset_prepared(competition: Competition, grading_only: bool = False) ->
 
 
 def preparation_fault(competition: Competition, grading_only: bool = False) -> str | None:
-    """What is missing or unreadable, in one sentence; None if the data is prepared.
+    """What is missing, or cannot be read, in one sentence; None when the data is prepared.
 
     Only files count: data that the reference prepared, or a mounted private folder alone, is as good as ours.
     """
@@ -94,7 +94,7 @@ def twin_elsewhere(competitions: Sequence[Competition]) -> str:
 
 
 def read_manifest_head(competition: Competition) -> Manifest | None:
-    """How the data was prepared; None if another program prepared it, nobody did, or the record is unreadable."""
+    """How the data was prepared; None when another program prepared it, or nobody did, or it cannot be understood."""
     return read_head(competition.paths.manifest)
 
 

@@ -1,4 +1,4 @@
-"""Checks prepared files and archives against the published checksums."""
+"""Prepared files and archives against the published checksums."""
 
 import logging
 import math
@@ -64,7 +64,7 @@ def check_prepared(competition: Competition, files: Files) -> None:
 
 
 def check_sample_score(competition: Competition) -> None:
-    """The sample submission must score on real data what it always has, which reveals a different data set at once."""
+    """The sample submission must score on real data what it always has; another data set is noticed at once."""
     from mlebench.engine.frames import read_frame
 
     expected = competition.sample_score
@@ -119,7 +119,7 @@ def prepared_checksums(prepared: Path, files: Files) -> dict[str, dict[str, str]
 
 
 class Figures(NamedTuple):
-    """What is published about a file: its md5 and, for parquet, a hash of its content."""
+    """What is published of a file: its md5 and, of parquet, a hash of what it holds."""
 
     md5: str
     content: str | None
@@ -158,7 +158,7 @@ def _published_fault(path: Path, figures: Figures, md5: str | None) -> str | Non
         return f"is missing, though one with md5 {figures.md5} is published"
     if not path.name.endswith(PARQUET):
         return f"has md5 {md5}, published is {figures.md5}"
-    # Different bytes may hold the same content: they depend on the library that wrote them.
+    # Other bytes may hold the same: they depend on the library that wrote them.
     if figures.content is None:
         logger.warning("%s is not compared: its bytes depend on a library, and no hash of its content is known", path)
         return None
@@ -255,7 +255,7 @@ def _record(competition: Competition, head: Manifest | None, entries: Iterator[E
 
 
 def _archive_fault(competition: Competition, twin: bool) -> str | None:
-    """What is wrong with the archive, if there is one: prepared data does not need it."""
+    """What is wrong with the archive, if it lies there: prepared data does not need it."""
     from mlebench.engine.archives.zip_tree import ZipTree
 
     archive = competition.paths.archive
@@ -281,7 +281,7 @@ class _Look:
         self._prepared = competition.paths.prepared
         self.on_record = on_record
         self._published = {} if twin else published_files(competition)
-        self._deep = deep and (adopt or on_record)  # otherwise there is nothing to compare with
+        self._deep = deep and (adopt or on_record)  # else there is nothing to compare with
         self._adopt = adopt
         self.learned: Files = {}  # files whose recorded facts should change
         self._digest = lru_cache(maxsize=1)(lambda name: _md5(self._prepared / name))

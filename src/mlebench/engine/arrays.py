@@ -1,4 +1,4 @@
-"""Arrays in npy files, which may be larger than memory: mapped for reading, written some rows at a time."""
+"""Arrays in npy files, which may be larger than memory: read where they lie, written some rows at a time."""
 
 import io
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from numpy.lib import format as npy
 from mlebench.engine.texts import Pieces
 
 LARGE_BYTES = 32 << 20  # files from this size on stay on disk
-BLOCK_BYTES = 16 << 20  # gathered at a time
+BLOCK_BYTES = 16 << 20  # that are gathered at a time
 
 
 def read_array(stream: BinaryIO) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Data frames in one pinned dialect: how pandas reads CSV files, and columns as numpy arrays.
+"""Data frames in one pinned dialect: what pandas makes of CSV files, and columns as numpy arrays.
 
 The bytes of the published benchmark are what pandas 2.2 reads and prints. That behaviour is pinned here and in
 `Table.write_csv`, once, with every option explicit, so that newer versions of pandas give the same bytes.
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-# From 3.1 on pandas always reads floats exactly and warns if asked to; earlier versions must be asked.
+# From 3.1 on pandas always reads floats exactly and warns when it is asked to; before, it has to be asked.
 _EXACT_FLOATS: dict[str, Any] = (
     {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
 )

@@ -1,7 +1,7 @@
 """Parquet: tables read column by column, written in bounded memory, and compared by what they hold.
 
-The bytes of a parquet file depend on the library that wrote it and its version, so two files count as the same when
-their columns have the same names, kinds and values: `content_hash`.
+The bytes of a parquet file depend on the library that wrote it and on its version, so two files are the same when their
+columns have the same names, kinds and values: `content_hash`.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ from mlebench.engine.frames import values_of
 from mlebench.engine.progress import Stage
 from mlebench.engine.tables import Column, Computed, Stored, Table, Target, Writable
 
-GROUP_ROWS = 1 << 20  # rows read and written at a time
+GROUP_ROWS = 1 << 20  # rows that are read and written at a time
 HASHED_ROWS = 1 << 16
-# Pages are read as needed; otherwise a whole row group, possibly the whole file, would be in memory.
+# Pages are read as they are needed; else a whole row group, which may be the whole file, would be in memory.
 _IN_PAGES: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 20}
 
 
@@ -47,7 +47,7 @@ class ParquetSource:
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
         if pa.types.is_temporal(self._schema.field(name).type):
             raise ValueError(f"column {name} holds dates or times, whose values are not read yet")
-        # pandas types whole columns: a gap anywhere turns whole numbers into floats.
+        # pandas types whole columns: a gap anywhere makes floats of whole numbers.
         if rows is not None and (not _are_ascending(rows) or self._has_gaps(name)):
             return self.values(name)[rows]
         pieces = [group.column(0) for group, _ in self.groups([name], rows)]
@@ -160,7 +160,7 @@ def content_hash(source: Path | BinaryIO) -> str:
 
 
 class _Content:
-    """Hashes of the plain values that columns are made of, such as the lengths and letters of texts."""
+    """Hashes of the plain values that columns fall into, such as the lengths of texts and their letters."""
 
     def __init__(self) -> None:
         self.hashes: defaultdict[str, Any] = defaultdict(lambda: hashlib.md5(usedforsecurity=False))

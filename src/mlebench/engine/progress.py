@@ -27,7 +27,7 @@ class Stage:
     def advance(self, size: int) -> None:
         """Add `size` bytes to what is done."""
         self._done += size
-        if self._total is not None:  # the total may be an estimate
+        if self._total is not None:  # which may be an estimate
             self._done = min(self._done, self._total)
         if self._done - self._told >= TOLD_BYTES or (self._done == self._total and self._done > self._told):
             self._told = self._done

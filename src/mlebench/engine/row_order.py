@@ -60,7 +60,7 @@ class RowChoice:
 
     def _keeps_blocks_in_order(self) -> bool:
         rows = np.empty(0) if self._rows is None else self._rows
-        for some in (rows[:4096], rows):  # for a permutation the first rows suffice
+        for some in (rows[:4096], rows):  # in a permutation the first rows tell
             if (np.diff(np.searchsorted(self._starts, some, side="right")) < 0).any():
                 return False
         return True

@@ -248,9 +248,9 @@ class Table:
         return self.take(_sorted(self._keys(names).drop_duplicates().dropna()))
 
     def group_join(self, by: str, name: str, sep: str = " ") -> "Table":
-        """For each value of a column, the texts of another column in its rows, joined; in ascending order of values.
+        """For each value of a column, what another column holds in its rows, as one text; in ascending order of values.
 
-        Rows without a value are left out; an empty cell of the other column is `nan`, as in pandas.
+        Rows without a value are left out; an empty cell of the other column is `nan`, as pandas has it.
         """
         groups, keys = pd.factorize(self[by], sort=True)
         order = np.argsort(groups, kind="stable")[np.count_nonzero(groups < 0) :]
@@ -260,7 +260,7 @@ class Table:
         return Table.from_columns({by: np.asarray(keys), name: joined.to_numpy(zero_copy_only=False)})
 
     def to_pandas(self) -> pd.DataFrame:
-        """The way out, for what tables cannot do. A test lists the competitions that use it."""
+        """The way out, for what tables cannot do. A test keeps the list of competitions that use it."""
         return make_frame({name: self[name] for name in self.columns})
 
     def write_csv(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
-LINES_BYTES = 4 << 20  # read at a time
+LINES_BYTES = 4 << 20  # that are read at a time
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class _PieceStream(io.RawIOBase):
 
 
 def line_blocks(stream: BinaryIO) -> Iterator[bytes]:
-    """A text, some lines at a time. Line ends \\r and \\r\\n become \\n, as when Python reads text.
+    """A text, some lines at a time. Lines that end with \\r or \\r\\n then end with \\n, as when Python reads text.
 
-    The last line only has an end if it has one in the file.
+    The last line has an end only if it has one in the file.
     """
     left = b""
     while fresh := stream.read(LINES_BYTES):

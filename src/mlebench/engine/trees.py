@@ -1,4 +1,4 @@
-"""Trees: files by name, wherever they are. A folder is a tree, and so is an archive, even one inside another."""
+"""Trees: files by name, wherever they lie. A folder is one, and so is an archive, also one inside another."""
 
 import fcntl
 import os
@@ -28,7 +28,7 @@ class Tree(Protocol):
     label: str
 
     def what(self, name: str) -> str:
-        """A file as the person at the keyboard knows it: where it is on disk and inside which archives."""
+        """A file as the person at the keyboard knows it: where it lies on disk, also inside which archives."""
         ...
 
     def glob(self, pattern: str) -> list[str]:
@@ -46,7 +46,7 @@ class Tree(Protocol):
     def size(self, name: str) -> int: ...
 
     def facts(self, name: str) -> dict[str, int]:
-        """What is known about a file without reading it: its size, and its checksum or time."""
+        """What is known of a file without reading it: its size, and its checksum or time."""
         ...
 
     def extract(self, name: str, destination: str) -> None:
@@ -81,7 +81,7 @@ class FolderTree:
     """The files below a folder."""
 
     def __init__(self, folder: Path, archive: str | None = None):
-        """`archive` is the label of the archive that was unpacked there, if any."""
+        """`archive` is the label of one that was unpacked there."""
         self.label = archive or str(folder)
         self._before = inside(archive) if archive else f"{folder}/"
         self._folder = folder.absolute()
@@ -157,7 +157,7 @@ class FolderTree:
             raise missing(self, name) from None
         except FileExistsError:
             raise
-        except OSError:  # another disk, one without links, or somebody else's file
+        except OSError:  # another disk, one without links, or a file of somebody else
             self._copy(name, destination)
             return
         try:
@@ -176,13 +176,13 @@ class FolderTree:
 
 
 def inside(archive: str) -> str:
-    """The prefix for names of an archive's files: `raw/a.zip: `, and for one inside it `raw/a.zip: b.7z/`."""
+    """What comes before the names of an archive's files: `raw/a.zip: `, and of one inside it `raw/a.zip: b.7z/`."""
     return f"{archive}/" if ": " in archive else f"{archive}: "
 
 
 @contextmanager
 def create(destination: str, buffering: int = 0) -> Iterator[BinaryIO]:
-    """A new file, unfinished until everything is written."""
+    """A new file, unfinished until all is written."""
     with open(destination, "xb", buffering=buffering, opener=_open_unfinished) as target:
         yield target  # pyright: ignore[reportReturnType]
         target.flush()
@@ -190,7 +190,7 @@ def create(destination: str, buffering: int = 0) -> Iterator[BinaryIO]:
 
 
 def create_whole(destination: str, content: bytes) -> None:
-    """A new file whose content is known: `create` in fewer steps, since there may be millions."""
+    """A new file whose content is at hand: `create`, in fewer steps, for there may be millions."""
     descriptor = os.open(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, UNFINISHED)
     try:
         while content:
@@ -210,7 +210,7 @@ def is_finished(path: str, size: int) -> bool:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that points outside its folder."""
+    """Refuse a name that leads out of its folder."""
     if not name or (("." in name or "//" in name or name[0] == "/") and {"", ".", ".."} & {*name.split("/")}):
         raise ValueError(f"{name!r} is not a name inside its folder")
 
@@ -231,7 +231,7 @@ def _is_plain_name(part: str) -> bool:
 
 
 def _parts(glob: str) -> list[str]:
-    """The pattern, folder by folder; a trailing `**` stands for all files below."""
+    """The pattern, folder by folder; `**` at its end stands for all files below."""
     parts = glob.split("/")
     if any("**" in part and part != "**" for part in parts):
         raise ValueError(f"in the pattern {glob!r}, ** must stand between slashes")

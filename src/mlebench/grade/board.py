@@ -44,7 +44,7 @@ class Board:
 
 
 class Standing(NamedTuple):
-    """What a score is worth; all None if there is no finite score."""
+    """What a score is worth; all None where there is no finite score."""
 
     teams_beaten: int | None = None
     percentile: float | None = None

@@ -1,4 +1,4 @@
-"""The hash of a submission covers the bytes that were graded, even if the file changes meanwhile."""
+"""The hash of a submission is that of the bytes that were graded, even if the file changes meanwhile."""
 
 import hashlib
 import io
@@ -10,7 +10,7 @@ _CHUNK = 1 << 20
 
 
 class HashedStream(io.BufferedIOBase):
-    """Hashes a stream while it is read; a stream that grows beyond the limit is not read to its end."""
+    """Hashes a stream while it is read; one that grows beyond the limit is not read to its end."""
 
     def __init__(self, stream: BinaryIO, limit: int):
         self._stream = stream

@@ -55,7 +55,7 @@ class Draws:
         self._id: str = facts["id"]
         self._column: str | None = facts.get("groups", {}).get("column")
         ids = answers[self._id].to_numpy()
-        numbers, names = pd.factorize(ids, sort=True)  # sorted, so that ids of a group keep their order under new names
+        numbers, names = pd.factorize(ids, sort=True)  # so ids of a group keep their order under new names
         known = pd.Index(names)
         found = known.get_indexer(pd.Index(submission[self._id].to_numpy()))
         if min(numbers.min(initial=0), found.min(initial=0)) < 0:
@@ -104,7 +104,7 @@ def _renamed(column: Any, numbers: np.ndarray) -> np.ndarray:
 def drawn_scores(
     grader: Grader, submission: pd.DataFrame, answers: Any, facts: Mapping[str, Any], score: float
 ) -> list[float] | None:
-    """The scores of `DRAWS` draws; None if the grader does not allow that, or takes too long."""
+    """The scores of `DRAWS` draws; None where the grader does not allow that, or takes too long."""
     id = facts.get("id")
     if not isinstance(answers, pd.DataFrame) or id not in answers or id not in submission:
         return None

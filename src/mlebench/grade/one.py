@@ -49,7 +49,7 @@ def grade_csv(
     log_otherwise: Path | None = None,
     interval: bool = False,
 ) -> CompetitionReport:
-    """Grade a submission. Only the private folder is needed; a fault of the submission becomes a report.
+    """Grade a submission. Only the private folder is needed; a fault of the submission ends as a report.
 
     A submission of more than `limit` bytes is not read. The grade is logged in the data directory, or else in the
     folder `log_otherwise`. With `interval`, test rows are drawn again many times to tell how certain the score is.
@@ -144,7 +144,7 @@ def _invalid(error: InvalidSubmissionError, sha256: str) -> Verdict:
 
 
 def ungraded_report(path: Path, competition: Competition, run: RunInfo | None = None) -> CompetitionReport:
-    """What can be said before reading the submission and the answers."""
+    """What can be said before the submission and the answers are looked at."""
     board = read_leaderboard(competition.leaderboard)
     figures: dict[str, Any] = dict.fromkeys(
         (*Medals._fields, "any_medal", "submission_exists", "valid_submission"), False

@@ -14,7 +14,7 @@ from mlebench.untrusted import LARGEST_SUBMISSION
 
 logger = logging.getLogger(__name__)
 
-# Statuses of reports that say nothing about the submission: somebody else must act.
+# Statuses of reports that say nothing of the submission: somebody else must act.
 NOT_JUDGED = ("not_prepared", "grader_error", "limit", "infra_error")
 
 
@@ -73,7 +73,7 @@ def grade_row(job: Job) -> CompetitionReport | Unjudged:
 
 
 def dead_row(job: Job, verdict: Verdict) -> CompetitionReport | Unjudged:
-    """A row whose process died or was killed. It may have seen the answers, so this is logged as a grade."""
+    """A row whose process died or was ended. The answers may have been looked at, so this is logged as a grade."""
     try:
         competition = job.registry.get_competition(job.competition_id)
         report = with_data(ungraded_report(Path(job.path), competition, job.run), competition)

@@ -1,4 +1,4 @@
-"""Does the grader accept a submission? This needs the answers, so it is for the host; agents have `validate`."""
+"""Does the grader accept a submission? Asks with the answers, so it is for the host; agents have `validate`."""
 
 import logging
 from pathlib import Path

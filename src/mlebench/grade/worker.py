@@ -1,8 +1,8 @@
 """A process that grades each submission in a fork of itself.
 
-Whatever a competition's code does (ends its process, crashes, uses up the memory) affects only the fork. The process
-that forks has the libraries loaded and no threads of its own. It is neither a fork of our process, which may have
-threads, nor one of multiprocessing's, which would run the caller's script again.
+Whatever a competition's code does (ends its process, crashes, uses up the memory), it does to the fork alone. The
+process that forks has the libraries loaded and no threads of its own. It is neither a fork of ours, which may have
+threads, nor one of multiprocessing's, which would run a caller's script once more.
 """
 
 import io
@@ -94,7 +94,7 @@ class Worker:
         with theirs:
             number = theirs.fileno()
             command = [sys.executable, "-c", _START, str(number), *sys.path]
-            # In its own session Ctrl-C does not reach it. It ends when we do, because that closes the line.
+            # In a session of its own, Ctrl-C does not reach it. It ends when we do: then the line is closed.
             self._process = subprocess.Popen(  # noqa: S603
                 command, pass_fds=[number], stdin=subprocess.DEVNULL, start_new_session=True
             )
@@ -171,7 +171,7 @@ def _warm_up() -> None:
 
 
 def _in_a_fork(job: Job, line: Any) -> Any:
-    """The outcome, or a verdict on how the fork ended; its log records are passed on."""
+    """The outcome, or a verdict on how the fork ended; what it logs is passed on."""
     ours, theirs = Pipe(duplex=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # about threads: a library has one, which sleeps
@@ -186,7 +186,7 @@ def _in_a_fork(job: Job, line: Any) -> Any:
     with ours:
         while True:
             ready = wait([ours, line], None if job.limits.memory is None else MEMORY_CHECK)
-            if line in ready:  # nothing is sent during grading, so it was closed
+            if line in ready:  # nothing is sent while a row is graded: it was closed
                 os.kill(child, signal.SIGKILL)
                 raise EOFError
             if job.limits.memory is not None and _memory(child) > job.limits.memory:

@@ -1,4 +1,4 @@
-"""Catalogues of images: COCO-like JSON where each image has one annotation, which gives its category."""
+"""Catalogues of images: JSON in the manner of COCO, where each image has one annotation, which says its category."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ class ImageCatalogue:
 
     images: Sequence[Record]
     annotations: Sequence[Record]
-    others: Record  # what else the JSON holds: categories, licenses and the like
+    others: Record  # what the JSON holds beside them: categories, licenses and the like
     id: str  # the field of an image with its id; annotations call it `image_id`
     raw_names: Sequence[str]  # `file_name` of each image before it was changed
 

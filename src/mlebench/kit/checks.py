@@ -1,7 +1,7 @@
 """Checks of a submission against the answers' shape.
 
-Every fault of a submission is an `InvalidSubmissionError` that tells its author what to fix. Messages mention columns,
-row counts and ids, which are public; they never depend on the answers' targets.
+Every fault of a submission is an `InvalidSubmissionError` that tells its author what to mend. Messages speak of
+columns, row counts and ids, which are public; they never depend on the answers' targets.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ def column_values(
         if not all(isinstance(value, str) for value in column):
             raise InvalidSubmissionError(f"Column `{name}` must hold text; it holds numbers or mixed values.")
     elif values != "any":
-        # Numerals include text that spells a number; `any` ones may be empty or infinite.
+        # Numerals are also text that says a number; `any` ones may be empty or infinite.
         column = _numbers(name, column, finite=not values.startswith("any"), spelled=values.endswith("numerals"))
         if values == "probabilities" and ((column < 0) | (column > 1)).any():
             raise InvalidSubmissionError(f"Column `{name}` must hold probabilities between 0 and 1.")
@@ -80,8 +80,8 @@ def align(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Predictions and truth in one order, after checking columns, row count, ids and values.
 
-    Rows are matched by sorting both sides by id. With a list of targets both results have a column for each. Without
-    `compare_ids`, ids are only used for sorting: unknown and repeated ones are accepted.
+    Rows are brought together by sorting both sides by id. With a list of targets both results have a column for each.
+    Without `compare_ids` that sorting is all that ids are for: unknown and repeated ones are accepted.
     """
     targets = [target] if isinstance(target, str) else list(target)
     require_columns(submission, [id, *targets])
@@ -105,9 +105,9 @@ def align(
 
 
 def rows_of_ids(submission: pd.DataFrame, answers: pd.DataFrame, *, id: str) -> np.ndarray:
-    """For each row of a submission, the row of the answers with its id. Every id must occur, and may repeat.
+    """For each row of a submission, the row of the answers with its id. Every id must occur, and may do so repeatedly.
 
-    For graders that join a submission to the answers without counting rows: a row given twice counts twice.
+    For graders that join a submission to the answers without counting rows: a row given twice weighs double.
     """
     ids, expected = values_of(submission[id]), values_of(answers[id])
     rows = pd.Index(expected).get_indexer(pd.Index(ids))
@@ -132,7 +132,7 @@ def sorting_order(values: np.ndarray, name: str) -> np.ndarray:
 
 
 def _order_of_names(values: np.ndarray) -> np.ndarray | None:
-    """The same, several times as fast, for short ASCII texts that are all different; None for anything else."""
+    """The same, several times as fast, of short ASCII texts that are all different; None of anything else."""
     if values.dtype != object or pd.api.types.infer_dtype(values, skipna=False) != "string":
         return None
     if max(map(len, values)) > LONGEST_NAME:

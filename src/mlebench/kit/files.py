@@ -26,11 +26,11 @@ from mlebench.paths import SCRATCH, twin_record
 
 @dataclass(frozen=True, slots=True)
 class RawFile(TreeFile):
-    """One raw file; it may be inside an archive."""
+    """One raw file; it may lie inside an archive."""
 
     @property
     def path(self) -> PurePosixPath:
-        """The name as a path: `.stem`, `.parent`, `.parts`, `.suffix`."""
+        """The name taken apart: `.stem`, `.parent`, `.parts`, `.suffix`."""
         return PurePosixPath(self.name)
 
     def head(self, size: int) -> bytes:
@@ -63,7 +63,7 @@ class Raw:
         progress: Progress = SILENT,
         opened: dict[str, None] | None = None,
     ):
-        self.opened = {} if opened is None else opened  # files read so far, the latest at the end
+        self.opened = {} if opened is None else opened  # files that were read so far, the last one at the end
         self._tree = tree
         self._scratch = scratch
         self._scaled = scaled
@@ -81,7 +81,7 @@ class Raw:
         return self._tree.exists(name)
 
     def holding(self, name: str) -> "Raw":
-        """Where a file is that Kaggle does not have (`beside_archive` in the config): here, or beside the archive."""
+        """Where a file lies that Kaggle does not have (`beside_archive` in the config): here, or beside the archive."""
         if self.exists(name) or self._beside is None:
             return self
         return self._with(FolderTree(self._beside))
@@ -118,7 +118,7 @@ class Raw:
         dtype: Mapping[str, type] | None = None,
         encoding: str = "utf-8",
     ) -> Table:
-        """The rows of a CSV file, or of a parquet file if its name says so."""
+        """The rows of a CSV file, or of a parquet file by its name."""
         if name.endswith(".parquet"):
             from mlebench.engine.parquet import ParquetSource
 

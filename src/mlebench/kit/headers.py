@@ -17,7 +17,7 @@ def png_size(head: bytes) -> tuple[int, int]:
 
 
 def npy_shape(head: bytes) -> tuple[int, ...]:
-    """The shape of the array in an npy file, from its first bytes."""
+    """The shape of the array in a npy file, from its first bytes."""
     stream = io.BytesIO(head)
     version = np.lib.format.read_magic(stream)
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

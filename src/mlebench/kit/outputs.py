@@ -1,6 +1,7 @@
-"""The folders that `prepare` fills. What goes where is recorded first; bytes are moved once everything is known.
+"""The folders that `prepare` fills. What goes where is noted down first; the bytes are moved when all is known.
 
-So all tables from one large file are written in one pass over it, and every raw file goes straight to its place.
+So every table that comes from one large file is written in one pass over it, and every raw file goes straight from
+where it lies to its place.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +34,7 @@ class Output:
         self.plan = FolderPlan(folder, ledger)
 
     def write(self, name: str, table: Table, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
-        """A table, as CSV or, if its name says so, with tabs or as parquet."""
+        """A table, as CSV or (by its name) with tabs or as parquet."""
         self.plan.claim(name)
         self.plan.tables[name] = table, format_of(name, quoting, float_format)
 
@@ -47,12 +48,12 @@ class Output:
         self.plan.contents[name] = [encode_json(value, indent=indent, sort_keys=sort_keys)]
 
     def write_pieces(self, name: str, pieces: Pieces) -> None:
-        """A file that is too large for memory and is not a table of rows from another file."""
+        """A file that is too large for memory and is no table of rows that come from another."""
         self.plan.claim(name)
         self.plan.contents[name] = pieces
 
     def write_lines(self, name: str, lines: Iterable[str]) -> None:
-        """A text of these lines, each ending with a line break."""
+        """A text of these lines, each with its end."""
         self.plan.claim(name)
         self.plan.contents[name] = ["".join(f"{line}\n" for line in lines).encode("utf-8")]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mlebench.errors import InvalidSubmissionError
 
-FAR = 2**61  # beyond every image; the sum of two such numbers fits in 64 bits
+FAR = 2**61  # beyond every image; two such numbers have a sum that 64 bits hold
 
 
 class Runs(NamedTuple):
@@ -37,7 +37,7 @@ def parse_runs(text: str, pixels: int, *, strict: bool = True) -> Runs:
     if (np.diff(starts) < 0).any():
         raise ValueError("the starts of a run-length encoding must be in ascending order")
     starts, ends = starts - 1, starts - 1 + lengths
-    overflown = ends < starts  # sums beyond 64 bits wrap to negative
+    overflown = ends < starts  # sums beyond 64 bits come out negative
     if strict and ((ends > pixels) | overflown).any():
         raise ValueError("a run-length encoding goes past the last pixel")
     inside = (starts < pixels) & ~overflown

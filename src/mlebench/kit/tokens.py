@@ -1,4 +1,4 @@
-"""Sentences cut into tokens, a row for each. The task: predict what every token (`before`) turns into (`after`)."""
+"""Sentences cut into tokens, a row for each. The task: say of every token (`before`) what becomes of it (`after`)."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from mlebench.kit.splits import split_groups
 
 
 class TokenSplit(NamedTuple):
-    """The tables of such a task; the sample submission leaves every token unchanged."""
+    """The tables of such a task; the sample submission leaves every token as it is."""
 
     train: Table
     test: Table

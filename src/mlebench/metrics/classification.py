@@ -29,9 +29,9 @@ def binary_log_loss(y_true: np.ndarray, y_pred: np.ndarray) -> float:
 def weighted_multilabel_log_loss(
     y_true: np.ndarray, y_pred: np.ndarray, *, weights: np.ndarray, positive_factor: float = 1
 ) -> float:
-    """Mean over rows of the log loss of 0/1 labels (rows × labels), weighted within each row; lower is better.
+    """Mean over rows of the log loss of 0/1 labels (rows × labels), weighed within each row; lower is better.
 
-    A label has its weight, times `positive_factor` where it is 1; the weights of a row are normalised to sum to one.
+    A label weighs its weight, times `positive_factor` where it is 1; weights of a row are brought to sum to one.
     Predictions, which are probabilities of 1, are kept 1e-15 away from 0 and 1.
     """
     positive, predicted = np.asarray(y_true).astype(bool), np.clip(np.asarray(y_pred, dtype=float), 1e-15, 1 - 1e-15)
@@ -41,10 +41,10 @@ def weighted_multilabel_log_loss(
 
 
 def micro_f1_of_tags(y_true: np.ndarray, y_pred: np.ndarray, *, ignore_unknown: bool = False) -> float:
-    """F1 of blank-separated tags, counted over all rows together; higher is better.
+    """F1 of texts that hold tags with blanks between them, counted over all rows together; higher is better.
 
     It is 2 · hits / (true tags + predicted tags), 0 where there are none; a tag that a row repeats counts once. With
-    `ignore_unknown`, tags that no row of the truth has are not counted: predicting them costs nothing.
+    `ignore_unknown`, tags that no row of the truth has are not counted: to predict them costs nothing.
     """
     known = frozenset(chain.from_iterable(map(str.split, y_true.tolist())))
     hits = tags = 0
@@ -60,7 +60,7 @@ def micro_f1_of_tags(y_true: np.ndarray, y_pred: np.ndarray, *, ignore_unknown: 
 def macro_f1(y_true: np.ndarray, y_pred: np.ndarray) -> float:
     """The mean over classes of F1, which is 2 · hits / (true rows + predicted rows); higher is better.
 
-    Every class counts the same, however rare, even one that only occurs in predictions: its F1 is 0.
+    Every class counts alike, however rare, and so does one that only occurs in predictions: its F1 is 0.
     """
     classes, labels = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
     true, predicted = np.split(labels.ravel(), 2)
@@ -118,7 +118,7 @@ def quadratic_weighted_kappa(y_true: np.ndarray, y_pred: np.ndarray) -> float:
 def matthews_correlation(y_true: np.ndarray, y_pred: np.ndarray) -> float:
     """Matthews' correlation of two labellings, of two classes or more, from -1 to 1; higher is better.
 
-    It is the covariance of the label indicators over the root of both variances, and 0 if one side is constant.
+    It is the covariance of the labels as indicators over the root of both variances, and 0 where one side is constant.
     """
     count = len(y_true)
     classes, labels = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)

@@ -1,4 +1,4 @@
-"""Metrics of objects found in images."""
+"""Metrics of things found in images."""
 
 from collections.abc import Callable, Sequence
 from operator import gt
@@ -43,10 +43,10 @@ class Objects(NamedTuple):
 
 
 def points_in_boxes_f1(boxes: Sequence[Boxes], points: Sequence[Points]) -> float:
-    """F1 over all images of points that should lie in boxes of their label; higher is better, 0 if none does.
+    """F1 over all images of points that are to lie in boxes of their label; higher is better, 0 where none does.
 
-    A point on a box's edge is not in it. Boxes choose in turn, each taking the first of its points that is still free,
-    so which point goes to which box depends on both orders.
+    A point on a box's edge is not in it. Boxes choose in turn, each the first of its points that is still free, so
+    which point goes to which box depends on both orders.
     """
     hits = sum(_hits(*image) for image in zip(boxes, points, strict=True))
     if not hits:
@@ -81,9 +81,9 @@ def _hits(boxes: Boxes, points: Points) -> int:
 def mean_average_precision_at_iou(truth: Objects, found: Objects, *, images: int, iou: float = 0.5) -> float:
     """The mean over true labels of `average_precision`, for boxes (left, top, right, bottom); higher is better.
 
-    In each image the most confident box comes first; it takes the free true box of its label that it overlaps most, and
-    is right, if the overlap exceeds `iou`. True boxes that stay free count as right ones of score 0; each of the
-    `images` with no box of a label, neither true nor found, counts as a wrong one of score 0.
+    In each image the surest box comes first; it takes the free true box of its label that it overlaps most, and is
+    right, if that is by more than `iou`. True boxes that stay free are right ones of score 0; each of the `images`
+    with no box of a label, neither true nor found, counts as a wrong one of score 0.
     """
     true_rows, found_rows = _rows_by_label(truth), _rows_by_label(found, _surest_first(found))
     precisions = []
@@ -189,8 +189,8 @@ def yaw_box_iou(found: np.ndarray, true: np.ndarray) -> np.ndarray:
 def _ground_intersections(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The area that each box shares with its partner, seen from above.
 
-    In the other box's own axes, the outline of the first is pressed into that box, one axis after the other: parts
-    beyond an edge end up on the edge, where they have no area.
+    In the other box's own axes, the outline of the first is pressed into that box, one axis after the other: what lies
+    beyond an edge comes to lie on the edge, where it has no area.
     """
     axes = np.stack(_directions(other), axis=1)  # pairs × (length, width) × (x, y)
     outline = np.einsum("pax,pcx->pca", axes, yaw_box_corners(one) - other[:, None, :2])
@@ -205,7 +205,7 @@ def _pressed(outline: np.ndarray, axis: int, half: np.ndarray) -> np.ndarray:
     steps = np.roll(outline, -1, axis=1) - outline
     with np.errstate(divide="ignore", invalid="ignore"):
         crossings = np.stack([(edge - outline[:, :, axis]) / steps[:, :, axis] for edge in (-half, half)], axis=2)
-    # How far along each side of the outline the new corners are; a side parallel to the strip gets none.
+    # How far along each side of the outline new corners stand; a side that runs along the strip gets none.
     crossings = np.sort(np.clip(np.nan_to_num(crossings, nan=0), 0, 1), axis=2)
     shares = np.concatenate([np.zeros_like(crossings[:, :, :1]), crossings], axis=2)
     points = outline[:, :, None] + shares[:, :, :, None] * steps[:, :, None]
@@ -241,7 +241,7 @@ def _integrated_precision(taken: np.ndarray, sharing: np.ndarray, truths: int) -
 
 
 def _precision_at_recalls(hits: np.ndarray, truths: int) -> np.ndarray:
-    """Precision at COCO's recalls, 0 at recalls that are not reached."""
+    """Precision at COCO's recalls, 0 at those that are not reached."""
     right = np.cumsum(hits)
     best = _envelope(right / (np.arange(1, len(right) + 1) + np.spacing(1)))
     return np.append(best, 0)[np.searchsorted(right / truths, COCO_RECALLS)]
@@ -301,7 +301,7 @@ def _corner_overlaps(found: np.ndarray, true: np.ndarray) -> np.ndarray:
 
 
 def _coco_overlaps(found: np.ndarray, true: np.ndarray, corners_as_sizes: bool) -> np.ndarray:
-    """Intersection over union (found × true) as COCO's program computes it, whatever values boxes hold."""
+    """Intersection over union (found × true) as COCO's program computes it, whatever boxes hold."""
     one, other = found[:, None], true[None]
     with np.errstate(all="ignore"):
         size, other_size = (box[..., 2:] if corners_as_sizes else box[..., 2:] - box[..., :2] for box in (one, other))

@@ -1,4 +1,4 @@
-"""Metrics of rankings: scores against classes, ranked lists against sets."""
+"""Metrics of an order: scores against classes, ranked lists against sets."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ def bias_auroc(
     power: float = -5,
     score_threshold: float | None = None,
 ) -> float:
-    """How well scores separate classes whichever subgroups (rows × groups, a mask) rows are in; higher is better.
+    """How well scores tell classes apart whichever subgroups (rows × groups, a mask) rows are in; higher is better.
 
     The mean of four numbers: the AUROC of all rows, and the power means over subgroups of three AUROCs: within the
     subgroup; of its negatives and the positives outside it; of its positives and the negatives outside it. A negative
@@ -55,7 +55,7 @@ def bias_auroc(
             for inside in np.asarray(subgroups).astype(bool).T
         ]
     )
-    with np.errstate(divide="ignore"):  # a subgroup at 0 makes the mean 0
+    with np.errstate(divide="ignore"):  # a subgroup at 0 is infinitely bad, and makes the mean 0
         means = np.mean(aurocs**power, axis=0) ** (1 / power)
     return np.float64(np.mean([auroc(positive, score), *means]))
 
@@ -97,21 +97,21 @@ def label_weighted_ranking_precision(y_true: np.ndarray, y_score: np.ndarray) ->
 def weighted_auroc(
     y_true: np.ndarray, y_score: np.ndarray, *, edges: Sequence[float], weights: Sequence[float]
 ) -> float:
-    """Area under the ROC curve, where bands of the true positive rate have different weights; higher is better.
+    """Area under the ROC curve, where bands of the true positive rate weigh differently; higher is better.
 
-    A band extends from one of the `edges` (from 0 to 1, ascending) to the next, and its area is that between the curve
-    and the right margin. The score is Σ weight · area / Σ weight · height, so that a perfect order scores 1. A slanted
-    segment of the curve (ties) that crosses an edge counts for both bands.
+    A band reaches from one of the `edges` (from 0 to 1, ascending) to the next, and its area lies between the curve and
+    the right margin. The score is Σ weight · area / Σ weight · height, so that a perfect order has 1. A slanting piece
+    of the curve (ties) that crosses an edge counts for both bands.
     """
     false_rate, true_rate = _roc_curve(y_true, y_score)
     for edge in edges[1:-1]:
-        end = np.searchsorted(true_rate, edge)  # of the segment that reaches the edge
+        end = np.searchsorted(true_rate, edge)  # of the piece that reaches the edge
         part = (edge - true_rate[end - 1]) / (true_rate[end] - true_rate[end - 1])
         crossing = false_rate[end - 1] + part * (false_rate[end] - false_rate[end - 1])
         false_rate, true_rate = np.insert(false_rate, end, crossing), np.insert(true_rate, end, edge)
     heights = np.diff(true_rate)
     areas = heights * (1 - (false_rate[1:] + false_rate[:-1]) / 2)
-    bands = np.searchsorted(edges, true_rate[1:]) - 1  # level segments at 0 are in none, and have no area
+    bands = np.searchsorted(edges, true_rate[1:]) - 1  # level pieces at 0 are in none, and have no area
     return np.dot(np.asarray(weights)[bands], areas) / np.dot(weights, np.diff(edges))
 
 
@@ -127,7 +127,7 @@ def _roc_curve(y_true: np.ndarray, y_score: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def average_precision_at_k(actual: Collection[Any], predicted: Sequence[Any], k: int) -> float:
-    """Mean precision at the ranks of right predictions among the first k; a repeated one counts once."""
+    """Mean precision at the places of the first k predictions that are right; a repeated one counts once."""
     if not actual:
         return 0.0
     hits, total, seen = 0, 0.0, set()
@@ -145,7 +145,7 @@ def mean_average_precision_at_k(actual: Sequence[Collection[Any]], predicted: Se
 
 
 def mean_reciprocal_rank_at_k(actual: Iterable[Any], predicted: Iterable[Sequence[Any]], k: int) -> float:
-    """The mean of `average_precision_at_k` if one item per list is right, but faster; higher is better."""
+    """The mean of `average_precision_at_k` where one item is right in each list, but quicker; higher is better."""
     ranks = []
     for item, items in zip(actual, predicted, strict=False):
         first = items[:k]
@@ -159,7 +159,7 @@ def pooled_kendall_tau(y_true: Sequence[Sequence[Any]], y_pred: Sequence[Sequenc
     It is 1 - 4 · (pairs of one list in the wrong order) / Σ n(n - 1) over lists of n items: long lists weigh most.
     """
     lengths = np.array([len(items) for items in y_true], dtype=np.int64)
-    ranks: list[int] = []  # of predictions, over all lists: pairs from different lists are never wrong
+    ranks: list[int] = []  # of what is predicted, over all lists: pairs from different lists are never wrong
     for true, predicted in zip(y_true, y_pred, strict=True):
         place = {item: rank for rank, item in enumerate(true, start=len(ranks))}
         ranks.extend(place[item] for item in predicted)

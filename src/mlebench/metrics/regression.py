@@ -39,7 +39,7 @@ def _unit_vectors(directions: np.ndarray) -> np.ndarray:
 def mean_log_error_of_groups(y_true: np.ndarray, y_pred: np.ndarray, groups: np.ndarray) -> float:
     """The mean over groups of ln(mean absolute error), minus infinity where a group has no error at all.
 
-    Every group has the same weight, and so does every halving of its error.
+    Every group weighs the same, and so does every halving of its error.
     """
     names, places = np.unique(groups, return_inverse=True)
     errors = np.abs(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float))
@@ -105,7 +105,7 @@ def _unit_deviations(values: np.ndarray) -> np.ndarray:
     if (values == values[0]).all():  # checked here because the mean of equal values need not equal them
         return np.full(len(values), np.nan)
     deviations = values - values.mean()
-    largest = np.abs(deviations).max()  # its square may be too large or too small for a float
+    largest = np.abs(deviations).max()  # whose square may be too large or too small for a float
     return deviations / (largest * np.linalg.norm(deviations / largest))
 
 

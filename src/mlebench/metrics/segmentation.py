@@ -47,8 +47,8 @@ def mean_precision_over_ious(
     """The mean over images of the share of the thresholds 0.5, 0.55, …, 0.95 that their IoU exceeds; higher is better.
 
     IoU is the overlap of truth and prediction over the area that either covers. An image whose truth is empty scores 1
-    if its prediction is empty, else 0. Published scores treat an empty prediction for a non-empty truth as one of the
-    whole image: `pixels_of_empty_prediction` says how many pixels that is.
+    if its prediction is empty and else 0. Published scores were made as if a prediction without pixels, of a truth with
+    some, were one of the whole image: `pixels_of_empty_prediction` says how many pixels that is.
     """
     true_areas, areas = (np.array(list(map(_area, masks))) for masks in (true, predicted))
     overlaps = np.array(list(map(_overlap, true, predicted)))
@@ -67,7 +67,7 @@ def _area(runs: Ranges) -> int:
 
 
 def _overlap(one: Ranges, other: Ranges) -> int:
-    """How many pixels both share."""
+    """How many pixels both have."""
     starts, ends = one
     return int((_covered(other, ends) - _covered(other, starts)).sum())
 

@@ -1,4 +1,4 @@
-"""Is a submission's format right? Uses only a public folder: no answers, no data directory."""
+"""Is a submission's format right? Knows a public folder and nothing else: no answers, no data directory."""
 
 from mlebench.validate.check import CheckFailedError, over_public, stand_in, validate_format
 

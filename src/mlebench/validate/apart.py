@@ -1,8 +1,7 @@
 """A check in a process of its own, with limits: a submission may make pandas hang or eat all memory.
 
-A standby process has imported everything that a check needs. It takes requests over a socket and forks for each check,
-so that a check starts in milliseconds. A submission comes as a file descriptor: there is no name to open, guess or
-forget.
+A process that has imported all that a check needs stands by. It is asked over a socket, and forks for each check, so
+that one starts in milliseconds. A submission comes as a file descriptor: it has no name to open, guess or forget.
 """
 
 import asyncio
@@ -28,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 LONGEST_REQUEST = 1 << 20  # bytes
 LONGEST_MESSAGE = 4_000  # characters
-PR_SET_PDEATHSIG = 1  # for Linux's prctl
+PR_SET_PDEATHSIG = 1  # of Linux's prctl
 NOT_CHECKED = "The submission could not be checked."
 
 
@@ -145,9 +144,9 @@ def stand_by() -> None:
 def _answer(request: bytes, submission: int, reply: int) -> None:
     competition, limits = pickle.loads(request)  # noqa: S301 from the server, which made it itself
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # when the server ends, so do its checks
-    signal.alarm(math.ceil(limits.seconds))  # ends this process, whatever it is doing
+    signal.alarm(math.ceil(limits.seconds))  # ends this process, whatever it is busy with
     _limit_memory(limits.memory)
-    registry.competition_dir(competition.id)  # so that its code can be imported, wherever it is
+    registry.competition_dir(competition.id)  # so that its code can be imported, wherever that lies
     with socket.socket(fileno=reply) as stream:
         stream.sendall(json.dumps(_checked(submission, competition, limits)).encode())
 
@@ -166,7 +165,7 @@ def _checked(submission: int, competition: Competition, limits: CheckLimits) -> 
         return fault(500, "The validator failed.", str(error))
     except MemoryError:
         return fault(500, NOT_CHECKED, _likely_reason(limits))
-    except PrerequisiteError as error:  # the text may name folders of this machine, which clients must not see
+    except PrerequisiteError as error:  # the text may name folders of this machine, which are not the client's business
         logger.error("%s", error)
         return fault(500, "The validator cannot work.", f"The public files of {competition.id} are not complete.")
 

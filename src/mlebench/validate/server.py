@@ -1,7 +1,7 @@
 """The format check over HTTP, for agents that ask during a run: `GET /health` and `POST /validate`.
 
-Uploads are untrusted. Their size, number and time are bounded; they go to unnamed files, and their own names are
-ignored. A competition's id is looked up among those that exist and is never used as a path.
+Uploads are untrusted. Their size, their number and their time are bounded; they go to files without names, and their
+own names are ignored. A competition's id is looked up among those that exist and is never used as a path.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class Limits:
 
 
 class Validator:
-    """Answers for one competition, or for any known one that a request names."""
+    """Answers for one competition, or for whichever of the known ones a request names."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Validator:
         return id
 
     async def _received(self, request: Request) -> Any:
-        """The file of a form, in an unnamed temporary file."""
+        """The file of a form, in a temporary file that has no name."""
         parser = MultiPartParser(request.headers, self._bounded(request), max_files=1, max_fields=16)
         try:
             form = await parser.parse()
@@ -164,7 +164,7 @@ def serve(validator: Validator, sockets: list[socket.socket]) -> None:
         server_header=False,
         timeout_graceful_shutdown=1,
     )
-    validator.checker.start()  # it imports while the server starts
+    validator.checker.start()  # it imports while the server gets ready
     try:
         uvicorn.Server(config).run(sockets=sockets)
     finally:

@@ -48,7 +48,7 @@ def _check_boxes(truth: Objects, found: Objects) -> None:
         corners = yaw_box_corners(boxes)
         sides = (np.roll(corners, shift, axis=1) - corners for shift in (1, -1))
         skewness = np.multiply(*sides).sum(axis=2)
-    if not (np.abs(skewness) <= 1e-8).all():  # also fails if numbers are so large that corners get lost
+    if not (np.abs(skewness) <= 1e-8).all():  # also where numbers are so large that corners get lost
         raise InvalidSubmissionError(
             f"Column `{COLUMN}` holds a box that is too large or too far away to compute with."
         )

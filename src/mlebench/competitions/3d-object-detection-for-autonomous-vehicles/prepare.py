@@ -33,7 +33,7 @@ def _split_drives(raw: Raw, public: Output, logs: Tokens) -> Tokens:
     """Logs, scenes and samples; the tokens of samples on each side."""
     _write(public, "log", *_divided(_records(raw, "log"), "token", logs))
     _write(public, "scene", *_divided(_records(raw, "scene"), "log_token", logs))
-    # There is one map. Quirk of v1: train's copy also lists the logs of test.
+    # The one map. Quirk of v1: train's has the logs of test as well.
     maps = [place | {"log_tokens": logs[1]} for place in _records(raw, "map")]
     _write(public, "map", maps, maps)
     train, test = _divided(_records(raw, "sample"), "scene_token", logs)  # a scene has the token of its log

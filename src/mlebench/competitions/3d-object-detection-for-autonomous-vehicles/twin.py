@@ -59,7 +59,7 @@ class _Thing:
     centre: np.ndarray  # as the lidar sees it
     size: np.ndarray  # width, length, height
     yaw: float
-    step: np.ndarray  # how far it moves until the next sample
+    step: np.ndarray  # how far it goes until the next sample
 
     def points(self, rng: np.random.RandomState) -> np.ndarray:
         width, length, height = self.size

@@ -9,7 +9,7 @@ def twin(raw: TwinFolder) -> None:
     """Signal: the worse the grade, the more bright and dark spots there are on the orange disc of the retina."""
     train = random_hex(raw.rng, raw.count(240, least=100), digits=12)
     later = random_hex(raw.rng, raw.count(40), digits=12)
-    train[0] = "005331420735"  # could be a number
+    train[0] = "005331420735"  # one that could be a number
     grades = raw.rng.choice(len(SHARES), len(train), p=SHARES)
     raw.write_csv("train.csv", {"id_code": train, "diagnosis": grades})
     raw.write_csv("test.csv", {"id_code": later})
@@ -17,7 +17,7 @@ def twin(raw: TwinFolder) -> None:
 
     image = b""
     for id, grade in zip(train, grades, strict=True):
-        if not image or raw.rng.rand() > 0.02:  # otherwise the same picture again, perhaps with another grade
+        if not image or raw.rng.rand() > 0.02:  # else the same picture again, perhaps with another grade
             image = _retina(raw.rng, grade)
         raw.write(f"train_images/{id}.png", image)
     for id in later:

@@ -4,7 +4,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, csv_bytes, pieces_of
 
-PIECE = 200_000  # sentences made in one go
+PIECE = 200_000  # sentences that are made in one go
 
 # A sentence picks from each of these in turn; the choice from the second restricts the third.
 STARTS = ("The mayor", "Ms. Ünal", '" We', "A spokesman", "It", "Bjørk 's brother", "In 2009 , she", "``Nobody''")

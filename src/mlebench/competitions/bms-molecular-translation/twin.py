@@ -5,8 +5,8 @@ import numpy as np
 from mlebench.kit.twins import TwinFolder, image_bytes, random_hex
 
 STEP, HEIGHT = 4, 18  # pixels from one atom of a drawing to the next, and of a whole drawing
-# What can end a chain of n carbons: hydrogens beyond 2n, the layer that says where they are (m = n + 1), and how it is
-# drawn.
+# What can hang on the end of a chain of n carbons: hydrogens beyond 2n, the layer that says where they sit (m = n + 1),
+# and how it is drawn.
 ENDS = {
     "F": (1, "h2-{n}H2,1H3", ["#####", "#....", "####.", "#....", "#...."]),
     "N": (3, "h2-{m}H2,1H3", ["#...#", "##..#", "#.#.#", "#..##", "#...#"]),

@@ -14,7 +14,7 @@ class Atoms(NamedTuple):
     names: np.ndarray  # of the molecules
     starts: np.ndarray  # the number of each molecule's first atom
     sizes: np.ndarray
-    molecule: np.ndarray  # for each atom; also its place in it, its element and its position
+    molecule: np.ndarray  # of each atom, and its place in it, its element and its position
     place: np.ndarray
     element: np.ndarray
     position: np.ndarray
@@ -56,7 +56,7 @@ def _atoms(rng: np.random.RandomState, count: int) -> Atoms:
     element = rng.choice(list("HHHHCCNO"), len(molecule)).astype(object)
     element[starts], element[starts + 1] = rng.choice(["C", "N"], count), "H"
     position = rounded(rng.uniform(-1.5, 1.5, (len(molecule), 3)))
-    position[::17, 0] = 0.000005  # pandas prints this with an exponent
+    position[::17, 0] = 0.000005  # which pandas prints with an exponent
     names = np.array([f"dsgdb9nsd_{number:06d}" for number in numbers], dtype=object)
     return Atoms(names, starts, sizes, molecule, np.arange(len(molecule)) - starts[molecule], element, position)
 
@@ -64,7 +64,7 @@ def _atoms(rng: np.random.RandomState, count: int) -> Atoms:
 def _write_structures(raw: TwinFolder, atoms: Atoms) -> None:
     x, y, z = atoms.position.T
     columns = {"molecule_name": atoms.names[atoms.molecule], "atom_index": atoms.place, "atom": atoms.element}
-    columns |= {"x": x, "y": np.char.mod("%.10f", y), "z": z}  # y with trailing zeros, as in the original
+    columns |= {"x": x, "y": np.char.mod("%.10f", y), "z": z}  # y with zeros at its end, as the original has them
     raw.write_csv("structures.csv", columns)
     rows = zip(atoms.element, atoms.position.tolist(), strict=True)
     lines = np.array([f"{element} {' '.join(map(str, position))}\n" for element, position in rows])

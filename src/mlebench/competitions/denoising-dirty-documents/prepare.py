@@ -4,7 +4,7 @@ import numpy as np
 
 from mlebench.kit import Output, Pieces, Raw, RawFile, split_rows
 
-# How the 256 grey values are printed: as fractions of white.
+# How the 256 grey values are printed: as shares of white.
 SHARES = [repr(value / 255) for value in range(256)]
 
 

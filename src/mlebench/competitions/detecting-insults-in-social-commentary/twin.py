@@ -4,7 +4,7 @@ from mlebench.kit.twins import TwinFolder
 
 RUDE = ("You are an idiot", "what a moron you are", "shut up, clown", "go back to school you dunce", "pathetic loser")
 PLAIN = ("I agree with the author", "who won the game last night", "nice goal", "taxes, again", "thanks for the link")
-# Most non-ASCII text was escaped before it was written; some line ends and letters are real.
+# Most of what is not ASCII was escaped before it was written; some line ends and letters are real.
 CORNERS = (
     "",
     r"\xa0",
@@ -21,7 +21,7 @@ SPAM = '"First! visit my page, NOW"'
 def twin(raw: TwinFolder) -> None:
     """Signal: a comment with a rude phrase is mostly an insult, one without is mostly not."""
     train = _comments(raw.rng, raw.count(250, least=30), first=1)
-    # In the training file, which is passed on unchanged, an unquoted cell may also be a word for a missing value.
+    # In the training file, which is handed on as it is, an unquoted cell may also be a word for a missing value.
     train["Comment"][:2] = ["NA", "no quotes here"]
     raw.write_csv("train.csv", train)
 

@@ -40,7 +40,7 @@ OPENINGS = (
 FILLER = """the a to of it that error when I try and run this code but does not work on my machine because value returns
     nothing so please, tell me what should happen; "it" isn't & wasn't there &lt;yet&gt; (maybe)"""
 MOST_FILLER = 200  # words in a body
-PIECE = 50_000  # questions made in one go
+PIECE = 50_000  # questions that are made in one go
 TITLES = ("NULL", "None", "007", "404", "1e5", "N/A")  # the whole titles of a few questions
 ENDINGS = (
     "",

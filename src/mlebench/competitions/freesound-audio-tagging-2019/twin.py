@@ -20,7 +20,7 @@ CLASSES = NAMES.split()
 
 def twin(raw: TwinFolder) -> None:
     """Signal: every class is a tone of its own pitch; a third of the noisy training clips has a wrong label."""
-    # The test clips of the first stage are no longer available, but their labels were published with the others.
+    # The test clips of the first stage are not given out any more, but their labels were published with the others.
     sizes = {"train_curated": 160, "train_noisy": 160, "test": 80, "first_stage": 30}
     counts = {part: raw.count(size, least=size // 4) for part, size in sizes.items()}
     names = iter(hex_ids(raw.rng, sum(counts.values()), digits=8))

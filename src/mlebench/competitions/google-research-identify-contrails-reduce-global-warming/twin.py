@@ -26,7 +26,7 @@ def _write_record(raw: TwinFolder, folder: str, id: str) -> None:
     rng = raw.rng
     y, x = np.mgrid[:HEIGHT, :WIDTH]
     line = np.abs(y - x * rng.choice([0.5, 1, -1]) - rng.randint(-2, 6)) < 0.8
-    contrail = line & (rng.rand() < 0.7)  # the other images show none
+    contrail = line & (rng.rand() < 0.7)  # the rest of the images show none
     for band in range(8, 17):
         kelvin = 270 + 2 * band + rng.randint(0, 300, (HEIGHT, WIDTH, FRAMES)) / 100
         kelvin[..., LABELLED] -= contrail * (6 if band == 15 else 14 if band == 11 else 3)

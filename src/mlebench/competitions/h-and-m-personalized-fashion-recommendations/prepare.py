@@ -5,8 +5,8 @@ from mlebench.kit import Output, Raw
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     transactions = raw.table("transactions_train.csv")
-    days = transactions["t_dat"]  # such as 2020-09-22: as text they sort by time
-    # Quirk of v1: the last seven days include both ends, so there are eight.
+    days = transactions["t_dat"]  # such as 2020-09-22: their order as text is that of time
+    # Quirk of v1: the last seven days are counted with both their ends, so there are eight.
     first_of_test = str(np.datetime64(days.max()) - 7)
     in_test = days >= first_of_test
 
@@ -14,6 +14,6 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     for name in ("articles.csv", "customers.csv", "sample_submission.csv"):
         public.place(raw.file(name), name)
     public.place_tree(raw, "images", "images")
-    # Quirk of v1: article ids are read as numbers and lose their leading zero.
+    # Quirk of v1: article ids are read as numbers, which costs them their leading zero.
     bought = transactions.where(in_test).group_join("customer_id", "article_id")
     private.write("answers.csv", bought.rename({"article_id": "prediction"}))

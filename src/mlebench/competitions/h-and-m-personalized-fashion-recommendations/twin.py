@@ -4,7 +4,7 @@ from mlebench.kit.twins import TwinFolder, hex_ids, image_bytes
 
 FIRST_DAY = np.datetime64("2018-09-20")
 DAYS = 734
-PRICE_STEPS = 59_000  # prices are whole amounts of an unknown currency divided by this
+PRICE_STEPS = 59_000  # prices are whole numbers of an unknown currency over this one
 KINDS = ("Vest top", "Trousers", "Underwear Tights", "Sweater", "Blouse", "T-shirt", "Kids' set, 2-pack")
 COLOURS = ("Black", "White", "Off White", "Beige", "Blue")
 
@@ -33,7 +33,7 @@ def twin(raw: TwinFolder) -> None:
     )
     guess = " ".join(articles[:12])
     raw.write_csv("sample_submission.csv", {"customer_id": customers, "prediction": [guess] * count})
-    for number, article in enumerate(articles[::3]):  # not all articles have an image
+    for number, article in enumerate(articles[::3]):  # not all have one
         pixels = np.full((8, 6, 3), 40 * (number % 5) + 20)
         raw.write(f"images/{article[:3]}/{article}.jpg", image_bytes(pixels, "JPEG"))
 
@@ -50,7 +50,7 @@ def _write_transactions(raw: TwinFolder, customers: np.ndarray, articles: np.nda
         (len(articles) * rng.rand(count) ** 2).astype(int),
     )
     cents = rng.randint(1, 60, len(articles)) * 50 - 1
-    cents[0] = 1  # so small that it is printed with an exponent
+    cents[0] = 1  # so cheap that it is printed with an exponent
     rows = np.lexsort([customer, day])
     rows = np.repeat(rows, np.where(rng.rand(count) < 0.05, 2, 1))
     raw.write_csv(

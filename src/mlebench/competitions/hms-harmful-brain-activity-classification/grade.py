@@ -25,8 +25,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     predicted = _probabilities(submission)
     votes = answers[list(VOTES)].to_numpy(dtype=float)
     true = votes / votes.sum(axis=1, keepdims=True)
-    # Quirk of v1: empty predictions are 0 in the sums and left out of the divergence, and columns of whole numbers are
-    # not clipped.
+    # Quirk of v1: empty predictions are 0 in the sums and left out of the divergence, and columns that are written in
+    # whole numbers are not clipped.
     whole = np.array([submission[name].dtype.kind in "iu" for name in VOTES])
     rows, their_rows = _order(answers), _order(submission)
     return kl_divergence(true[rows], predicted[their_rows], ignore_empty=True, not_clipped=whole)

@@ -7,7 +7,7 @@ ANGLES = ["azimuth", "zenith"]
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-    if set(submission.columns) != {"event_id", *ANGLES}:  # Quirk of v1: no other column is accepted
+    if set(submission.columns) != {"event_id", *ANGLES}:  # Quirk of v1: no further column is accepted
         raise InvalidSubmissionError("Submission must have exactly these columns: event_id, azimuth, zenith.")
     for name in ANGLES:
         if submission[name].dtype == bool:

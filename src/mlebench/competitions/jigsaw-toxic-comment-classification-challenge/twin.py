@@ -21,8 +21,8 @@ PLAIN = (
     "what's   the policy?\ttoo long",
     " 89.205.38.27 ",
 )
-WHOLE = ("NA", "null", "", "nan", "N/A", " ", '"', "007")  # comments that CSV readers may misread
-CORNER_IDS = ("0000000000000123", "00001e0000000045")  # all digits, and one that could be a float
+WHOLE = ("NA", "null", "", "nan", "N/A", " ", '"', "007")  # comments that readers of CSV may take for something else
+CORNER_IDS = ("0000000000000123", "00001e0000000045")  # all digits, and what could be a float
 
 
 def twin(raw: TwinFolder) -> None:

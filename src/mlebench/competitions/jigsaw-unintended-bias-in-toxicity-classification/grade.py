@@ -10,12 +10,12 @@ IDENTITIES = [
     *("black", "christian", "female", "homosexual_gay_or_lesbian", "jewish"),
     *("male", "muslim", "psychiatric_or_mental_illness", "white"),
 ]
-HALF = 0.5  # of the annotators: from here on a comment is toxic, or mentions an identity
+HALF = 0.5  # of the annotators: from there on a comment is toxic, or speaks of an identity
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_columns(submission, ["id"])
-    # Quirk of v1: the answers are accepted as a submission, with their column `toxicity` as predictions.
+    # Quirk of v1: the answers are a submission too; their column `toxicity` stands for predictions.
     given = [name for name in ("prediction", "toxicity") if name in submission]
     if len(given) != 1:
         raise InvalidSubmissionError("Submission must have one column of predictions, named `prediction`.")
@@ -24,7 +24,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     if y_score.dtype.kind == "O" and any(type(value) in (str, int) for value in y_score):
         raise InvalidSubmissionError(f"Column `{given[0]}` must hold numbers; it also holds text or huge numbers.")
     subgroups = answers[IDENTITIES].to_numpy(dtype=float)[sorting_order(values_of(answers["id"]), "id")]
-    # Quirk of v1: a prediction only counts as toxic or not toxic; an empty one counts as not.
+    # Quirk of v1: a prediction only counts as toxic or not, and an empty one as not.
     return bias_auroc(toxicity >= HALF, y_score.astype(float), subgroups >= HALF, score_threshold=HALF)
 
 

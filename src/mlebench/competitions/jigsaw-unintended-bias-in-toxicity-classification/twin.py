@@ -4,7 +4,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, pieces_of
 
-PIECE = 50_000  # comments made in one go
+PIECE = 50_000  # comments that are made in one go
 
 # The nine graded identities, each with a word for it; the others are only columns.
 WORDS = {

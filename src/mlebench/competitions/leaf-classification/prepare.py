@@ -14,4 +14,4 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     images = raw.archive("images.zip")
     public.place_each((images.file(f"images/{id}.jpg"), f"images/{id}.jpg") for id in leaves["id"])
     private.write("test.csv", ids.assign(one_hot(test["species"], species)))
-    private.mkdir("images")  # Quirk of v1: it is empty
+    private.mkdir("images")  # Quirk of v1: nothing is in it

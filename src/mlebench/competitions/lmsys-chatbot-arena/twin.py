@@ -8,7 +8,7 @@ MODELS = ("gpt-4-1106-preview", "claude-2.1", "llama-2-13b-chat", "mixtral-8x7b-
 OUTCOMES = ("winner_model_a", "winner_model_b", "winner_tie")
 WORDS = (
     'the a of "quoted" and, is: to? in/out I\'m naïve 你好 Straße `code` x=1; '
-    "\n\n \t - 3.14 C:\\dir null None NaN 🙂 \ud83d"  # ends with half an emoji
+    "\n\n \t - 3.14 C:\\dir null None NaN 🙂 \ud83d"  # at the end half an emoji
 )
 
 

@@ -13,7 +13,7 @@ SPECIES = 19
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     dataset = raw.archive("mlsp_contest_dataset.zip")
     folds = dataset.table(f"{ESSENTIAL}/CVfolds_2.txt")
-    folds = folds.where(folds["fold"] == 0)  # the original's test recordings have no labels
+    folds = folds.where(folds["fold"] == 0)  # what the original was tested on has no labels
     ids = np.arange(len(folds))  # recordings are renumbered
     new_ids = dict(zip(folds["rec_id"].tolist(), ids.tolist(), strict=True))
     _, test = split_rows(ids, test_size=round(0.2 * len(folds)), seed=0)
@@ -42,7 +42,7 @@ def _write_labels(labels: dict[int, str], in_test: np.ndarray, public: Output, p
 
 
 def _write_segments(dataset: Raw, new_ids: dict[int, int], public: Output) -> None:
-    header = "rec_id,[histogram of segment features]"  # Quirk of v1: it fits the first file, but all three get it
+    header = "rec_id,[histogram of segment features]"  # Quirk of v1: it fits the first, and all three get it
     for table in SEGMENT_TABLES:
         rows = _renumbered(dataset, f"{SUPPLEMENTAL}/{table}.txt", new_ids)
         public.write_lines(f"supplemental_data/{table}.txt", [header, *(f"{id},{values}" for id, values in rows)])

@@ -34,8 +34,8 @@ def twin(raw: TwinFolder) -> None:
     """Signal: each species sings at a pitch of its own, and has a bin of its own in the histogram of segments."""
     rng, count = raw.rng, raw.count(100, least=60)
     sings = rng.rand(count, len(SPECIES)) < rng.permutation(np.linspace(0.02, 0.2, len(SPECIES)))
-    sings[::10, 0] = True  # so that there is always a bird to find
-    sings[5::10] = False  # and sometimes none
+    sings[::10, 0] = True  # so that there is always somebody to find
+    sings[5::10] = False  # and sometimes nobody
     folds = rng.permutation(np.arange(count) % 2)
     names = [
         f"PC{place}_200906{day:02}_0{hour}0000_{number:04}"

@@ -4,7 +4,7 @@ from mlebench.kit.twins import TwinFolder, joined
 
 # Words that praise or damn a film, and by how many points.
 POINTS = {"brilliant": 2, "moving": 1, "funny": 1, "charming": 1, "flat": -1, "dull": -1, "tired": -1, "dreadful": -2}
-# All other words are neutral. They include signs as in the original, a tab, and texts that readers take for gaps.
+# All others say nothing. Among them are signs as the original has them, a tab, and what readers take for gaps.
 PLAIN = """the a of and to is it film story plot cast 's n't -- , . `` '' -LRB- -RRB- \\/ café naïve Amélie 8 1\\/2
     None NA null nan n/a NaN"""
 PIECES = ['"quoted', 'said "no"', "a\ttab", "one , two", " "]

@@ -8,7 +8,7 @@ TARGETS = ("formation_energy_ev_natom", "bandgap_energy_ev")
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-    # Quirk of v1: rows are paired by position; ids are not read, even if wrong or missing.
+    # Quirk of v1: rows are paired by position and no id is read, not even a wrong or missing one.
     require_columns(submission, TARGETS)
     require_rows(submission, len(answers))
     return np.float64(np.mean([rmsle(answers[name].to_numpy(), _energies(submission, name)) for name in TARGETS]))

@@ -1,11 +1,11 @@
 from mlebench.kit import Output, Raw, renumber, split_rows
 
-TARGETS = {"formation_energy_ev_natom": 0.1779, "bandgap_energy_ev": 1.8892}  # and the sample's value for every row
+TARGETS = {"formation_energy_ev_natom": 0.1779, "bandgap_energy_ev": 1.8892}  # and what the sample says for all
 
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_rows(raw.archive("train.csv.zip").table("train.csv"), test_size=0.1, seed=0)
-    # One folder of the real data holds a second file; we take the last one by name.
+    # One folder of the real data holds a second file; the last one, sorted by name, is taken.
     geometry = {int(file.path.parent.name): file for file in raw.archive("train.zip").files("train/*/*.xyz")}
     for name, part in (("train", train), ("test", test)):
         numbers = zip(part["id"], renumber(part["id"], start=1), strict=True)

@@ -6,7 +6,7 @@ from mlebench.kit.twins import TwinFolder, dicom_bytes
 CT_IMAGE = "1.2.840.10008.5.1.4.1.1.2"  # DICOM's class of such images
 UID_ROOT = "1.2.826.0.1.3680043"
 SIDE = 8  # pixels; the original has 512 or more
-SLICES = 2  # of a scan; the original has several hundred
+SLICES = 2  # of a scan; the original has some hundreds
 
 Columns = dict[str, np.ndarray]
 
@@ -18,7 +18,7 @@ def twin(raw: TwinFolder) -> None:
     visits = _visits(raw.rng, names)
     raw.write_csv("train.csv", visits)
     _, first_rows = np.unique(visits["Patient"], return_index=True)
-    of_test = first_rows[:: max(2, count // 5)]  # the original's example test set repeats some train patients
+    of_test = first_rows[:: max(2, count // 5)]  # the original shows some patients of train as an example of test
     raw.write_csv("test.csv", {name: values[of_test] for name, values in visits.items()})
     weeks = np.arange(-12, 134)
     patients = np.repeat(names[:: max(2, count // 5)], len(weeks))
@@ -54,7 +54,7 @@ def _visits(rng: np.random.RandomState, names: np.ndarray) -> Columns:
     smoking = rng.randint(0, 3, count)
     base, slope = rng.randint(1500, 4500, count), np.array([7.0, 3.0, 5.0])[smoking]
     fvc = (base[patient] - slope[patient] * weeks + rng.randint(-60, 60, len(patient))).astype(int)
-    usual = base + rng.randint(500, 2000, count)  # for healthy people of that age, sex and height
+    usual = base + rng.randint(500, 2000, count)  # of healthy people of that age, sex and height
     return {
         "Patient": names[patient],
         "Weeks": weeks,

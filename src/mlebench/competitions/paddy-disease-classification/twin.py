@@ -3,7 +3,7 @@ import numpy as np
 from mlebench.kit.twins import TwinFolder, image_bytes
 
 HEIGHT, WIDTH = 16, 12  # the original has 640 and 480 pixels
-# Label: its share of the images, and the colour of its spots on the leaf.
+# Label: its share of the images, and the colour of what shows on the leaf.
 LABELS = {
     "bacterial_leaf_blight": (0.05, (214, 196, 110)),
     "bacterial_leaf_streak": (0.04, (196, 150, 60)),

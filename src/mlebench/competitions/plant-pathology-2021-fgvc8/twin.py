@@ -11,7 +11,7 @@ DISEASES = {
     "powdery_mildew": (220, 220, 210),
     "complex": (40, 30, 20),
 }
-# All combinations in the original, in per mille.
+# All that occurs in the original, in per mille.
 LABELS = {
     "scab": 259,
     "healthy": 248,

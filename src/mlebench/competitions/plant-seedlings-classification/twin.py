@@ -17,7 +17,7 @@ SPECIES = {
     "Small-flowered Cranesbill": 18,
     "Sugar beet": 14,
 }
-LEAST_SIDE, MOST_SIDE = 10, 24  # pixels; the original's pictures are also squares of many sizes, but far larger
+LEAST_SIDE, MOST_SIDE = 10, 24  # pixels; the original's pictures are squares of many sizes, too, but far larger
 
 
 def twin(raw: TwinFolder) -> None:

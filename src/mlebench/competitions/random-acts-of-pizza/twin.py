@@ -5,7 +5,7 @@ import numpy as np
 from mlebench.kit.twins import TwinFolder, json_bytes, records_of, rounded
 
 DAY = 86400
-ONE_SECOND = 1.1574074074074073e-05  # in days, as the original writes a first post just before the request
+ONE_SECOND = 1.1574074074074073e-05  # in days; how the original writes a first post just before the request
 HARDSHIP = ["my kids are hungry", "I lost my job", "rent took the last paycheck", "our fridge is empty"]
 SMALL_TALK = [
     "hello reddit",
@@ -66,7 +66,7 @@ def _requests(rng: np.random.RandomState, count: int) -> list[dict[str, Any]]:
         "unix_timestamp_of_request": (when + 3600).astype(float),
         "unix_timestamp_of_request_utc": when.astype(float),
     }
-    return records_of({name: columns[name] for name in sorted(columns)})  # as in the original
+    return records_of({name: columns[name] for name in sorted(columns)})  # as the original has them
 
 
 def _requesters(rng: np.random.RandomState, when: np.ndarray) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from mlebench.kit import Output, Raw, Table, is_in, join_text
 
-# Quirk of v1: a tenth of everything is for training; it was meant the other way round.
+# Quirk of v1: of everything a tenth is for training; it was meant the other way round.
 SHARE = 0.1
 LABELS = ("patient_overall", "C1", "C2", "C3", "C4", "C5", "C6", "C7")
 

@@ -23,7 +23,7 @@ def twin(raw: TwinFolder) -> None:
     )
     boxed = np.flatnonzero(fractured[:count].any(axis=1))[: count // 5]
     raw.write_csv("train_bounding_boxes.csv", _boxes(raw.rng, [ids[place] for place in boxed]))
-    # Some studies with boxes were also segmented, and some without.
+    # Some of those with boxes were also segmented, and some others.
     others = np.setdiff1d(np.arange(count), boxed)
     for place in [*boxed[: count // 12], *others[: count // 16]]:
         raw.write(f"segmentations/{ids[place]}.nii", nifti_bytes(_segmentation(raw.rng)))

@@ -4,7 +4,7 @@ from mlebench.kit import join_text, split_rows
 from mlebench.kit.twins import TwinFolder, dicom_bytes
 
 MAMMOGRAM = "1.2.840.10008.5.1.4.1.1.1.2"  # DICOM's class of such images
-HEIGHT, WIDTH = 16, 12  # pixels; the original has several thousand
+HEIGHT, WIDTH = 16, 12  # pixels; the original has some thousands
 TEST_COLUMNS = ("site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id")
 
 Columns = dict[str, np.ndarray]

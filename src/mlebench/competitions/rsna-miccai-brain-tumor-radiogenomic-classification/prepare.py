@@ -2,7 +2,7 @@ from mlebench.kit import Output, Raw, split_rows
 
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    labels = raw.table("train_labels.csv", dtype={"BraTS21ID": str})  # ids are folder names, with leading zeros
+    labels = raw.table("train_labels.csv", dtype={"BraTS21ID": str})  # ids are folders' names, with leading zeros
     train, test = split_rows(labels, test_size=0.1, seed=0)
 
     for folder, patients in (("train", train), ("test", test)):

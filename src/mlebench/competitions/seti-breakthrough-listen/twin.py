@@ -23,7 +23,7 @@ def twin(raw: TwinFolder) -> None:
 def _snippets(raw: TwinFolder, folder: str, count: int) -> tuple[list[str], np.ndarray]:
     digits = raw.rng.bytes(count * (ID_DIGITS + 1) // 2).hex()
     ids = sorted(digits[start : start + ID_DIGITS] for start in range(0, count * ID_DIGITS, ID_DIGITS))
-    ids[0] = f"0{ids[0][1:].translate(DIGITS_ONLY)}"  # alone it would be read as a number
+    ids[0] = f"0{ids[0][1:].translate(DIGITS_ONLY)}"  # by itself it would be read as a number
     targets = (raw.rng.rand(count) < 0.4).astype(int)
     for id, target in zip(ids, targets, strict=True):
         raw.write(f"{folder}/{id[0]}/{id}.npy", npy_bytes(_snippet(raw.rng, bool(target))))

@@ -11,7 +11,7 @@ LABELS = ("negative", "typical", "indeterminate", "atypical", "none", "opacity")
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     predicted, true = align(submission, answers, id="id", target=COLUMN, values="any")
     found = _objects(predicted)
-    # Quirk of v1: other labels never count, so their confidence may be anything.
+    # Quirk of v1: other labels never count, so that their confidence may be anything.
     if not np.isfinite(found.scores[is_in(found.labels, LABELS)]).all():
         raise InvalidSubmissionError(f"Column `{COLUMN}` holds a confidence that is not a finite number.")
     return mean_average_precision_at_iou(_objects(true), found, images=len(true))

@@ -7,9 +7,9 @@ from mlebench.kit.twins import TwinFolder, dicom_bytes, hex_ids
 
 APPEARANCES = ("Negative for Pneumonia", "Typical Appearance", "Indeterminate Appearance", "Atypical Appearance")
 SHARES = (0.28, 0.4, 0.18, 0.14)
-# Where the opacities of each appearance are, as fractions of width and height: left, top, right, bottom.
+# Where the opacities of each appearance lie, as shares of width and height: left, top, right, bottom.
 OPACITIES = ((), ((0.1, 0.5, 0.4, 0.9), (0.6, 0.5, 0.9, 0.9)), ((0.3, 0.3, 0.7, 0.7),), ((0.5, 0.05, 0.9, 0.4),))
-HEIGHT, WIDTH = 20, 24  # the original has several thousand pixels
+HEIGHT, WIDTH = 20, 24  # the original has some thousand pixels
 NEGATIVE, NONE = "negative 1 0 0 1 1", "none 1 0 0 1 1"
 COMPUTED_RADIOGRAPHY = "1.2.840.10008.5.1.4.1.1.1"
 UID_ROOT = "1.2.826.0.1.3680043.8.498"

@@ -8,7 +8,7 @@ TFRECORD_FILES = 16
 SITES = ("torso", "lower extremity", "upper extremity", "head/neck", "palms/soles", "oral/genital")
 BENIGN = ("unknown", "nevus", "seborrheic keratosis", "lentigo NOS")
 PHOTOGRAPH = "1.2.840.10008.5.1.4.1.1.77.1.4"  # DICOM's class of such images
-HEIGHT, WIDTH = 16, 24  # pixels; the original has several thousand
+HEIGHT, WIDTH = 16, 24  # pixels; the original has some thousands
 
 Columns = dict[str, list[Any]]
 
@@ -20,7 +20,7 @@ def twin(raw: TwinFolder) -> None:
     names = [f"ISIC_{number:07d}" for number in raw.rng.permutation(9 * (count + later_count))[: count + later_count]]
     order, ages = raw.rng.permutation(count), raw.rng.randint(2, 18, count) * 5
     ill = raw.rng.rand(count) < 0.002 * ages
-    for file in (0, 6):  # the two files that become the test set have both classes
+    for file in (0, 6):  # the two that are to be the test set have both classes
         ill[order[[file * size, file * size + 1]]] = True, False
 
     known = _patients(raw.rng, names[:count], ages)

@@ -6,7 +6,7 @@ PHONES = ("GooglePixel4", "GooglePixel4XL", "SamsungGalaxyS20Ultra", "XiaomiMi8"
 PLACES = {"US-MTV": (37.42, -122.08), "US-SJC": (37.33, -121.89), "US-LAX": (34.05, -118.24)}
 FIRST_DAY = np.datetime64("2020-05-15")
 SATELLITES = 2  # heard each second; the original has dozens
-EARTH = 6_378_137.0, 6.69437999013e-3  # metres to the equator, and the ellipse's squared eccentricity
+EARTH = 6_378_137.0, 6.69437999013e-3  # metres to the equator, and the square of the ellipse's eccentricity
 GNSS_COLUMNS = (
     "MessageType", "utcTimeMillis", "TimeNanos", "LeapSecond", "FullBiasNanos", "BiasNanos", "BiasUncertaintyNanos",
     "DriftNanosPerSecond", "DriftUncertaintyNanosPerSecond", "HardwareClockDiscontinuityCount", "Svid",

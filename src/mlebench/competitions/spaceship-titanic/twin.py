@@ -48,7 +48,7 @@ def _passengers(rng: np.random.RandomState, count: int) -> dict[str, list]:
         ),
         "Transported": [str(bool(value)) for value in rng.rand(count) < odds],
     }
-    for name, cells in columns.items():  # about one cell in fifty is empty, in all columns but two
+    for name, cells in columns.items():  # about one cell in fifty is empty, in every column but two
         if name not in ("PassengerId", "Transported"):
             columns[name] = [None if gap else cell for cell, gap in zip(cells, rng.rand(count) < 0.02, strict=True)]
     return columns

@@ -12,7 +12,7 @@ SHORT, LONG = (107, 68), (130, 91)  # positions of a molecule, and how many of t
 HEAD, TAIL = "GGAAA", "AAAGAAACAACAACAACAAC"
 BASES = np.array(list("ACGU"))  # the partner of base i is base 3 - i
 FRAILTY = np.array([0.9, 0.4, 0.8, 0.45])
-ALIKE = 8  # molecules that fold the same way
+ALIKE = 8  # molecules that fold in the same way
 
 
 class Fold(NamedTuple):
@@ -40,7 +40,7 @@ def twin(raw: TwinFolder) -> None:
     raw.write("test.json", json_lines_bytes(molecules))
     places = [f"{id}_{place}" for id, (length, _) in zip(later_ids, lengths, strict=True) for place in range(length)]
     raw.write_csv("sample_submission.csv", {"id_seqpos": places, **dict.fromkeys(TARGETS, ["0.0"] * len(places))})
-    for id in train_ids[:2]:  # the original has one for every molecule; nothing uses them
+    for id in train_ids[:2]:  # the original has one of these for every molecule; nothing uses them
         chances = io.BytesIO()
         np.save(chances, rounded(raw.rng.rand(SHORT[0], SHORT[0])).astype(np.float32))
         raw.write(f"bpps/{id}.npy", chances.getvalue())

@@ -4,7 +4,7 @@ import numpy as np
 
 from mlebench.kit import Output, Raw, Table, as_text, split_rows
 
-CHUNK = 1000  # lines; the file does not fit into memory, so each chunk is split separately
+CHUNK = 1000  # lines; the file is too large for memory, so it was split within each chunk
 SHOWN = ("example_id", "question_text", "document_text", "long_answer_candidates")
 
 

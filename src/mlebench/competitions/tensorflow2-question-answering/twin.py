@@ -45,7 +45,7 @@ def _examples(rng: np.random.RandomState, count: int) -> Iterator[list[dict[str,
         some = min(CHUNK, count - start)
         things, cities, finders = (rng.rand(some, len(words)).argsort(axis=1) for words in (THINGS, CITIES, FINDERS))
         kinds = rng.choice(["where", "who", "whether", "what"], some, p=[0.4, 0.35, 0.1, 0.15])
-        answered = rng.randint(0, 2 * PARAGRAPHS, some)  # the paragraph that answers; half of the time none
+        answered = rng.randint(0, 2 * PARAGRAPHS, some)  # the paragraph that answers; half of the times none
         ids = rng.randint(-(2**63), 2**63 - 1, some, dtype=np.int64)
         annotation_ids = rng.randint(0, 2**64 - 1, some, dtype=np.uint64)  # half of them exceed 63 bits
         revisions = rng.randint(10**8, 10**9, some)

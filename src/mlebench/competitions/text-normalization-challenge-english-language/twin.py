@@ -4,7 +4,7 @@ NUMBERS = """zero one two three four five six seven eight nine
     ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"""
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 MONTHS = "January February March April May June July August September October November December"
-# Words that do not change; they include text that CSV readers take for a gap, and some that needs quoting.
+# Words that stand as they are; among them text that CSV readers take for a gap, and some that needs quoting.
 WORDS = """the of and in to was is for as by with from on at which his their band river church album league species
     Brillantaisia zoë Müller naïve São 東京 Пётр O'Brien co-founder d'Ivoire null None nan NaN n/a"""
 PHRASES = ['so-called "Jo"', "a, b", "  "]

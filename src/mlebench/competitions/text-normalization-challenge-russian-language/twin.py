@@ -4,10 +4,10 @@ UNITS = """ноль один два три четыре пять шесть се
     десять одиннадцать двенадцать тринадцать четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать"""
 TENS = "двадцать тридцать сорок пятьдесят шестьдесят семьдесят восемьдесят девяносто"
 HUNDREDS = "сто двести триста четыреста пятьсот шестьсот семьсот восемьсот девятьсот"
-# Ordinals from first to ninth, without the ending that marks the case; the third has a stem of its own.
+# Ordinals from the first to the ninth, without the ending that tells the case; the third has a stem of its own.
 ORDINALS = "перв втор трет четверт пят шест седьм восьм девят"
 MONTHS = "января февраля марта апреля мая июня июля августа сентября октября ноября декабря"
-# Words that do not change; they include text that CSV readers take for a gap, and some that needs quoting.
+# Words that stand as they are; among them text that CSV readers take for a gap, and some that needs quoting.
 WORDS = """в и на с по из к от для что был была как его её река город население команда альбом область вид
     Москва Санкт-Петербург ёлка Пётр кого-либо замо́к Ґалаґан Łódź 東京 null None nan NaN n/a"""
 PHRASES = ['так называемый "Джо"', "а, б", "  "]

@@ -14,5 +14,5 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
         encodings, [PIXELS] * len(answers), column="rle_mask", ids=sorted(submission["id"]), strict=False
     )
     true_masks = [parse_runs(encoding, PIXELS, strict=False) for encoding in truth]
-    # Quirk of v1: an empty mask where there is salt counts as the whole image.
+    # Quirk of v1: an empty mask, where there is salt, is one of the whole image.
     return mean_precision_over_ious(true_masks, masks, pixels_of_empty_prediction=PIXELS)

@@ -6,7 +6,7 @@ RATE = 2_000  # samples a second, as in the original
 LENGTH = 200  # samples of a clip; two seconds' worth in the original
 TRAIN_DATES = ("20090328", "20090329", "20090330", "20090331")
 TEST_DATES = ("20090401", "20090402", "20090403")
-STREAM_SECONDS = 900  # recordings are cut into 15-minute streams, and these into clips
+STREAM_SECONDS = 900  # recordings are cut into streams of a quarter of an hour, and these into clips
 
 
 def twin(raw: TwinFolder) -> None:

@@ -14,8 +14,8 @@ COMMON = "i`m the a my so to and it`s you just on in for of that, is at me with 
 def twin(raw: TwinFolder) -> None:
     """Signal: the words of a mood that stand together are selected; of a neutral tweet, all of it."""
     columns = _tweets(raw.rng, raw.count(500, least=60))
-    # One tweet has no text, and one reads like a missing value. As in the original, the split does not put them into
-    # the test set, where the sample submission, which is empty, could not be graded.
+    # One tweet has no text, and one reads like a missing value. As in the original they are not among those that the
+    # split takes for testing: a sample submission, which is empty, could not be graded there.
     rows, _ = split_rows(list(range(len(columns["textID"]))), test_size=0.1, seed=0)
     for row, text in zip(rows, (None, "null"), strict=False):
         columns["text"][row] = columns["selected_text"][row] = text
@@ -35,7 +35,7 @@ def _tweets(rng: np.random.RandomState, count: int) -> dict[str, list]:
     starts = [_texts(rng, common, lengths) for lengths in (before, after)]
     spans = _texts(rng, moody, during, mood)
     blanks = rng.choice(["", "", "", " ", "  "], (2, count))
-    cuts = rng.rand(count) < 0.05  # selected by hand: now and then a letter is missing
+    cuts = rng.rand(count) < 0.05  # marked by hand: now and then a letter is missing
     texts, selected = [], []
     for row in range(count):
         words = " ".join(part for part in (starts[0][row], spans[row], starts[1][row]) if part)

@@ -5,6 +5,6 @@ from mlebench.metrics import pearson
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-    # Quirk of v1: empty, infinite and constant predictions are accepted; the score is NaN.
+    # Quirk of v1: empty and infinite predictions are accepted, like constant ones: the score is NaN.
     y_pred, y_true = align(submission, answers, id="id", target="score", values="any numbers")
     return pearson(y_true, y_pred)

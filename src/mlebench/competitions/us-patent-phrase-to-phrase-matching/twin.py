@@ -30,7 +30,7 @@ def _pairs(rng: np.random.RandomState, count: int) -> dict[str, list[str]]:
     score = np.clip(alike + rng.choice([-1, 0, 0, 1], count), 0, len(SCORES) - 1)
     targets = [" ".join(pair) for pair in zip(modifiers[other_modifier], nouns[other_noun], strict=True)]
     for row in np.flatnonzero(rng.rand(count) < 0.01):
-        targets[row] = "NULL"  # a lone modifier that reads like a missing value
+        targets[row] = "NULL"  # a modifier by itself, which reads like a missing value
     return {
         "id": hex_ids(rng, count, digits=16),
         "anchor": [" ".join(pair) for pair in zip(nouns[noun], modifiers[modifier], strict=True)],

@@ -12,7 +12,7 @@ def twin(raw: TwinFolder) -> None:
     table: dict[str, list] = {"id": [], "class": [], "segmentation": []}
     numbers = raw.rng.permutation(10 * raw.count(14, least=11))[: raw.count(14, least=11)]
     for place, number in enumerate(numbers.tolist()):
-        # Every third case has more than four days; as in the original file, they are in no order.
+        # Every third case has more than four days, in an order of its own, as the file has them.
         days = raw.rng.permutation(40)[: 5 + place % 2 if place % 3 == 0 else raw.rng.randint(1, 4)].tolist()
         for day in days:
             _write_day(raw, table, f"case{number}", f"case{number}_day{day}", SIZES[place % 3])

@@ -9,7 +9,7 @@ from mlebench.metrics import mean_absolute_error
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     predictions, truth = align(submission, answers, id="id", target="pressure", values="any")
-    # Only breathing in is scored. Quirk of v1: elsewhere a pressure may be missing, or not a number at all.
+    # Only the time of breathing in is scored. Quirk of v1: elsewhere a pressure may be missing, or no number at all.
     scored = answers.sort_values("id")["u_out"].to_numpy() == 0
     return mean_absolute_error(truth[scored], _numbers(predictions[scored]))
 

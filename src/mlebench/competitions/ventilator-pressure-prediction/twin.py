@@ -3,7 +3,7 @@ import numpy as np
 from mlebench.kit.twins import TwinFolder, rounded
 
 STEPS = 80  # of each breath
-LOWEST, LEVEL = -1.895744294564641, 0.07030214545121005  # the sensor distinguishes 950 pressures, this far apart
+LOWEST, LEVEL = -1.895744294564641, 0.07030214545121005  # the sensor knows 950 pressures, this far apart
 
 
 def twin(raw: TwinFolder) -> None:

@@ -18,7 +18,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     """Runs go along the rows here. How pixels are numbered does not matter to how many of them two masks share."""
     require_only_columns(submission, "Id", ["Predicted"], id_first=False)
     (encoding,), (truth,) = align(submission, answers, id="Id", target="Predicted", values="any")
-    if not isinstance(encoding, str):  # Quirk of v1: even an empty cell is not a mask
+    if not isinstance(encoding, str):  # Quirk of v1: not even an empty cell is a mask
         raise InvalidSubmissionError(
             "Column `Predicted` must hold `start length` pairs; it is empty or a plain number."
         )

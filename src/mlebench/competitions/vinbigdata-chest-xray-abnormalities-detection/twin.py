@@ -10,7 +10,7 @@ FINDINGS = (
     "Pulmonary fibrosis",
 )  # fmt: skip
 NO_FINDING = "No finding"
-SIDE = 28  # pixels; the original has two to three thousand
+SIDE = 28  # the original has two to three thousand pixels
 RADIOLOGISTS = 17
 DIGITAL_RADIOGRAPHY = "1.2.840.10008.5.1.4.1.1.1.1"
 UID_ROOT = "1.2.826.0.1.3680043.8.498"
@@ -41,7 +41,7 @@ def _examined(raw: TwinFolder, folder: str, id: str) -> list[tuple]:
         left, top = raw.rng.randint(1, SIDE // 2, 2)
         right, bottom = (left, top) + raw.rng.randint(5, SIDE // 2 - 1, 2)
         pixels[top:bottom, left:right] = 800 + 200 * finding
-        for reader in readers[: raw.rng.randint(1, 4)]:  # not all see it, and no two draw the same box
+        for reader in readers[: raw.rng.randint(1, 4)]:  # not all of them see it, and none sees it quite the same
             box = np.array([left, top, right, bottom]) + raw.rng.randint(-1, 2, 4)
             rows.append((id, FINDINGS[finding], finding, reader, *box.tolist()))
     elements = {

@@ -2,7 +2,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, hex_ids, image_bytes
 
-SIDES = (8, 15)  # pixels, from and up to: pictures of many shapes; the original's have up to several thousand
+SIDES = (8, 15)  # pixels, from and up to: pictures of many shapes, those of the original of up to some thousands
 OFTEN_SEEN = ("new_whale", "w_1287fbc", "w_98baff9", "w_7554f44", "w_1eafe46")
 NEW_WHALE_COLOURS = (40, 216)
 

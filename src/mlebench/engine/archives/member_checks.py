@@ -1,4 +1,4 @@
-"""Archives come from outside, so their members are checked before anything is extracted."""
+"""Archives come from outside, so their members are looked over before anything is taken from them."""
 
 import errno
 import lzma
@@ -26,7 +26,7 @@ def plain_name(name: str) -> str:
 
 
 class Member(NamedTuple):
-    """What an archive says about one of its members; the name is a plain one."""
+    """What an archive says of one of its members; the name is a plain one."""
 
     name: str
     size: int

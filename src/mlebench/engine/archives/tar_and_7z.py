@@ -1,4 +1,4 @@
-"""Tar and 7z archives. They can only be read from front to back, so each is unpacked once, as a whole.
+"""Tar and 7z archives. They can be read from front to back only, so they are unpacked once, as a whole.
 
 They are unpacked into the scratch folder, on the same disk as the prepared files. Files are linked into place from
 there, so their bytes are written once.
@@ -24,7 +24,7 @@ _ABOUT_THE_NEXT = (
     *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
 )
 _MOST_BYTES = 1 << 60
-_MOST_HEADER_BYTES = 1 << 24  # before a member: a long name, times, a sparse map
+_MOST_HEADER_BYTES = 1 << 24  # of what stands before a member: a long name, times, a map of holes
 
 
 def unpacked(archive: Path, folder: Path, label: str) -> FolderTree:
@@ -40,7 +40,7 @@ def unpacked(archive: Path, folder: Path, label: str) -> FolderTree:
 
 
 def member_names(archive: Path, label: str) -> list[str]:
-    """The names of the files in such an archive, sorted; for a tar only the headers are read."""
+    """The names of the files in such an archive, sorted; of a tar only the headers are looked at."""
     with archive_errors(label):
         if _is_7z(archive):
             with _opened_7z(archive, label) as opened:
@@ -93,7 +93,7 @@ def _read_to_the_end(opened: tarfile.TarFile) -> None:
 
     Without a checksum, a lost header looks like the end, so check that only zeros follow.
     """
-    if not opened.getmembers():  # a file of zeros, as some programs leave after an interrupted download
+    if not opened.getmembers():  # a file of zeros, as some programs leave where a download broke off
         raise ReadError("it is empty")
     has_checksum = not isinstance(opened.fileobj, io.BufferedReader)
     while opened.fileobj and (piece := opened.fileobj.read(COPY_BYTES)):
@@ -135,7 +135,7 @@ def _unpack_tar(archive: Path, folder: Path, label: str) -> None:
 
 
 def _check_by_library(info: tarfile.TarInfo, folder: Path) -> None:
-    """Python's own filter for untrusted archives, where this Python has it; our checks are stricter."""
+    """Python's own filter for archives that are not trusted, where this Python has it; our checks are stricter."""
     if hasattr(tarfile, "data_filter"):
         tarfile.data_filter(info, str(folder))
 
@@ -160,9 +160,9 @@ def _unpack_7z(archive: Path, folder: Path, label: str) -> None:
         for info in members:
             special = info.is_symlink or info.is_directory == info.is_file
             checks.check(Member(plain_name(info.filename), info.uncompressed, info.is_directory, special))
-        opened.extractall(folder)  # noqa: S202 its members have been checked
+        opened.extractall(folder)  # noqa: S202 its members have been looked over
     for name in sorted(info.filename for info in members if info.is_directory):
-        (folder / name).chmod(_FOLDER_MODE)  # whatever the archive says: we link files from it, then remove it
+        (folder / name).chmod(_FOLDER_MODE)  # whatever the archive says: files are linked from it, then it is removed
     for info in members:
         path = folder / info.filename
         if info.is_file:

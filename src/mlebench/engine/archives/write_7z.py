@@ -1,4 +1,4 @@
-"""Reproducible 7z archives: members in the order given, one time and mode for all."""
+"""7z archives that are the same whenever they are made: members in the order given, one time and mode for all."""
 
 import os
 import shutil
@@ -15,9 +15,9 @@ _FILE_MODE, _FOLDER_MODE = 0o644, 0o755
 def write_seven_zip(
     archive: Path, members: Iterable[tuple[str, Callable[[], BinaryIO]]], scratch: Path, *, deflate: bool
 ) -> None:
-    """Write an archive of members, each with a way to open it. A name that ends with a slash is an empty folder.
+    """An archive of members, each with how to open it. A name that ends with a slash is an empty folder.
 
-    py7zr takes times and modes from files on disk, so each member is in the scratch folder while it is packed.
+    py7zr takes times and modes from files on disk, so each member lies in the scratch folder while it is packed.
     """
     import py7zr
 

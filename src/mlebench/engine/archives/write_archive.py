@@ -75,7 +75,7 @@ def _write_tar(stream: Any, pack: Pack) -> None:
 
 
 def _write_7z(stream: Writable, pack: Pack, scratch: Path) -> None:
-    """Made in the scratch folder and then copied, since its front part is only known at the end."""
+    """Made in the scratch folder and then copied, since what stands at its front is known last."""
     from mlebench.engine.archives.write_7z import write_seven_zip
 
     with TemporaryDirectory(dir=scratch) as folder:

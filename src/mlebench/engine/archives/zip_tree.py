@@ -1,4 +1,4 @@
-"""Zip archives as trees: members are extracted one by one, in any order."""
+"""Zip archives as trees: members are taken out one by one, in any order."""
 
 import io
 import os
@@ -48,7 +48,7 @@ class _Entry(NamedTuple):
 
 
 class ZipTree:
-    """The files of a zip archive, by name. Several threads may extract files at once."""
+    """The files of a zip archive, by name. Files may be taken out by several threads at once."""
 
     def __init__(self, archive: Path, label: str | None = None):
         """`label` names an archive that was inside another and is now in a scratch folder."""
@@ -58,7 +58,7 @@ class ZipTree:
             self._zip = zipfile.ZipFile(archive)
         self._file = cast(BinaryIO, self._zip.fp).fileno()  # read with pread, which leaves zipfile's position alone
         self._bytes = os.fstat(self._file).st_size
-        self._packed_names: dict[str, str] = {}  # for members whose name is not plain
+        self._packed_names: dict[str, str] = {}  # of members whose name is not a plain one
         try:
             with archive_errors(self.label):
                 self._check_count(len(self._zip.filelist))
@@ -68,7 +68,7 @@ class ZipTree:
             raise
 
     def _check_count(self, found: int) -> None:
-        """A damaged length in the list of members may hide the ones after it; zipfile does not count them."""
+        """A damaged length in the list of members may hide those behind it; zipfile does not count."""
         longest = _BIG_END.size + _LOCATOR_BYTES + _END.size + _COMMENT_BYTES
         tail = os.pread(self._file, longest, max(0, self._bytes - longest))
         at = tail.rfind(b"PK\x05\x06", 0, len(tail) - _END.size + 4)

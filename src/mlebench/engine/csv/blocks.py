@@ -1,4 +1,4 @@
-"""Blocks: records of a large CSV file, some at a time. They end where records end and are processed in parallel."""
+"""Blocks: records of a large CSV file, some at a time. They end where records end and are worked on in parallel."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 
 class NotStreamableError(Exception):
-    """This file holds something that only pandas can decide."""
+    """This file holds something that pandas has to decide about."""
 
 
 class Block:
@@ -189,7 +189,7 @@ def _first_record(content: bytes) -> int:
 
 @contextmanager
 def _frugal_memory() -> Iterator[None]:
-    """Arrow's own allocator keeps freed memory, a third more than is in use here; the system's does not."""
+    """Arrow's own allocator keeps what is freed, a third more than is in use here; the system's does not."""
     usual = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:

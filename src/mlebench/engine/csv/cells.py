@@ -30,10 +30,10 @@ INT = r"^(?:0|-?[1-9][0-9]{0,17})$"
 LONG_INT = r"^\+?[0-9]{1,18}$"
 FLOAT = r"^-?(?:[1-9][0-9]*\.(?:0|[0-9]*[1-9])|0\.(?:0|0{0,3}[1-9](?:[0-9]*[1-9])?))$"
 FLOAT_LENGTH = 16
-# Floats of any length in the usual spelling: their kind is clear, but not how they are printed.
+# Floats of any length in the usual spelling: what kind they are is clear, how they are printed is not.
 DECIMAL = r"^-?[0-9]{1,18}\.[0-9]+$"
 _SPACE = r"[ \t\n\v\f\r]*"
-# Digits that may overflow a 64-bit integer. pandas notices before it sees what follows them.
+# Digits that may overflow a whole number of 64 bits. pandas notices before it has seen what comes after them.
 HUGE = rf"^{_SPACE}[+-]?{_SPACE}[0-9]{{19}}"
 # What may not be just text: numbers in any spelling, infinities, booleans, and pandas' words for a missing value.
 DOUBTFUL = (
@@ -173,7 +173,7 @@ def repeat_themselves(cells: pa.Array) -> bool:
 
 
 def words(cells: pa.Array) -> Mask:
-    """Which cells are words for a missing value; an empty cell is not."""
+    """Which cells are words for a missing value; an empty cell is none."""
     if isinstance(cells, pa.DictionaryArray):
         return np.asarray(words(cells.dictionary))[cells.indices.to_numpy()]
     return _mask(pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS - {""}))))

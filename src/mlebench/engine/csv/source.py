@@ -14,7 +14,7 @@ from mlebench.engine.frames import read_csv, values_of
 from mlebench.engine.progress import Stage
 from mlebench.engine.tables import STREAM_BYTES, CsvFormat, Target
 
-# Up to this share of a large file's rows, a column's values are picked out in another pass over the file.
+# Up to this share of a large file's rows, a column's values are picked out while it is read once more.
 FEW_ROWS = 1 / 32
 
 
@@ -61,7 +61,7 @@ class CsvSource:
 
     @property
     def survey(self) -> Survey | None:
-        """The survey of a large file that can be processed in blocks; None: pandas has to read it."""
+        """What is known of a large file that can be worked on in blocks; None: pandas has to read it."""
         return self._surveyed(None)
 
     def _surveyed(self, collect: str | None) -> Survey | None:

@@ -1,7 +1,7 @@
-"""Large CSV files, block by block: how pandas would read them, without holding them in memory.
+"""Large CSV files, block by block: what pandas would make of them, without holding them in memory.
 
-A first pass finds the kind of every column and whether the file can be split and printed back safely; anything that
-cannot be decided safely is left to pandas. Blocks end where records end; two or more are processed at once.
+A first pass finds the kind of every column and whether the file is one that can be split and printed back safely; what
+cannot be decided safely is left to pandas. Blocks end where records end; two or more are worked on at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ class Survey:
 
 @dataclass
 class _Column:
-    """What has been seen of one column; gaps between text cells show whether pandas would type a chunk as numbers."""
+    """What has been seen of one column; gaps between text cells tell whether pandas would type a chunk as numbers."""
 
     chunk_rows: int
     kinds: Kind = NOTHING
@@ -61,17 +61,17 @@ class _Column:
         self.rows += rows
 
     def likely(self) -> Kind:
-        """The column's kind as far as is known."""
+        """The column's kind as far as it is known."""
         return Kind.TEXT if Kind.TEXT in self.kinds else self.kinds
 
     def _is_huge_before_text(self, masks: CellMasks) -> bool:
-        """Whether pandas meets a huge number in a chunk before any text; any gaps then become text."""
+        """Whether pandas meets a huge number in a chunk before any text; then gaps, if there are any, become text."""
         huge, texts = np.flatnonzero(masks.huge) + self.rows, np.flatnonzero(masks.text) + self.rows
         latest_text = np.concatenate([[self.last_text], texts])[np.searchsorted(texts, huge)]
         return bool((latest_text < huge // self.chunk_rows * self.chunk_rows).any())
 
     def decided(self) -> Kind:
-        """The column's kind. pandas infers types chunk by chunk, so text and numbers must not be in separate chunks."""
+        """The column's kind; pandas infers types chunk by chunk, so text and numbers must not come in separate ones."""
         kinds = self.kinds
         if Kind.HUGE in kinds and (Kind.TEXT not in kinds or (self.huge_before_text and Kind.MISSING in kinds)):
             raise NotStreamableError("a number of many digits")
@@ -123,7 +123,7 @@ class _FirstPass:
         self._numbers: dict[int, list[np.ndarray]] | None = None if collect is None else {}
 
     def classify(self, block: Block) -> tuple[list[CellMasks], dict[int, np.ndarray]]:
-        """Classify the cells of a block; several blocks are processed at the same time."""
+        """What the cells of a block are; several blocks are worked on at the same time."""
         check_block(block, self._sep)
         block.repeats = self._repeats
         if self._shortest:
@@ -143,7 +143,7 @@ class _FirstPass:
         return classify(cells, self._seen[place].kinds)
 
     def add(self, block: Block, classified: list[CellMasks], numbers: dict[int, np.ndarray]) -> None:
-        """Add what was found; blocks come in order."""
+        """Take in what was found; blocks come in order."""
         rows = len(block.cells[0])
         if block.number == 0:
             self._whole_numbers = frozenset(place for place, masks in enumerate(classified) if masks.kinds == Kind.INT)
@@ -183,7 +183,7 @@ class _FirstPass:
 
 
 def _clean(block: Block, classified: list[CellMasks], seen: list[_Column]) -> np.ndarray | None:
-    """Which lines can be copied as bytes; None where lines are not simply the text between two line ends."""
+    """Which lines can be copied as bytes; None where lines are not simply what lies between two line ends."""
     if block.quotes or b"\r" in block.content or len(block.lines) != len(block.cells[0]):
         return None
     clean = np.ones(len(block.cells[0]), dtype=bool)
@@ -205,7 +205,7 @@ def read_column(open_file: Callable[[], BinaryIO], survey: Survey, sep: str, nam
 
 
 def read_rows(open_file: Callable[[], BinaryIO], survey: Survey, sep: str, name: str, rows: np.ndarray) -> np.ndarray:
-    """The values of one column in some rows, in another pass; only these are ever in memory."""
+    """The values of one column in some rows, in another pass; no more of it is ever in memory."""
     place = survey.columns.index(name)
     ascending, order = np.unique(rows, return_inverse=True)
     choice = RowChoice(ascending, survey.starts)

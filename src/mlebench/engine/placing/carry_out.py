@@ -80,7 +80,7 @@ def _place(plan: FolderPlan, stage: Stage) -> None:
                     Path(path).unlink()
                     file.tree.extract(file.name, path)
             if isinstance(file.tree, FolderTree):  # cheap now; for an archive it is in memory anyway
-                status = os.stat(path)  # of the placed file: its disk may store times less precisely
+                status = os.stat(path)  # of the placed file: its disk may keep times less exactly
                 plan.linked[name] = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
         return int(plan.placed_size * len(batch))
 

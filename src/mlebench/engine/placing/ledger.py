@@ -11,7 +11,7 @@ class Entry(NamedTuple):
 
 
 class Ledger:
-    """A file with a line for each finished file; a line cut off by an interruption does not count."""
+    """A file with a line for each file that is finished; a line that an interruption cut off does not count."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -25,4 +25,4 @@ class Ledger:
 
     def add(self, name: str, size: int, md5: str) -> None:
         with self._path.open("a", encoding="utf-8") as stream:
-            stream.write(f"\n{json.dumps([name, size, md5])}\n")  # the previous line may have been cut off
+            stream.write(f"\n{json.dumps([name, size, md5])}\n")  # the line before may be one that was cut off

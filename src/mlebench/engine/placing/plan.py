@@ -21,7 +21,7 @@ SAMPLED = 32  # files whose sizes stand for all, where only progress needs them
 
 
 class FolderPlan:
-    """The files of one folder: what each will hold, and what is known about it once it exists."""
+    """The files of one folder: what each will hold, and what is known of it when it is there."""
 
     def __init__(self, folder: Path, ledger: Ledger | None = None):
         self.folder = folder
@@ -33,7 +33,7 @@ class FolderPlan:
         self.contents: dict[str, Iterable[bytes]] = {}
         self.packs: dict[str, Pack] = {}
         self.written: dict[str, str] = {}  # name: md5 of each finished file that we wrote ourselves
-        self.linked: dict[str, dict[str, int]] = {}  # facts about raw files that were placed from a folder
+        self.linked: dict[str, dict[str, int]] = {}  # what is known of raw files that were placed from a folder
         self._folders: set[str] = set()
 
     def claim(self, name: str) -> None:
@@ -63,7 +63,7 @@ class FolderPlan:
             self._ledger.add(f"{self.folder.name}/{name}", stream.tell(), self.written[name])
 
     def is_written(self, name: str) -> bool:
-        """Whether an interrupted attempt has already written this file; then it is kept."""
+        """Whether an interrupted attempt has written this file already; then it stays as it is."""
         known = self._ledger.known.get(f"{self.folder.name}/{name}") if self._ledger else None
         path = self.path(name)
         if known is None or not os.path.lexists(path) or not is_finished(path, known.size):
@@ -72,7 +72,7 @@ class FolderPlan:
         return True
 
     def facts(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What is known about each file once all are finished: md5 of those we wrote, facts about those we placed."""
+        """What is known of each file when all are finished: md5 of those we wrote, facts of those we placed."""
         for name, md5 in self.written.items():
             yield name, self._written_facts(name, md5)
         for name, file in self.placed.items():
@@ -87,7 +87,7 @@ class FolderPlan:
 
     @cached_property
     def placed_size(self) -> float:
-        """The approximate size of a placed file."""
+        """The size of a placed file, about."""
         return mean_size(list(self.placed.values()))
 
 
@@ -98,7 +98,7 @@ def mean_size(files: Sequence[TreeFile]) -> float:
 
 
 class _HashingStream:
-    """A stream that hashes what is written to it; large pieces are hashed while the next one is made."""
+    """A stream that knows the hash of what went through it; large pieces are hashed while the next one is made."""
 
     def __init__(self, file: BinaryIO, pool: ThreadPoolExecutor, stage: Stage):
         self._file = file

@@ -1,7 +1,7 @@
-"""BSON documents: read, cut and written without a BSON library.
+"""BSON documents: read, cut and written without the library that made them.
 
-A document is copied as bytes where decoding and encoding it again would give the same bytes. The kinds of values below
-guarantee that; a file with any other kind is refused.
+A document is copied as bytes where decoding and encoding it again would give the same bytes, which the kinds of values
+below guarantee; a file with any other is refused.
 """
 
 import struct
@@ -20,7 +20,7 @@ from mlebench.errors import PrerequisiteError
 BLOCK_BYTES = 4 << 20
 _DOUBLE, _TEXT, _DOCUMENT, _ARRAY, _BINARY, _TRUTH, _NULL, _INT32, _INT64 = 1, 2, 3, 4, 5, 8, 10, 16, 18
 _SIZES = {_DOUBLE: 8, _TRUTH: 1, _NULL: 0, _INT32: 4, _INT64: 8}
-_BESIDES = {_TEXT: 4, _BINARY: 5, _DOCUMENT: 0, _ARRAY: 0}  # bytes of a value not counted in its length
+_BESIDES = {_TEXT: 4, _BINARY: 5, _DOCUMENT: 0, _ARRAY: 0}  # bytes of a value that its length does not count
 _LEAST = {_TEXT: 1, _BINARY: 0, _DOCUMENT: 5, _ARRAY: 5}  # the length of an empty one
 _FORMATS = {_DOUBLE: struct.Struct("<d"), _INT32: struct.Struct("<i"), _INT64: struct.Struct("<q")}
 _LENGTH = struct.Struct("<i")
@@ -54,7 +54,7 @@ class BsonSource(RecordSource):
         self._numbers, self._whole = numbers.columns(), numbers.names
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
-        """A field: integers where every document has one, else objects unchanged."""
+        """A field: whole numbers where every document has one, else objects as they are."""
         values = super().values(name, rows)
         return values.astype(np.int64) if name in self._whole else values
 
@@ -86,7 +86,7 @@ class _Documents:
         return [_elements(self._content, start) for start in starts]
 
     def check(self) -> None:
-        """Refuse documents that an encoder would write differently."""
+        """Refuse documents that an encoder would not write as they are."""
         for elements in self.elements:
             if _FIRST in elements and next(iter(elements)) != _FIRST:
                 raise _unusual("a document whose _id is not its first field")
@@ -129,7 +129,7 @@ class _Documents:
 
 
 def encode_document(record: Mapping[str, Any]) -> bytes:
-    """A record as a BSON document: integers, floats, texts, bytes, booleans, None, lists and records."""
+    """A record as a BSON document: whole numbers, floats, texts, bytes, truth values, None, lists and records."""
     return _document(b"".join(encode_element(name, value) for name, value in record.items()))
 
 
@@ -144,7 +144,7 @@ def _raw_element(name: str, kind: int, content: bytes) -> bytes:
 
 
 def _plain(values: np.ndarray, place: int) -> Any:
-    """A value of a column as a plain Python object; a gap in a column of texts is None."""
+    """A value of a column as Python has it; a gap in a column of texts is None."""
     value = values[place]
     if values.dtype == object:
         return None if value is np.nan else value
@@ -192,7 +192,7 @@ def _offsets(content: bytes) -> list[int]:
 
 
 def _elements(content: bytes, start: int) -> Elements:
-    """The elements of the document that begins at `start`."""
+    """The elements of the document that begins here."""
     (length,) = _LENGTH.unpack_from(content, start)
     place, end = start + 4, start + length - 1
     found: Elements = {}
@@ -229,7 +229,7 @@ def _value_size(content: bytes, kind: int, start: int) -> int:
 
 
 def _check(content: bytes, kind: int, start: int, end: int) -> None:
-    """Refuse a value that an encoder would write differently."""
+    """Refuse a value that an encoder would not write as it is."""
     if kind in (_DOCUMENT, _ARRAY):
         inner = _elements(content, start)
         if kind == _ARRAY and list(inner) != [str(place) for place in range(len(inner))]:

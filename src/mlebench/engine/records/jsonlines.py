@@ -55,7 +55,7 @@ class JsonLinesSource(RecordSource):
         super().__init__(open_file, size)
         self._chunk_lines = chunk_lines
         self._columns: list[str] | None = None
-        self._kept: list[_Lines] = []  # all blocks, parsed once, if the file is small or typed whole
+        self._kept: list[_Lines] = []  # all blocks, parsed once, of a file that is typed whole or is small
 
     @property
     def columns(self) -> list[str]:
@@ -96,7 +96,7 @@ class JsonLinesSource(RecordSource):
 
 
 def _universal_lines(stream: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines as pandas counts them when it reads in chunks: a lone carriage return ends one too."""
+    """Lines as pandas counts them when it reads some at a time: a carriage return alone ends one too."""
     for line in stream:
         yield from line.splitlines(keepends=True) if b"\r" in line else [line]
 
@@ -151,7 +151,7 @@ class _Lines:
             for field in fields.values()
         ]
         records = (dict(zip(fields, values, strict=True)) for values in zip(*columns, strict=True))
-        # A slash can only occur inside a text.
+        # A slash can only stand inside a text.
         return pa.array([f"{_print(record)}\n".replace("/", "\\/").encode() for record in records], pa.large_binary())
 
     def _printed_by_pandas(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
@@ -178,7 +178,7 @@ def json_lines(frame: pd.DataFrame) -> bytes:
 
 
 def _is_plain(field: Any) -> bool:
-    """Whether values are texts or whole numbers, whose printed form is known."""
+    """Whether values are texts or whole numbers: how those are printed is known."""
     return isinstance(field, Stored) or field.dtype.kind == "i" or all(map(_is_plain_text, field))
 
 
@@ -188,7 +188,7 @@ def _is_plain_text(value: Any) -> bool:
 
 @lru_cache
 def _stay_as_they_are(names: tuple[str, ...]) -> bool:
-    """Whether pandas leaves the field names alone; it reads some as numbers or dates."""
+    """Whether pandas leaves the names of fields alone; it takes some for numbers or dates."""
     frame = pd.read_json(io.StringIO(_print(dict.fromkeys(names, 0))), orient="records", lines=True)
     return [*frame.columns] == [*names] and all(isinstance(name, str) for name in frame.columns)
 

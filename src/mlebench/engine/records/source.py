@@ -1,7 +1,7 @@
-"""Records: the counterpart of CSV tables for files of JSON lines and BSON documents.
+"""Records: what a table is to a CSV file, for files of JSON lines and of BSON documents.
 
-`raw.records` gives a `Table` whose columns are the records' fields, and `write_records` writes one back in its original
-format. Records are read and written block by block; unchanged ones are copied as bytes.
+`raw.records` gives a `Table` whose columns are the records' fields, and `write_records` writes one back in the format
+that it came in. Records are read and written block by block; those that come out as they went in are copied as bytes.
 """
 
 import gc
@@ -39,16 +39,16 @@ class RecordBlock(Protocol):
         ...
 
     def copied(self, rows: np.ndarray) -> pa.Array:
-        """Some records, with all of their fields unchanged."""
+        """Some records, with all of their fields as they are."""
         ...
 
     def printed(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
-        """Some records with these fields: `Stored` ones, or an array with a value for each row."""
+        """Some records with these fields: `Stored` ones, or an array of values with one for each row."""
         ...
 
 
 class RecordSource:
-    """A file of records. Each format splits its file into blocks, which must be the same each time."""
+    """A file of records. A format says how the file falls into blocks; they must be the same each time."""
 
     label: str | None = None
 
@@ -129,7 +129,7 @@ class WholeNumbers:
     """The fields that hold a whole number in every record, as long as they do not grow too large."""
 
     def __init__(self) -> None:
-        self.names: set[str] = set()  # including those that are too large
+        self.names: set[str] = set()  # also of those that are too large
         self._pieces: dict[str, list[np.ndarray]] | None = None
         self._bytes = 0
 

@@ -115,7 +115,7 @@ def masked_checksum(content: bytes) -> bytes:
 
 @cache
 def _crc_table() -> list[int]:
-    """How each byte changes the checksum; the polynomial is Castagnoli's with its bits reversed."""
+    """What each byte does to the checksum; the polynomial is Castagnoli's, its bits in reverse."""
     table = list(range(256))
     for _ in range(8):
         table = [crc >> 1 ^ (0x82F63B78 if crc & 1 else 0) for crc in table]

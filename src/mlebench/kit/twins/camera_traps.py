@@ -16,7 +16,7 @@ SECONDS = (1_270_000_000, 1_480_000_000)  # 2010 to 2016
 def camera_trap_frames(
     rng: np.random.RandomState, count: int, *, cameras: np.ndarray, species: Sequence[int], id_tail: str
 ) -> dict[str, np.ndarray]:
-    """Facts about frames, in random order: bursts of one to three share a camera, a time and a category.
+    """Facts about frames, in no order: bursts of one to three have one camera, one time and one category.
 
     A category is one of the species or, for a third of the bursts, 0. Ids are eight random digits and a tail.
     """

@@ -31,7 +31,7 @@ class TwinCategories:
         return self._rng.permutation(np.repeat(np.arange(count), sizes))
 
     def picture(self, category: int) -> bytes:
-        """A JPEG in the colour of a category, lighter or darker overall and with some noise."""
+        """A JPEG of the colour of a category, lighter or darker as a whole and with some noise."""
         shade = self._rng.randint(-20, 21) + self._rng.randint(-8, 9, (HEIGHT, WIDTH, 1))
         return image_bytes(self._colours[category] + shade, "JPEG")
 
@@ -50,10 +50,10 @@ def write_catalogue_twin(
     place: str,
     encoding: str = "utf-8",
 ) -> list[int]:
-    """Pictures in `train/` and `test/` below a folder, with `metadata.json` in each; returns the ids of test pictures.
+    """Pictures in `train/` and `test/` below a folder, with `metadata.json` in each; gives the ids of test pictures.
 
-    `others` are parts of the training metadata, such as the names of categories. `place` is the field of an annotation
-    that says where a picture comes from, 0 to 3.
+    `others` are parts of the training metadata, such as the names of categories. `place` is a field of an annotation:
+    it says where a picture comes from, and is 0 to 3.
     """
     common = {"info": {"year": 2020, "description": "Specimens", "contributor": "Jardín"}, "licenses": LICENSES}
 

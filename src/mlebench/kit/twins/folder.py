@@ -20,11 +20,11 @@ class TwinFolder:
         self.scaled: dict[int, int] = {}
 
     def count(self, count: int, *, least: int = 2) -> int:
-        """How many rows or files to make if a twin of size 1 has `count`."""
+        """How many rows or files to make where a twin of size 1 has `count`."""
         return max(least, round(count * self.size))
 
     def stands_for(self, real: int, here: int) -> None:
-        """Declare which size of this twin stands for an absolute size in the real data (`raw.scaled`)."""
+        """Say which size of this twin stands for an absolute one of the real data (`raw.scaled`)."""
         self.scaled[real] = here
 
     def write(self, name: str, content: bytes) -> None:

@@ -20,14 +20,14 @@ PRINTED_ROWS = 1 << 14  # at a time
 
 
 def csv_bytes(columns: Mapping[str, Any], *, sep: str = ",", newline: str = "\n", quote_text: bool = False) -> bytes:
-    """Columns as CSV. Strings are kept as they are, so a cell may be `007`, `1e-05` or `NA`; None is empty."""
+    """Columns as CSV. Strings stand as they are, so a cell may be `007`, `1e-05` or `NA`; None is empty."""
     return b"".join(csv_pieces([columns], sep=sep, newline=newline, quote_text=quote_text))
 
 
 def csv_pieces(
     parts: Iterable[Mapping[str, Any]], *, sep: str = ",", newline: str = "\n", quote_text: bool = False
 ) -> Iterator[bytes]:
-    """The same for a table that comes in parts: some rows of all columns at a time."""
+    """The same, of a table that comes in parts: some rows of all columns at a time."""
     style = Style(quote_text, sep=sep, newline=newline)
     for number, columns in enumerate(parts):
         header = header_line(columns, style) if number == 0 else b""
