@@ -104,7 +104,7 @@ class CompetitionConfig:
 
 
 def has_profile(folder: Path, profile: str) -> bool:
-    """Whether a competition declares a profile; one whose config is broken may, and whoever uses it is told."""
+    """Whether a competition declares a profile. A broken config counts as yes: using it reports the error."""
     try:
         return profile == FIRST_PROFILE or profile in read_yaml(folder / CONFIG)
     except ConfigError:
@@ -119,7 +119,7 @@ def _of_profile(folder: Path, profile: str) -> dict[str, Any]:
     if profile not in values:
         raise UnknownCompetitionError(f"{folder.name} has no profile {profile} yet; it has {FIRST_PROFILE}")
     own = Keys(folder / CONFIG, values).get(profile, dict, default={})
-    # The score of the sample submission was measured on the data of v1.
+    # The sample submission's score was measured on v1's data.
     merged = {key: value for key, value in values.items() if key != "sample_score"} | own
     for section in ("dataset", "grader"):
         if isinstance(values.get(section), dict) and isinstance(own.get(section), dict):

@@ -47,7 +47,7 @@ class Competition:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Competition":
-        """From the fields by name, and whatever else a config.yaml holds."""
+        """From the fields by name; other keys of a config.yaml are ignored."""
         known = {field.name for field in fields(cls)}
         try:
             values: dict[str, Any] = {name: value for name, value in data.items() if name in known}
@@ -92,7 +92,7 @@ class Competition:
 class Preparer:
     """`prepare(raw, public, private)` of a competition, for callers that have plain paths.
 
-    A function that a config names as `preparer` and that is not written for the engine gets the paths themselves.
+    A config's `preparer` that is not written for the engine gets the paths themselves.
     """
 
     def __init__(self, config: CompetitionConfig):
@@ -138,7 +138,7 @@ class Registry:
             raise PrerequisiteError(f"there is no profile {profile!r}; there is {', '.join(paths.PROFILES)}")
         self._data_dir = None if data_dir is None else paths.resolved(data_dir)
         self.profile = profile
-        self._also = tuple(also)  # folders that hold competition folders, beside those of the search path
+        self._also = tuple(also)  # more folders of competition folders, besides the search path
 
     def get_competition(self, competition_id: str) -> Competition:
         config = CompetitionConfig.load(self.competition_dir(competition_id), self.profile)

@@ -55,7 +55,7 @@ class Grader:
         import numpy as np
 
         score = self.grade_fn(submission, answers)
-        with np.errstate(over="ignore"):  # the largest of numpy's floats become infinite
+        with np.errstate(over="ignore"):  # rounding makes numpy's largest floats infinite
             # Python and numpy round ties differently; `round` goes by the kind of float that the metric returns.
             return float(round(score, 5))
 
@@ -208,13 +208,13 @@ class CompetitionReport:
     agent: str | None = None
     seed: int | None = None
     run_id: str | None = None
-    graded_during_run: bool = False  # for no run, while one of this competition was open
+    graded_during_run: bool = False  # not as part of a run, while a run of this competition was open
     teams: int | None = None  # on the human leaderboard
     teams_beaten: int | None = None  # those with a worse score
     percentile: float | None = None  # the share of teams that are beaten, 0 to 1
     normalised_score: float | None = None  # 0: the sample submission's on real data, 1: the gold threshold
-    suspicious: str | None = None  # what makes one doubt that such a score is earned
-    known_issues: int | None = None  # how many are known of the competition
+    suspicious: str | None = None  # why to doubt that the score was earned
+    known_issues: int | None = None  # how many the competition has
     score_low: float | None = None  # the score's interval, where one was asked for and the metric allows it
     score_high: float | None = None
     medal_holds: float | None = None  # the share of draws of test rows that earn the medal, or a better one

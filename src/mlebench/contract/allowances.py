@@ -8,20 +8,20 @@ from mlebench.errors import ConfigError
 from mlebench.paths import CONFIG
 from mlebench.registry import Competition
 
-# What a table that has columns of the truth, and still gives nothing away, must satisfy.
+# What must hold for a table that has columns of the truth yet gives nothing away.
 ONE_ROW_PER, COLUMNS = "one_row_per", "columns"
 
 
 @dataclass(frozen=True)
 class Allowances:
-    """Where the contract gives way, and where it has to be told what to look at."""
+    """Where the contract makes exceptions, and where it must be told what to look at."""
 
     accepts: list[str] = field(default_factory=list)  # faulty submissions that the grader accepts
     order_counts: bool = False  # the order of a submission's rows changes its score
     uncounted_rows: bool = False  # rows whose truth is negative or missing do not count
     secret_ids: bool = False  # which ids count is not public, so that gold does not have all
     truth_is_an_order: bool = False  # the truth of a row is an order of public things
-    renumbered: bool = False  # ids of train and test are given out anew, so that equal ones mean nothing
+    renumbered: bool = False  # train and test are numbered separately, so equal ids mean nothing
     row_keys: list[str] = field(default_factory=list)  # columns that tell rows apart where there is no id
     joined_id: list[str] = field(default_factory=list)  # columns that, joined with _, are the id
     labels: dict[str, str] = field(default_factory=dict)  # public table with labels: its column with ids

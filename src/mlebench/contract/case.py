@@ -51,7 +51,7 @@ class Case:
         return facts.get("truth", facts["targets"])
 
     def answers(self) -> Any:
-        """Read anew each time: a grader may change what it is given."""
+        """Read again each time, since a grader may change what it is given."""
         return load_answers(self.competition.answers)
 
     @cached_property

@@ -60,7 +60,7 @@ GOLDEN = (Check(golden_files), Check(golden_scores))
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a check; None for the faults: it was not tried."""
+    """The outcome of a check; `faults` is None if it was not tried."""
 
     check: Check
     faults: list[str] | None
@@ -85,7 +85,7 @@ def run_contract(competition: Competition, golden: dict[str, Any] | None = None)
 
 
 def _compare(competition: Competition, golden: dict[str, Any]) -> Iterator[Outcome]:
-    """With golden figures, of one twin after another."""
+    """Compare with golden figures, one twin after another."""
     differences: dict[Check, list[str]] = {check: [] for check in GOLDEN}
     for name, figures in golden.items():
         case = Case(competition, *twin_named(name), figures)
@@ -111,7 +111,7 @@ def twin_named(name: str) -> tuple[int, float]:
 
 
 def faults_of(check: Check, case: Case) -> list[str]:
-    """What a check finds; an exception of the competition's code is a fault, told with its place."""
+    """What a check finds; an exception in the competition's code is a fault, reported with its place."""
     found: list[str] = []
     try:
         found.extend(check.find_faults(case))

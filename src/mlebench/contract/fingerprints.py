@@ -1,8 +1,8 @@
-"""What a prepared folder holds, file by file, in a form that can be kept and compared.
+"""What a prepared folder holds, file by file, in a form that can be stored and compared.
 
-A file that is a raw file in another place is named by it (`raw: train/1.jpg`), so that the figures do not depend on
-how an image library compresses; any other file is its md5, of a parquet file that of its content; a zip, tar or 7z is
-the same for each of its members.
+A file that is just a raw file in another place is recorded by its raw name (`raw: train/1.jpg`), so that the figures do
+not depend on how an image library compresses. Any other file is recorded by its md5, a parquet file by that of its
+content; a zip, tar or 7z has such a record for each of its members.
 """
 
 import hashlib

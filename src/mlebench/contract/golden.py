@@ -64,7 +64,7 @@ def expanded(files: dict[str, Any]) -> dict[str, Any]:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Folder, with what ends it, and name; what is directly in an archive has its `!` there."""
+    """Folder, including its separator, and name; for files directly in an archive the separator is `!`."""
     place = max(name.rfind("/"), name.rfind("!")) + 1 or (len(_RAW) if name.startswith(_RAW) else 0)
     return name[:place], name[place:]
 

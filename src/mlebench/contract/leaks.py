@@ -108,7 +108,7 @@ class _Search:
                     break
 
     def _is_sample(self, table: pd.DataFrame) -> bool:
-        """Whether all that it tells is what the sample submission tells; other values on the same ids are a leak."""
+        """Whether it says no more than the sample submission; other values for the same ids are a leak."""
         told = {self._facts["id"], *self._case.truth} & {*table.columns}
         return told <= {*self._sample.columns} and all(list(table[name]) == list(self._sample[name]) for name in told)
 

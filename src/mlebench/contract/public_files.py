@@ -15,9 +15,9 @@ from mlebench.paths import DESCRIPTION
 
 
 def public_files(public: Path, closed: Container[str] = ()) -> Iterator[tuple[str, bytes]]:
-    """Every file, and what is in archives, by the paths that they have when archives are unpacked beside themselves.
+    """Every file, including those in archives, by the path it has when each archive is unpacked in place.
 
-    Archives that are `closed` are not looked into.
+    `closed` archives are not opened.
     """
     for path in sorted(path for path in public.rglob("*") if path.is_file()):
         name, content = path.relative_to(public).as_posix(), path.read_bytes()
@@ -63,7 +63,7 @@ def _json_tables(content: bytes) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def parsed_json(content: bytes) -> Any:
-    """A JSON document; JSON lines by that name are a list."""
+    """A JSON document; JSON lines under that name give a list."""
     try:
         return json.loads(content)
     except ValueError:

@@ -16,7 +16,7 @@ Rows = list[dict[str, str]]
 def submissions(
     sample: bytes, gold: bytes, id: str, targets: list[str], truth: list[str] | None = None
 ) -> dict[str, bytes]:
-    """Name → CSV file. Where gold does not name its columns like the targets, they are the first of `truth`."""
+    """Name → CSV file. Where gold's columns are not named like the targets, they are the first of `truth`."""
     columns, sample_rows = _parse(sample)
     rows = _parse(gold)[1]
     if not set(targets) <= set(rows[0]):
@@ -42,7 +42,7 @@ def submissions(
 
 
 def _faulty(columns: list[str], rows: Rows, noisy: Rows, id: str, targets: list[str]) -> dict[str, bytes]:
-    """Submissions with one fault each; whether it is one is for the grader to say."""
+    """Submissions with one fault each; the grader decides whether it is one."""
 
     def edited(edit: Callable[[Rows], object]) -> bytes:
         copy = [dict(row) for row in noisy]
@@ -80,7 +80,7 @@ def _faulty(columns: list[str], rows: Rows, noisy: Rows, id: str, targets: list[
 
 
 def _with_targets_moved(rows: Rows, targets: list[str], chosen: np.ndarray, rng: np.random.RandomState) -> Rows:
-    """Targets change places among the chosen rows: every value stays one that occurs."""
+    """Shuffle targets among the chosen rows, so that only existing values occur."""
     places = np.flatnonzero(chosen)
     moved = [dict(row) for row in rows]
     for place, source in zip(places, rng.permutation(places), strict=True):
@@ -89,7 +89,7 @@ def _with_targets_moved(rows: Rows, targets: list[str], chosen: np.ndarray, rng:
 
 
 def _blend(rows: Rows, sample_rows: Rows, targets: list[str], rng: np.random.RandomState) -> Rows:
-    """Somewhere between gold and sample, where both are numbers: sums of probabilities stay what they are."""
+    """A mix of gold and sample, where both are numbers; sums of probabilities stay the same."""
     try:
         truth = np.array([[float(row[name]) for name in targets] for row in rows])
         guess = np.array([[float(row[name]) for name in targets] for row in sample_rows])

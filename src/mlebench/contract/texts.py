@@ -47,7 +47,7 @@ def example(case: Case) -> Iterator[str]:
 
 
 def _on_all_ids(shown: Example, sample: list[dict[str, str]], targets: list[str]) -> bytes:
-    """A submission with the values that are shown, over and over, on the ids of the sample."""
+    """A submission that repeats the values shown over all ids of the sample."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, shown.header, extrasaction="ignore")
     writer.writeheader()
@@ -58,7 +58,7 @@ def _on_all_ids(shown: Example, sample: list[dict[str, str]], targets: list[str]
 
 
 def _filled_in(sketch: Example, columns: list[str]) -> Example | None:
-    """A sketch with the columns that it leaves out, and those of its rows that go on as they begin."""
+    """A sketch with its omitted columns filled in; keeps only rows whose values are all the same."""
     place = next((place for place, name in enumerate(sketch.header) if name in ELLIPSES), len(sketch.header))
     after = sketch.header[place + 1 :]
     if sketch.header[:place] + after != columns[:place] + columns[len(columns) - len(after) :]:
@@ -109,7 +109,7 @@ def _columns(name: str, content: bytes) -> list[str]:
 
 
 def _fields(content: bytes) -> list[str]:
-    """Fields of an object and of the records in its lists; numbers are no names, but codes that are explained."""
+    """Fields of an object and of the records in its lists; numbers are not names but codes, explained in the text."""
     document = parsed_json(content)
     parts = document.values() if isinstance(document, dict) else [document]
     records = [record for part in parts if isinstance(part, list) for record in part if isinstance(record, dict)]

@@ -104,5 +104,5 @@ def _with_times(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def _differing(one: dict, other: dict) -> str | None:
-    """The first file that is not in both, or not the same."""
+    """The first file that is missing from one side or differs."""
     return min((name for name in {*one, *other} if one.get(name) != other.get(name)), default=None)

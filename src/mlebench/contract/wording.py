@@ -63,7 +63,7 @@ class Wording:
         return self._covers(column) or any(column in example.header for example in self.examples)
 
     def names_file(self, path: str) -> bool:
-        """Some end of the path is named, and so is the folder that is left over."""
+        """Whether some tail of the path is named, and the remaining folder too."""
         parts = PurePosixPath(path).parts
         return any(
             self._covers("/".join(parts[start:])) and (not start or self.names_file("/".join(parts[:start])))

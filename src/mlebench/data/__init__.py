@@ -40,16 +40,16 @@ def download_and_prepare_dataset(
     ensure_leaderboard_exists(competition, force=overwrite_leaderboard)
     if not overwrite_checksums and preparation_fault(competition) is None:  # also a twin, where no real data may go
         return
-    # `keep_raw` has always been the default here; it keeps raw files, but none are unpacked only to be kept.
+    # `keep_raw` has always been the default here; it keeps raw files, but does not unpack any just to keep them.
     keep_raw = keep_raw and competition.prepare_for_engine is None
     options = Options(keep_raw, verify=not skip_verification, overwrite_checksums=overwrite_checksums)
-    # Found by its name here when it is called: there are scripts that put their own in its place.
+    # Looked up by name at call time: some scripts replace it with their own.
     source = KaggleSource(download=lambda where, *_: download_dataset(competition_id=where.id, download_dir=where.root))
     prepare(competition, source, options)
 
 
 def download_dataset(competition_id: str, download_dir: Path, quiet: bool = False, force: bool = False) -> Path:
-    """Kaggle's archive of a competition, as `<id>.zip` in a folder; one that is there is kept unless `force`."""
+    """Download Kaggle's archive of a competition as `<id>.zip`; an existing one is kept unless `force`."""
     from mlebench.data.kaggle import download
 
     del quiet  # nothing is printed either way
@@ -85,7 +85,7 @@ def get_checksum(fpath: Path) -> str:
 
 
 def ensure_leaderboard_exists(competition: Competition, force: bool = False) -> Path:
-    """The competition's leaderboard file, which ships with the package; `force` gets it from Kaggle anew."""
+    """The competition's leaderboard file, which ships with the package; `force` downloads it from Kaggle again."""
     if force:
         from mlebench.data.kaggle import download_leaderboard
 

@@ -51,8 +51,8 @@ def prepare_many(
 ) -> Iterator[Outcome]:
     """Prepare competitions, `jobs` at a time; outcomes come as they end. `watch` has a watcher for each id.
 
-    Where there are fewer competitions than jobs, each gets more threads. More than one are prepared in processes of
-    their own, also one at a time: code that ends its process, or is killed for want of memory, does not end the others.
+    With fewer competitions than jobs, each gets more threads. Several competitions always run in processes of their
+    own, even one at a time: code that ends its process, or is killed for lack of memory, does not end the others.
     """
     watchers = watch or {}
     arguments = (Registry(registry.get_data_dir(), registry.profile), source, options, overwrite_leaderboard)
@@ -75,7 +75,7 @@ def prepare_many(
                 done, _ = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
                 awaited = _relay(events, watchers, awaited + sum(future.exception() is None for future in done))
                 yield from (_outcome(pending.pop(future), future) for future in done)
-            pool.shutdown()  # when all is well; else `our_end` is closed first, and the workers end
+            pool.shutdown()  # on success; otherwise `our_end` is closed first, and the workers end
         _relay(events, watchers)
 
     if jobs == 1:
@@ -88,7 +88,7 @@ def prepare_many(
             died.append(outcome.id)
         else:
             yield outcome
-    for id in died:  # with one process all end; now each has one of its own, and who kills it is found
+    for id in died:  # one death ends the whole pool; run each alone to find the culprit
         yield from run([id], 1)
 
 
@@ -100,9 +100,9 @@ def _outcome(id: str, future: Future[Outcome]) -> Outcome:
 
 
 def _relay(events: Any, watchers: dict[str, Progress], awaited: int = 0) -> int:
-    """Pass on what workers have said, and wait for the last words of so many that have ended.
+    """Pass on workers' messages, and wait for the final messages of `awaited` workers that have ended.
 
-    Returns how many are still awaited: below zero, where workers that are about to end have said theirs.
+    Returns how many are still awaited: negative if workers about to end have already sent theirs.
     """
     while events:
         try:
@@ -139,13 +139,13 @@ def _begin_worker(parent: Any, events: Any, threads: int) -> None:
 
 
 def _end_with(parent: Any) -> None:
-    """End at once when the parent does, or gives up; what was begun is as safe as after any other end."""
+    """End at once when the parent ends or gives up; unfinished work can be resumed, as after any interruption."""
     parent.poll(None)
     os._exit(1)
 
 
 def _use_threads(count: int) -> None:
-    # Here, because the libraries come with it, which a process that only waits can do without.
+    # Imported here because it loads libraries that a process that only waits does not need.
     from mlebench.engine.threads import use_threads
 
     use_threads(count)
@@ -154,16 +154,16 @@ def _use_threads(count: int) -> None:
 def _prepare_elsewhere(
     id: str, registry: Registry, source: Source, options: Options, overwrite_leaderboard: bool
 ) -> Outcome:
-    """In a process of its own; what it has to say goes through a queue, if somebody listens."""
+    """In a process of its own; its messages go through a queue if somebody listens."""
     watch = _Reported(id) if _events else SILENT
     outcome = _prepare_one(id, registry, source, options, overwrite_leaderboard, watch)
     if _events:
-        _events.put((id,))  # the last word: an outcome goes another way, and may be quicker
+        _events.put((id,))  # the final message: the outcome takes another route and may arrive first
     return outcome
 
 
 def _reservations(competition: Competition, options: Options) -> str:
-    """Why data that was prepared already may not be what would be prepared now."""
+    """Why existing prepared data may differ from what would be prepared now."""
     head = read_manifest_head(competition)
     if head is None:
         return "by another program; `mlebench verify` looks it over"

@@ -1,7 +1,7 @@
 """What has changed since data was prepared: the competition's code or description, or the files themselves.
 
-`prepare` leaves prepared data as it is. So it says when that is no longer what it would make, as far as this can be
-told at once; `verify` looks at every file.
+`prepare` keeps data that is already prepared, so it warns when it would now make something different, as far as a quick
+look can tell; `verify` looks at every file.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from mlebench.data.state import command_to_prepare, read_manifest_head
 from mlebench.registry import Competition
 
 OURS, ORIGINAL = "ours", "original"  # descriptions
-MOST_FILES = 10_000  # of so many each is looked at, which takes no time
+MOST_FILES = 10_000  # up to this many, checking each takes no time
 
 
 def code_hash(competition: Competition, *, twin: bool) -> str:
@@ -48,7 +48,7 @@ def changes(competition: Competition) -> list[str]:
 
 
 def command_to_prepare_anew(competition: Competition) -> str:
-    """What to type to have the same kind of data again, made by the code that there is now."""
+    """What to type to make the same kind of data again with the current code."""
     head = read_manifest_head(competition)
     return command_to_prepare(competition, "--force", *(_as_before(head) if head else ()))
 

@@ -1,9 +1,9 @@
-"""Who is at fault when a competition's `prepare` fails: the raw data, or its code?
+"""What is at fault when a competition's `prepare` fails: the raw data, or its code?
 
-Errors of reading a raw file are told where it is read, in the kit. Other damage shows only when code works with what
-was read: a value that is no number, an id that is in one table and not in another. The same error may be a mistake in
-the code. So the code is tried on the competition's twin, whose layout is that of the real data: if it fails there too,
-it is a bug and keeps its traceback; if it works there, the raw data is to blame.
+The kit reports errors in reading a raw file where they happen. Other damage only shows when code uses what was read: a
+value that is not a number, an id that is in one table but not in another. The same error may be a mistake in the code.
+So the code is tried on the competition's twin, which has the layout of the real data: if it fails there too, it is a
+bug and keeps its traceback; if it works there, the raw data is to blame.
 """
 
 import json
@@ -18,7 +18,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.paths import SCRATCH, CompetitionPaths, twin_record
 from mlebench.registry import Competition
 
-# Whatever the data is, these are not its fault.
+# Never the fault of the data.
 _OF_CODE = (MemoryError, NameError, ImportError, SyntaxError, AssertionError, NotImplementedError)
 
 

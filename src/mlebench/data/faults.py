@@ -9,12 +9,12 @@ from pathlib import Path
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import OF_WRITING, reason_of
 
-_OURS = (errno.EBADF, errno.EINVAL, errno.EFAULT)  # nobody but a programmer can do something about these
+_OURS = (errno.EBADF, errno.EINVAL, errno.EFAULT)  # only a programmer can fix these
 
 
 @contextmanager
 def explained(folder: Path, *raw: Path) -> Iterator[None]:
-    """While something is made in a folder; below `raw`, and outside of it, we only read."""
+    """Wraps work that writes to a folder; below `raw` and anywhere outside the folder we only read."""
     try:
         yield
     except OSError as error:

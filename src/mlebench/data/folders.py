@@ -1,4 +1,4 @@
-"""Whole archives to folders and back, by file name; for existing clients. Our own preparing reads archives in place."""
+"""Unpacks and packs whole archives, by file name, for existing clients. Our own `prepare` reads archives in place."""
 
 import zipfile
 from pathlib import Path

@@ -1,9 +1,9 @@
-"""What prepared data is, in one hash: the same wherever, whenever and from whatever source it was prepared.
+"""One hash that identifies prepared data, wherever, whenever and from whatever source it was prepared.
 
-It is made from the files alone, so data that another program prepared has it too. Every file counts by its name and
-size. Tables and records directly in public/ and private/, which hold the answers and what is published with checksums,
-count by their bytes; parquet by what it holds, since its bytes depend on the library that wrote them; zip and 7z by
-what their members hold, since compressed sizes depend on a library too. The description is left out: it may be mended.
+It is made from the files alone, so data that another program prepared has one too. Every file counts by its name and
+size. Tables and records directly in public/ and private/ (the answers, and the files with published checksums) count
+by their bytes; parquet by its content, since its bytes depend on the library that wrote them; zip and 7z by their
+members' content, since compressed sizes depend on a library too. The description is left out: it may be corrected.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _LEFT_OUT = f"{PUBLIC}/{DESCRIPTION}"
 
 
 def add_checksums(folder: Path, files: Files) -> None:
-    """Take the md5 of tables of which it is not known: those that were placed as they are, or by another program."""
+    """Add the md5 of tables where it is unknown: those placed unchanged, or by another program."""
     from mlebench.engine.reading import md5_of
 
     for name in filter(is_table, files):

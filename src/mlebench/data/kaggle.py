@@ -1,8 +1,8 @@
 """Data from Kaggle: a competition's archive, leaderboard and pages. `kaggle_api` does the talking.
 
-The archive's bytes are taken from the response that the official client returns, and not by the client's own download,
-which writes under the final name, so that half an archive looks whole, and which neither waits as long as Kaggle asks
-nor tries again after an error of the server.
+We read the archive's bytes from the response of the official client instead of using its own download. That writes
+under the final name, so that half an archive looks whole, does not wait as long as Kaggle asks, and does not retry
+after a server error.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ PAGE_SIZE = 200
 
 @dataclass
 class KaggleSource:
-    """Raw data that lies in the data directory already; else Kaggle's archive, downloaded to there."""
+    """Raw data that is already in the data directory; otherwise Kaggle's archive, downloaded to it."""
 
     sleep: Sleep = time.sleep
     download: "Download" = field(default_factory=lambda: download)
@@ -79,9 +79,9 @@ class Preflight(NamedTuple):
 
 
 def preflight(competition: Competition, *, api: Any = None, sleep: Sleep = time.sleep) -> Preflight:
-    """Ask Kaggle whether a download would succeed, and how large it is; no question when the data is on disk.
+    """Ask Kaggle whether a download would succeed and how large it is, unless the data is on disk.
 
-    The question is the download itself, of one byte: files can be listed by who has not accepted the rules.
+    We download one byte to find out: listing files also works for users who have not accepted the rules.
     """
     page = rules_page(competition.id)
     if there := present(competition):
@@ -123,7 +123,7 @@ def download(where: CompetitionPaths, progress: Progress = SILENT, sleep: Sleep 
             raise
 
     def advanced() -> bool:
-        """Whether this try brought bytes that no try before it had: then the count of tries starts anew."""
+        """Whether this try brought new bytes; if so, the count of tries starts over."""
         nonlocal best
         before, best = best, max(best, part.size())
         return best > before
@@ -132,14 +132,14 @@ def download(where: CompetitionPaths, progress: Progress = SILENT, sleep: Sleep 
     if not zipfile.is_zipfile(part.path):
         part.discard()
         raise PrerequisiteError(f"{where.id}: what Kaggle sent is not a zip archive; try again later")
-    record_download(where, competition_page(where.id))  # first: an archive of ours never lies there without it
+    record_download(where, competition_page(where.id))  # first, so that an archive of ours never exists without it
     part.path.replace(where.archive)
     part.record.unlink(missing_ok=True)
     return where.archive
 
 
 class _Part:
-    """An archive that is not whole yet, and beside it a record of which archive the bytes belong to."""
+    """An incomplete archive, and beside it a record of which archive the bytes belong to."""
 
     def __init__(self, where: CompetitionPaths):
         self.path = where.archive_part
@@ -155,7 +155,7 @@ class _Part:
             return {}
 
     def start(self, of: dict[str, Any]) -> None:
-        """Begin anew. Old bytes go first: they must never stand beside the record of another archive."""
+        """Start over. Old bytes are removed first: they must never exist beside the record of another archive."""
         self.discard()
         self.record.write_text(json.dumps(of), encoding="utf-8")
 
@@ -165,7 +165,7 @@ class _Part:
 
 
 def _continue(api: Any, id: str, part: _Part, progress: Progress) -> None:
-    """One try: ask for the bytes that are missing and add them."""
+    """One try: request the missing bytes and append them."""
     import requests
 
     if not part.recorded():
@@ -173,7 +173,7 @@ def _continue(api: Any, id: str, part: _Part, progress: Progress) -> None:
     done = part.size()
     if done and done == part.recorded().get("size"):
         return
-    # Compressed on its way, the bytes could be neither counted nor continued.
+    # If they were compressed in transit, we could neither count the bytes nor resume.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
     try:
         with client(api, headers) as kaggle, _archive(kaggle, id) as response:
@@ -260,7 +260,7 @@ def _disk_full(part: _Part) -> PrerequisiteError:
 
 
 def download_leaderboard(competition: Competition, *, sleep: Sleep = time.sleep) -> Path:
-    """Write the competition's leaderboard.csv anew, whole or not at all: the private leaderboard, best score first."""
+    """Rewrite the competition's leaderboard.csv atomically: the private leaderboard, best score first."""
     api = connect(sleep=sleep)
     scores: list[str] = []
     token, seen = "", {""}

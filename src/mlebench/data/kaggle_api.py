@@ -1,6 +1,6 @@
-"""Talking to Kaggle through its official client: login, patience, and errors that say who must act.
+"""Talking to Kaggle through its official client: login, retries, and errors that say who must act.
 
-The client is imported when the first question is asked, never before.
+The client is imported on the first request, never earlier.
 """
 
 import contextlib
@@ -26,10 +26,10 @@ logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 Sleep = Callable[[float], None]
 
-TRIES = 6  # in a row that bring nothing new
+TRIES = 6  # in a row without new bytes
 LONGEST_WAIT = 3600.0
 TIMEOUT = (30, 120)  # seconds to connect; seconds without a byte
-# Here the rules page has no button any more, but the Data tab still asks.
+# For these the rules page no longer has a button, but the Data tab still asks.
 RULES_ON_DATA_TAB = {"detecting-insults-in-social-commentary", "the-icml-2013-whale-challenge-right-whale-redux"}
 
 _one_login = threading.Lock()
@@ -119,8 +119,8 @@ def _bad_login() -> PrerequisiteError:
 @contextlib.contextmanager
 def client(api: Any, headers: dict[str, str]) -> Iterator[Any]:
     with api.build_kaggle_client() as kaggle:
-        # The client has no setting for either: a stalled connection would be waited for without end, and a request
-        # without a range would send again what we have.
+        # The client has no setting for either. Without them, a stalled connection would hang forever, and Kaggle
+        # would send bytes again that we have.
         session = kaggle.http_client()._session
         session.headers.update(headers)
         session.send = partial(session.send, timeout=TIMEOUT)
@@ -176,7 +176,7 @@ def persist(
 def _fault(error: Any, id: str) -> PrerequisiteError | None:
     """What somebody has to put right; None when trying again may help."""
     response = error.response
-    # After a redirect it is the storage that speaks, about a link that the next try gets anew.
+    # After a redirect the response comes from the storage, and the next try gets a new link.
     if response is None or response.history or response.status_code in (408, 416, 425, 429):
         return None
     status = response.status_code
@@ -194,7 +194,7 @@ def _fault(error: Any, id: str) -> PrerequisiteError | None:
 
 
 def _pause(error: Any, failures: int) -> float:
-    """Seconds to wait: as long as Kaggle asks, else longer each time, not in step with others who wait."""
+    """Seconds to wait: as long as Kaggle asks, else longer each time, with jitter so that clients spread out."""
     backoff = 2.0**failures * random.uniform(0.5, 1.0)
     asked = error.response.headers.get("Retry-After", "") if error.response is not None else ""
     return min(max(backoff, _seconds(asked)), LONGEST_WAIT)
@@ -210,5 +210,5 @@ def _seconds(retry_after: str) -> float:
 
 
 def _text(error: Exception) -> str:
-    """What an error says, in one line. What follows a question mark in a link to the storage lets anybody read it."""
+    """An error's text in one line, without the query of links to the storage, which would let anybody read the file."""
     return re.sub(r"\?\S+", "", " ".join(str(error).split()))[:300] or type(error).__name__

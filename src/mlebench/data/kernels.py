@@ -30,7 +30,7 @@ _ENDINGS = {"notebook": ".ipynb", "script": ".py"}
 
 
 class Kernel(NamedTuple):
-    """A notebook, and what came of it."""
+    """A notebook and the outcome of downloading it."""
 
     name: str  # owner/name
     state: str
@@ -85,7 +85,7 @@ def _store(where: Path, blob: Any) -> str:
 
 
 def _blob(kaggle: Any, id: str, name: str) -> Any:
-    """A notebook's code and kind; None if Kaggle does not show it, or not any more."""
+    """A notebook's code and kind; None if Kaggle does not, or no longer, show it."""
     from kagglesdk.kernels.types.kernels_api_service import ApiGetKernelRequest
     from requests import HTTPError
 
@@ -102,7 +102,7 @@ def _blob(kaggle: Any, id: str, name: str) -> Any:
 
 
 def refresh_kernel_list(competition: Competition, *, sleep: Sleep = time.sleep) -> Path:
-    """Write the competition's list of notebooks anew: Kaggle's, those with most votes first."""
+    """Rewrite the competition's list of notebooks from Kaggle's, most votes first."""
     listed = ask(competition.id, _listed, api=connect(sleep=sleep), sleep=sleep)
     names = [name for name in dict.fromkeys(listed) if _NAME.fullmatch(name)]
     if not names:

@@ -1,8 +1,8 @@
-"""What was prepared, from what and by which versions: the record that lies beside prepared data.
+"""What was prepared, from what and by which versions: the record beside prepared data.
 
-It comes in two files. The head is small: whoever wants to know where data came from reads nothing else. The list has a
-line for each file, of which there may be millions, sorted by name: it is read and written line by line. The list is
-written first, so that no head is ever there without it. The first schema had both in one file; it can still be read.
+It consists of two files. The head is small, and is all that is needed to know where data came from. The list has a
+line for each file, sorted by name; there may be millions, so it is read and written line by line. The list is written
+first, so that a head never exists without it. The first schema had both in one file; it can still be read.
 """
 
 import json
@@ -95,7 +95,7 @@ def write_manifest(
 
 
 def rewrite_manifest(prepared: Path, head: Manifest, entries: Iterable[Entry]) -> None:
-    """The same manifest, with more known of its files; one of the first schema becomes one of ours."""
+    """The same manifest, with more facts about its files; one of the first schema is converted to the current one."""
     if head.identity is None:
         tally = _Tally(ContentIdentity(prepared))
         write_whole(prepared / MANIFEST_FILES, _lines(tally.counted(entries)))
@@ -122,7 +122,7 @@ class _Tally:
 
 
 def read_head(path: Path) -> Manifest | None:
-    """What was recorded there; None when that is nothing, or nothing that this program writes."""
+    """What was recorded there; None if there is nothing, or nothing that this program wrote."""
     data = _load(path)
     try:
         return Manifest.from_dict(data, path)
@@ -156,7 +156,7 @@ def _listed(path: Path) -> Iterator[Any]:
 
 
 def _checked(entries: Iterable[Any], path: Path) -> Iterator[Entry]:
-    """What is not sorted cannot be compared with a folder as it is read."""
+    """An unsorted list cannot be compared with a folder while it is read."""
     before = ""
     for entry in entries:
         try:
@@ -187,7 +187,7 @@ def library_versions() -> dict[str, str]:
 
 
 def _lines(entries: Iterable[Entry]) -> Iterator[str]:
-    """Some are printed in two goes and taken apart where no text can be: half the time that one by one takes."""
+    """Print many in two calls and split them where no text can be, which takes half the time of one by one."""
     entries = iter(entries)
     while some := list(islice(entries, LINES)):
         keys = json.dumps([name for name, _ in some], separators=(",\n", ": "))[1:-1].split(",\n")
@@ -209,14 +209,14 @@ def files_in(prepared: Path) -> Iterator[Entry]:
 
 
 def _files_below(prepared: Path, name: str) -> Iterator[Entry]:
-    """Files are looked at from their open folder: among millions, long paths take their time."""
+    """Files are examined relative to their open folder: with millions of files, resolving long paths is slow."""
     try:
         here = os.open(prepared / name, os.O_RDONLY | os.O_DIRECTORY)
-    except (FileNotFoundError, NotADirectoryError):  # a folder that is closed to us does not pass for an empty one
+    except (FileNotFoundError, NotADirectoryError):  # a folder that we may not read must not count as empty
         return
     try:
         with os.scandir(here) as entries:
-            # With the slash behind it, a folder stands where its files belong in the order of all names.
+            # With a trailing slash, a folder sorts where its files belong among all names.
             children = sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries if _counts(entry))
         for child in children:
             if child.endswith("/"):
@@ -234,7 +234,7 @@ def _counts(entry: os.DirEntry[str]) -> bool:
 def _facts(name: str, folder: int) -> dict[str, Any]:
     try:
         status = os.stat(name, dir_fd=folder)
-    except OSError as error:  # mostly a symbolic link that leads nowhere
+    except OSError as error:  # usually a broken symbolic link
         return {"size": 0, "mtime_ns": 0, "fault": f"cannot be read ({error.strerror})"}
     facts = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
     return facts if stat.S_ISREG(status.st_mode) else facts | {"fault": "is not a file"}

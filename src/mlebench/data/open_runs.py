@@ -1,8 +1,8 @@
-"""Which runs of a competition are going on: a grade that is made meanwhile could tell an agent its score.
+"""Which runs of a competition are in progress: grading during a run could tell an agent its score.
 
-A run puts a file into the competition's folder when it begins and removes it when it ends. One that was killed leaves
-its file behind. Whether its process lives can be told where it ran, in the same namespace of processes; from anywhere
-else the file counts for two days after it was written.
+A run puts a file into the competition's folder when it begins and removes it when it ends. A killed run leaves its file
+behind. Only in the PID namespace where it ran can we check whether its process is alive; anywhere else the file counts
+for two days after it was written.
 """
 
 import time
@@ -16,7 +16,7 @@ from mlebench.processes import Process
 from mlebench.records import Record, now
 from mlebench.registry import Competition
 
-BELIEVED_FOR = 48 * 3600  # seconds that a run counts as open when nobody here can tell
+BELIEVED_FOR = 48 * 3600  # seconds that a run counts as open if we cannot check
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class OpenRun(Record):
 
 
 def mark_open(competition: Competition, run_dir: Path, token: str) -> None:
-    """Say that a run has begun, in this process; a data directory that cannot be written to has no such files."""
+    """Record that a run has begun in this process; a read-only data directory has no such files."""
     run = OpenRun(run_dir=str(run_dir), process=asdict(Process.current()), since=now())
     path = _path(competition, token)
     with suppress(OSError):
@@ -38,7 +38,7 @@ def mark_open(competition: Competition, run_dir: Path, token: str) -> None:
 
 
 def unmark_open(competition: Competition, token: str) -> None:
-    """Say that it has ended. A kill may have left half of what it wrote when it began."""
+    """Record that it has ended; also removes a partial file left by a kill while it began."""
     path = _path(competition, token)
     with suppress(OSError):
         for file in path.parent.glob(f"{path.name}*"):
@@ -55,7 +55,7 @@ def open_runs(competition: Competition) -> list[str]:
 
 
 def refuse_while_open(competition: Competition, what: str) -> None:
-    """Data that a run uses stays what it is."""
+    """Data that a run uses must not change."""
     if open_ := open_runs(competition):
         runs = "a run uses" if len(open_) == 1 else f"{len(open_)} runs use"
         raise PrerequisiteError(

@@ -1,6 +1,6 @@
 """Raw → prepared: everything is made in a staging folder, checked, and appears in one rename.
 
-An interrupted or failed prepare leaves nothing that looks prepared, and the next one goes on where it stopped. Two
+An interrupted or failed prepare leaves nothing that looks prepared, and the next one resumes where it stopped. Two
 prepares of one competition take turns.
 """
 
@@ -49,7 +49,7 @@ class Options:
     verify: bool = True
     overwrite_checksums: bool = False
     original_description: bool = False
-    force: bool = False  # anew, although it is prepared; what is there stays until the new data is whole
+    force: bool = False  # prepare again; existing data stays until the new data is complete
 
 
 def prepare(
@@ -58,19 +58,19 @@ def prepare(
     options: Options = Options(),  # noqa: B008 it is frozen
     watch: Progress = SILENT,
 ) -> bool:
-    """Prepare a competition's data; False when it had been prepared already."""
+    """Prepare a competition's data; False if it was already prepared."""
     source = source or LocalSource()
     where = competition.paths
     if source.twin and options.overwrite_checksums:
         raise PrerequisiteError("checksums are those of real data; a twin has none to overwrite them with")
     with explained(where.root, where.raw, where.archive):
         claim_data_dir(where.data_dir, twin=source.twin)
-        if _is_ready(competition, source, options):  # also on a disk that cannot be written to
+        if _is_ready(competition, source, options):  # works on a read-only disk too
             _sweep(where.replaced)
             return False
         with _locked(where, watch) as require_lock:
             _restore(where)
-            if _is_ready(competition, source, options):  # whoever had the lock has done it
+            if _is_ready(competition, source, options):  # the process that held the lock has done it
                 return False
             _refuse_to_replace(competition)
             remove(where.replaced)
@@ -89,7 +89,7 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
     _refuse_foreign_leftovers(competition)
     watch.tell("getting the data")
     if options.force and isinstance(source, TwinSource):
-        source.forget(where)  # its code may be another by now
+        source.forget(where)  # its code may have changed
     raw = source.fetch(competition, watch)
     if fault := lacking_beside(competition, raw.parent, raw):
         raise PrerequisiteError(fault)
@@ -114,8 +114,8 @@ def _refuse_to_replace(competition: Competition) -> None:
 
 
 def _publish(where: paths.CompetitionPaths) -> None:
-    """Staging becomes prepared; what only served to go on is removed."""
-    if where.unpacked.exists():  # renamed before it is removed: half of it must not pass for all
+    """Staging becomes prepared; what was only needed to resume is removed."""
+    if where.unpacked.exists():  # renamed first: a half-removed one must not look complete
         remove(where.unpacked.rename(where.staging / f"{paths.SCRATCH}{where.unpacked.name}"))
     for record in (where.written, where.archive_elsewhere_record):
         record.unlink(missing_ok=True)
@@ -128,7 +128,7 @@ def _publish(where: paths.CompetitionPaths) -> None:
 
 
 def _restore(where: paths.CompetitionPaths) -> None:
-    """Bring back data whose successor had not taken its place when the process was killed."""
+    """Bring back old data if the process was killed before the new data took its place."""
     if where.replaced.exists() and not where.prepared.exists():
         where.replaced.rename(where.prepared)
 
@@ -162,7 +162,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
     attempt = {
         "versions": library_versions(),
         "code": _code_hash(competition),
-        "twin": source.describe(raw) if source.twin else None,  # who fetched real data makes no difference
+        "twin": source.describe(raw) if source.twin else None,  # for real data it does not matter who fetched it
         "raw": file_identity(raw),
     }
     goes_on = _begin_attempt(where, attempt, anew=prepare is None)
@@ -185,7 +185,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
 
 
 def _unpacked(competition: Competition, archive: Path, options: Options, watch: Progress) -> Path:
-    """The archive as a folder: as raw/ if it is to be kept, where it must not take the place of anything else."""
+    """The archive as a folder: as raw/ if it is kept, where it must not replace anything else."""
     where = competition.paths
     if options.keep_raw and where.raw.is_dir() and any(where.raw.iterdir()):
         if choose_raw(where.raw, archive) != where.raw:
@@ -202,7 +202,7 @@ def _unpacked(competition: Competition, archive: Path, options: Options, watch: 
 
 
 def _sweep(leftover: Path) -> None:
-    """Remove what is of no use any more, if that can be done: all is prepared."""
+    """Remove what is no longer needed, if possible; failing is fine, since everything is prepared."""
     try:
         remove(leftover)
     except OSError as error:
@@ -223,7 +223,7 @@ def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], anew:
 
 
 def _code_hash(competition: Competition) -> str:
-    """Of the code that makes prepared files: what other code has made is not continued."""
+    """A hash of the code that makes prepared files: work of other code is not resumed."""
     digest = hashlib.md5(usedforsecurity=False)
     for folder in (*(paths.module_dir() / name for name in ("engine", "kit", "metrics")), competition.folder):
         for path in sorted(folder.rglob("*.py")):

@@ -18,7 +18,7 @@ WRITTEN_ANEW = (".csv", ".tsv", ".json", ".jsonl", ".bson", ".parquet")
 
 
 class Check(NamedTuple):
-    """One competition's chances. Sizes are in bytes and on top of what is there; estimates, rather too large."""
+    """One competition's chances. Sizes are in bytes, on top of what exists; estimates err on the large side."""
 
     id: str
     data: str  # prepared, raw, archive, or none
@@ -55,7 +55,7 @@ def check_all(competitions: Sequence[Competition], source: Source) -> Iterator[C
 def _missing(competition: Competition) -> bool:
     try:
         return preparation_fault(competition) is not None and present(competition) is None
-    except OSError:  # said when it is looked at
+    except OSError:  # reported when it is checked
         return False
 
 
@@ -87,8 +87,8 @@ def _check_local(competition: Competition, source: Source) -> Check:
         inside = _sizes_inside(raw, [name for name in sizes if name.endswith(ARCHIVES)])
     except PrerequisiteError as error:
         return Check(competition.id, "none", "-", None, None, None, str(error))
-    # Tables are written anew, and those in another order spilled once before; other files are placed. What lies in
-    # archives inside a raw folder is taken out.
+    # Tables are written again, after spilling once if their order changes; other files are placed. Archives inside a
+    # raw folder are unpacked.
     tables = sum(size for name, size in [*sizes.items(), *inside] if name.endswith(WRITTEN_ANEW))
     linked = raw.is_dir() and raw.stat().st_dev == _existing(competition.paths.root).stat().st_dev
     unpacked = sum(size for _, size in inside)
@@ -107,7 +107,7 @@ def _sizes(raw: Path) -> dict[str, int]:
 
 
 def _sizes_inside(raw: Path, archives: list[str]) -> list[tuple[str, int]]:
-    """What archives in a raw folder hold; of one whose contents cannot be told without unpacking it, its own size."""
+    """What archives in a raw folder hold; if that takes unpacking, the archive's own size."""
     from mlebench.kit import open_raw
 
     if not raw.is_dir() or not archives:

@@ -1,7 +1,7 @@
-"""What is known of an archive: who fetched it and when, and its md5. The record lies beside the archive and stays.
+"""What is known about an archive: who fetched it and when, and its md5. The record stays beside the archive.
 
-So it does not matter how many attempts a prepare takes: each finds out where the data came from, and none reads a large
-archive again to learn its md5.
+So however many attempts a prepare takes, each knows where the data came from, and none reads a large archive again for
+its md5.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class ArchiveRecord(Record):
         return cls(kind=kind, archive=path.name, **facts, **more)
 
     def is_of(self, path: Path) -> bool:
-        """Whether this is the archive, perhaps copied with its time."""
+        """Whether the record is about this archive, or a copy that kept its time."""
         status = path.stat()
         return (self.size, self.mtime_ns) == (status.st_size, status.st_mtime_ns)
 
@@ -47,7 +47,7 @@ def record_download(where: CompetitionPaths, url: str) -> None:
 
 
 def archive_md5(archive: Path, where: CompetitionPaths, progress: Progress = SILENT) -> str:
-    """The md5 of an archive, which is read once: the md5 goes on record."""
+    """The md5 of an archive; it is recorded, so the archive is read only once."""
     from mlebench.engine.reading import md5_of
 
     beside = archive.absolute() == where.archive.absolute()
@@ -62,7 +62,7 @@ def archive_md5(archive: Path, where: CompetitionPaths, progress: Progress = SIL
 
 
 def known_of(archive: Path, record: Path) -> ArchiveRecord | None:
-    """What is on record of an archive; None when that is nothing, or was said of another."""
+    """What is recorded about an archive; None if there is nothing, or it is about another archive."""
     try:
         known = ArchiveRecord.read(record)
         return known if known.is_of(archive) else None

@@ -113,7 +113,7 @@ class TwinSource:
         return where.raw
 
     def forget(self, where: CompetitionPaths) -> None:
-        """Have it made anew when it is fetched next."""
+        """Make it again the next time it is fetched."""
         if where.twin.exists():
             write_whole(where.twin, "{}\n")
 
@@ -137,7 +137,7 @@ def describe_raw(raw: Path) -> dict[str, Any]:
 
 
 def lacking_beside(competition: Competition, *places: Path) -> str | None:
-    """What is to be done about files that are needed and that Kaggle does not have, if one is in none of the places."""
+    """What to do about required files that Kaggle does not have, if one is in none of the places."""
     for name, origin in competition.beside_archive.items():
         if not any((place / name).is_file() for place in places):
             return f"{name} is not in Kaggle's archive: get it from {origin}, and put it, as it is, into {places[0]}"
@@ -183,7 +183,7 @@ def _is_whole(folder: Path, archive: Path) -> bool:
 
 
 def unpack(archive: Path, where: CompetitionPaths, beside: Iterable[str], progress: Progress) -> Path:
-    """The archive, and files that lie beside it, as a folder; goes on with what was unpacked of the same archive."""
+    """The archive and the files beside it as a folder; resumes an earlier unpacking of the same archive."""
     from mlebench.engine.archives.zip_tree import ZipTree
 
     tree, folder, record = ZipTree(archive), where.raw_staging, where.raw_staging_record
@@ -222,7 +222,7 @@ def remove(path: Path) -> None:
             path.unlink()
         elif path.exists():
             shutil.rmtree(path)
-    except OSError as error:  # whose name may be one below the folder
+    except OSError as error:  # it may name a file below the folder
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 

@@ -37,7 +37,7 @@ def preparation_fault(competition: Competition, grading_only: bool = False) -> s
 
 
 def is_prepared(competition: Competition) -> bool:
-    """Whether the data is prepared; a PrerequisiteError when it is closed to us, and so cannot be told."""
+    """Whether the data is prepared; a PrerequisiteError if we cannot tell because we may not read it."""
     root = competition.paths.root
     with explained(root, root):
         return _missing(competition, grading_only=False) is None
@@ -76,7 +76,7 @@ def require_prepared(competition: Competition, grading_only: bool = False) -> No
 
 
 def command_to_prepare(competition: Competition, *options: str) -> str:
-    """What to type to have its data in the folder that it is looked for in. Options may name further competitions."""
+    """What to type to get its data into the folder where we look for it. Options may name more competitions."""
     data_dir = competition.paths.data_dir
     usual = paths.default_data_dir(twin=holds_twins(data_dir)) == data_dir
     place = () if usual else (f"--data-dir {shlex.quote(str(data_dir))}",)
@@ -84,7 +84,7 @@ def command_to_prepare(competition: Competition, *options: str) -> str:
 
 
 def twin_elsewhere(competitions: Sequence[Competition]) -> str:
-    """Where twins of all of them are, if somebody has tried `mlebench demo`; a sentence, or nothing."""
+    """A sentence saying where twins of all of them are, if `mlebench demo` made some; else empty."""
     twins = paths.default_data_dir(twin=True)
     if twins == competitions[0].paths.data_dir or not holds_twins(twins):
         return ""
@@ -99,7 +99,7 @@ def read_manifest_head(competition: Competition) -> Manifest | None:
 
 
 def data_identity(competition: Competition) -> str | None:
-    """One hash over what was prepared, the same on every machine; None when there is no manifest to tell."""
+    """One hash of the prepared data, the same on every machine; None without a manifest."""
     head = read_manifest_head(competition)
     return head.identity if head else None
 
@@ -133,7 +133,7 @@ def data_dir_fault(data_dir: Path, *, twin: bool) -> str | None:
     """Why a data directory is not for twins, or not for real data."""
     if not twin:
         return f"{data_dir} holds twins; give real data another --data-dir" if holds_twins(data_dir) else None
-    # First what is there, then the record: another process may be making the first twin at this moment.
+    # Look at the contents before the record: another process may be making the first twin right now.
     occupied = data_dir.is_dir() and any(_holds_data(entry) for entry in data_dir.iterdir() if entry.is_dir())
     if occupied and not holds_twins(data_dir):
         return f"{data_dir} holds real data; give twins another --data-dir"
@@ -141,7 +141,7 @@ def data_dir_fault(data_dir: Path, *, twin: bool) -> str | None:
 
 
 def _holds_data(folder: Path) -> bool:
-    """Whether a competition's folder has more in it than a lock; one that is closed to us may have."""
+    """Whether a competition's folder holds more than a lock; one that we may not read counts as yes."""
     lock = paths.CompetitionPaths(folder.parent, folder.name).lock.name
     try:
         return any(entry.name != lock for entry in folder.iterdir())

@@ -90,7 +90,7 @@ def check_sample_score(competition: Competition) -> None:
 
 
 def overwrite(competition: Competition, raw: Path, files: Files) -> None:
-    """Write the competition's checksums.yaml anew, from what was just prepared."""
+    """Rewrite the competition's checksums.yaml from what was just prepared."""
     import yaml
 
     staging = competition.paths.staging
@@ -199,8 +199,8 @@ class Difference(NamedTuple):
 def verify(competition: Competition, *, deep: bool = False, adopt: bool = False) -> list[Difference]:
     """Compare prepared files with the manifest and the published checksums; `deep` reads them all, and the archive.
 
-    `adopt` takes files of which nothing is known that could be compared as they are. Data of another program has no
-    manifest; `adopt` gives it one, unless something differs.
+    `adopt` accepts files as they are if nothing is known to compare them with. Data of another program has no manifest;
+    `adopt` gives it one, unless something differs.
     """
     where = competition.paths
     if adopt:
@@ -225,7 +225,7 @@ def verify(competition: Competition, *, deep: bool = False, adopt: bool = False)
     if adopted or (look.on_record and (look.learned or outdated)):
         try:
             _record(competition, head if look.on_record else None, look.entries())
-        except OSError as error:  # the verdict stands
+        except OSError as error:  # the verdict is valid anyway
             fault = f"cannot be written ({error.strerror}): nothing was recorded"
             if adopt:
                 differences.append(Difference(MANIFEST, fault))
@@ -235,7 +235,7 @@ def verify(competition: Competition, *, deep: bool = False, adopt: bool = False)
 
 
 def _look(competition: Competition, head: Manifest | None, **how: bool) -> tuple["_Look", list[Difference]]:
-    """What differs from the list of files; where that cannot be read, from what is published."""
+    """What differs from the list of files or, if that is unreadable, from the published checksums."""
     if head is not None:
         look = _Look(competition, on_record=True, **how)
         try:
@@ -275,7 +275,7 @@ def _archive_fault(competition: Competition, twin: bool) -> str | None:
 
 
 class _Look:
-    """A look at prepared files, one after the other beside the list of them; each is read once at most."""
+    """Compares prepared files with their list, one after the other; each is read at most once."""
 
     def __init__(self, competition: Competition, *, on_record: bool, twin: bool, deep: bool, adopt: bool):
         self._prepared = competition.paths.prepared
@@ -283,7 +283,7 @@ class _Look:
         self._published = {} if twin else published_files(competition)
         self._deep = deep and (adopt or on_record)  # else there is nothing to compare with
         self._adopt = adopt
-        self.learned: Files = {}  # of these files other facts should be on record
+        self.learned: Files = {}  # files whose recorded facts should change
         self._digest = lru_cache(maxsize=1)(lambda name: _md5(self._prepared / name))
 
     def entries(self) -> Iterator[Entry]:
@@ -301,14 +301,14 @@ class _Look:
         for name, recorded, here in pairs:
             figures = unseen.pop(name, None) if unseen else None
             if figures is None and recorded and here and self._is_plainly_right(recorded, here):
-                continue  # as mostly all are, of which there may be millions
+                continue  # the usual case, for up to millions of files
             differences += self._differences(name, recorded, here, figures)
         for name, figures in unseen.items():
             differences += self._differences(name, None, None, figures)
         return sorted(differences, key=lambda difference: difference.file)
 
     def _is_plainly_right(self, recorded: dict[str, Any], found: dict[str, Any]) -> bool:
-        """Whether size and time say so, and nothing else is to be asked."""
+        """Whether size and time say so, and nothing more needs checking."""
         return (
             not self._deep
             and found["size"] == recorded["size"]
@@ -358,7 +358,7 @@ class _Look:
         facts = {"mtime_ns": found["mtime_ns"]} if touched else {}
         if not recorded.keys() & {"md5", "crc32"}:
             if touched and is_right is False:
-                return None  # that it is not the published file says it all
+                return None  # the difference from the published file is already reported
             if touched and not is_right and not self._adopt:
                 return "has another time, and no checksum of it is known: it may have been changed; --adopt accepts it"
             if self._deep or (touched and is_right):
@@ -382,7 +382,7 @@ class _Look:
 def _joined(
     recorded: Iterator[Entry], found: Iterator[Entry]
 ) -> Iterator[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
-    """By name what is on record and what is there, of two lists that are sorted by name."""
+    """Joins two lists sorted by name: what is recorded, and what is there."""
     here, there = next(recorded, None), next(found, None)
     while here or there:
         if here and there and here[0] == there[0]:

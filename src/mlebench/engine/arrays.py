@@ -28,7 +28,7 @@ def npy_pieces(array: np.ndarray, rows: np.ndarray | None = None) -> Pieces:
     """The bytes that numpy's `save` gives for an array, or for these rows of it in this order."""
     if array.dtype.hasobject:
         raise ValueError("an array of objects cannot be written")
-    if rows is not None and len(rows) == 1:  # numpy may lay a single row out by column: it decides
+    if rows is not None and len(rows) == 1:  # numpy may lay out a single row by column: let it decide
         array, rows = array[rows], None
     count = len(array) if rows is None else len(rows)
     shape, by_column = (count, *array.shape[1:]), rows is None and array.flags.fnc

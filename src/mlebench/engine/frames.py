@@ -47,8 +47,8 @@ def read_csv(open: Callable[[], AbstractContextManager[Any]], **options: Any) ->
 
 
 def _may_be_too_large(column: pd.Series) -> bool:
-    """Whether a column may hold numbers that fit no type. pandas 2.2 reads it as text; 3 makes numbers of some, and in
-    the text of others leaves words for missing values."""
+    """Whether a column may hold numbers that fit no type. pandas 2.2 reads it as text; pandas 3 turns some into numbers
+    and leaves words for missing values in the text of others."""
     if column.dtype.kind == "f":
         return bool((column.to_numpy() == np.inf).any())
     if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "integer":
@@ -57,7 +57,7 @@ def _may_be_too_large(column: pd.Series) -> bool:
 
 
 def _too_large(column: pd.Series, text: pd.Series) -> bool:
-    """Whether it does. Infinity is such a number unless it was called so; below zero pandas 2.2 has it, too."""
+    """Whether it does. Infinity is such a number unless spelled so; below zero, pandas 2.2 gives infinity too."""
     if column.dtype.kind == "f":
         return any("inf" not in cell.lower() for cell in text.to_numpy()[column.to_numpy() == np.inf])
     return any(map(_exceeds_64_bits, text))

@@ -28,7 +28,7 @@ _IN_PAGES: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 20}
 
 
 class ParquetSource:
-    """A parquet file on disk. A column is read when it is asked for, and not kept."""
+    """A parquet file on disk. Columns are read on request and not kept."""
 
     label: str | None = None
 
@@ -40,7 +40,7 @@ class ParquetSource:
 
     @property
     def columns(self) -> list[str]:
-        """The columns; what pandas keeps there as an index is none."""
+        """The columns, without any index that pandas stored."""
         index = (self._schema.pandas_metadata or {}).get("index_columns", [])
         return [name for name in self._schema.names if name not in index]
 
@@ -69,7 +69,7 @@ class ParquetSource:
             return any(group.column(0).null_count for group in file.iter_batches(GROUP_ROWS, columns=[name]))
 
     def groups(self, names: list[str], rows: np.ndarray | None) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
-        """Columns of ascending rows, or of all, some at a time; and the places of these rows among them."""
+        """Columns of ascending rows, or of all, in batches, each with the places of its rows."""
         if rows is not None and len(rows) and rows[-1] >= self.rows:
             raise IndexError(f"there is no row {rows[-1]} in a file of {self.rows}")
         start = 0
@@ -95,7 +95,7 @@ class ParquetSource:
         stage.advance(self.size)
 
     def _pieces(self, table: Table) -> Iterator[pa.Table]:
-        """A table's rows; those that keep the order of the file go through some at a time."""
+        """A table's rows; in file order they are streamed in batches."""
         added = {name: _added(column, len(table)) for name, column in table.definitions.items()}
         stored = [column.name for column in table.definitions.values() if isinstance(column, Stored)]
         if self.rows and (table.rows is None or _are_ascending(table.rows)):
@@ -127,7 +127,7 @@ def _write(pieces: Iterator[pa.Table], stream: Writable) -> None:
 
 
 def _added(column: Column, rows: int) -> Any:
-    """A column that the file does not have, whole: so it has one type."""
+    """A column that the file does not have, as a whole, so that it has one type."""
     if isinstance(column, Stored):
         return None
     return pa.array(column.values if isinstance(column, Computed) else [column.value] * rows, from_pandas=True)
@@ -142,7 +142,7 @@ def _are_ascending(rows: np.ndarray) -> bool:
 
 
 def content_hash(source: Path | BinaryIO) -> str:
-    """A hash of the names, kinds and values of all columns: the same for every way to write them down."""
+    """A hash of the names, kinds and values of all columns, however they are encoded."""
     with pq.ParquetFile(source, **_IN_PAGES) as file:
         content = _Content()
         for group in file.iter_batches(HASHED_ROWS):
@@ -171,7 +171,7 @@ class _Content:
             self.add(path, array.dictionary_decode())
         elif pa.types.is_floating(kind):
             values = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
-            self._update(path, np.where(np.isnan(values), np.nan, values))  # a gap, or any NaN, is one NaN
+            self._update(path, np.where(np.isnan(values), np.nan, values))  # make gaps and all NaNs the same NaN
         else:
             self._update(f"{path}?", array.is_null().to_numpy(zero_copy_only=False).astype(np.uint8))
             self._add_parts(path, array)

@@ -1,21 +1,21 @@
-"""How far long work is. One object is told, from the command line down to where bytes are moved."""
+"""Progress of long work. One object is passed from the command line down to where bytes are moved."""
 
-TOLD_BYTES = 1 << 20  # between two words about a stage: some work goes in very small pieces
+TOLD_BYTES = 1 << 20  # between two reports about a stage: some work comes in very small pieces
 
 
 class Progress:
-    """Is told how far each stage of the work is. This one tells nobody; others show it."""
+    """Receives the progress of each stage. This one ignores it; subclasses show it."""
 
     def tell(self, stage: str, done: int = 0, total: int | None = None) -> None:
-        """So many bytes of a stage are done, of so many in all where that is known."""
+        """Report that `done` bytes of a stage are done, out of `total` if that is known."""
 
     def stage(self, name: str, total: int | None) -> "Stage":
-        """A stage that begins now."""
+        """Begin a stage."""
         return Stage(self, name, total)
 
 
 class Stage:
-    """One way through so many bytes: it adds up what is done, and tells now and then."""
+    """One pass over a number of bytes: adds up what is done and reports now and then."""
 
     def __init__(self, progress: Progress, name: str, total: int | None):
         self._progress = progress
@@ -25,7 +25,7 @@ class Stage:
         progress.tell(name, 0, total)
 
     def advance(self, size: int) -> None:
-        """So many more bytes are done."""
+        """Add `size` bytes to what is done."""
         self._done += size
         if self._total is not None:  # which may be an estimate
             self._done = min(self._done, self._total)
@@ -34,7 +34,7 @@ class Stage:
             self._progress.tell(self._name, self._done, self._total)
 
     def finish(self) -> None:
-        """All is done, whatever was expected."""
+        """Everything is done, whatever the total was."""
         self._progress.tell(self._name, self._done if self._total is None else self._total, self._total)
 
 

@@ -1,4 +1,4 @@
-"""Raw files as they are read: faults are the data's, and somebody may watch large ones."""
+"""Reading raw files: faults are blamed on the data, and large files report progress."""
 
 import hashlib
 import io
@@ -11,11 +11,11 @@ from mlebench.engine.progress import SILENT, UNTOLD, Progress, Stage
 from mlebench.engine.trees import COPY_BYTES
 from mlebench.errors import PrerequisiteError
 
-WATCHED_BYTES = 16 << 20  # a smaller file is read before anybody has looked
+WATCHED_BYTES = 16 << 20  # a smaller file is read before anybody sees progress
 
 
 def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
-    """The same bytes; of a large file it tells how many have been read, some at a time."""
+    """The same bytes; a large file reports how many have been read."""
     if size < WATCHED_BYTES or progress is SILENT:
         return stream
     return cast(BinaryIO, io.BufferedReader(_Watched(stream, progress.stage("reading", size)), COPY_BYTES))
@@ -23,13 +23,13 @@ def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
 
 @contextmanager
 def data_errors(what: str | None, *of_code: type[Exception]) -> Iterator[None]:
-    """Whatever a library makes of a raw file that it cannot read, the file is at fault; None stands for no raw file."""
+    """Blame the file for any error of a library that cannot read it; `what` is None if there is no raw file."""
     try:
         yield
     except (PrerequisiteError, MemoryError, *of_code):
         raise
     except Exception as error:
-        if what is None or (isinstance(error, OSError) and error.errno is not None):  # without a number it is damage
+        if what is None or (isinstance(error, OSError) and error.errno is not None):  # without an errno it is damage
             raise
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise PrerequisiteError(f"{what} cannot be read ({reason}); get the data again, whole") from error

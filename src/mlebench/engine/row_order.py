@@ -1,7 +1,7 @@
-"""Where the rows of a table go that come by block by block: straight out, or by way of buckets on disk.
+"""Where the rows of a table go as they arrive block by block: straight out, or through buckets on disk.
 
-Rows that keep the order of the blocks go out as they come. Rows in another order (a permutation split) are first sorted
-into buckets, each of which is then put in order in memory.
+Rows that keep the order of the blocks are written as they arrive. Rows in another order (a permutation split) are first
+sorted into buckets, each of which is then put in order in memory.
 """
 
 from collections.abc import Sequence
@@ -84,7 +84,7 @@ class DirectWriter:
         self._stream.write(bytes_of(part.lines))
 
     def finish(self) -> None:
-        """All is written."""
+        """Everything is already written."""
 
 
 class BucketWriter:

@@ -1,8 +1,8 @@
 """Tables: a narrow, lazy, immutable view of CSV rows and columns, in one pinned dialect.
 
 A `Table` remembers where its rows and columns come from (a source, row numbers into it, and per column: stored,
-constant or computed) and reads nothing before it must. The engine may therefore write it in a better way than through a
-data frame, without a change in any competition.
+constant or computed) and reads nothing until it must. The engine can therefore write it in a better way than through a
+data frame, without changing any competition.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ Column = Stored | Constant | Computed
 
 
 class Writable(Protocol):
-    """All that is asked of a stream to write a table to it."""
+    """All that a stream must offer to have a table written to it."""
 
     def write(self, data: bytes | memoryview, /) -> Any: ...
 
@@ -65,7 +65,7 @@ class Format(Protocol):
     def name(self) -> str: ...
 
     def write(self, table: "Table", stream: Writable) -> None:
-        """By way of memory, wherever its rows come from."""
+        """Write the table from memory, wherever its rows come from."""
         ...
 
 
@@ -83,8 +83,8 @@ class Target(NamedTuple):
 class Source(Protocol):
     """Where rows come from."""
 
-    label: str | None  # the raw file, for who tells what is wrong with it
-    size: int  # bytes that are read from disk, for who tells of progress
+    label: str | None  # the raw file, for error messages
+    size: int  # bytes read from disk, for progress reports
 
     @property
     def columns(self) -> list[str]: ...
@@ -95,11 +95,11 @@ class Source(Protocol):
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray: ...
 
     def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:
-        """Write tables of its rows in the best way there is, the bytes being the same; tells how much it has read."""
+        """Write tables of its rows in the best way available (the bytes are the same) and report how much was read."""
         ...
 
     def forget(self) -> None:
-        """Give back memory; what is needed again is read again."""
+        """Free memory; anything needed later is read again."""
         ...
 
 
@@ -128,7 +128,7 @@ class ColumnSource:
             target.write()
 
     def forget(self) -> None:
-        """The values have no other place; they go with the last table that has them."""
+        """The values exist only here; they are freed with the last table that uses them."""
 
 
 class Table:
@@ -174,7 +174,7 @@ class Table:
 
     @property
     def definitions(self) -> Mapping[str, Column]:
-        """How each column comes about; what an engine needs to write the table without reading it whole."""
+        """Where each column comes from: what an engine needs to write the table without reading all of it."""
         return self._columns
 
     def __len__(self) -> int:
@@ -188,7 +188,7 @@ class Table:
             return column.values
         if isinstance(column, Constant):
             return as_values([column.value] * len(self))
-        with data_errors(self.source.label, IndexError):  # rows that are not there are the caller's fault
+        with data_errors(self.source.label, IndexError):  # missing rows are the caller's fault
             return self.source.values(column.name, self.rows)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Large texts: read in blocks of lines, written in pieces that are made when their time has come."""
+"""Large texts: read in blocks of lines, written in pieces that are made when they are needed."""
 
 import io
 from collections.abc import Callable, Iterable, Iterator
@@ -10,9 +10,9 @@ LINES_BYTES = 4 << 20  # that are read at a time
 
 @dataclass(frozen=True)
 class Pieces:
-    """Bytes that are made piece by piece while they are written, since all of them are too many to be held.
+    """Bytes that are made piece by piece while they are written, since together they do not fit into memory.
 
-    `make` is called when they are to be written, and again when that has to begin anew.
+    `make` is called when writing starts, and again if it has to start over.
     """
 
     make: Callable[[], Iterable[bytes]]

@@ -1,4 +1,4 @@
-"""How many threads work on one competition: a setting of the process, made by whoever runs several of them."""
+"""How many threads work on one competition: a process-wide setting, made by the code that runs several at once."""
 
 LEAST = 2
 _threads = LEAST
@@ -9,6 +9,6 @@ def threads() -> int:
 
 
 def use_threads(count: int) -> None:
-    """Work with so many from now on; with fewer than two, reading would wait for writing."""
+    """Use this many from now on; with fewer than two, reading would wait for writing."""
     global _threads
     _threads = max(LEAST, count)

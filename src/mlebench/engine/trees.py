@@ -16,9 +16,9 @@ from mlebench.errors import PrerequisiteError
 
 COPY_BYTES = 1 << 20
 CLONE_BLOCKS = 0x40049409  # Linux' FICLONE: two files that share their blocks until one is changed
-TIME_GRAIN = 2_000_000_000  # nanoseconds: how exactly every disk can keep a file's time
-# Prepared files are read-only: some share their bytes with raw files. While a file is being written it is not, so a
-# read-only file is a finished one.
+TIME_GRAIN = 2_000_000_000  # nanoseconds: the precision with which every disk stores a file's time
+# Prepared files are read-only, since some share their bytes with raw files. A file is writable until it is complete, so
+# a read-only file is a finished one.
 UNFINISHED, FINISHED = 0o600, 0o444
 
 
@@ -38,7 +38,7 @@ class Tree(Protocol):
     def open(self, name: str) -> BinaryIO: ...
 
     def path(self, name: str) -> Path | None:
-        """Where the file lies on disk by itself, if it does."""
+        """The file's own path on disk, if it has one."""
         ...
 
     def exists(self, name: str) -> bool: ...
@@ -101,7 +101,7 @@ class FolderTree:
     def _find(self, folder: str, parts: list[str]) -> Iterator[str]:
         """Files below a folder (its name ends with a slash) that the parts of a pattern lead to."""
         head, *rest = parts
-        if rest and _is_plain_name(head):  # its neighbours, of which there may be many, do not matter
+        if rest and _is_plain_name(head):  # no need to list its neighbours, which may be many
             if (self._folder / folder / head).is_dir():
                 yield from self._find(f"{folder}{head}/", rest)
             return
@@ -122,7 +122,7 @@ class FolderTree:
             return list(entries)
 
     def open(self, name: str) -> BinaryIO:
-        if not self.exists(name):  # a named pipe would be waited for
+        if not self.exists(name):  # opening a named pipe would block
             raise missing(self, name)
         return (self._folder / name).open("rb", buffering=COPY_BYTES)
 
@@ -149,9 +149,9 @@ class FolderTree:
         return (linked or copied) and is_finished(destination, source.st_size)
 
     def extract(self, name: str, destination: str) -> None:
-        """Link the file, so that its bytes exist once; where that cannot be, share its blocks or copy it."""
+        """Link the file, so that its bytes exist once; where that is impossible, share its blocks or copy it."""
         try:
-            # With a folder to start from, a symbolic link is followed; without one it would itself be linked.
+            # With a folder descriptor, a symbolic link is followed; without one, the link itself would be linked.
             os.link(name, destination, src_dir_fd=self._descriptor)
         except (FileNotFoundError, NotADirectoryError):
             raise missing(self, name) from None
@@ -162,7 +162,7 @@ class FolderTree:
             return
         try:
             os.chmod(destination, FINISHED)
-        except PermissionError:  # somebody else's file, which they keep as it is
+        except PermissionError:  # somebody else's file: its mode is theirs to set
             return
 
     def _copy(self, name: str, destination: str) -> None:
@@ -171,7 +171,7 @@ class FolderTree:
                 fcntl.ioctl(target.fileno(), CLONE_BLOCKS, source.fileno())
             except OSError:  # most disks cannot
                 shutil.copyfileobj(source, target, COPY_BYTES)
-            # Before the file counts as finished: whoever goes on after an interruption takes it as it is.
+            # Set before the file counts as finished: a resumed prepare leaves finished files alone.
             os.utime(target.fileno(), ns=(0, os.fstat(source.fileno()).st_mtime_ns))
 
 

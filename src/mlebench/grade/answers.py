@@ -14,7 +14,7 @@ def load_answers(path_to_answers: Path) -> Any:
 
 
 def answers_for_grader(path: Path) -> Any:
-    """The same, but that records are read while the grader goes through them."""
+    """The same, except that records are read while the grader iterates over them."""
     if path.suffix == ".csv":
         from mlebench.engine.frames import read_frame
 
@@ -25,7 +25,7 @@ def answers_for_grader(path: Path) -> Any:
 
 
 class JsonRecords(Sequence[dict[str, Any]]):
-    """The records of a file of JSON lines. To go through them holds one at a time; to ask for one by number, all."""
+    """The records of a file of JSON lines. Iterating holds one in memory at a time; indexing loads them all."""
 
     def __init__(self, path: Path):
         self._path = path

@@ -1,4 +1,4 @@
-"""Where a score stands: among the people who took part, between the sample submission and gold, near perfection."""
+"""Where a score stands: among human teams, between the sample submission and gold, and compared with perfection."""
 
 import math
 from bisect import bisect_left
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from mlebench.registry import Competition
 
-# The names of metrics whose best value is 1 where higher is better and 0 where lower is.
-# Not among them: those that have no bound, and those that even the truth cannot bring to it.
+# The names of metrics whose best value is 1 if higher is better, or 0 if lower is better.
+# Left out: metrics without a bound, and those where even the truth does not reach it.
 # fmt: off
 REACH_ONE_OR_ZERO = frozenset({
     "KL-divergence", "MAP@5", "accuracy", "auc-roc", "auroc-multi-label", "average-haversine-distance",
@@ -28,7 +28,7 @@ AT_OPTIMUM = "at the metric's optimum"
 
 
 class Board:
-    """A human leaderboard that counts whom a score beats; nobody beats an equal."""
+    """A human leaderboard that counts whom a score beats; equal scores do not beat each other."""
 
     def __init__(self, scores: Iterable[float], *, lower: bool):
         self._sign = -1 if lower else 1

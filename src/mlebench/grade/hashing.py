@@ -26,7 +26,7 @@ class HashedStream(io.BufferedIOBase):
         left = self._limit + 1 - self._size
         wanted = left if size is None or size < 0 else min(size, left)
         data = b"" if self._ended else self._stream.read(wanted)
-        self._ended = self._ended or len(data) < wanted  # what is appended from now on is not part of it
+        self._ended = self._ended or len(data) < wanted  # bytes appended from now on do not count
         self._size += len(data)
         if self._size > self._limit:
             raise FileTooLargeError(f"has more than {self._limit} bytes, which are not read")
@@ -37,7 +37,7 @@ class HashedStream(io.BufferedIOBase):
         return self.read(_CHUNK if size < 0 else size)
 
     def sha256(self) -> str:
-        """Of the whole: what nobody read is read now."""
+        """The hash of the whole stream; the unread rest is read now."""
         while self.read(_CHUNK):
             pass
         return self._hash.hexdigest()

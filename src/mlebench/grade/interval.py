@@ -1,9 +1,9 @@
-"""How much a score owes to the choice of test rows: an interval, by drawing the rows again.
+"""How much a score depends on the choice of test rows: a bootstrap interval.
 
-Groups of rows that belong together (one patient, one sentence) are drawn with replacement, each as a whole. Where a
-competition declares no groups, an id is one; rows that share it are drawn together. Each draw gets new names for ids
-and groups, the same on both sides, since graders want them to be unique. A grader to which ids or the order of rows
-mean more than that gives another score when the names alone are changed: then there is no interval.
+Groups of rows that belong together (one patient, one sentence) are drawn with replacement, each as a whole. If a
+competition declares no groups, each id is a group, so rows that share it are drawn together. Each draw gets new ids
+and group names, the same on both sides, since graders need them to be unique. If ids or row order mean more to a
+grader, renaming alone changes the score: then there is no interval.
 """
 
 import logging
@@ -21,12 +21,12 @@ from mlebench.scoring import Grader, Medals, Thresholds
 logger = logging.getLogger(__name__)
 
 DRAWS = 400
-SECONDS = 120.0  # more is not spent on it
+SECONDS = 120.0  # the most time to spend on it
 LEVEL = 0.95
 
 
 class Interval(NamedTuple):
-    """Where the score lies in 95 % of draws, and in which share of them its medal, or a better one, is earned."""
+    """Where the score lies in 95 % of draws, and the share of draws that earn its medal or a better one."""
 
     score_low: float | None = None
     score_high: float | None = None
@@ -85,7 +85,7 @@ class Draws:
 
 
 def _groups(answers: pd.DataFrame, ids: np.ndarray, rows: np.ndarray, declared: Mapping[str, str]) -> np.ndarray:
-    """The number of the group that each id is in: told by a column of the answers, or by the id's first letters."""
+    """The number of each id's group, taken from a column of the answers or the first letters of the id."""
     if "column" in declared:
         return pd.factorize(answers[declared["column"]].to_numpy()[rows])[0]
     if "pattern" in declared:
@@ -117,7 +117,7 @@ def drawn_scores(
             if time.monotonic() > deadline:
                 return None
             scores.append(draws.score(grader, rng.integers(0, draws.count, draws.count)))
-    except Exception as error:  # of a metric that not every draw allows
+    except Exception as error:  # from a metric that some draws break
         logger.info("There is no interval: %s", error)
         return None
     return scores

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class Entry(NamedTuple):
-    """A line that names a submission, or `fault`: why it does not."""
+    """A line that names a submission; otherwise `fault` says why it does not."""
 
     line: int
     competition_id: str | None
@@ -106,7 +106,7 @@ def _entry(number: int, line: str) -> Entry:
 
 @contextmanager
 def _new_report(folder: Path) -> Iterator[Callable[[str], Path]]:
-    """A way to write a report that is this run's alone; that the folder can be written to is found out before."""
+    """A way to write a report that belongs to this run alone; first makes sure that the folder is writable."""
     try:
         path, part = _reserve(folder)
     except OSError as error:

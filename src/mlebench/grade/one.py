@@ -62,7 +62,7 @@ def grade_csv(
 def graded_report(
     report: CompetitionReport, competition: Competition, *, limit: int, log_otherwise: Path | None, interval: bool
 ) -> CompetitionReport:
-    """The same, of a submission of which there is a blank report."""
+    """The same for a submission that already has a blank report."""
     path = Path(report.submission_path)
     _require_answers(competition)
     report = with_verdict(with_data(report, competition), _verdict(path, competition, limit, interval))
@@ -92,14 +92,14 @@ def _require_answers(competition: Competition) -> None:
 
 def _verdict(path: Path, competition: Competition, limit: int, interval: bool) -> Verdict:
     try:
-        if str(path) == "None":  # so the reference has it where an agent left nothing
+        if str(path) == "None":  # how the reference records that an agent left nothing
             raise FileMissingError("was not named")
         if not has_csv_name(path):
             raise FileMissingError("is not named as a CSV file")
         with open_untrusted(path, limit) as file, HashedStream(file, limit) as stream:
             return _verdict_on(stream, competition, interval)
     except UntrustedFileError as error:
-        # A name that is no text would break whoever reads the log.
+        # A name that is not valid text would break readers of the log.
         shown = str(path).encode("utf-8", "backslashreplace").decode("utf-8")
         logger.warning("Invalid submission file: %s %s", shown, error)
         status = "missing" if isinstance(error, FileMissingError) else "invalid"
@@ -171,7 +171,7 @@ def ungraded_report(path: Path, competition: Competition, run: RunInfo | None = 
 
 
 def with_data(report: CompetitionReport, competition: Competition) -> CompetitionReport:
-    """What is known of the data, and whether agents may be at work on it: a run's own grade tells them nothing."""
+    """Add facts about the data, and whether agents may be working on it: a run's own grade tells them nothing."""
     return replace(
         report,
         source=source_kind(competition),

@@ -1,4 +1,4 @@
-"""One row of a batch → its report, or why it has none. Nothing that is wrong with a row is raised."""
+"""One row of a batch → its report, or why it has none. Faults of a row are never raised."""
 
 import logging
 from pathlib import Path
@@ -19,7 +19,7 @@ NOT_JUDGED = ("not_prepared", "grader_error", "limit", "infra_error")
 
 
 class Limits(NamedTuple):
-    """What grading one submission may take; `memory` counts where the system has /proc."""
+    """What grading one submission may use; `memory` is enforced where the system has /proc."""
 
     size: int = LARGEST_SUBMISSION  # bytes of the submission
     seconds: float = 600.0

@@ -30,7 +30,7 @@ from mlebench.validate.reading import read_table
 
 logger = logging.getLogger(__name__)
 
-MEMORY_CHECK = 0.05  # seconds between two looks at how much memory a fork has
+MEMORY_CHECK = 0.05  # seconds between two checks of a fork's memory
 MEMORY_SHORT = "most likely there was not enough memory"
 # So that no fork has to load them.
 _LOADED = (
@@ -46,7 +46,7 @@ _START = "import sys; sys.path[:] = sys.argv[2:]; from mlebench.grade.worker imp
 
 
 class Worker:
-    """Grades rows one after another; is started when it is needed, and again when it was killed."""
+    """Grades rows one after another; starts when needed, and again after it was killed."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -71,7 +71,7 @@ class Worker:
         return outcome
 
     def _answer(self, job: Job) -> CompetitionReport | Unjudged | Verdict:
-        """What comes of a row within its time; else TimeoutError."""
+        """The outcome of a row within its time; otherwise TimeoutError."""
         self._line.send(job)
         deadline = time.monotonic() + job.limits.seconds
         while self._line.poll(max(0.0, deadline - time.monotonic())):
@@ -83,7 +83,7 @@ class Worker:
         raise TimeoutError
 
     def stop(self) -> None:
-        """End it, whatever it does; another thread that waits for it is told by a CancelledError."""
+        """End it, whatever it is doing; a thread waiting for it gets a CancelledError."""
         self._stopped = True
         self._kill()
 
@@ -100,7 +100,7 @@ class Worker:
             )
         if self._stopped:  # meanwhile
             self._kill()
-        self._line.recv()  # it has loaded its libraries: from now on, time counts
+        self._line.recv()  # its libraries are loaded: time counts from now on
 
     def _kill(self) -> None:
         if self._process and self._process.returncode is None:
@@ -129,7 +129,7 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """What is not done by now is not wanted any more."""
+        """Unfinished work is no longer wanted."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for worker in self._all:
             worker.stop()
@@ -149,10 +149,10 @@ class Workers:
 
 
 def serve(descriptor: int) -> None:
-    """In the process: fork for each row that comes along the line, until it is closed."""
+    """In the worker process: fork for each row that arrives on the line, until it is closed."""
     line: Any = Connection(descriptor)
     with suppress(OSError):
-        os.dup2(2, 1)  # what a competition's code prints is no result of ours
+        os.dup2(2, 1)  # output of a competition's code is not our result
     for name in _LOADED:
         import_module(name)
     _warm_up()
@@ -163,7 +163,7 @@ def serve(descriptor: int) -> None:
 
 
 def _warm_up() -> None:
-    """What libraries do on first use, they do here once and not in every fork: that takes a quarter of a small row."""
+    """Do the libraries' first-use work once here: in every fork it would take a quarter of a small row's time."""
     from mlebench.kit import align
 
     tables = [read_table(io.BytesIO(b"id,x,y\na,0.5,0\nb,1.5,1\n")) for _ in range(2)]
@@ -174,10 +174,10 @@ def _in_a_fork(job: Job, line: Any) -> Any:
     """The outcome, or a verdict on how the fork ended; what it logs is passed on."""
     ours, theirs = Pipe(duplex=False)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: a library has one, which sleeps
+        warnings.simplefilter("ignore", DeprecationWarning)  # about threads: a library has one, which sleeps
         child = os.fork()
     if child == 0:
-        line.close()  # or our end would not be missed
+        line.close()  # or the parent would not notice that our end is gone
         try:
             theirs.send(_with_log(job, theirs))
         finally:
@@ -210,7 +210,7 @@ def _end(child: int) -> None:
 
 
 def _memory(process: int) -> int:
-    """Bytes of memory that a process has now; 0 where that cannot be told."""
+    """Bytes of memory that a process uses now; 0 if unknown."""
     try:
         return int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]) * _PAGE
     except OSError:
@@ -229,7 +229,7 @@ def _with_log(job: Job, line: Any) -> CompetitionReport | Unjudged | Verdict:
 
 
 class _ToLine(QueueHandler):
-    """Sends log records on, in the form in which a queue would get them: as text."""
+    """Forwards log records as a queue handler would, as text."""
 
     queue: Any
 

@@ -16,7 +16,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class ImageCatalogue:
-    """Images and their annotations, side by side. Parts share the records, of which there may be millions."""
+    """Images and their annotations, side by side. Parts share the records, since there may be millions."""
 
     images: Sequence[Record]
     annotations: Sequence[Record]
@@ -56,7 +56,7 @@ class ImageCatalogue:
         return replace(named, images=_with(named.images, **{self.id: ids}), annotations=annotations)
 
     def numbered(self, file_name: str) -> "ImageCatalogue":
-        """The same images with ids from `0` on; `{number}` in their new names is the id, `{thousand}` goes with it."""
+        """The same images with ids from `0` on; new names may contain `{number}`, the id, and `{thousand}`."""
         names = [file_name.format(number=number, thousand=number // 1000) for number in range(len(self.images))]
         return self.renamed(names, list(map(str, range(len(names)))))
 
@@ -65,7 +65,7 @@ class ImageCatalogue:
         return Table.from_columns({id: [image[self.id] for image in self.images], target: self.categories})
 
     def as_json(self, *names: str) -> Record:
-        """What the JSON says, or only those of its parts that are named."""
+        """What the JSON says, or only the named parts of it."""
         whole = {**self.others, "images": self.images, "annotations": self.annotations}
         return {name: whole[name] for name in names or whole}
 

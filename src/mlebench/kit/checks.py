@@ -44,7 +44,7 @@ def require_rows(submission: pd.DataFrame, count: int) -> None:
 def column_values(
     submission: pd.DataFrame, name: str, values: Values = "any", answers: np.ndarray | None = None
 ) -> np.ndarray:
-    """A column of a submission, once its values are of the kind that is asked for."""
+    """A column of a submission, after checking that its values are of the requested kind."""
     column = values_of(submission[name])
     if values == "labels":
         _check_labels(name, column, answers)
@@ -88,7 +88,7 @@ def align(
     require_rows(submission, len(answers))
     ids, expected = values_of(submission[id]), values_of(answers[id])
     theirs = sorting_order(ids, id)
-    in_our_order = ids.dtype == expected.dtype and np.array_equal(ids, expected)  # to sort millions of texts takes long
+    in_our_order = ids.dtype == expected.dtype and np.array_equal(ids, expected)  # sorting millions of texts is slow
     ours = theirs if in_our_order else sorting_order(expected, id)
     if compare_ids and (ids[theirs] != expected[ours]).any():
         raise InvalidSubmissionError(_id_mismatch(id, ids, expected))
@@ -119,7 +119,7 @@ def rows_of_ids(submission: pd.DataFrame, answers: pd.DataFrame, *, id: str) -> 
 def sorting_order(values: np.ndarray, name: str) -> np.ndarray:
     """Row numbers in ascending order of the values, empty ones last.
 
-    Where ids repeat, the order among equals decides a score: it is that of pandas' default sort, which is not stable.
+    Where ids repeat, the order among equals affects the score: it is that of pandas' default sort, which is unstable.
     """
     if (quick := _order_of_names(values)) is not None:
         return quick
@@ -149,7 +149,7 @@ def _order_of_names(values: np.ndarray) -> np.ndarray | None:
 def require_row_sums(probabilities: np.ndarray, tolerance: float = 1e-6, *, decimals: int | None = None) -> None:
     """Each row must sum to one. numpy's relative tolerance (1e-5) is allowed on top, as published scores were.
 
-    With `decimals` there is no tolerance: the sum must be one when it is rounded to so many.
+    With `decimals` there is no tolerance: the sum, rounded to that many decimals, must be one.
     """
     sums = probabilities.sum(axis=1)
     right = np.isclose(sums, 1, atol=tolerance) if decimals is None else sums.round(decimals) == 1
@@ -160,10 +160,10 @@ def require_row_sums(probabilities: np.ndarray, tolerance: float = 1e-6, *, deci
 def split_records(
     name: str, cells: np.ndarray, parts: int, *, sep: str | None = None
 ) -> tuple[np.ndarray, list[list[str]]]:
-    """Take apart cells of text that hold records, none or several, of so many words each.
+    """Split text cells that each hold any number of records, where every record has the same number of words.
 
-    Gives the cell's number for every record, and for each part of a record the words of all. Words stand apart by
-    `sep`, or by any blanks.
+    Returns the cell's number for every record, and for each part of a record the words of all records. Words are
+    separated by `sep`, or by any blanks.
     """
     numbers, words = [], []
     for number, cell in enumerate(cells.tolist()):
@@ -180,7 +180,7 @@ def split_records(
 
 
 def words_as_numbers(name: str, words: Sequence[str]) -> np.ndarray:
-    """The numbers that words of a column say. Whatever Python reads is one: `1e3`, `1_000`, `nan`."""
+    """Words of a column as numbers. Anything that Python reads counts: `1e3`, `1_000`, `nan`."""
     try:
         return np.array(list(map(float, words)))
     except ValueError as error:
@@ -193,7 +193,7 @@ def as_text(values: np.ndarray) -> np.ndarray:
 
 
 def as_words(values: np.ndarray) -> np.ndarray:
-    """Every value as it stands; an empty cell is a text without words."""
+    """Every value unchanged; an empty cell becomes a text without words."""
     return np.where(pd.isna(values), "", values.astype(object))
 
 
@@ -225,7 +225,7 @@ def _truncated(name: str, column: np.ndarray) -> np.ndarray:
 def _check_labels(name: str, column: np.ndarray, answers: np.ndarray | None) -> None:
     """Labels are text, booleans or whole numbers; a two-class answer also fixes which of these.
 
-    With more classes, labels of another kind are accepted and count as wrong: so the published scores were made.
+    With more classes, labels of another kind are accepted and count as wrong, as in the published scores.
     """
     if pd.isna(column).any():
         raise InvalidSubmissionError(f"Column `{name}` has empty values.")

@@ -1,4 +1,4 @@
-"""The raw files of a competition, as `prepare` sees them: read-only, in a folder or an archive, it does not matter."""
+"""The raw files of a competition, as `prepare` sees them: read-only, whether in a folder or an archive."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ class RawFile(TreeFile):
         return PurePosixPath(self.name)
 
     def head(self, size: int) -> bytes:
-        """The first bytes, and no more of the file is read than these."""
+        """The first bytes; no more of the file is read."""
         path = self.tree.path(self.name)
         with path.open("rb", buffering=0) if path and path.is_file() else self.open() as stream:
             return stream.read(size)
@@ -47,7 +47,7 @@ class RawFile(TreeFile):
             return np.asarray(image.convert("L"))
 
     def errors(self) -> AbstractContextManager[None]:
-        """Around code that takes the file's bytes apart: what goes wrong there is the file's fault."""
+        """Wraps code that parses the file's bytes: errors there are the file's fault."""
         return data_errors(self.tree.what(self.name))
 
 
@@ -107,7 +107,7 @@ class Raw:
         return Raw(tree, self._scratch, self._scaled, progress=self._progress, opened=self.opened)
 
     def _watched(self, name: str) -> BinaryIO:
-        """A file to look into: that may take its time."""
+        """Open a file and report progress, since reading may take a while."""
         return watched(self.open(name), self._tree.size(name), self._progress)
 
     def table(
@@ -128,9 +128,9 @@ class Raw:
         return self._table(name, CsvSource(opened, sep, dtype, encoding, size, partial(self._watched, name)))
 
     def records(self, name: str, *, chunk_lines: int | None = None) -> Table:
-        """The records of a file of JSON lines, or of BSON documents by its name; a field is a column.
+        """The records of a file of JSON lines, or of BSON documents if its name says so; a field is a column.
 
-        pandas types JSON `chunk_lines` at a time where it is told to, else the whole file.
+        JSON is typed as by pandas: `chunk_lines` at a time if given, else the whole file.
         """
         opened, size = partial(self._watched, name), self._tree.size(name)
         if name.endswith(".bson"):
@@ -152,7 +152,7 @@ class Raw:
             return [value.decode("utf-8") for value in tfrecord_values(stream, feature)]
 
     def array(self, name: str) -> np.ndarray:
-        """The array in a npy file. A large one stays on disk, and only what is asked for is read."""
+        """The array in an npy file. A large one stays on disk, and only the parts used are read."""
         from mlebench.engine.arrays import LARGE_BYTES, map_array, read_array
 
         with self._errors(name):
@@ -177,7 +177,7 @@ class Raw:
             return self.file(name).read().decode(encoding).splitlines()
 
     def line_blocks(self, name: str) -> Iterator[bytes]:
-        """A text that is too large for memory, some lines at a time; every line ends with \\n, as in Python's texts."""
+        """A text that is too large for memory, some lines at a time; line ends become \\n, as in Python's texts."""
         with self._watched(name) as stream:
             yield from line_blocks(stream)
 
@@ -201,7 +201,7 @@ class Raw:
         return member_names(path, label)
 
     def _on_disk(self, name: str) -> Path:
-        """Where a file lies by itself; one inside an archive is first taken out, once."""
+        """A file's own path on disk; a file inside an archive is extracted first, once."""
         self._note(name)
         path = self._tree.path(name)
         if path is None:
@@ -218,7 +218,7 @@ class Raw:
         return self._scratch / hashlib.md5(self._tree.what(name).encode()).hexdigest()
 
     def scaled(self, size: int) -> int:
-        """A size that only fits the real data: itself there, and on a twin what the twin says stands for it."""
+        """A size meant for the real data: unchanged there; on a twin, the size that the twin declares in its place."""
         return size if self._scaled is None else self._scaled[size]
 
 
@@ -228,8 +228,8 @@ def open_raw(
 ) -> Iterator[Raw]:
     """The raw data in a folder or a zip archive; `scratch` is where inner archives may be unpacked.
 
-    Those that are unpacked to a folder of their own stay there, for whoever goes on after an interruption. `progress`
-    is told how far a large file has been read, each time that one is.
+    Archives unpacked to a folder of their own stay there, so that an interrupted prepare can resume. `progress` is told
+    how far each large file has been read.
     """
     if not source.is_dir() and not source.is_file():
         raise PrerequisiteError(f"there is no raw data at {source}")

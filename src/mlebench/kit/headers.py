@@ -1,4 +1,4 @@
-"""What the first bytes of a file tell: how large its content is, without reading it."""
+"""What the first bytes of a file reveal: the size of its content, without reading it."""
 
 import io
 import struct

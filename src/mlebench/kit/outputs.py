@@ -73,9 +73,9 @@ class Output:
             self.place(file, name)
 
     def place_tree(self, raw: Raw, folder: str, name: str, *, exclude: Sequence[str] = ()) -> None:
-        """All files below a raw folder, as they are, below another.
+        """All files below a raw folder, unchanged, below another folder.
 
-        Patterns in `exclude`, as those of `raw.files` but from the folder on, leave files out.
+        Patterns in `exclude` are like those of `raw.files` but relative to the folder; matching files are left out.
         """
         files = raw.files(f"{folder}/**")
         if not files:
@@ -92,10 +92,10 @@ class Output:
         deflate: bool = False,
         quoting: Quoting = "minimal",
     ) -> None:
-        """An archive of tables, raw files, pieces and bytes, of the format that its name says unless another is given.
+        """An archive of tables, raw files, pieces and bytes, in the format that its name says unless another is given.
 
-        In a zip or 7z they are stored unless `deflate`: images do not get smaller twice, and a name that ends with a
-        slash is an empty folder.
+        In a zip or 7z members are stored uncompressed unless `deflate`: images are compressed already. A name that
+        ends with a slash is an empty folder.
         """
         self.plan.claim(name)
         self.plan.packs[name] = Pack(dict(members), format or pack_format_of(name), deflate, quoting)
@@ -114,10 +114,10 @@ def run_prepare(
     unpacked: Path | None = None,
     ledger: Path | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Call a competition's `prepare` on plain paths; what is known of each file, under `public/` and `private/`.
+    """Call a competition's `prepare` on plain paths; returns facts about each file below `public/` and `private/`.
 
-    `progress` is told of each large file that is looked into, and then of what is written and placed. What an earlier
-    attempt left in the folder `unpacked`, or noted in the `ledger`, is not unpacked or written again.
+    `progress` hears about each large file that is read, and then about what is written and placed. What an earlier
+    attempt left in the folder `unpacked`, or recorded in the `ledger`, is not unpacked or written again.
     """
     noted = Ledger(ledger) if ledger else None
     outputs = {PUBLIC: Output(public, noted), PRIVATE: Output(private, noted)}
@@ -133,5 +133,5 @@ def run_prepare(
 
 
 def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = SILENT) -> None:
-    """Write and place all that was noted down."""
+    """Write and place everything that was recorded."""
     carry_out([output.plan for output in outputs], scratch, progress)

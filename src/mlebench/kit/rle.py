@@ -23,8 +23,8 @@ class Runs(NamedTuple):
 def parse_runs(text: str, pixels: int, *, strict: bool = True) -> Runs:
     """Read the runs of a mask with that many pixels; ValueError says what is wrong with the text.
 
-    `strict=False` keeps what the published graders accept: runs past the last pixel are cut off there, and of an odd
-    number of tokens, one gives an empty mask and three share the only length.
+    `strict=False` accepts what the published graders accept: runs past the last pixel are cut off there; of odd numbers
+    of tokens, one gives an empty mask, and three make two runs that share the only length.
     """
     tokens = _whole_numbers(text, strict=strict)
     starts, lengths = tokens[0::2], tokens[1::2]
@@ -50,7 +50,7 @@ def parse_runs(text: str, pixels: int, *, strict: bool = True) -> Runs:
 def _whole_numbers(text: str, *, strict: bool) -> np.ndarray:
     try:
         numbers = list(map(int, text.split()))
-        # What published graders do with numbers of more than 64 bits, or with only one of 64, is right at any size.
+        # Published graders handle numbers of more than 64 bits, or a single one of 64, correctly at any size.
         if not strict and numbers and (max(numbers) >= 2**64 or len(numbers) == 1):
             numbers = [max(-1, min(number, FAR)) for number in numbers]
         return np.array(numbers, dtype=np.int64)
@@ -61,7 +61,7 @@ def _whole_numbers(text: str, *, strict: bool) -> np.ndarray:
 def parse_masks(
     texts: Iterable[str], pixels: Iterable[int], *, column: str, ids: Iterable[Any], strict: bool = True
 ) -> list[Runs]:
-    """The masks in a column of a submission, in images of so many pixels; its author is told what is wrong where."""
+    """The masks in a column of a submission, for images of these sizes; errors say which row is wrong and why."""
     masks = []
     for text, count, id in zip(texts, pixels, ids, strict=True):
         try:

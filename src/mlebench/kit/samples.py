@@ -35,7 +35,7 @@ def public_sample_bytes(competition: HasPublicSample) -> bytes:
         return path.read_bytes()
     with open_raw(path.parent) as folder:
         archive = folder.archive(path.name)
-        (sample,) = archive.files("**/*.csv") or archive.files("**")  # one is a CSV file by the name of `.txt`
+        (sample,) = archive.files("**/*.csv") or archive.files("**")  # one CSV file is named `.txt`
         return sample.read()
 
 
@@ -50,9 +50,9 @@ def sample_stand_in(competition: HasSubmissionFacts) -> pd.DataFrame:
 
 
 def with_both_classes(table: pd.DataFrame, targets: Any) -> pd.DataFrame:
-    """Where a target is the same number in every row, zeros and ones instead: many metrics want both classes.
+    """Replace a target that is the same number in every row by zeros and ones: many metrics need both classes.
 
-    Several such targets take turns, so that each row has a one in one of them, as the truth about classes has.
+    Several such targets take turns, so that each row has a one in one of them, as true classes do.
     """
     alike = [name for name in targets if _is_one_number(values_of(table[name]))]
     turns = np.arange(len(table)) % max(2, len(alike))

@@ -16,7 +16,7 @@ class TokenSplit(NamedTuple):
 
 
 def split_tokens(tokens: Table, *, test_size: float, seed: int) -> TokenSplit:
-    """Split by whole sentences, numbered anew from 0 on either side. The id of a token is made of both its numbers."""
+    """Split by whole sentences, renumbered from 0 on either side. A token's id consists of both its numbers."""
     train, test = split_groups(tokens, by="sentence_id", test_size=test_size, seed=seed)
     train, test = (part.assign(sentence_id=renumber(part["sentence_id"])) for part in (train, test))
     answers = test.assign(id=join_text(test["sentence_id"], "_", test["token_id"]))

@@ -71,8 +71,8 @@ def macro_f1(y_true: np.ndarray, y_pred: np.ndarray) -> float:
 def probabilistic_f1(y_true: np.ndarray, y_pred: np.ndarray) -> float:
     """F1 of probabilities of being positive, counted as shares of a row; higher is better.
 
-    Precision is what is predicted for true positives over all that is predicted, recall the same over the number of
-    true positives; the score is their harmonic mean, 0 where one of them is. Predictions are clipped to 0 … 1.
+    Precision is the sum of predictions for true positives over the sum of all predictions; recall is the same sum over
+    the number of true positives. The score is their harmonic mean, 0 if either is 0. Predictions are clipped to 0 … 1.
     """
     positive, predicted = np.asarray(y_true).astype(bool), np.clip(np.asarray(y_pred, dtype=float), 0, 1)
     found = predicted[positive].sum()
@@ -88,8 +88,8 @@ def kl_divergence(
     """The mean over rows of the Kullback-Leibler divergence of predicted from true probabilities (rows × classes).
 
     That is Σ true · log(true / predicted) over the classes with some truth; lower is better. Predictions are kept 1e-15
-    away from 0 and 1, other than in classes that the mask `not_clipped` names, where a wrong 0 makes all infinite. They
-    are not normalised. With `ignore_empty` a NaN among them counts nothing, else all is NaN.
+    away from 0 and 1, except in classes marked by the mask `not_clipped`, where a wrong 0 makes the score infinite.
+    They are not normalised. With `ignore_empty` a NaN among them counts for nothing; otherwise the score is NaN.
     """
     true, predicted = np.asarray(y_true, dtype=float), np.asarray(y_pred, dtype=float)
     clipped = np.clip(predicted, 1e-15, 1 - 1e-15)
@@ -103,9 +103,9 @@ def kl_divergence(
 def quadratic_weighted_kappa(y_true: np.ndarray, y_pred: np.ndarray) -> float:
     """Cohen's kappa of two ratings whose disagreement costs the square of its size; higher is better.
 
-    It is 1 - (cost of the pairs) / (cost of pairs that have the same ratings and are put together by chance). Sizes are
-    counted in places among the classes that occur, so that a class that nobody gave takes no room: published scores
-    were made so. NaN where one class is all that occurs.
+    It is 1 - (cost of the pairs) / (expected cost if the same ratings were paired at random). Disagreement is measured
+    in positions among the classes that occur, so a class that nobody gave is skipped, as in the published scores. NaN
+    if only one class occurs.
     """
     classes, places = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
     true, predicted = np.split(places.ravel(), 2)

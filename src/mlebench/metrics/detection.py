@@ -33,7 +33,7 @@ class Points(NamedTuple):
 class Objects(NamedTuple):
     """Objects in images, a row for each: the image's number, the label, and a box of the kind that a metric asks for.
 
-    Of objects that were found, `scores` tell how sure that is; of true objects they do not matter.
+    For found objects, `scores` give the confidence; for true objects they do not matter.
     """
 
     images: np.ndarray
@@ -113,13 +113,13 @@ def coco_average_precision(
 ) -> float:
     """COCO's average precision at one IoU, for boxes (left, top, right, bottom); higher is better.
 
-    In each image and label, the surest `most` boxes take in turn the free true box that they overlap most, by `iou` at
-    least; the others are wrong, or do not count where their area is negative or huge. Precision, as the best at this
-    recall or a higher one, is averaged over 101 recalls and then over true labels.
+    In each image and label, the `most` most confident boxes take in turn the free true box that they overlap most, by
+    at least `iou`; the others are wrong, or do not count if their area is negative or huge. Precision, taken as the
+    best at this recall or a higher one, is averaged over 101 recalls and then over true labels.
 
-    With `corners_as_sizes` right and bottom are taken for width and height, other than in areas. With
-    `numbered_from_zero` objects have numbers from 0, which to COCO's program means none: the first true object of all
-    is never right to find, and the first one found leaves the true object that it takes free for others.
+    With `corners_as_sizes` right and bottom are used as width and height, except in areas. With `numbered_from_zero`
+    objects are numbered from 0, which to COCO's program means no object: finding the very first true object never
+    counts, and the first object found leaves the true object that it takes free for others.
     """
     true_rows, found_rows = _rows_by_label(truth), _rows_by_label(found, _surest_first(found))
     left, top, right, bottom = found.boxes.T
@@ -149,9 +149,9 @@ def yaw_box_mean_average_precision(truth: Objects, found: Objects, *, ious: Sequ
     """Average precision of boxes that stand on the ground, averaged over labels, IoUs and images; higher is better.
 
     Boxes are (x, y, z of the centre, width, length, height, yaw); the yaw turns the length away from the x axis. In
-    each image and label the surest box comes first; it is right when it shares more than the IoU with the true box that
-    it overlaps most, and no other has taken that one. Precision, as the best at this recall or a higher one, is
-    integrated over recall. An image counts with the mean over the labels that it truly has, and only these.
+    each image and label the most confident box comes first; it is right if it shares more than the IoU with the true
+    box that it overlaps most, and no other box has taken that one. Precision, taken as the best at this recall or a
+    higher one, is integrated over recall. An image counts with the mean over its true labels only.
     """
     true_rows, found_rows = _rows_by_label(truth), _rows_by_label(found)
     scores = found.scores.tolist()
@@ -223,7 +223,7 @@ def _directions(boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _integrated_precisions(overlaps: np.ndarray, ious: Sequence[float] | np.ndarray) -> list[float]:
-    """Average precision at each IoU, of boxes (rows, the surest first) that may find each true box (columns) once."""
+    """Average precision at each IoU, of boxes (rows, surest first) that may find each true box (columns) once."""
     if not len(overlaps):
         return [0.0] * len(ious)
     shared, taken = overlaps.max(axis=1), overlaps.argmax(axis=1)
@@ -231,7 +231,7 @@ def _integrated_precisions(overlaps: np.ndarray, ious: Sequence[float] | np.ndar
 
 
 def _integrated_precision(taken: np.ndarray, sharing: np.ndarray, truths: int) -> float:
-    """Average precision of boxes of which some share enough with the true box that they would take."""
+    """Average precision of boxes, some of which overlap enough with the true box that they would take."""
     takers = np.flatnonzero(sharing)
     hits = np.zeros(len(taken))
     hits[takers[np.unique(taken[takers], return_index=True)[1]]] = 1  # the first to take it
@@ -271,7 +271,7 @@ def _greedy_matches(
 ) -> np.ndarray:
     """For each box in turn (a row), the free true box (a column) that it overlaps most, or -1.
 
-    The one box that is named in `frees` leaves what it takes to others.
+    The box given by `frees` leaves what it takes free for others.
     """
     matches, free = [], list(range(overlaps.shape[1]))
     for place, shares in enumerate(overlaps.tolist()):
@@ -286,7 +286,7 @@ def _greedy_matches(
 
 
 def _not_below(overlap: float, best: float) -> bool:
-    """As COCO compares: of equals the last one wins, and so does what is not a number."""
+    """Compares as COCO does: among equals the last one wins, and so does NaN."""
     return not overlap < best
 
 
@@ -305,7 +305,7 @@ def _coco_overlaps(found: np.ndarray, true: np.ndarray, corners_as_sizes: bool) 
     one, other = found[:, None], true[None]
     with np.errstate(all="ignore"):
         size, other_size = (box[..., 2:] if corners_as_sizes else box[..., 2:] - box[..., :2] for box in (one, other))
-        ends = np.fmin(size + one[..., :2], other_size + other[..., :2])  # a number rather than none
+        ends = np.fmin(size + one[..., :2], other_size + other[..., :2])  # prefers a number to NaN
         sides = ends - np.fmax(one[..., :2], other[..., :2])
         shared = sides.prod(axis=2)
         union = size.prod(axis=2) + other_size.prod(axis=2) - shared

@@ -43,7 +43,7 @@ def bias_auroc(
 
     The mean of four numbers: the AUROC of all rows, and the power means over subgroups of three AUROCs: within the
     subgroup; of its negatives and the positives outside it; of its positives and the negatives outside it. A negative
-    power lets the worst subgroup count most. With a threshold, scores only say on which side of it they lie.
+    power makes the worst subgroup count most. With a threshold, only the side of it that a score is on counts.
     """
     positive = np.asarray(y_true).astype(bool)
     score = np.asarray(y_score, dtype=float)
@@ -77,8 +77,8 @@ def average_precision(y_true: np.ndarray, y_score: np.ndarray) -> float:
 def label_weighted_ranking_precision(y_true: np.ndarray, y_score: np.ndarray) -> float:
     """Label-weighted label-ranking average precision (lwlrap) of 0/1 labels (rows × labels); higher is better.
 
-    The mean over all true labels of all rows, each weighing the same, of the precision at its place: of the row's
-    labels that score as high as it or higher, the share that is true.
+    The mean over all true labels of all rows, with equal weights, of the precision at the label's rank: the share of
+    true labels among the row's labels that score at least as high.
     """
     score = np.asarray(y_score, dtype=float)
     order = np.argsort(-score, axis=1, kind="stable")
@@ -87,7 +87,7 @@ def label_weighted_ranking_precision(y_true: np.ndarray, y_score: np.ndarray) ->
     if not true.any():
         raise ValueError("a precision of labels needs a true one")
     places = np.arange(score.shape[1])
-    last = np.ones(score.shape, dtype=bool)  # of labels with the same score, which share the last one's place
+    last = np.ones(score.shape, dtype=bool)  # labels with the same score share the rank of the last one
     last[:, :-1] = score[:, :-1] != score[:, 1:]
     shared = np.minimum.accumulate(np.where(last, places, len(places))[:, ::-1], axis=1)[:, ::-1]
     hits = np.take_along_axis(np.cumsum(true, axis=1), shared, axis=1)
@@ -167,10 +167,10 @@ def pooled_kendall_tau(y_true: Sequence[Sequence[Any]], y_pred: Sequence[Sequenc
 
 
 def _inversions(ranks: np.ndarray) -> int:
-    """How many pairs of a permutation of 0 … n - 1 stand in the wrong order.
+    """How many pairs of a permutation of 0 … n - 1 are in the wrong order.
 
-    Ranks are sorted bit by bit, from the highest. Those that agree in all higher bits then stand together, from the
-    place on that these bits spell, and are as they were among themselves; a pair is wrong if its bits are 1 and 0.
+    Ranks are sorted bit by bit, from the highest. Ranks that agree in all higher bits are then adjacent, starting at
+    the place that these bits spell, and keep their order; a pair is wrong if its bits are 1 and 0.
     """
     wrong = 0
     for bit in reversed(range(len(ranks).bit_length())):

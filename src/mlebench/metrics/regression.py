@@ -1,4 +1,4 @@
-"""Metrics of predicted numbers: errors, of which lower is better, and correlations, of which higher is."""
+"""Metrics of predicted numbers: errors, where lower is better, and correlations, where higher is."""
 
 import numpy as np
 
@@ -51,8 +51,8 @@ def mean_log_error_of_groups(y_true: np.ndarray, y_pred: np.ndarray, groups: np.
 def laplace_log_likelihood(y_true: np.ndarray, y_pred: np.ndarray, confidence: np.ndarray) -> float:
     """The mean log likelihood of the truth under a Laplace distribution around each prediction; higher is better.
 
-    Its standard deviation is the confidence, but at least 70; errors count up to 1000. So a sure hit does not earn
-    without limit, nor does one miss cost without limit. NaN where there is nothing to compare.
+    Its standard deviation is the confidence, but at least 70; errors are capped at 1000. So neither the reward for a
+    confident hit nor the cost of a miss is unlimited. NaN if there is nothing to compare.
     """
     deviation = np.maximum(np.asarray(confidence, dtype=float), 70)
     error = np.minimum(np.abs(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float)), 1000)
@@ -63,7 +63,7 @@ def laplace_log_likelihood(y_true: np.ndarray, y_pred: np.ndarray, confidence: n
 def haversine_distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Metres along the surface between points of a sphere of 6371 km; each is a row (latitude, longitude) in degrees.
 
-    NaN where a coordinate is, and for latitudes so far beyond the poles that no distance is defined.
+    NaN where a coordinate is NaN, and for latitudes so far beyond the poles that no distance is defined.
     """
     latitude, longitude = np.radians(np.asarray(one, dtype=float)).T
     other_latitude, other_longitude = np.radians(np.asarray(other, dtype=float)).T
@@ -102,7 +102,7 @@ def mean_column_spearman(y_true: np.ndarray, y_pred: np.ndarray) -> float:
 def _unit_deviations(values: np.ndarray) -> np.ndarray:
     """Deviations from the mean, as a vector of length one."""
     values = np.asarray(values, dtype=float)
-    if (values == values[0]).all():  # said here because the mean of equal values need not be equal to them
+    if (values == values[0]).all():  # checked here because the mean of equal values need not equal them
         return np.full(len(values), np.nan)
     deviations = values - values.mean()
     largest = np.abs(deviations).max()  # whose square may be too large or too small for a float
@@ -110,6 +110,6 @@ def _unit_deviations(values: np.ndarray) -> np.ndarray:
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
-    if (values != values).any():  # gaps have no rank, and with them nothing has
+    if (values != values).any():  # gaps have no rank, so no value has one
         return np.full(len(values), np.nan)
     return mean_ranks(values)

@@ -6,7 +6,7 @@ import numpy as np
 
 Ranges = tuple[np.ndarray, np.ndarray]
 LOOK_AROUND = 4  # voxels to each side
-SAMPLE = 64  # voxels that tell whether looking around is of use
+SAMPLE = 64  # voxels that show whether looking around pays off
 
 
 def dice_coefficient(
@@ -86,9 +86,9 @@ def _covered(runs: Ranges, pixels: np.ndarray) -> np.ndarray:
 def hausdorff_of_volumes(true: np.ndarray, predicted: np.ndarray, *, hopeless_ratio: float = float("inf")) -> float:
     """How far apart two masks of one box (slices × rows × columns) are, from 0 to 1; lower is better.
 
-    It is the Hausdorff distance, the largest one from a voxel of either mask to the nearest of the other, where the box
-    of the truth is a unit cube, over the diagonal of that cube. NaN if both masks are empty, and 1 if one of them is.
-    A prediction whose volume is more than `hopeless_ratio` times the true one scores 1, however near it is.
+    It is the Hausdorff distance, the largest distance from a voxel of either mask to the nearest of the other, where
+    the box of the truth is a unit cube, over the diagonal of that cube. NaN if both masks are empty, 1 if one of them
+    is. A prediction whose volume is more than `hopeless_ratio` times the true one scores 1, however near it is.
     """
     volume, true_volume = int(predicted.sum()), int(true.sum())
     if not volume and not true_volume:
@@ -101,7 +101,7 @@ def hausdorff_of_volumes(true: np.ndarray, predicted: np.ndarray, *, hopeless_ra
 
 
 def _on_one_grid(*masks: np.ndarray) -> list[np.ndarray]:
-    """Masks as parts of one box, all with its first corner."""
+    """Masks padded to one box, all starting at its first corner."""
     shape = np.max([mask.shape for mask in masks], axis=0)
     return [np.pad(mask, [(0, wide - own) for wide, own in zip(shape, mask.shape, strict=True)]) for mask in masks]
 
@@ -109,9 +109,9 @@ def _on_one_grid(*masks: np.ndarray) -> list[np.ndarray]:
 def _farthest_square(mask: np.ndarray, other: np.ndarray, spacing: np.ndarray) -> float:
     """The largest squared distance from a voxel of one mask to the nearest of another, which is not empty.
 
-    Most voxels find their nearest one at once by looking around, the nearest places first, unless masks are far apart.
-    Of those that are left, the one whose distance may be the largest is measured, again and again: whichever voxel is
-    nearest to it is near enough to others for them to be out of the running.
+    Most voxels find their nearest one at once by looking around, nearest places first, unless masks are far apart. Of
+    the rest, the voxel with the largest possible distance is measured, repeatedly: the voxel nearest to it is also near
+    enough to others to rule them out.
     """
     padded = np.pad(other, LOOK_AROUND)
     left = np.flatnonzero(np.pad(mask & ~other, LOOK_AROUND))
@@ -142,7 +142,7 @@ def _farthest_square(mask: np.ndarray, other: np.ndarray, spacing: np.ndarray) -
 def _steps_around(shape: tuple[int, ...], spacing: np.ndarray) -> list[tuple[float, int]]:
     """From any voxel of a box, the squared distances and the steps, in flat numbers, to those around it.
 
-    Nearest first, and as far as no voxel is left out.
+    Nearest first, and only as far as no voxel is left out.
     """
     offsets = np.indices((2 * LOOK_AROUND + 1,) * len(shape)).reshape(len(shape), -1) - LOOK_AROUND
     squares = np.square(offsets * spacing[:, None]).sum(axis=0)

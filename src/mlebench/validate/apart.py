@@ -56,7 +56,7 @@ class CheckLimits:
 
 
 class Checker:
-    """Asks the process that stands by; it is started when it is first needed, and again should it die."""
+    """Talks to the standby process, which is started when first needed, and again if it dies."""
 
     def __init__(self, limits: CheckLimits):
         self.limits = limits
@@ -78,21 +78,21 @@ class Checker:
         return self._door
 
     def close(self) -> None:
-        """End the process that stands by, and the checks that run."""
+        """End the standby process and any running checks."""
         if self._door and self._process:
             self._door.close()
             self._process.kill()
             self._process.wait()
 
     async def check(self, descriptor: int, competition: Competition) -> Answer:
-        """Check the submission that a file descriptor leads to; every end of the check is an answer."""
+        """Check the submission behind a file descriptor; however the check ends, there is an answer."""
         ours, theirs = socket.socketpair()
         with ours:
             ours.setblocking(False)
             with theirs:
                 self._ask(pickle.dumps((competition, self.limits)), [descriptor, theirs.fileno()])
             try:
-                async with asyncio.timeout(self.limits.seconds + 30):  # by then a check has ended by its own limit
+                async with asyncio.timeout(self.limits.seconds + 30):  # by then its own limit has ended a check
                     said = await _all_of(ours)
             except TimeoutError:
                 said = b""
@@ -119,7 +119,7 @@ def _likely_reason(limits: CheckLimits) -> str:
 
 
 def stand_by() -> None:
-    """What the process does: fork for each request that comes in by stdin, until nobody can ask any more."""
+    """The standby process: fork for each request on stdin, until its other end is closed."""
     for slow in ("mlebench.kit", "mlebench.metrics", "mlebench.validate.check"):
         importlib.import_module(slow)
 
@@ -171,7 +171,7 @@ def _checked(submission: int, competition: Competition, limits: CheckLimits) -> 
 
 
 def _limit_memory(more: int) -> None:
-    """So many bytes beyond those that are in use."""
+    """Allow this many bytes beyond those in use."""
     with open("/proc/self/statm", encoding="ascii") as pages:  # noqa: PTH123
         in_use = int(pages.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (in_use + more, in_use + more))

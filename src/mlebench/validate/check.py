@@ -1,4 +1,4 @@
-"""Is a submission's format right? Told from public files alone: it is graded against a stand-in for the answers."""
+"""Is a submission's format right? Needs only public files: grades it against a stand-in for the answers."""
 
 import importlib
 from dataclasses import replace
@@ -27,7 +27,7 @@ class CheckFailedError(Exception):
 def validate_format(submission: Path, competition: Competition, limit: int = LARGEST_SUBMISSION) -> tuple[bool, str]:
     """Whether a submission has the right format; no answer is read.
 
-    "Valid" is said after a read that worked and a grader that ran. When a grader fails for any other reason than the
+    A submission is "valid" if it could be read and the grader ran. If the grader fails for any reason other than the
     submission's format, that is a CheckFailedError.
     """
     submission = Path(submission)
@@ -57,7 +57,7 @@ def _grade(competition: Competition, table: Any) -> None:
     except (InvalidSubmissionError, PrerequisiteError):
         raise
     except OSError as error:
-        if fault := explanation(error):  # a public file that is closed to us, most likely
+        if fault := explanation(error):  # most likely a public file that we may not read
             raise PrerequisiteError(fault) from error
         raise CheckFailedError(competition.id, error) from error
     except (Exception, SystemExit) as error:

@@ -24,7 +24,7 @@ def read_submission(path: Path, limit: int = LARGEST_SUBMISSION) -> "pd.DataFram
 
 
 def read_table(stream: BinaryIO) -> "pd.DataFrame":
-    """The same, of a file that has been opened already."""
+    """The same for a file that is already open."""
     import pandas as pd
 
     from mlebench.engine.frames import read_frame
@@ -40,7 +40,7 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
 
 
 def _without_nul(stream: BinaryIO) -> BinaryIO:
-    """All that a stream gives, in memory, so that it is read once. What a cell with NUL says depends on pandas."""
+    """The whole stream in memory, so that it is read once; refuses NUL, which versions of pandas read differently."""
     content = io.BytesIO()
     while block := stream.read(_BLOCK):
         if b"\0" in block:

@@ -130,7 +130,7 @@ class _RefusedError(Exception):
 
 
 def _response(answer: Answer) -> JSONResponse:
-    # One request for each connection: a client that keeps it open and says nothing costs nothing.
+    # One request per connection: a client that would keep it open without sending anything costs nothing.
     return JSONResponse(answer.body, answer.status, headers={"Connection": "close"})
 
 
@@ -173,7 +173,7 @@ def serve(validator: Validator, sockets: list[socket.socket]) -> None:
 
 def _bounded_protocol(limits: Limits) -> type[H11Protocol]:
     class Bounded(H11Protocol):
-        """Cuts connections that are too many, and those that open and then say nothing, or say it too slowly."""
+        """Cuts connections beyond the limit, and those that send nothing or send it too slowly."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -190,8 +190,8 @@ def _bounded_protocol(limits: Limits) -> type[H11Protocol]:
 
 @contextmanager
 def listening(host: str, ports: Sequence[int], unix: Path | None) -> Iterator[list[socket.socket]]:
-    """Sockets that are bound; the unix socket's name goes when they are closed, also when a signal ends it all."""
-    signal.signal(signal.SIGTERM, _stop)  # uvicorn, too, raises the signal that ended it when it has cleaned up
+    """Bound sockets; the unix socket's file is removed when they are closed, even if a signal ends the server."""
+    signal.signal(signal.SIGTERM, _stop)  # uvicorn also re-raises the signal that ended it after cleaning up
     sockets: list[socket.socket] = []
     try:
         for port in ports:
@@ -200,7 +200,7 @@ def listening(host: str, ports: Sequence[int], unix: Path | None) -> Iterator[li
         if unix:
             _remove_stale(unix)
             sockets.append(_bound(socket.AF_UNIX, str(unix)))
-            unix.chmod(0o666)  # an agent has another user id; who may use it is up to the folder that it lies in
+            unix.chmod(0o666)  # an agent has another user id; the folder's mode decides who may use it
             logger.info("listening on %s", unix)
         yield sockets
     finally:
@@ -227,7 +227,7 @@ def _bound(family: int, address: Any) -> socket.socket:
 
 
 def _remove_stale(path: Path) -> None:
-    """A socket that a killed server left behind; whatever else is there stays, and binding fails."""
+    """Remove a socket that a killed server left behind; anything else stays, and binding fails."""
     with suppress(FileNotFoundError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         if stat.S_ISSOCK(path.lstat().st_mode):
             try:

@@ -7,7 +7,7 @@ from mlebench.kit.twins import TwinFolder, image_bytes, json_bytes, rounded
 
 Record = dict[str, Any]
 
-# Width, length and height of each class, in metres, and how many of a hundred objects are of it.
+# Width, length and height of each class, in metres, and its share of objects in percent.
 CLASSES = {
     "car": (1.9, 4.8, 1.7, 60),
     "pedestrian": (0.8, 0.8, 1.8, 8),

@@ -6,7 +6,7 @@ from mlebench.kit.twins import TwinFolder, csv_bytes, pieces_of
 
 PIECE = 200_000  # sentences that are made in one go
 
-# A sentence is a choice from each of these in turn; what is chosen for the second decides about the third.
+# A sentence picks from each of these in turn; the choice from the second restricts the third.
 STARTS = ("The mayor", "Ms. Ünal", '" We', "A spokesman", "It", "Bjørk 's brother", "In 2009 , she", "``Nobody''")
 VERBS = ("drank", "read", "drove", "played", "sold", "wrote")
 OBJECTS = {

@@ -2,7 +2,7 @@ from mlebench.kit import Output, Raw, is_in, split_rows
 
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    # Files of TFRecords are split whole; rows follow the file that their picture is in, which only the records tell.
+    # TFRecord files are split whole; rows follow the file that holds their picture, which only the records reveal.
     train_files, test_files = split_rows(raw.files("train_tfrecords/*.tfrec"), test_size=0.1, seed=0)
     test_ids = [id for file in test_files for id in raw.tfrecord_values(file.name, "image_name")]
     rows = raw.table("train.csv")

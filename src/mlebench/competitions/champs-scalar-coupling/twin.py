@@ -4,7 +4,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, rounded
 
-MOLECULES = 133_885  # that there are, of which only some are in the data
+MOLECULES = 133_885  # in all; only some are in the data
 SHIELDING = [f"{column}{row}" for row in "XYZ" for column in "XYZ"]
 
 

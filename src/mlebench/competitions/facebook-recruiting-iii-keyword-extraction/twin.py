@@ -4,7 +4,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, csv_pieces, pieces_of
 
-# What questions are about and how they speak of it; the later, the rarer. The last ones are words for a missing value.
+# Topics of questions and the phrases for them; later ones are rarer. The last are words for a missing value.
 TOPICS = {
     "c#": "my C# class",
     "java": "a JVM option",
@@ -41,7 +41,7 @@ FILLER = """the a to of it that error when I try and run this code but does not 
     nothing so please, tell me what should happen; "it" isn't & wasn't there &lt;yet&gt; (maybe)"""
 MOST_FILLER = 200  # words in a body
 PIECE = 50_000  # questions that are made in one go
-TITLES = ("NULL", "None", "007", "404", "1e5", "N/A")  # of a few questions, as they stand
+TITLES = ("NULL", "None", "007", "404", "1e5", "N/A")  # the whole titles of a few questions
 ENDINGS = (
     "",
     "<p>Thanks, Zoë!</p>\n",

@@ -15,7 +15,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
         )
     images = answers.iloc[rows]
     pixels = images["height"] * images["width"]
-    # Quirk of v1: of odd encodings, runs past the last pixel and 1 or 3 numbers are accepted.
+    # Quirk of v1: accepts runs past the last pixel, and encodings of 1 or 3 numbers.
     masks = parse_masks(
         map(_without_dash, encodings), pixels, column="encoded_pixels", ids=images["record_id"], strict=False
     )

@@ -8,11 +8,11 @@ from mlebench.metrics import mean_average_precision_at_k
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_only_columns(submission, "customer_id", ["prediction"], id_first=False)
     customers, counted = values_of(submission["customer_id"]), values_of(answers["customer_id"])
-    if not is_in(counted, customers).all():  # not told which: who bought something is secret
+    if not is_in(counted, customers).all():  # without naming them: who bought something is secret
         raise InvalidSubmissionError("Customers are missing: give all that sample_submission.csv has.")
     rows = np.flatnonzero(is_in(customers, counted))
-    # Quirk of v1: the rows of both sides are sorted and go together one by one, so that a customer who is given twice
-    # moves all later ones to the wrong row; what is left over in the end is not looked at.
+    # Quirk of v1: the rows of both sides are sorted and paired one by one, so a customer given twice moves all later
+    # ones to the wrong row; rows left over at the end are ignored.
     predicted = _by_customer(customers[rows], values_of(submission["prediction"])[rows])
     bought = _by_customer(counted, values_of(answers["prediction"]))
     return mean_average_precision_at_k([set(articles) for articles in bought], predicted, 12)

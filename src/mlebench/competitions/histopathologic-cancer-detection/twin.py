@@ -21,7 +21,7 @@ def _patches(raw: TwinFolder, folder: str, count: int) -> tuple[list[str], np.nd
 
     pixels = raw.rng.randint(150, 256, (count, SIDE, SIDE, 3)).astype(np.uint8)
     pixels[:, CENTRE, CENTRE, :2] -= (50 * labels).astype(np.uint8)[:, None, None, None]
-    # TIFF without compression: what stands around the pixels is the same in every file of this size.
+    # Uncompressed TIFF: the bytes around the pixels are the same in every file of this size.
     before, after = image_bytes(pixels[0], "TIFF").split(pixels[0].tobytes())
     for id, patch in zip(ids, pixels, strict=True):
         raw.write(f"{folder}/{id}.tif", before + patch.tobytes() + after)

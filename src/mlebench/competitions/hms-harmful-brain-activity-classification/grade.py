@@ -19,7 +19,7 @@ VOTES = ("seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "othe
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_columns(submission, [ID, *VOTES])
     require_rows(submission, len(answers))
-    # Quirk of v1: ids repeat, and nobody counts how often: any number of rows for each will do.
+    # Quirk of v1: ids repeat, and any number of rows for each is accepted.
     if set(submission[ID]) != set(answers[ID]):
         raise InvalidSubmissionError(f"Column `{ID}` must hold the ids of `test.csv`, all of them and no others.")
     predicted = _probabilities(submission)

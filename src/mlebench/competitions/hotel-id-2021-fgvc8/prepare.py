@@ -10,7 +10,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
     for image, chain in zip(train["image"], train["chain"], strict=True):
         public.place(raw.file(f"train_images/{chain}/{image}"), f"train_images/{chain}/{image}")
-    for image, chain in zip(test["image"], test["chain"], strict=True):  # without a folder that tells the chain
+    for image, chain in zip(test["image"], test["chain"], strict=True):  # without the folder, which reveals the chain
         public.place(raw.file(f"train_images/{chain}/{image}"), f"test_images/{image}")
     public.write("train.csv", train)
     public.write("sample_submission.csv", test.select("image").assign(hotel_id=SAMPLE))

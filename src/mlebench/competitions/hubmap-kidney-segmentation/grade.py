@@ -35,7 +35,7 @@ def _predicted(id: str, encoding: Any, pixels: int) -> Runs:
     if not isinstance(encoding, str):
         raise InvalidSubmissionError("Column `predicted` must hold `start length` pairs; it holds plain numbers.")
     try:
-        # Quirk of v1: of odd encodings, runs past the last pixel and 1 or 3 numbers are accepted.
+        # Quirk of v1: accepts runs past the last pixel, and encodings of 1 or 3 numbers.
         return parse_runs(encoding, pixels, strict=False)
     except ValueError as error:
         raise InvalidSubmissionError(f"Column `predicted`, slide {id}: {error}.") from None

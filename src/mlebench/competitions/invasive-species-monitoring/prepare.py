@@ -9,7 +9,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     public.pack("train_labels.csv.zip", {"train_labels.csv": train})
     public.pack("sample_submission.csv.zip", {"sample_submission.csv": sample})
     # Quirk of v1: only the folders are packed, not the photos in them. The published archives name the folder by its
-    # whole path on the machine that made them, which cannot be had again and is nobody's business.
+    # full path on the machine that made them, which we cannot and should not reproduce.
     for side in ("train", "test"):
         public.pack(f"{side}.7z", {f"{side}/": b""})
     private.write("answers.csv", test)

@@ -24,8 +24,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_rows(submission, len(answers))
     labels = answers[list(LABELS)].to_numpy(dtype=float)
     theirs, ours = _rows_that_count(submission, answers, ~(labels.sum(axis=1) < 0))
-    # Quirk of v1: the columns of a submission are taken in the order in which they stand, whatever they are called.
-    # What stands in rows that do not count is not looked at, even if it is text or empty.
+    # Quirk of v1: the columns of a submission are used in the order given, whatever their names. Rows that do not
+    # count are ignored, even if they hold text or are empty.
     scores = _numbers(submission.drop(columns="id").to_numpy()[theirs])
     if scores is None:
         raise _fault(submission)
@@ -58,7 +58,7 @@ def _rows_that_count(
 
 
 def _order(ids: np.ndarray) -> np.ndarray:
-    # Where ids repeat it matters that sorted ones stay as they are.
+    # Where ids repeat, it matters that sorted rows keep their order.
     return np.arange(len(ids)) if pd.Index(ids).is_monotonic_increasing else sorting_order(ids, "id")
 
 

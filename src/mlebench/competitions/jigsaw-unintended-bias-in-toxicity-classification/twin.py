@@ -6,7 +6,7 @@ from mlebench.kit.twins import TwinFolder, pieces_of
 
 PIECE = 50_000  # comments that are made in one go
 
-# The nine that are graded, each with a word that tells of it; the others are columns only.
+# The nine graded identities, each with a word for it; the others are only columns.
 WORDS = {
     "male": "man",
     "female": "woman",

@@ -14,7 +14,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     dataset = raw.archive("mlsp_contest_dataset.zip")
     folds = dataset.table(f"{ESSENTIAL}/CVfolds_2.txt")
     folds = folds.where(folds["fold"] == 0)  # what the original was tested on has no labels
-    ids = np.arange(len(folds))  # recordings are numbered anew
+    ids = np.arange(len(folds))  # recordings are renumbered
     new_ids = dict(zip(folds["rec_id"].tolist(), ids.tolist(), strict=True))
     _, test = split_rows(ids, test_size=round(0.2 * len(folds)), seed=0)
     in_test = np.isin(ids, test)
@@ -51,7 +51,7 @@ def _write_segments(dataset: Raw, new_ids: dict[int, int], public: Output) -> No
 def _place_recordings(dataset: Raw, names: list[str], public: Output) -> None:
     sounds = [f"essential_data/src_wavs/{name}.wav" for name in names]
     pictures = [f"supplemental_data/{folder}/{name}.bmp" for folder in PICTURES for name in names]
-    examples = [f"supplemental_data/segmentation_examples/{name}.bmp" for name in names]  # there are some
+    examples = [f"supplemental_data/segmentation_examples/{name}.bmp" for name in names]  # not all exist
     examples = [name for name in examples if dataset.exists(f"mlsp_contest_dataset/{name}")]
     overviews = [f"supplemental_data/{name}.bmp" for name in ("segment_clusters", "segment_mosaic")]
     for name in ["essential_data/species_list.txt", *overviews, *sounds, *pictures, *examples]:

@@ -2,7 +2,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, joined
 
-# Sentences are made of words, and these speak well or badly of a film, by so many points.
+# Words that praise or damn a film, and by how many points.
 POINTS = {"brilliant": 2, "moving": 1, "funny": 1, "charming": 1, "flat": -1, "dull": -1, "tired": -1, "dreadful": -2}
 # All others say nothing. Among them are signs as the original has them, a tab, and what readers take for gaps.
 PLAIN = """the a of and to is it film story plot cast 's n't -- , . `` '' -LRB- -RRB- \\/ café naïve Amélie 8 1\\/2

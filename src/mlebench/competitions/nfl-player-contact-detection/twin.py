@@ -5,7 +5,7 @@ import numpy as np
 from mlebench.kit.twins import TwinFolder, image_bytes, mp4_bytes, rounded
 
 PLAYERS = 5  # the original has 22 in a play
-STEPS = np.arange(-2, 5)  # tenths of a second; players are tracked before the snap, contact is told from it on
+STEPS = np.arange(-2, 5)  # tenths of a second; tracking starts before the snap, contact labels with it
 FIRST_SNAP = np.datetime64("2020-09-11T03:01:48.134", "ms")
 POSITIONS = ("CB", "DE", "OLB", "QB", "T", "WR")
 VIEWS = ("All29", "Endzone", "Sideline")

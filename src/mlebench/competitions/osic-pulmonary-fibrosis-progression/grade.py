@@ -18,7 +18,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     confidence = column_values(submission, "Confidence", "any numbers")
     confidence = np.where(np.isnan(confidence), 0, confidence)
 
-    # Quirk of v1: what a submission leaves out is not scored, and a week may be repeated if no other is scored.
+    # Quirk of v1: weeks that a submission leaves out are not scored, and a week may repeat if no other is scored.
     scored = is_in(rows, _last_visits(answers))
     if np.count_nonzero(scored) > len(np.unique(rows[scored])) > 1:
         raise InvalidSubmissionError("A value of `Patient_Week` is repeated.")

@@ -11,7 +11,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_columns(submission, ["image_id", "label"])
     labels = column_values(submission, "label")
     if pd.isna(labels).any():
-        # Quirk of v1: an empty cell is a label that is never right, and beside one anything else is text.
+        # Quirk of v1: an empty cell is a label that is never right, and turns the rest of the column into text.
         submission = submission.assign(label=as_text(labels))
     y_pred, y_true = align(submission, answers, id="image_id", target="label")
     return accuracy(y_true, y_pred)

@@ -43,7 +43,7 @@ def _images(raw: TwinFolder, ids: list[int], ages: np.ndarray, ill: np.ndarray) 
     site = rng.randint(1, 3, patients)[patient]
     biopsy = cancer | (rng.rand(2 * patients) < 0.04)[breast]
     birads = np.where(biopsy, 0.0, rng.randint(1, 3, 2 * patients)[breast])
-    first_site = site == 1  # which alone tells these
+    first_site = site == 1  # only this site records these
     return {
         "site_id": site,
         "patient_id": np.array(ids)[patient],

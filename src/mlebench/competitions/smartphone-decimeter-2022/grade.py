@@ -14,7 +14,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     true_trips, given_trips = (trips.get_indexer(pd.Index(values_of(side["tripId"]))) for side in (answers, submission))
     if not np.array_equal(np.sort(true_trips), np.sort(given_trips)):
         raise InvalidSubmissionError("Each `tripId` must have as many rows as in sample_submission.csv, and no other.")
-    # Quirk of v1: times are not looked at. The rows of a trip go together in the order in which they stand.
+    # Quirk of v1: times are ignored. The rows of a trip are paired in the order given.
     ours, theirs = (np.argsort(side, kind="stable") for side in (true_trips, given_trips))
     true = np.column_stack([values_of(answers[name]) for name in COORDINATES])[ours]
     predicted = np.column_stack([column_values(submission, name, "any numbers") for name in COORDINATES])[theirs]

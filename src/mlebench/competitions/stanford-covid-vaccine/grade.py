@@ -7,7 +7,7 @@ from mlebench.kit import InvalidSubmissionError, align, read_frame, require_colu
 from mlebench.metrics import rmse
 
 SCORED = ("reactivity", "deg_Mg_pH10", "deg_Mg_50C")
-NOT_SCORED = ("deg_pH10", "deg_50C")  # but they have to be there
+NOT_SCORED = ("deg_pH10", "deg_50C")  # but required
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
@@ -16,8 +16,8 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     y_pred, y_true = align(submission, answers, id="id_seqpos", target=SCORED, values="any")
     keep = values_of(answers["keep"])
     measured = keep[_order(answers)]
-    # Quirk of v1: which predictions count is told by their rows in the file, not by their ids. So a submission in
-    # another order than the sample's has predictions of other positions compared with the measured ones.
+    # Quirk of v1: the rows of predictions in the file decide which count, not their ids. So if a submission is not in
+    # the sample's order, predictions for other positions are compared with the measured ones.
     counted = keep[_order(submission)]
     pairs = zip(SCORED, y_true[measured].T, y_pred[counted].T, strict=True)
     return np.float64(np.mean([rmse(truth, _numbers(name, guess)) for name, truth, guess in pairs]))

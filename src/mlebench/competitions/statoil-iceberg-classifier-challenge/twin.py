@@ -5,7 +5,7 @@ import numpy as np
 from mlebench.kit.twins import TwinFolder, csv_bytes, hex_ids, json_bytes, rounded, seven_zip_bytes
 
 SIDE = 8  # pixels; 75 in the original
-# Numbers as only some programs print them: more digits than there are, no fraction, an exponent.
+# Numbers that programs print differently: too many digits, no fraction, an exponent.
 ODD_NUMBERS = (-27.878360999999998, -20, 1e-05, -22.599999999999998)
 
 
@@ -13,7 +13,7 @@ def twin(raw: TwinFolder) -> None:
     """Signal: a ship is a small, very bright spot in both bands; an iceberg is larger and dimmer in the second one."""
     train = _images(raw.rng, raw.count(160, least=80))
     later = _images(raw.rng, raw.count(40))
-    # The fields of the file to test on stand in another order; what is published of the new test images follows it.
+    # The original test file has its fields in another order, which the new public test images follow.
     unlabelled = [{name: image[name] for name in ("id", "inc_angle", "band_1", "band_2")} for image in later]
     sample = csv_bytes({"id": [image["id"] for image in later], "is_iceberg": [0.5] * len(later)})
     raw.write("train.json.7z", seven_zip_bytes({"data/processed/train.json": json_bytes(train)}))

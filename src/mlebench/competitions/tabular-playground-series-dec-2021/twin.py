@@ -32,7 +32,7 @@ def twin(raw: TwinFolder) -> None:
 
 def _patches(rng: np.random.RandomState, count: int, first_id: int) -> dict[str, np.ndarray]:
     cover = rng.choice(CLASSES, count, p=SHARES)
-    cover[rng.randint(count)] = 5  # one patch alone, however many there are
+    cover[rng.randint(count)] = 5  # a single patch, whatever the size
     height = np.array([ELEVATION.get(kind, 0) for kind in range(8)])[cover]
     return {
         "Id": np.arange(first_id, first_id + count),

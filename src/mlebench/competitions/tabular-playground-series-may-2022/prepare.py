@@ -5,7 +5,7 @@ from mlebench.kit import Output, Raw, split_rows
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_rows(raw.table("train.csv"), test_size=raw.scaled(100_000), seed=0)
-    # Ids are given out anew, to train first.
+    # Rows get new ids, train first.
     train = train.assign(id=np.arange(len(train)))
     test = test.assign(id=np.arange(len(train), len(train) + len(test)))
 

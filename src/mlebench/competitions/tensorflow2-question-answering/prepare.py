@@ -12,7 +12,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     records = raw.records("simplified-nq-train.jsonl", chunk_lines=CHUNK)
     train, test = _split_within_chunks(records)
     annotations = [only for (only,) in test["annotations"]]
-    # Ids are whole numbers, which came along in the pass over the file that the annotations took.
+    # Ids are whole numbers, which the pass over the file for the annotations also collected.
     train, test = _with_ids_as_text(train), _with_ids_as_text(test)
     gold = _gold(test["example_id"], annotations)
 

@@ -69,7 +69,7 @@ def _example(
         city, second = CITIES[cities[place]], CITIES[cities[-1]] if things[place] % 4 == 0 else None
         spans.append(document.paragraph(THINGS[things[place]], city, second, FINDERS[finders[place]]))
     document.table(CITIES[cities[0]], revision % 90 + 1900)
-    asked = THINGS[things[answered]]  # past the paragraphs it is a thing that is not told of
+    asked = THINGS[things[answered]]  # past the paragraphs it is a thing that no paragraph mentions
     city = CITIES[cities[(answered + revision % 2) % len(cities)]]  # right every other time
     annotation = {
         "yes_no_answer": "NONE",

@@ -9,7 +9,7 @@ PIXELS = 101 * 101
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_only_columns(submission, "id", ["rle_mask"], id_first=False)
     encodings, truth = align(submission, answers, id="id", target="rle_mask", values="words")
-    # Quirk of v1: of odd encodings, runs past the last pixel and 1 or 3 numbers are accepted.
+    # Quirk of v1: accepts runs past the last pixel, and encodings of 1 or 3 numbers.
     masks = parse_masks(
         encodings, [PIXELS] * len(answers), column="rle_mask", ids=sorted(submission["id"]), strict=False
     )

@@ -7,7 +7,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = train.sort_by("id"), test.sort_by("id")
 
     public.write("train.csv", train)
-    # Quirk of v1: the depth of test images is not told.
+    # Quirk of v1: the depth of test images is not given.
     public.write("depths.csv", raw.table("depths.csv").where_in("id", train["id"]).sort_by("id"))
     public.write("sample_submission.csv", test.assign(rle_mask="1 1"))
 

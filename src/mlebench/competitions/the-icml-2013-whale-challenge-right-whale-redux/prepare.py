@@ -11,7 +11,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     train = [clip for clip in clips if _date(clip) in early]
     test = [clip for clip in clips if _date(clip) not in early]
 
-    # Clips are numbered anew; where the name of one to train on goes on with its label, that of one to test on ends.
+    # Clips are renumbered; names of train clips end with the label, which names of test clips lack.
     named = {re.sub(r"TRAIN\d+", f"TRAIN{number}", clip.path.name): clip for number, clip in enumerate(train)}
     hidden = {f"{clip.path.name.split('TRAIN')[0]}Test{number}.aif": clip for number, clip in enumerate(test)}
     labels = [int(clip.path.stem.endswith("_1")) for clip in test]

@@ -9,9 +9,9 @@ from mlebench.metrics import word_jaccard
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     y_pred, y_true = align(submission, answers, id="textID", target="selected_text", values="any")
-    # Numbers count as the text that they are printed as.
+    # Numbers count as their printed text.
     score = word_jaccard(as_text(as_words(y_true)), as_text(as_words(y_pred)))
-    if math.isnan(score):  # Quirk of v1: no score where both are empty, a share of 0 of 0
+    if math.isnan(score):  # Quirk of v1: no score where both are empty, as 0 / 0
         raise InvalidSubmissionError("Column `selected_text` is empty in a row where it must not be.")
     return score
 

@@ -33,7 +33,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
         raise InvalidSubmissionError("Column `id` must hold the ids of slices; it has empty cells or numbers.")
     shapes = list(zip(answers["image_height"].astype(int), answers["image_width"].astype(int), strict=True))
     pixels = [height * width for height, width in shapes]
-    # Quirk of v1: of odd encodings, runs past the last pixel and 1 or 3 numbers are accepted.
+    # Quirk of v1: accepts runs past the last pixel, and encodings of 1 or 3 numbers.
     encodings = column_values(paired, "predicted", "words")
     masks = parse_masks(encodings, pixels[: len(paired)], column="predicted", ids=ids, strict=False)
     true_encodings = as_words(values_of(answers["predicted"]))
@@ -44,7 +44,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
         raise InvalidSubmissionError("Rows are not in the order of `test.csv`: images of one day differ in size.")
     dices = [dice_of_runs(mask, true) for mask, true in zip(masks, true_masks, strict=False)]
     distances = [
-        # A prediction of ten times the true volume was not measured: it was as far away as can be.
+        # Predictions of over ten times the true volume were not measured but given the largest distance.
         hausdorff_of_volumes(_volume(true_day, true_masks, shapes), _volume(day, masks, shapes), hopeless_ratio=10)
         for day, true_day in zip(days, _days(true_ids), strict=False)
     ]

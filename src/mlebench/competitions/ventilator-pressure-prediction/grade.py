@@ -21,8 +21,8 @@ def stand_in(public: Path) -> pd.DataFrame:
 
 def _numbers(predictions: np.ndarray) -> np.ndarray:
     try:
-        numbers = predictions.astype(float)  # text in a row that is not scored makes text of all
-    except (OverflowError, ValueError):  # the former for whole numbers of hundreds of digits
+        numbers = predictions.astype(float)  # text in an unscored row makes the whole column text
+    except (OverflowError, ValueError):  # OverflowError for whole numbers of hundreds of digits
         raise InvalidSubmissionError("Column `pressure` must hold numbers where `u_out` is 0.") from None
     if not np.isfinite(numbers).all():
         raise InvalidSubmissionError("Column `pressure` has empty or infinite values where `u_out` is 0.")

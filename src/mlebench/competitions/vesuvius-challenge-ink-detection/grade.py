@@ -23,7 +23,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
             "Column `Predicted` must hold `start length` pairs; it is empty or a plain number."
         )
     pixels = int(answers["width"].iloc[0] * answers["height"].iloc[0])
-    # Quirk of v1: of odd encodings, runs past the last pixel and 1 or 3 numbers are accepted.
+    # Quirk of v1: accepts runs past the last pixel, and encodings of 1 or 3 numbers.
     (mask,) = parse_masks([encoding], [pixels], column="Predicted", ids=submission["Id"], strict=False)
     return fbeta_of_runs(parse_runs(truth, pixels, strict=False), mask, beta=0.5)
 

@@ -1,6 +1,6 @@
 from mlebench.kit import Output, Raw, Table, png_size
 
-# What tells where the ink is; the photograph in infrared shows it to the naked eye.
+# Files that reveal the ink; in the infrared photograph it is visible to the naked eye.
 SECRET = ("**/inklabels.png", "**/inklabels_rle.csv", "**/ir.png")
 
 

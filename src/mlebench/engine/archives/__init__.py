@@ -1,1 +1,1 @@
-"""Archives: zip as a tree, tar and 7z unpacked, each member checked first; and archives of ours, written."""
+"""Archives: reads zip as a tree, unpacks tar and 7z, checks each member first, and writes our own archives."""

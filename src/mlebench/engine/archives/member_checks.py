@@ -13,13 +13,13 @@ from unicodedata import normalize
 
 from mlebench.errors import PrerequisiteError
 
-# Deflate cannot shrink more than 1032 times, but what is worth competing on does not shrink anywhere near that.
+# Deflate can shrink data up to 1032 times, but real competition data comes nowhere near that.
 BOMB_RATIO, BOMB_BYTES = 300, 1 << 30
-_LONGEST_PART, _LONGEST_NAME = 255, 4095  # bytes that disks and systems take
+_LONGEST_PART, _LONGEST_NAME = 255, 4095  # bytes, as file systems allow
 
 
 def plain_name(name: str) -> str:
-    """A member's name as that of a file below a folder: `./a//b`, as some archives have it, is `a/b`."""
+    """A member's name as a plain relative path: `./a//b`, which some archives contain, is `a/b`."""
     if "./" in name or "//" in name or name.endswith("/."):
         return PurePosixPath(name).as_posix()
     return name
@@ -39,7 +39,7 @@ class MemberChecks:
     """Refuses, by name, a member that could write where it should not, or more than it should."""
 
     def __init__(self, label: str, archive_bytes: int, names: Iterable[str] = ()):
-        """With the names of all members, a file is refused that others take for a folder, whichever comes first."""
+        """Given all member names, refuses a file that other members use as a folder, whichever comes first."""
         self._label = label
         self._most = max(BOMB_BYTES, BOMB_RATIO * archive_bytes)
         self._total = 0
@@ -58,7 +58,7 @@ class MemberChecks:
             raise PrerequisiteError(f"{self._label}: member {name} {fault}; this archive is not to be trusted")
 
     def _clash(self, member: Member) -> str | None:
-        """What keeps the member from lying beside those before it, on a disk that may take their names for one."""
+        """Why the member cannot sit beside earlier ones, on a disk that may treat their names as the same."""
         name = _folded(member.name.rstrip("/"))
         folder = name if member.is_folder else name.rpartition("/")[0]
         if file := self._add_folder(folder):
@@ -73,7 +73,7 @@ class MemberChecks:
         return None
 
     def _add_folder(self, folder: str) -> str | None:
-        """Note a folder and those above it; a file that is in the way."""
+        """Record a folder and its parents; returns a file that is in the way."""
         while folder and folder not in self._folders:
             if folder in self._files:
                 return self._files[folder]
@@ -83,7 +83,7 @@ class MemberChecks:
 
 
 def _folded(name: str) -> str:
-    """The same for names that some disk takes for one: most names are ASCII, and there may be millions."""
+    """Equal for names that some disk treats as the same. Most names are ASCII, and there may be millions."""
     return name.lower() if name.isascii() else normalize("NFD", name).casefold()
 
 
@@ -123,14 +123,14 @@ _DAMAGE = (
 
 @contextmanager
 def archive_errors(what: str) -> Iterator[None]:
-    """Damage is for the person at the keyboard, not a traceback."""
+    """Report damage to the person at the keyboard, without a traceback."""
     try:
         yield
     except _DAMAGE as error:
-        reason = str(error).partition("\n")[0].rstrip(":")  # tarfile goes on with each format that it is not
+        reason = str(error).partition("\n")[0].rstrip(":")  # tarfile then lists every format it tried
         raise PrerequisiteError(f"{what} cannot be read ({reason}); get the archive again") from error
     except OSError as error:
-        # Without a number it is how bz2 and gzip report damage; a place before the beginning of a file is damage too.
+        # bz2 and gzip report damage without an errno; a seek before the start of a file is damage too.
         if error.errno not in (None, errno.EINVAL) or error.filename is not None:
             raise
         raise PrerequisiteError(f"{what} cannot be read ({error}); get the archive again") from error

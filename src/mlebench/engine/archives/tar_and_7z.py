@@ -1,7 +1,7 @@
 """Tar and 7z archives. They can be read from front to back only, so they are unpacked once, as a whole.
 
-They are unpacked into the scratch folder, which lies on the disk that prepared files go to: from there files are linked
-to their places, so their bytes are written once.
+They are unpacked into the scratch folder, on the same disk as the prepared files. Files are linked into place from
+there, so their bytes are written once.
 """
 
 import io
@@ -31,7 +31,7 @@ def unpacked(archive: Path, folder: Path, label: str) -> FolderTree:
     """The files of a tar archive, however it is compressed, or of a 7z archive."""
     if not folder.exists():
         unfinished = folder.with_name(f"{folder.name}.unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)  # of an attempt that failed
+        shutil.rmtree(unfinished, ignore_errors=True)  # left by a failed attempt
         unfinished.mkdir()
         with archive_errors(label):
             (_unpack_7z if _is_7z(archive) else _unpack_tar)(archive, unfinished, label)
@@ -62,7 +62,7 @@ def member_checksums(archive: Path, label: str) -> list[tuple[str, int, int]]:
 
 
 class _Header(tarfile.TarInfo):
-    """What stands before a member. To Python a damaged one, or none, is the end of an archive: here it is damage."""
+    """A member's header. Python takes a damaged or missing one for the end of the archive; here it is damage."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
@@ -89,9 +89,9 @@ class _Header(tarfile.TarInfo):
 
 
 def _read_to_the_end(opened: tarfile.TarFile) -> None:
-    """Behind the last member there are zeros and, in a compressed archive, the checksum of all before it.
+    """After the last member come zeros and, in a compressed archive, the checksum of everything before.
 
-    Without a checksum, a header that was lost looks like the end, so what follows it must be zeros indeed.
+    Without a checksum, a lost header looks like the end, so check that only zeros follow.
     """
     if not opened.getmembers():  # a file of zeros, as some programs leave where a download broke off
         raise ReadError("it is empty")
@@ -113,7 +113,7 @@ def _opened_7z(archive: Path, label: str) -> Iterator[Any]:
         raise
     except PasswordRequired as error:
         raise PrerequisiteError(f"{label} is encrypted; get the archive again") from error
-    except Exception as error:  # py7zr does not foresee all damage: anything may come
+    except Exception as error:  # py7zr does not handle all damage: it may raise anything
         raise PrerequisiteError(f"{label} cannot be read ({error}); get the archive again") from error
 
 

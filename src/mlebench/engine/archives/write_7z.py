@@ -21,7 +21,7 @@ def write_seven_zip(
     """
     import py7zr
 
-    # Deflate: what py7zr chooses by itself takes fifty times as long to save another fifth.
+    # Deflate: py7zr's default takes fifty times as long to save another fifth.
     method = py7zr.FILTER_DEFLATE if deflate else py7zr.FILTER_COPY
     with py7zr.SevenZipFile(archive, "w", filters=[{"id": method}]) as opened:
         opened.set_encoded_header_mode(False)  # packing the list of members takes longer than packing small ones

@@ -1,4 +1,4 @@
-"""Archives that are the same whenever they are made: sorted members, one time, no owner."""
+"""Reproducible archives: sorted members, one time, no owner."""
 
 import gzip
 import io
@@ -51,7 +51,7 @@ def write_pack(stream: Writable, pack: Pack, scratch: Path) -> None:
 
 
 def _write_zip(stream: Writable, pack: Pack) -> None:
-    """Sizes and checksums of members stand behind them."""
+    """Sizes and checksums follow each member."""
     method = zipfile.ZIP_DEFLATED if pack.deflate else zipfile.ZIP_STORED
     with zipfile.ZipFile(cast(BinaryIO, stream), "w", method) as archive:
         for member in sorted(pack.members):
@@ -64,14 +64,14 @@ def _write_zip(stream: Writable, pack: Pack) -> None:
 
 
 def _write_tar(stream: Any, pack: Pack) -> None:
-    """Sizes of members stand before them. What is not said of a member, as its time and owner, is always the same."""
+    """Sizes precede each member. Fields that are not set, such as time and owner, are always the same."""
     with tarfile.TarFile(mode="w", fileobj=stream, copybufsize=COPY_BYTES) as archive:
         for member in sorted(pack.members):
             info = tarfile.TarInfo(member)
             info.size = _member_size(pack, member)
             with _open_member(pack, member) as source:
                 archive.addfile(info, source)
-            archive.getmembers().clear()  # it would keep what it knows of every one
+            archive.getmembers().clear()  # otherwise tarfile remembers every member
 
 
 def _write_7z(stream: Writable, pack: Pack, scratch: Path) -> None:

@@ -20,19 +20,19 @@ from mlebench.errors import PrerequisiteError
 WHOLE_BYTES = 16 << 20
 _UTF8_NAME, _ENCRYPTED = 0x800, 1  # flags of a member: its name is UTF-8, its content needs a password
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
-# Where the number of members stands at the end of an archive, once for few members and once for any number.
+# Where the end of an archive holds the number of members: one record for few members, one for any number.
 _END, _COMMENT_BYTES = struct.Struct("<4s6xH10x"), 1 << 16
 _BIG_END, _LOCATOR_BYTES = struct.Struct("<4s28xQ16x"), 20
 
 
 def is_zip(archive: Path) -> bool:
-    """By how the file begins: a tar or 7z that ends with a zip inside ends as a zip does, and zipfile looks there."""
+    """Judged by how the file begins: zipfile looks at the end, where a tar or 7z may hold a zip."""
     with archive.open("rb") as stream:
         return stream.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
 
 
 class _Entry(NamedTuple):
-    """Where a member lies. zipfile knows more of each, in four times the memory, which counts with a million."""
+    """Where a member is. zipfile's own entry takes four times the memory, which matters for a million members."""
 
     offset: int
     packed_size: int
@@ -51,12 +51,12 @@ class ZipTree:
     """The files of a zip archive, by name. Files may be taken out by several threads at once."""
 
     def __init__(self, archive: Path, label: str | None = None):
-        """`label` is how an archive inside another is known, which lies in a scratch folder."""
+        """`label` names an archive that was inside another and is now in a scratch folder."""
         self.label = label or str(archive)
         self._before = inside(self.label)
         with archive_errors(self.label):
             self._zip = zipfile.ZipFile(archive)
-        self._file = cast(BinaryIO, self._zip.fp).fileno()  # read with pread, which does not move where zipfile is
+        self._file = cast(BinaryIO, self._zip.fp).fileno()  # read with pread, which leaves zipfile's position alone
         self._bytes = os.fstat(self._file).st_size
         self._packed_names: dict[str, str] = {}  # of members whose name is not a plain one
         try:
@@ -78,14 +78,14 @@ class ZipTree:
             _, count = _BIG_END.unpack_from(tail, before)
         if not found and os.pread(self._file, 4, 0) == b"PK\x03\x04":
             raise zipfile.BadZipFile("it begins with a member, but lists none")
-        if count not in (found, found & 0xFFFF, min(found, 0xFFFF)):  # two bytes may be too few
+        if count not in (found, found & 0xFFFF, min(found, 0xFFFF)):  # the count may not fit in two bytes
             raise zipfile.BadZipFile(f"it says that it holds {count} members, but lists {found}")
 
     def _checked_members(self) -> dict[str, _Entry]:
         infos = self._zip.filelist
         checks = MemberChecks(self.label, self._bytes, (info.orig_filename for info in infos))
         for info in infos:
-            # The name as it stands: zipfile ends it at a NUL, and takes another if an extra field has one.
+            # The name as stored: zipfile cuts it at a NUL, and prefers one from an extra field.
             name, is_folder = plain_name(info.orig_filename), info.orig_filename.endswith("/")
             special = stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR)
             checks.check(Member(name, info.file_size, is_folder, special, info.compress_size))
@@ -93,7 +93,7 @@ class ZipTree:
         self._zip.NameToInfo.clear()
         infos.reverse()
         members = {}
-        while infos:  # one by one, so that the memory of one serves the next
+        while infos:  # one by one, so that memory is reused
             info = infos.pop()
             packed_name = info.orig_filename
             if packed_name.endswith("/"):
@@ -111,7 +111,7 @@ class ZipTree:
 
     def glob(self, pattern: str) -> list[str]:
         matches = pattern_of(pattern).fullmatch
-        # Names that match begin with what stands before the first wildcard: one folder among many is found at once.
+        # Matching names start with the text before the first wildcard, so one folder among many is found at once.
         start = re.split(r"[*?]", pattern, maxsplit=1)[0]
         first = bisect_left(self._sorted_names, start)
         last = bisect_right(self._sorted_names, start, lo=first, key=lambda name: name[: len(start)])
@@ -177,7 +177,7 @@ class ZipTree:
         return content
 
     def _read_header(self, name: str, entry: _Entry, more: int = 0) -> tuple[bytes, int]:
-        """The beginning of a member, with more bytes or some fewer, and where in it the content begins."""
+        """The start of a member, including roughly `more` bytes of content, and where the content begins in it."""
         if not 0 <= entry.offset <= self._bytes - entry.packed_size:
             raise EOFError("it does not lie in the archive")
         name = self._packed_names.get(name, name)
@@ -197,7 +197,7 @@ class ZipTree:
 
 
 class _Member(io.RawIOBase):
-    """A member of an archive; damage that shows while it is read is told as such."""
+    """A member of an archive; damage found while reading is reported as such."""
 
     def __init__(self, stream: IO[bytes], size: int, what: str):
         self._stream = stream

@@ -42,7 +42,7 @@ class Block:
 
     @property
     def cells(self) -> list[pa.Array]:
-        """The block's columns, every cell as text without its quotes; where texts repeat, as a dictionary."""
+        """The block's columns, every cell as unquoted text; dictionary-encoded where texts repeat."""
         if self._cells is None:
             try:
                 self._cells = self._parse(_repeating(self.repeats))
@@ -51,11 +51,11 @@ class Block:
         return self._cells
 
     def read_whole_numbers(self, places: frozenset[int]) -> bool:
-        """Parse some columns as whole numbers; True when each is written in the shortest way, so that none is odd.
+        """Parse some columns as whole numbers; True when every number has its shortest spelling, so that none is odd.
 
-        No spelling of a number is as short as the one that is printed, so it is enough to add up lengths.
+        No other spelling is as short as the printed one, so comparing total lengths is enough.
         """
-        # To arrow 0xF is a number. One letter is found far more quickly than two.
+        # Arrow reads 0xF as a number. Searching for one letter is far quicker than for two.
         if self.quotes or any(mark[-1:] in self.content and mark in self.content for mark in (b"\r", b"0x", b"0X")):
             return False
         try:
@@ -84,12 +84,12 @@ class Block:
                 column_types=kinds, strings_can_be_null=False, null_values=[], check_utf8=not self.content.isascii()
             ),
         )
-        # One block gives one chunk, which to combine would be to copy.
+        # One block gives one chunk; combining it would copy it.
         return [column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in table.columns]
 
     @cached_property
     def lines(self) -> pa.Array:
-        """The block's lines with their ends; only where no line end stands inside a cell."""
+        """The block's lines with their ends; only valid where no cell contains a line end."""
         ends = np.flatnonzero(np.frombuffer(self.content, dtype=np.uint8) == ord("\n")) + 1
         offsets = np.concatenate([[0], ends]).astype(np.int32)
         return pa.BinaryArray.from_buffers(
@@ -159,8 +159,8 @@ def check_block(block: Block, sep: str) -> None:
     buffer = np.frombuffer(content, dtype=np.uint8)
     quotes = np.flatnonzero(buffer == ord('"')) if block.quotes else np.empty(0, dtype=np.intp)
     starts = offsets_of(block.lines)[:-1]
-    starts = starts[np.searchsorted(quotes, starts) % 2 == 0]  # of records; inside quotes a line end is just text
-    # Where pandas reads on in the middle of a line's leading spaces, it loses them.
+    starts = starts[np.searchsorted(quotes, starts) % 2 == 0]  # drop line ends inside quotes: they are just text
+    # When a pandas buffer ends inside a line's leading spaces, it loses them.
     if np.isin(buffer[starts], [ord(" "), ord("\t")]).any():
         raise NotStreamableError("a line that begins with spaces")
     if BYTE_ORDER_MARK in {bytes(content[start : start + 3]) for start in starts[buffer[starts] == BYTE_ORDER_MARK[0]]}:
@@ -170,7 +170,7 @@ def check_block(block: Block, sep: str) -> None:
 
 
 def _check_quotes(buffer: np.ndarray, quotes: np.ndarray, sep: int) -> None:
-    """A quote opens a cell or closes one, or stands doubled inside; anything else is for pandas."""
+    """A quote opens a cell, closes one, or is doubled inside one; anything else is left to pandas."""
     before = buffer[np.maximum(quotes[0::2], 1) - 1]
     after = buffer[np.minimum(quotes[1::2] + 1, len(buffer) - 1)]
     may_open, may_follow = np.zeros(256, dtype=bool), np.zeros(256, dtype=bool)
@@ -199,7 +199,7 @@ def _frugal_memory() -> Iterator[None]:
 
 
 def in_order(source: Iterator[Block], work: Callable[[Block], Result]) -> Iterator[tuple[Block, Result]]:
-    """Do work on blocks, several at a time, and give the results in the order of the file."""
+    """Work on several blocks at a time and yield the results in file order."""
     with _frugal_memory(), ThreadPoolExecutor(threads()) as pool:
         pending: deque[tuple[Block, Future[Result]]] = deque()
         try:

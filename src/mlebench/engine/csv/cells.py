@@ -1,7 +1,7 @@
 """Cells of a CSV column as pandas sees them: what kind each is, and how pandas prints it back.
 
 Everything works on whole columns of text (arrow arrays). Cells that match a column's canonical pattern are printed back
-as they stand; the few others are looked at one by one, each distinct text once.
+unchanged; the few others are examined one by one, each distinct text once.
 """
 
 import re
@@ -19,14 +19,14 @@ import pyarrow.compute
 
 from mlebench.engine.frames import NA_TOKENS
 
-pc: Any = pyarrow.compute  # its functions are made at run time, which no type checker sees
+pc: Any = pyarrow.compute  # its functions are created at run time, so type checkers do not see them
 
-BOOLEANS = {"true": "True", "false": "False"}  # in any mixture of large and small letters
+BOOLEANS = {"true": "True", "false": "False"}  # in any mix of upper and lower case
 
-# Whole numbers and floats that pandas prints back as they stand. A decimal of at most 15 digits is what Python prints
-# for the float nearest to it, as long as neither a trailing zero nor the exponent form comes in.
+# Whole numbers and floats that pandas prints back unchanged. A decimal of at most 15 digits is what Python prints for
+# the nearest float, unless it has a trailing zero or the exponent form is used.
 INT = r"^(?:0|-?[1-9][0-9]{0,17})$"
-# Whole numbers that pandas prints anew, such as 007.
+# Whole numbers that pandas prints differently, such as 007.
 LONG_INT = r"^\+?[0-9]{1,18}$"
 FLOAT = r"^-?(?:[1-9][0-9]*\.(?:0|[0-9]*[1-9])|0\.(?:0|0{0,3}[1-9](?:[0-9]*[1-9])?))$"
 FLOAT_LENGTH = 16
@@ -65,7 +65,7 @@ NUMBER = Kind.INT | Kind.FLOAT
 
 
 class CellMasks(NamedTuple):
-    """What a block's cells of one column are. A mask may be a plain True or False when it is the same for all."""
+    """What kind each cell of one column in a block is. A mask that is the same for all may be a plain True or False."""
 
     kinds: Kind
     text: Mask = False
@@ -77,7 +77,7 @@ class CellMasks(NamedTuple):
     huge: Mask = False
 
     def printed_unchanged(self, kind: Kind) -> Mask:
-        """Which cells are printed back as they stand, in a column of that kind; quoting is another matter."""
+        """Which cells are printed back unchanged in a column of that kind, leaving quoting aside."""
         if kind == Kind.INT:
             return self.whole
         if Kind.TEXT in kind:
@@ -86,7 +86,7 @@ class CellMasks(NamedTuple):
 
 
 def classify(cells: pa.Array, hint: Kind = NOTHING) -> CellMasks:
-    """Find out what a column's cells are; a hint at what they probably are saves time and changes nothing else."""
+    """Classify a column's cells; a hint at what they probably are only saves time."""
     if isinstance(cells, pa.DictionaryArray):
         masks, places = classify(cells.dictionary, hint), cells.indices.to_numpy()
         return CellMasks(masks.kinds, *(mask[places] if isinstance(mask, np.ndarray) else mask for mask in masks[1:]))
@@ -168,7 +168,7 @@ def _kind_of_doubtful(cell: str) -> Kind:
 
 
 def repeat_themselves(cells: pa.Array) -> bool:
-    """Whether it pays to look at each distinct text of a column once."""
+    """Whether texts repeat enough that it pays to examine each distinct one once."""
     return len(cells) > 1000 and pc.count_distinct(cells).as_py() < len(cells) // 4
 
 
@@ -244,7 +244,7 @@ def are_numbers(column: np.ndarray) -> pa.Array:
 
 
 def quoted(cells: pa.Array, tears: str, *, always: bool) -> pa.Array:
-    """Cells in quotes: all of them, or those in which a pattern finds what would tear them apart."""
+    """Cells in quotes: all of them, or those where the pattern `tears` finds something that would split them."""
     if isinstance(cells, pa.DictionaryArray):
         return pa.DictionaryArray.from_arrays(cells.indices, quoted(cells.dictionary, tears, always=always))
     needs = None if always else pc.match_substring_regex(cells, tears)

@@ -1,6 +1,6 @@
 """Tables that come straight from a CSV file, written in one pass over it and in bounded memory.
 
-Lines that pandas would write back unchanged are copied as bytes; of the others the cells are printed anew.
+Lines that pandas would write back unchanged are copied as bytes; the cells of the others are printed again.
 """
 
 from collections.abc import Callable
@@ -93,7 +93,7 @@ class _Printer:
     def _lines(
         self, cells: list[pa.Array], rows: np.ndarray | None, places: np.ndarray, as_they_stand: bool = False
     ) -> pa.Array:
-        """Lines made of cells: those of the rows, or all; cells of clean lines are printed as they stand."""
+        """Lines built from cells, for some rows or all; cells of clean lines are printed unchanged."""
         taken = None if rows is None else pa.array(rows)
         columns = [
             cells[self._survey.columns.index(column.name)]

@@ -1,7 +1,7 @@
 """Lines of CSV, as pandas 2.2 prints them on Python 3.11.
 
-pandas leaves quoting to Python's `csv`, and that has changed: from Python 3.13 on it quotes a cell for a lone carriage
-return too. So every line is made here, and its bytes depend neither on the Python nor on the pandas that runs.
+pandas leaves quoting to Python's `csv`, which has changed: from Python 3.13 on it also quotes a cell with a lone
+carriage return. So every line is built here, and its bytes do not depend on the versions of Python and pandas.
 """
 
 import re
@@ -20,7 +20,7 @@ EMPTY = '""'
 class Style(NamedTuple):
     """How cells become lines."""
 
-    quote_text: bool = False  # all of it, not only where a cell would be torn apart
+    quote_text: bool = False  # all text, not only cells that would be split otherwise
     float_format: str | None = None
     sep: str = ","
     newline: str = "\n"
@@ -52,7 +52,7 @@ def print_as_they_are(values: Sequence[Any], style: Style) -> pa.Array:
 
 
 def quote_cells(cells: pa.Array, style: Style, *, text: bool) -> pa.Array:
-    """Printed cells with quotes where they are due. A missing number is text: the empty one."""
+    """Printed cells with quotes where needed. A missing number counts as text: the empty string."""
     if text:
         tears = f'[{re.escape(style.sep + style.newline)}"]'
         return as_strings(quoted(cells, tears, always=style.quote_text))
@@ -63,7 +63,7 @@ def quote_cells(cells: pa.Array, style: Style, *, text: bool) -> pa.Array:
 def join_cells(columns: Sequence[pa.Array], style: Style) -> pa.Array:
     """Lines made of the cells of each column."""
     *others, last = columns
-    if not others:  # an empty line would be no row
+    if not others:  # pandas would not read an empty line as a row
         last = pc.if_else(pc.equal(last, ""), EMPTY, last)
     last = pc.binary_join_element_wise(last, "", style.newline)
     return pc.binary_join_element_wise(*others, last, style.sep) if others else last

@@ -33,7 +33,7 @@ class CsvSource:
         watched: Callable[[], BinaryIO] | None = None,
     ):
         self.open = open
-        self._open_watched = watched or open  # for who looks into the file; who writes from it tells of that
+        self._open_watched = watched or open  # for reading values; writing reports its own progress
         self.sep = sep
         self._dtype = dict(dtype or {})
         self._encoding = encoding
@@ -47,7 +47,7 @@ class CsvSource:
     @property
     def columns(self) -> list[str]:
         if self._columns is None:
-            # Who asks for the columns of a small file will ask for its values.
+            # A caller that asks for the columns of a small file will ask for its values next.
             self._columns = list(self._whole if self.size < STREAM_BYTES else self._read(nrows=0))
         return self._columns
 
@@ -65,7 +65,7 @@ class CsvSource:
         return self._surveyed(None)
 
     def _surveyed(self, collect: str | None) -> Survey | None:
-        """The survey; if this is the moment when it is made, the values of one column come along."""
+        """The survey; if it is made now, the values of one column are collected on the way."""
         if not self._is_surveyed:
             self._survey, self._is_surveyed = self._first_pass(collect), True
         return self._survey
@@ -75,16 +75,16 @@ class CsvSource:
         return self.survey.rows if self.survey else len(next(iter(self._whole.values()), ()))
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
-        """A column, or some rows of it; of a large file nothing else is kept in memory, and of few rows only these."""
+        """A column, or some rows of it. Of a large file, only the column is kept in memory, or only the rows if few."""
         if rows is not None and name not in self._values and (surveyed := self._survey_of_many(rows)):
             return read_rows(self._open_watched, surveyed, self.sep, name, rows)
         values = self._column(name)
         chosen = values if rows is None else values[rows]
-        # Whole numbers that came along with the survey are kept in a smaller type.
+        # Whole numbers collected during the survey are kept in a smaller type.
         return chosen.astype(np.int64, copy=False) if name in self._values and chosen.dtype.kind == "i" else chosen
 
     def _survey_of_many(self, few: np.ndarray) -> Survey | None:
-        """The survey, if the file has had one by which these rows are few."""
+        """The survey, if the file has one and these rows are few compared with its total."""
         return self._survey if self._survey and 0 < len(few) <= self._survey.rows * FEW_ROWS else None
 
     def _column(self, name: str) -> np.ndarray:
@@ -97,7 +97,7 @@ class CsvSource:
         return self._values[name]
 
     def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:
-        """Rows of a large file go from it to CSV files as they come by; other tables are written by way of memory."""
+        """Rows of a large file stream into CSV files as they are read; other tables are written from memory."""
         streamed: list[TableTarget] = []
         for target in targets:
             table, format, stream = target

@@ -26,7 +26,7 @@ class Survey:
     kinds: list[Kind]
     size: int  # in bytes, without the header
     starts: list[int]  # the number of each block's first row, and at the end the number of rows
-    clean: list[np.ndarray | None]  # for each block, packed: which lines pandas would write back as they stand
+    clean: list[np.ndarray | None]  # for each block, packed: which lines pandas would write back unchanged
     repeats: frozenset[int] = frozenset()  # columns with few distinct texts
 
     @property
@@ -92,8 +92,8 @@ def survey_file(
 ) -> tuple[Survey, dict[str, np.ndarray]]:
     """The first pass: kinds of all columns and, on request, the values of one, while they are at hand.
 
-    Who asks for one column will ask for others: those of whole numbers come along while they are not too large, in the
-    smallest type that holds them.
+    A caller that asks for one column will ask for others, so columns of whole numbers are collected too while they are
+    not too large, in the smallest type that holds them.
     """
     if len(columns) < 2:
         raise NotStreamableError("one column: an empty cell is an empty line")
@@ -114,9 +114,9 @@ class _FirstPass:
         self._seen = [_Column(_pandas_chunk_rows(len(columns))) for _ in columns]
         self._size, self._starts = 0, [0]
         self._clean: list[tuple[tuple[Kind, ...], np.ndarray | None]] = []
-        # By what the first block holds: guesses that later blocks are tried with.
+        # Guesses from the first block, tried on later blocks.
         self._whole_numbers: frozenset[int] = frozenset()
-        self._shortest: frozenset[int] = frozenset()  # whole numbers that are printed as they stand
+        self._shortest: frozenset[int] = frozenset()  # whole numbers that are printed unchanged
         self._repeats: frozenset[int] = frozenset()
         self._wanted = None if collect is None else columns.index(collect)
         self._cells: list[pa.Array] = []  # of the wanted column
@@ -167,7 +167,7 @@ class _FirstPass:
 
     def survey(self) -> Survey:
         kinds = [column.decided() for column in self._seen]
-        # What was clean for the kinds known at that time is still so only if they turned out to be right.
+        # Lines judged clean by the kinds assumed at the time are only clean if those kinds turned out right.
         clean = [packed if assumed == tuple(kinds) else None for assumed, packed in self._clean]
         return Survey(self._columns, kinds, self._size, self._starts, clean, self._repeats)
 

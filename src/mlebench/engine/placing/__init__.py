@@ -1,1 +1,1 @@
-"""What goes into a folder is planned first; then all of it is written and placed."""
+"""The contents of a folder are planned first; then everything is written and placed."""

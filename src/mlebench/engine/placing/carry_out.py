@@ -1,4 +1,4 @@
-"""Plans carried out: tables, contents and archives are written, raw files go straight from where they lie."""
+"""Carries out plans: writes tables, contents and archives, and puts raw files straight into place."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ BATCH = 1024  # files that one worker places before it asks for more
 
 
 def carry_out(plans: Sequence[FolderPlan], scratch: Path, progress: Progress = SILENT) -> None:
-    """Write and place all that is planned."""
+    """Write and place everything planned."""
     stage = progress.stage("preparing", _weight(plans))
     with TemporaryDirectory(dir=scratch, prefix=SCRATCH) as folder:
         write_all(list(_table_jobs(plans, Path(folder))), Path(folder), stage)
@@ -42,7 +42,7 @@ def _unwritten(plan: FolderPlan, wanted: Mapping[str, Wanted]) -> Iterator[tuple
 
 
 def _weight(plans: Sequence[FolderPlan]) -> int:
-    """How many bytes will be read from raw files, about; a table's file counts once, what is packed as it is packed."""
+    """About how many bytes will be read from raw files; the source of several tables counts once."""
     written = [table for plan in plans for table, _ in plan.tables.values()]
     packed = [member for plan in plans for pack in plan.packs.values() for member in pack.members.values()]
     sources = {id(table.source): table.source for table in [*written, *packed] if isinstance(table, Table)}
@@ -64,7 +64,7 @@ def _table_jobs(plans: Sequence[FolderPlan], scratch: Path) -> Iterator[Job]:
 
 
 def _place(plan: FolderPlan, stage: Stage) -> None:
-    """Raw files, to their places; those that an interrupted attempt has placed already are left alone."""
+    """Put raw files into place; files that an interrupted attempt already placed are left alone."""
     names = list(plan.placed)
     for name in names:
         plan.path(name)  # makes the folders
@@ -79,7 +79,7 @@ def _place(plan: FolderPlan, stage: Stage) -> None:
                 if not file.tree.is_extracted(file.name, path):
                     Path(path).unlink()
                     file.tree.extract(file.name, path)
-            if isinstance(file.tree, FolderTree):  # while it is at hand; an archive has it in memory
+            if isinstance(file.tree, FolderTree):  # cheap now; for an archive it is in memory anyway
                 status = os.stat(path)  # of the placed file: its disk may keep times less exactly
                 plan.linked[name] = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
         return int(plan.placed_size * len(batch))

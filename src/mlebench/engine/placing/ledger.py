@@ -1,4 +1,4 @@
-"""Which files have been written whole, with their md5: after an interruption they are not written again."""
+"""Which files are completely written, with their md5, so that they are not written again after an interruption."""
 
 import json
 from pathlib import Path

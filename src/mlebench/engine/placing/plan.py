@@ -1,4 +1,4 @@
-"""What goes into a folder: noted down first, so that it can all be written in few passes over raw files."""
+"""What goes into a folder: recorded first, so that few passes over the raw files write all of it."""
 
 import hashlib
 import os
@@ -16,8 +16,8 @@ from mlebench.engine.progress import UNTOLD, Stage
 from mlebench.engine.tables import Format, Table, Writable
 from mlebench.engine.trees import COPY_BYTES, TreeFile, check_name, create, is_finished
 
-HASHED_ASIDE = 1 << 16  # bytes from which on another thread is worth its while
-SAMPLED = 32  # files whose sizes stand for those of all, where only progress is told
+HASHED_ASIDE = 1 << 16  # bytes from which hashing in another thread pays off
+SAMPLED = 32  # files whose sizes stand for all, where only progress needs them
 
 
 class FolderPlan:
@@ -32,7 +32,7 @@ class FolderPlan:
         self.tables: dict[str, tuple[Table, Format]] = {}
         self.contents: dict[str, Iterable[bytes]] = {}
         self.packs: dict[str, Pack] = {}
-        self.written: dict[str, str] = {}  # name: md5 of what this program wrote itself, when it is finished
+        self.written: dict[str, str] = {}  # name: md5 of each finished file that we wrote ourselves
         self.linked: dict[str, dict[str, int]] = {}  # what is known of raw files that were placed from a folder
         self._folders: set[str] = set()
 
@@ -43,7 +43,7 @@ class FolderPlan:
             raise ValueError(f"{name} is written twice")
 
     def path(self, name: str) -> str:
-        """Where a file goes; its folder is made, and what an earlier attempt left there is not in the way."""
+        """Where a file goes; its folder is created, or was left there by an earlier attempt."""
         folder, _, _ = name.rpartition("/")
         if folder not in self._folders:
             os.makedirs(f"{self._place}/{folder}", exist_ok=True)  # noqa: PTH103 there may be many
@@ -92,7 +92,7 @@ class FolderPlan:
 
 
 def mean_size(files: Sequence[TreeFile]) -> float:
-    """A sample tells, since a look at each of a million files takes long."""
+    """Estimated from a sample, since looking at each of a million files takes long."""
     sample = files[:: max(1, len(files) // SAMPLED)]
     return sum(file.size for file in sample) / max(1, len(sample))
 
@@ -125,4 +125,4 @@ class _HashingStream:
         return self._written
 
     def flush(self) -> None:
-        """Whoever made the file does that."""
+        """Left to the code that opened the file."""

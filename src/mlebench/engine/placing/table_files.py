@@ -11,7 +11,7 @@ from mlebench.engine.tables import CsvFormat, Format, Quoting, Table, Target, Wr
 
 
 def format_of(name: str, quoting: Quoting = "minimal", float_format: str | None = None) -> Format:
-    """By the name of a file, how a table is written to it."""
+    """How a table is written to a file of this name."""
     if name.endswith(".parquet"):
         return ParquetFormat()
     return CsvFormat(quoting, float_format, "\t" if name.endswith(".tsv") else ",")

@@ -116,7 +116,7 @@ class _Documents:
         added = {name: field for name, field in fields.items() if not isinstance(field, Stored)}
         documents = []
         for place, row in enumerate(rows.tolist()):
-            # What stays keeps its order in the document.
+            # The remaining fields keep their order in the document.
             pieces = {
                 kept[name]: _raw_element(kept[name], kind, self._content[start:end])
                 for name, (kind, start, end) in self.elements[row].items()

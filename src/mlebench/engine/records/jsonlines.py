@@ -1,8 +1,8 @@
 """JSON lines as pandas reads and prints them: `read_json(lines=True)`, then `to_json(orient="records", lines=True)`.
 
-pandas types whole columns, so records are read in the blocks that it would see. Most blocks hold nothing that its
-typing could change (no floats, no texts that are numbers, the same fields everywhere): these go through Python's own
-parser, which is quicker. The rest goes through pandas.
+pandas types whole columns, so records are read in the same blocks as pandas would read. Most blocks hold nothing that
+its typing could change (no floats, no texts that are numbers, the same fields everywhere): these go through Python's
+own parser, which is quicker. The rest go through pandas.
 """
 
 import io
@@ -23,15 +23,15 @@ from mlebench.engine.tables import STREAM_BYTES, Stored, Table, Writable
 
 _INT64 = range(-(1 << 63), 1 << 63)
 _READABLE = range(-(1 << 63), 1 << 64)  # inside a record; a column of numbers above 63 bits has another type
-_ODD_ESCAPE = re.compile(rb"\\u(?:007[fF]|[dD][89a-fA-F])")  # what pandas does not escape, and surrogates
-_PAIR = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..")  # of surrogates: one character
+_ODD_ESCAPE = re.compile(rb"\\u(?:007[fF]|[dD][89a-fA-F])")  # not escaped by pandas, and surrogates
+_PAIR = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..")  # a surrogate pair: one character
 _ODD_LETTER = re.compile("[\x7f\ud800-\udfff]")  # the same, in a text
 _DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date|datetime", re.DOTALL | re.IGNORECASE)
 _print = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class _NotPlainError(Exception):
-    """Something that pandas has to decide about."""
+    """Something that only pandas can decide."""
 
 
 def _refuse(text: str) -> Any:
@@ -219,7 +219,7 @@ def _check_escapes(line: bytes) -> None:
 
 
 def _check_column(name: str, values: list[Any]) -> None:
-    """Whether pandas would leave a column as it is."""
+    """Raise unless pandas would leave a column unchanged."""
     kind = type(values[0])
     if _DATE_NAME.fullmatch(name) or any(type(value) is not kind for value in values):
         raise _NotPlainError("dates, or a column of many kinds")

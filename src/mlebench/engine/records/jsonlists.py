@@ -39,7 +39,7 @@ def _next_item(text: str, at: int, mark: str) -> tuple[Any, int] | None:
     if mark == "[" and text[at] == "]":
         return None
     item, at = json.JSONDecoder().raw_decode(text, at)
-    return item, _find(text, at, (",", "]"))  # a number without what follows may be half of one
+    return item, _find(text, at, (",", "]"))  # a number at the end of the piece may be cut in half
 
 
 def _find(text: str, at: int, wanted: tuple[str, ...] = ("",)) -> int:

@@ -1,8 +1,8 @@
 """JSON over many lines, as Python prints it with `indent`, quickly.
 
-With an indent Python's encoder is slow, and it takes many times the memory of what it prints. Its quick one knows no
-indent but takes any text to stand between values, so records that hold no others are printed by it, many at a time. No
-text inside JSON holds a line break, which makes every line break one of layout.
+With an indent Python's encoder is slow and takes many times the memory of what it prints. Its quick encoder has no
+indent but accepts any text as the separator between values, so it prints flat records, many at a time. No text inside
+JSON contains a raw line break, so every line break is layout.
 """
 
 import io
@@ -34,7 +34,7 @@ class _Printer:
         self._sort_keys = sort_keys
 
     def pieces(self, value: Any, depth: int) -> Iterator[str]:
-        """A value whose first line is indented already; it is at this depth."""
+        """A value at this depth whose first line is already indented."""
         inner, outer = (f"\n{' ' * self._indent * level}" for level in (depth + 1, depth))
         if type(value) is list and value:
             yield f"[{inner}"
@@ -57,7 +57,7 @@ class _Printer:
         if all(type(item) is dict and item for item in items):
             within = between + " " * self._indent
             text = json.dumps(items, separators=(f",{within}", ": "), sort_keys=self._sort_keys)
-            if ": {" not in text and ": [" not in text:  # nothing nested, not even something that looks like it
+            if ": {" not in text and ": [" not in text:  # nothing nested, nor anything that looks nested
                 records = text[2:-2].replace(f"}},{within}{{", f"{between}}},{between}{{{within}")
                 return f"{{{within}{records}{between}}}"
         return json.dumps(items, indent=self._indent, sort_keys=self._sort_keys)[2 + self._indent : -2].replace(

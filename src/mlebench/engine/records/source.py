@@ -20,9 +20,9 @@ from mlebench.engine.progress import UNTOLD, Stage
 from mlebench.engine.row_order import PlacedLines, RowChoice, row_writer
 from mlebench.engine.tables import Column, Computed, Stored, Table, Target, Writable
 
-# Whole numbers that are kept while another column is read: enough for two of the seven million products of cdiscount.
+# Memory for integer columns kept while another column is read: enough for two columns of cdiscount's seven million.
 COLLECT_BYTES = 128 << 20
-RECORDS = "records"  # the name of the format that a file of records is in
+RECORDS = "records"  # stands for the format that the source file is in
 
 
 class RecordBlock(Protocol):
@@ -78,7 +78,7 @@ class RecordSource:
         return self.starts[-1]
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
-        """A field, in one pass over the file; those of whole numbers come along, for who asks next."""
+        """A field, in one pass over the file that also collects the fields of whole numbers, for later calls."""
         if name in self._numbers:
             return self._numbers[name] if rows is None else self._numbers[name][rows]
         distinct, order = (None, None) if rows is None else np.unique(rows, return_inverse=True)
@@ -95,7 +95,7 @@ class RecordSource:
         return values if order is None else values[order]
 
     def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:
-        """Records go from their file to others of its format as they come by; all else is written by way of memory."""
+        """Records stream into files of the same format as they are read; everything else is written from memory."""
         records: list[tuple[Table, Writable]] = []
         for target in targets:
             if target.format.name != RECORDS:
@@ -115,7 +115,7 @@ class RecordSource:
 
 @contextmanager
 def _no_garbage() -> Iterator[None]:
-    """Records hold no cycles, and to look for some among all their parts takes as long as to parse them."""
+    """Records hold no cycles, and looking for cycles in them takes as long as parsing them."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -161,7 +161,7 @@ def write_records_in_one_pass(
             row_writer(choice, stream, row_bytes, stack, scratch)
             for choice, (_, stream) in zip(choices, jobs, strict=True)
         ]
-        source.open = source.open_unwatched  # this pass is told of here
+        source.open = source.open_unwatched  # this pass reports its progress here
         for number, block in enumerate(source.blocks()):
             for (table, _), choice, writer in zip(jobs, choices, writers, strict=True):
                 rows, places = choice.of_block(number)

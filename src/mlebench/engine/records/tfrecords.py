@@ -105,7 +105,7 @@ def _encoded_varint(value: int) -> bytes:
 
 
 def masked_checksum(content: bytes) -> bytes:
-    """CRC-32C, turned and shifted: a checksum over bytes that hold checksums is of little use otherwise."""
+    """CRC-32C, rotated and shifted: otherwise a checksum over bytes that contain checksums is of little use."""
     crc, table = 0xFFFFFFFF, _crc_table()
     for byte in content:
         crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)

@@ -10,7 +10,7 @@ from mlebench.kit.twins.folder import TwinFolder
 from mlebench.kit.twins.formats import records_of
 from mlebench.kit.twins.media import image_bytes
 
-HEIGHT, WIDTH = 16, 11  # of pictures, in pixels; their catalogue says what is usual in real ones
+HEIGHT, WIDTH = 16, 11  # pixels of a picture; the catalogue gives realistic sizes
 LICENSES = [{"id": 1, "name": "Attribution 4.0", "url": "https://creativecommons.org/licenses/by/4.0/"}]
 
 
@@ -23,7 +23,7 @@ class TwinCategories:
         self._colours = rng.randint(40, 216, (count, 1, 1, 3))
 
     def draw(self, pictures: int, *, least: int = 1, last_sizes: Sequence[int] = ()) -> np.ndarray:
-        """For each picture the number of its category, in no order. Some categories may be told how many they get."""
+        """For each picture the number of its category, in random order. Sizes of some categories may be given."""
         count = len(self.ids)
         share = 1 / np.arange(1, count + 1)
         sizes = least + self._rng.multinomial(pictures - least * count, share / share.sum())
@@ -37,7 +37,7 @@ class TwinCategories:
 
 
 def ids_with_gaps(rng: np.random.RandomState, count: int) -> np.ndarray:
-    """Different whole numbers in no order."""
+    """Distinct whole numbers in random order."""
     return rng.permutation(np.cumsum(rng.choice([1, 1, 1, 2, 5], count)))
 
 

@@ -17,15 +17,15 @@ Elements = Mapping[int, tuple[str, str | int | bytes]]
 def dicom_bytes(pixels: np.ndarray, elements: Elements) -> bytes:
     """A DICOM file of 8- or 16-bit pixels, grey (height, width) or RGB (height, width, 3).
 
-    Elements are by tag a kind and a value, `0x00100020: ("LO", "00002")` for a patient's id. Those that describe the
-    pixels are added; the UIDs of the image's class (0x00080016) and of itself (0x00080018) must be among those given.
+    Elements map a tag to a kind and a value: `0x00100020: ("LO", "00002")` is a patient's id. Those that describe the
+    pixels are added; the UIDs of the image's class (0x00080016) and of the image (0x00080018) must be given.
     """
     height, width, *channels = pixels.shape
     bits = 8 * pixels.dtype.itemsize
     data: Elements = {
         0x00280002: ("US", 3 if channels else 1),
         0x00280004: ("CS", "RGB" if channels else "MONOCHROME2"),
-        **({0x00280006: ("US", 0)} if channels else {}),  # the three of a pixel stand together
+        **({0x00280006: ("US", 0)} if channels else {}),  # the three values of a pixel are adjacent
         0x00280010: ("US", height),
         0x00280011: ("US", width),
         0x00280100: ("US", bits),

@@ -34,13 +34,13 @@ class TwinFolder:
         self.write(name, csv_bytes(columns, **style))
 
     def append_csv(self, name: str, columns: Mapping[str, Any]) -> None:
-        """More rows for a table that need not fit into memory; the first ones bring the header."""
+        """Append rows to a table that need not fit into memory; the first call writes the header."""
         content, header = csv_bytes(columns), csv_bytes(dict.fromkeys(columns, ()))
         with self._path(name).open("ab") as stream:
             stream.write(content.removeprefix(header) if stream.tell() else content)
 
     def write_zipped_csv(self, name: str, columns: Mapping[str, Any], **style: Any) -> None:
-        """A CSV file alone in a zip, which is named like it."""
+        """A CSV file alone in a zip of the same name."""
         self.write_zip(f"{name}.zip", {name: csv_bytes(columns, **style)})
 
     def write_zip(self, name: str, members: Mapping[str, bytes | Iterable[bytes]]) -> None:

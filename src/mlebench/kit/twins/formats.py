@@ -1,4 +1,4 @@
-"""Tables, records and archives for twins, as bytes; and what their cells are made of."""
+"""Tables, records and archives for twins, as bytes; and the contents of their cells."""
 
 import gzip
 import io
@@ -53,7 +53,7 @@ def zip_bytes(members: Mapping[str, bytes]) -> bytes:
 
 
 def write_zip(stream: IO[bytes], members: Mapping[str, Iterable[bytes]]) -> None:
-    """A zip of members that come in pieces. What comes in one is written as small members are, with a short header."""
+    """A zip of members that come in pieces. A single piece is written like a small member, with a short header."""
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, pieces in members.items():
             info = zipfile.ZipInfo(name, ZIP_TIME)
@@ -69,7 +69,7 @@ def write_zip(stream: IO[bytes], members: Mapping[str, Iterable[bytes]]) -> None
 
 
 def pieces_of(count: int, most: int) -> list[int]:
-    """A count in about equal parts of at most so many; a small one in one, so that it does not depend on `most`."""
+    """Split a count into about equal parts of at most `most`; a small count stays whole and so is independent of it."""
     parts = max(1, -(-count // most))
     return [count * (place + 1) // parts - count * place // parts for place in range(parts)]
 
@@ -82,7 +82,7 @@ def tar_gz_bytes(members: Mapping[str, bytes]) -> bytes:
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
     compressed = io.BytesIO()
-    # Not `gzip.compress`: the header that it writes is not the same on every Python.
+    # Not `gzip.compress`: its header differs between Python versions.
     with gzip.GzipFile("", "wb", compresslevel=1, fileobj=compressed, mtime=0) as target:
         target.write(stream.getvalue())
     return compressed.getvalue()
@@ -100,7 +100,7 @@ def seven_zip_bytes(members: Mapping[str, bytes]) -> bytes:
 
 
 def records_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of columns, each a record."""
+    """The rows of these columns as records."""
     return [dict(zip(columns, row, strict=True)) for row in zip(*map(_plain, columns.values()), strict=True)]
 
 
@@ -134,19 +134,19 @@ def npy_bytes(values: np.ndarray) -> bytes:
 
 
 def hex_ids(rng: np.random.RandomState, count: int, digits: int) -> list[str]:
-    """Different ids of so many hexadecimal digits, in no order. Some read like numbers: `0451790263`, `12e4567890`."""
+    """Distinct hexadecimal ids in random order. Some read like numbers: `0451790263`, `12e4567890`."""
     drawn = rng.choice(list("0123456789abcdef"), (2 * count, digits)).view(f"U{digits}").ravel()
     return rng.permutation(np.unique(drawn))[:count].tolist()
 
 
 def random_hex(rng: np.random.RandomState, count: int, digits: int) -> list[str]:
-    """Texts of so many hexadecimal digits, an even number of them. Unlike `hex_ids`, two may be equal."""
+    """Hexadecimal texts; `digits` must be even. Unlike `hex_ids`, two may be equal."""
     drawn = rng.bytes(count * digits // 2).hex()
     return [drawn[start : start + digits] for start in range(0, len(drawn), digits)]
 
 
 def joined(words: Sequence[str] | np.ndarray, lengths: np.ndarray, sep: str = " ") -> list[str]:
-    """The words, one after another, as texts of so many words each."""
+    """The words, in order, joined into texts of `lengths` words each."""
     plain, stops = _plain(words), np.cumsum(lengths)
     return [sep.join(plain[start:stop]) for start, stop in zip(stops - lengths, stops, strict=True)]
 

@@ -8,13 +8,13 @@ import numpy as np
 
 _INT8, _INT32, _UINT32, _DOUBLE, _MATRIX, _UTF16 = 1, 5, 6, 9, 14, 17  # what elements of a file hold
 _STRUCT, _CHAR, _NUMBERS = 2, 4, 6  # classes of variables
-_NAME_BYTES = 32  # that the name of a field takes, with a zero behind it
+_NAME_BYTES = 32  # for the name of a field, with a trailing zero
 
 
 def mat_bytes(variables: Mapping[str, Any]) -> bytes:
     """Variables in a MAT file. A mapping is a struct, a list of mappings with the same keys a row of structs.
 
-    Texts stand as such; all else is numbers, in two dimensions.
+    Texts stay texts; everything else is numbers, in two dimensions.
     """
     header = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<HH", 0x0100, 0x4D49)
     return header + b"".join(_variable(name, value) for name, value in variables.items())

@@ -1,4 +1,4 @@
-"""Pictures, sounds and videos for twins: files as small as valid ones can be."""
+"""Pictures, sounds and videos for twins: the smallest valid files."""
 
 import io
 import struct
@@ -18,7 +18,7 @@ def image_bytes(pixels: np.ndarray, format: str) -> bytes:
 
 
 def wav_bytes(samples: np.ndarray, rate: int) -> bytes:
-    """A sound of one channel: whole numbers of 16 bits, so many a second."""
+    """A sound of one channel: 16-bit whole numbers, `rate` per second."""
     stream = io.BytesIO()
     with wave.open(stream, "wb") as sound:
         sound.setparams((1, 2, rate, len(samples), "NONE", ""))
@@ -27,7 +27,7 @@ def wav_bytes(samples: np.ndarray, rate: int) -> bytes:
 
 
 def aiff_bytes(samples: np.ndarray, rate: int) -> bytes:
-    """The same as `wav_bytes`, in the format that comes from other computers: the high byte of a number first."""
+    """The same as `wav_bytes`, in Apple's format, which puts the high byte of a number first."""
     power = rate.bit_length() - 1  # the rate is a float of 80 bits: an exponent, and a fraction that begins with a one
     common = struct.pack(">hIhHQ", 1, len(samples), 16, 16383 + power, rate << 63 - power)
     sound = bytes(8) + samples.astype(">i2").tobytes()
@@ -35,14 +35,14 @@ def aiff_bytes(samples: np.ndarray, rate: int) -> bytes:
 
 
 def _chunk(kind: bytes, *parts: bytes) -> bytes:
-    """What AIFF files are made of: a name, a length, and so many bytes."""
+    """The building block of AIFF files: a name, a length, and that many bytes."""
     content = b"".join(parts)
     return struct.pack(">4sI", kind, len(content)) + content
 
 
 def mp4_bytes(frames: Sequence[bytes], *, width: int, height: int) -> bytes:
-    """A video whose frames are JPEG images, shown one a second: no file that players accept is much simpler."""
-    count, matrix = len(frames), struct.pack(">9I", 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30)  # not turned
+    """A video whose frames are JPEG images, one per second: about the simplest file that players accept."""
+    count, matrix = len(frames), struct.pack(">9I", 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30)  # not rotated
     kind = _box(b"ftyp", b"isom", bytes(4), b"isom")
     sample = struct.pack(">6xH16xHHII4xH32xHH", 1, width, height, 72 << 16, 72 << 16, 1, 24, 0xFFFF)
     samples = _box(

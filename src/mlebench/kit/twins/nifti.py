@@ -18,7 +18,7 @@ def nifti_bytes(voxels: np.ndarray) -> bytes:
     struct.pack_into("<8h", header, _DIMENSIONS, voxels.ndim, *voxels.shape, *[1] * (7 - voxels.ndim))
     struct.pack_into("<hh", header, _TYPE, _TYPES[voxels.dtype], 8 * voxels.dtype.itemsize)
     struct.pack_into("<8f", header, _VOXEL_SIZES, *[1] * 8)
-    struct.pack_into("<ff", header, _DATA, _DATA_OFFSET, 1)  # values are as they stand, times one
+    struct.pack_into("<ff", header, _DATA, _DATA_OFFSET, 1)  # values are not scaled
     struct.pack_into("<b", header, _UNITS, _MILLIMETRES)
     struct.pack_into("<h24x12f", header, _TO_WORLD, 1, *np.eye(3, 4).ravel())
     struct.pack_into("<4s", header, _MAGIC, b"n+1")

@@ -11,7 +11,7 @@ Kinds = Sequence[tuple[float, Sequence[Token]]]  # how often a kind of token occ
 
 
 def write_token_twin(raw: TwinFolder, prefix: str, kinds: Kinds) -> None:
-    """Raw files of such a task, each a CSV file in a zip. There are tests of two stages; the second is named `_2`."""
+    """Raw files of such a task, each a CSV file in a zip. There are tests for two stages; the second is named `_2`."""
     train = random_sentences(raw.rng, raw.count(300, least=30), kinds)
     raw.write_zipped_csv(f"{prefix}_train.csv", train, quote_text=True)
     for suffix, count in (("", 30), ("_2", 40)):
@@ -24,7 +24,7 @@ def write_token_twin(raw: TwinFolder, prefix: str, kinds: Kinds) -> None:
 
 
 def random_sentences(rng: np.random.RandomState, count: int, kinds: Kinds) -> dict[str, list]:
-    """Columns of tokens, drawn by kind, as often as its weight says, then within it. A full stop ends each sentence."""
+    """Columns of tokens: first a kind is drawn by weight, then a token of it. A full stop ends each sentence."""
     lengths = rng.randint(4, 20, count)
     ends = np.cumsum(lengths)
     total = int(ends[-1])
