@@ -100,7 +100,7 @@ def built_in() -> list[str]:
 
 
 def load_agent(text: str, command: str | None = None) -> Agent:
-    """The agent that `NAME`, `FOLDER`, `NAME#ID` or `FOLDER#ID` means. A built-in agent takes precedence over a folder."""
+    """The agent that `NAME`, `FOLDER`, `NAME#ID` or `FOLDER#ID` means. A built-in name wins over a folder."""
     place, _, id = text.partition("#")
     is_built_in = place in built_in()
     folder = paths.agents_dir() / place if is_built_in else paths.resolved(Path(place).expanduser())
@@ -194,7 +194,7 @@ def _environment(keys: Keys) -> dict[str, Any]:
             raise keys.error(f"env_vars.{variable}", "must be ${{ secrets.NAME }} and nothing else")
         else:
             env[variable] = str(value)
-    # Scripts that see it rewrite the task's texts in place, which needs writable folders. We hide the name beforehand.
+    # Scripts that see it move texts around, which needs writable folders. We hide the name before they start.
     obfuscate = env.pop(_OBFUSCATE, "false").lower()
     if obfuscate not in ("true", "false"):
         raise keys.error(f"env_vars.{_OBFUSCATE}", f"must be true or false, not {obfuscate!r}")

@@ -1,4 +1,4 @@
-"""How AIDE reaches a model. AIDE picks a provider's address by the model's name; here every name goes to the gateway."""
+"""How AIDE reaches a model. AIDE picks a provider by the model's name; here every name goes to the gateway."""
 # pyright: reportMissingImports=false
 
 import time
@@ -89,7 +89,7 @@ class Model:
                 return answer.choices[0].message
 
     def _is_passing(self, error: openai.APIError, settings: dict[str, Any], failing: float) -> bool:
-        """Whether to wait before trying again: not if the model only refused a setting. Raises if retrying is no use."""
+        """Whether to wait before trying again: not if the model only refused a setting. Raises if it is hopeless."""
         if is_budget(error):
             raise ModelGoneError(f"budget: {error}", 0) from error
         if isinstance(error, openai.BadRequestError):

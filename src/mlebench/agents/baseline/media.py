@@ -1,4 +1,4 @@
-"""A vector of numbers for each file: pictures, sounds, arrays, scans, series; of other files, statistics of their bytes."""
+"""A vector of numbers for each file: pictures, sounds, arrays, scans, series; for others, statistics of their bytes."""
 
 import io
 import itertools

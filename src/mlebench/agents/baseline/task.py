@@ -42,7 +42,7 @@ class Task:
 
     @cached_property
     def groups(self) -> list[str]:
-        """Columns that say which rows belong together and share no values across the split: patients, trips, recordings."""
+        """Columns that group rows and share no values between training and test: patients, trips, recordings."""
         found = []
         for name in self.train:
             if re.search(r"(id|uid|name|group)$", name, re.I) and isinstance(self.train[name].iloc[0], str):
