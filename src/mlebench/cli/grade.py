@@ -105,7 +105,7 @@ def _grade_group(named: str, options: dict[str, Any], how: dict[str, Any]) -> di
 
 
 def _grade_snapshots(named: str, options: dict[str, Any], how: dict[str, Any]) -> int:
-    """Grade a run's snapshots; return the exit code."""
+    """Grade the snapshots of a group's runs; return the exit code."""
     from mlebench.run.over_time import grade_snapshots
 
     graded = grade_snapshots(_find(named, options), track=_track_runs, **how)

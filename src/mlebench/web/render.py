@@ -1,4 +1,4 @@
-"""Renders pages as HTML. Everything shown is escaped; the only exception are drawings, which `draw` makes."""
+"""Renders pages as HTML. Everything shown is escaped; the only exceptions are drawings, which `draw` makes."""
 
 import json
 from datetime import UTC, datetime
