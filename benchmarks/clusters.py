@@ -1,10 +1,10 @@
-"""What placing runs on a cluster costs of ours: 10,000 runs through a scheduler that does nothing.
+"""What our part of placing runs on a cluster costs: 10,000 runs through a scheduler that does nothing.
 
     python benchmarks/clusters.py --ours .venv/bin/python --scratch DIR
 
-The scheduler is a pretended Slurm (`tests/clusters/fake_slurm.py`) that leaves every task in its queue. A program
-beside it writes the result of each run, as `run exec` would, and takes the task out of the queue. So what is measured
-is planning, submitting, watching and the report: all that is ours beside the runs themselves.
+The scheduler is a fake Slurm (`tests/clusters/fake_slurm.py`) that leaves every task in its queue. A program beside it
+writes the result of each run, as `run exec` would, and takes the task out of the queue. So this measures planning,
+submitting, watching and the report: all our work besides the runs themselves.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def one_result(mlebench: Path, data: Path, runs: Path) -> dict[str, object]:
 
 
 def finish_everything(slurm: Path, runs: Path, ended: dict[str, object], count: int) -> float:
-    """End every run in the queue; how long that took, which is not ours."""
+    """End every run in the queue; return how long that took, which is not our cost."""
     while sum(len(job.read_text().split("\n")) - 2 for job in slurm.glob("*.job")) < count:
         time.sleep(0.05)
     start = time.perf_counter()

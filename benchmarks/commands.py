@@ -2,7 +2,7 @@
 
     python benchmarks/commands.py --ours .venv/bin/python --reference /elsewhere/bin/python
 
-The reference has no `list`; what stands for it is a program that prints the same facts of the same competitions.
+The reference has no `list`; in its place, a program prints the same facts about the same competitions.
 """
 
 import argparse

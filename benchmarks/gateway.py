@@ -1,10 +1,10 @@
-"""What the gateway adds to a request: many streams at once, through it and past it, to the same endpoint on loopback.
+"""What the gateway adds to a request: many streams at once, with and without it, to the same endpoint on loopback.
 
     python benchmarks/gateway.py [--streams 50] [--requests 400] [--events 20]
 
-Endpoint, gateway and client are processes of their own; the endpoint sends an event every few milliseconds, as a model
-does. Requests begin spread over time, as those of agents do. `added` is the median over all requests of what they took
-through the gateway, less the median of what they took without it: until the first event, and until the end.
+Endpoint, gateway and client are separate processes; the endpoint sends an event every few milliseconds, as a model
+does. Requests start spread over time, like those of agents. `added` is the median time of all requests through the
+gateway, less the median without it: until the first event, and until the end.
 """
 
 import argparse
@@ -78,7 +78,7 @@ class Place:
 
 
 async def measure(place: Place, streams: int, requests: int) -> None:
-    """Seconds to the first event and to the end, of each request; so many are under way at any time."""
+    """Record seconds to the first event and to the end of each request, with `streams` in progress at any time."""
     body = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": "word " * 2000}]})
     head = f"host: x\r\nauthorization: Bearer {place.token}\r\ncontent-length: {len(body)}"
     request = f"POST /v1/chat/completions HTTP/1.1\r\n{head}\r\n\r\n{body}".encode()
@@ -87,7 +87,7 @@ async def measure(place: Place, streams: int, requests: int) -> None:
     async def one() -> None:
         reader, writer = await place.connect()
         await asyncio.sleep(random.uniform(0, 0.5))
-        is_new = True  # its first request opens a connection at the other end, too
+        is_new = True  # its first request also opens a connection at the other end
         for _ in left:
             begun = time.perf_counter()
             writer.write(request)
@@ -113,7 +113,7 @@ async def compare(options: argparse.Namespace, port: int) -> None:
             for _ in range(options.rounds):  # in turns: the machine may be busier at times
                 await measure(direct, options.streams, options.requests)
                 await measure(through, options.streams, options.requests)
-        ended = resource.getrusage(resource.RUSAGE_CHILDREN)  # of the gateway: the endpoint still runs
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)  # the gateway's: the endpoint is still running
         use = json.loads((Path(folder) / "model.json").read_text())
     print(f"{options.streams} streams at once, {options.events} events each; load {os.getloadavg()[0]:.1f}")
     for what in ("first", "whole"):

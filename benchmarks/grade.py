@@ -6,7 +6,7 @@
 loss, RMSE, accuracy and MAP@5. Both programs grade the same file of JSON lines with the same command, and every score
 is compared. Memory is that of the largest process. Data is made once, in the scratch folder.
 
-The name of a competition is a row too: the sample submission of its twin of `--size`, alone. `all` is a row for each.
+A competition's name is a row too: only the sample submission of its twin of `--size`. `all` is a row for each.
 """
 
 import argparse
@@ -138,7 +138,7 @@ def _compare(batch: str, data: Path, ours: Path, reference: Path, repeat: int) -
 
 
 def _scores(output: Path) -> list[tuple[str, float | None]]:
-    """Competition and score of every report; NaN, which only the reference writes, is no score."""
+    """Competition and score of every report; NaN, which only the reference writes, counts as no score."""
     (path,) = output.glob("*_grading_report.json")
     reports = json.loads(path.read_text(), parse_constant=lambda _: None)["competition_reports"]
     return [(report["competition_id"], report["score"]) for report in reports]

@@ -1,4 +1,4 @@
-"""What the benchmarks share: run a program in an interpreter, and tell its time and peak memory."""
+"""What the benchmarks share: run a program in an interpreter, and measure its time and peak memory."""
 
 import json
 import os
@@ -24,7 +24,7 @@ competition.prepare_fn(raw=Path(raw), public=folders[0], private=folders[1])
 print(json.dumps([time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024]))
 """
 
-# The reference's own command, but that it does not ask Kaggle about archives which are there.
+# The reference's own command, except that it does not ask Kaggle about archives that are already there.
 REFERENCE_COMMAND = """
 from mlebench import data
 data.download_dataset = lambda competition_id, download_dir, **_: download_dir / f"{competition_id}.zip"
@@ -36,7 +36,7 @@ main()
 class Cost(NamedTuple):
     seconds: float
     peak_bytes: int = 0
-    cpu_seconds: float = 0.0  # tells more than `seconds` when the machine is busy
+    cpu_seconds: float = 0.0  # more telling than `seconds` when the machine is busy
 
 
 def time_command(*command: object, cwd: Path | None = None, repeat: int = 1) -> Cost:

@@ -57,7 +57,7 @@ def _parses(text: bytes) -> bool:
 
 
 def renamed(text: str) -> str:
-    """Every name that is not Python's own gets another one."""
+    """Rename everything that is not Python's own."""
     kept = {*keyword.kwlist, *keyword.softkwlist, *dir(builtins)}
     lines, edits = text.splitlines(keepends=True), []
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -69,7 +69,7 @@ def renamed(text: str) -> str:
 
 
 def reordered(text: str) -> str:
-    """Its statements at the top level in another order, as cells of a notebook may be."""
+    """Its top-level statements in another order, like cells of a notebook."""
     blocks = list(_blocks(text))
     random.Random(SEED).shuffle(blocks)
     return "\n".join(blocks)

@@ -3,7 +3,7 @@
     python benchmarks/prepare.py --ours .venv/bin/python --reference /elsewhere/bin/python --scratch /big/disk [ROW ...]
 
 Raw data are large twins, made once in the scratch folder; every byte that both write is compared. `cp`, `ln` and
-`unzip` stand beside as the limit. Every round has new folders, and nothing is deleted before the end: for minutes after
+`unzip` are shown as the limit. Every round has new folders, and nothing is deleted before the end: for minutes after
 many files were deleted, ext4 takes up to thirty times as long to make new ones.
 """
 
@@ -82,7 +82,7 @@ class Bench:
         self._compare_raw("BSON, 240,000 documents", PRODUCTS)
 
     def images_folder(self) -> None:
-        subprocess.run(["chmod", "-R", "u+w", str(self._raw(IMAGES))], check=True)  # as they are unpacked
+        subprocess.run(["chmod", "-R", "u+w", str(self._raw(IMAGES))], check=True)  # as unpacking leaves them
         raw = self._compare_raw("images, from a raw folder", IMAGES)
         self._limit("cp -r of the raw folder", "cp", "-r", raw, next(self._outputs))
         self._limit("cp -rl (hard links)", "cp", "-rl", raw, next(self._outputs))
@@ -100,7 +100,7 @@ class Bench:
         self._limit("unzip of the archive", "unzip", "-q", archive, "-d", next(self._outputs))
 
     def twins(self) -> None:
-        """The same command in both programs, with the archives of all twins at default size in place."""
+        """The same command in both programs, with archives of all default-size twins in place."""
         mlebench = self.ours.parent / "mlebench"
         listing = subprocess.run([str(mlebench), "list", "--json"], capture_output=True, text=True, check=True).stdout
         ids = [row["id"] for row in json.loads(listing) if row["id"] not in LEFT_OUT]
@@ -120,7 +120,7 @@ class Bench:
         _print_row(f"{len(ids)} twins, --jobs 2", *(_median(side) for side in zip(*rounds, strict=True)))
 
     def _raw(self, id: str) -> Path:
-        """Raw data of a large twin, without the note that it is one: absolute sizes are the real ones."""
+        """Raw data of a large twin, without its marker, so that code expects the sizes of real data."""
         raw = self.scratch / id
         if not raw.exists():
             data = self.scratch / "making"
@@ -141,7 +141,7 @@ class Bench:
         rounds = []
         for _ in range(self.repeat):
             ours, reference = next(self._outputs), next(self._outputs)
-            os.sync()  # nobody pays for what was written before
+            os.sync()  # so that neither pays for earlier writes
             mine = time_prepare(self.ours, id, ours_from, ours, self.scratch)
             os.sync()
             rounds.append((mine, time_prepare(self.reference, id, reference_from, reference, self.scratch)))
@@ -168,7 +168,7 @@ def _print_row(what: str, ours: Cost, reference: Cost, note: str = "") -> None:
 
 
 def _contents(folder: Path) -> dict[str, str]:
-    """Every file's hash; of an archive, that of its members."""
+    """Every file's hash; for an archive, those of its members."""
     found = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
@@ -182,7 +182,7 @@ def _contents(folder: Path) -> dict[str, str]:
 
 
 def _enlarge(raw: Path) -> None:
-    """Give the twin's images the size that the original ones have, with bytes that do not shrink."""
+    """Give the twin's images the size of the originals, with incompressible bytes."""
     pool = os.urandom(1 << 20)
     for number, path in enumerate(sorted(raw.rglob("*.tif"))):
         content = path.read_bytes()
@@ -195,7 +195,7 @@ def _hash(content: bytes) -> str:
 
 
 def _archives(made: Path, ids: Sequence[str], folder: Path) -> Path:
-    """A data directory that holds archives only."""
+    """A data directory with nothing but archives."""
     for id in ids:
         (folder / id).mkdir(parents=True)
         shutil.copyfile(made / id / f"{id}.zip", folder / id / f"{id}.zip")

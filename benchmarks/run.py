@@ -1,9 +1,9 @@
-"""What running costs beside the agent: one run in each sandbox, many at once, and groups of thousands.
+"""What running costs besides the agent: one run in each sandbox, many at once, and groups of thousands.
 
     python benchmarks/run.py --ours .venv/bin/python --scratch /big/disk
 
-`--sandbox` names those to measure. What is left behind is looked for after many runs: processes, mounts, containers,
-control groups and temporary files.
+`--sandbox` names those to measure. After many runs it looks for leftovers: processes, mounts, containers, control
+groups and temporary files.
 """
 
 import argparse
@@ -32,14 +32,14 @@ class Bench:
         time_command(self.mlebench, "prepare", "-c", ID, "--twin", "--data-dir", self.data)
 
     def run(self, runs: Path, *options: object) -> Path:
-        """Run an agent; the group's folder."""
+        """Run an agent; return the group's folder."""
         agent = ["--agent-command", SUBMIT] if "--agent" not in options else []
         time_command(self.mlebench, "run", *agent, "-c", ID, "--data-dir", self.data, "--runs-dir", runs, *options)
         (group,) = runs.iterdir()
         return group
 
     def one(self, sandbox: str) -> None:
-        """`run exec` of a program that only copies a file, less one import of pandas."""
+        """Measure `run exec` of a program that only copies a file, less one import of pandas."""
         group = self.run(self.folder / f"one-{sandbox}", "--sandbox", sandbox)
         (run,) = group.glob(f"{ID}_*")
         costs = []
@@ -96,7 +96,7 @@ class Bench:
 
 
 def cost(*command: object) -> tuple[float, float]:
-    """Seconds that a command takes, and of CPUs; the latter tell more when the machine is busy."""
+    """Wall-clock and CPU seconds of a command; the latter are more telling when the machine is busy."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = time_command(*command).seconds
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -104,7 +104,7 @@ def cost(*command: object) -> tuple[float, float]:
 
 
 def left_behind(marks: set[str]) -> list[str]:
-    """What runs have left on this machine: all that has one of these words in its name, or in its environment."""
+    """What runs have left on this machine: anything with one of these words in its name or environment."""
     there = Path("/proc/self/mounts").read_text().splitlines()
     there += map(str, Path(tempfile.gettempdir()).iterdir())
     there += map(str, Path("/sys/fs/cgroup").glob("**/mlebench-*"))

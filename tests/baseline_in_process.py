@@ -1,6 +1,6 @@
-"""The agent `baseline` on one competition, in a process that has loaded its libraries already.
+"""The agent `baseline` on one competition, in a process that has already loaded its libraries.
 
-A fork server loads them once; each competition then costs what its models cost. Validation is ours, called directly:
+A fork server loads them once; each competition then costs only what its models cost. Our validation is called directly:
 the way through HTTP is tested elsewhere.
 """
 

@@ -31,7 +31,7 @@ def add_competition(folder: Path, id: str, grade: str, like: Competition, data_d
 
 
 def drop_privileges() -> Callable[[], None] | None:
-    """For a child process: root may read everything, unless it gives up the right to. Others need nothing."""
+    """For a child process: makes root give up its right to read everything. Other users need nothing."""
     if os.geteuid() != 0:
         return None
 

@@ -13,15 +13,15 @@ from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.registry import Competition, Registry
 
-# A busy machine is no failure, and a change gets one verdict everywhere: the suite tries the same examples each time.
-# New ones are looked for with `make explore`.
+# A busy machine is not a failure, and a change gets one verdict everywhere: the suite always tries the same examples.
+# `make explore` looks for new ones.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("explore", settings.get_profile("suite"), derandomize=False, max_examples=3000)
 settings.load_profile("suite")
 
 
 def pytest_sessionstart() -> None:
-    """A shell that starts us in the background has Ctrl-C ignored, and all that we start would ignore it too."""
+    """A shell that starts us in the background ignores Ctrl-C for us, and everything we start would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -94,7 +94,7 @@ def _prepared(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: py
 
 
 def default_twins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory that all processes of a session share. Whoever needs a twin prepares it: the first one does."""
+    """A data directory that all processes of a session share. The first process that needs a twin prepares it."""
     base = tmp_path_factory.getbasetemp()
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "default-twins"
 
@@ -113,7 +113,7 @@ def default_twin(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Co
 
 @pytest.fixture(scope="session")
 def titanic(tmp_path_factory: pytest.TempPathFactory) -> Competition:
-    """A small prepared competition for tests that need any; do not change its files."""
+    """A small prepared competition for tests that need just any; do not change its files."""
     competition = Registry(tmp_path_factory.mktemp("titanic")).get_competition("spaceship-titanic")
     prepare(competition, TwinSource())
     return competition
@@ -121,7 +121,7 @@ def titanic(tmp_path_factory: pytest.TempPathFactory) -> Competition:
 
 @pytest.fixture(autouse=True)
 def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No test reads or writes the settings, cache or credentials of whoever runs it."""
+    """No test reads or writes the settings, cache or credentials of the user who runs it."""
     for variable in (
         "MLEBENCH_DATA_DIR",
         "MLEBENCH_COMPETITION_PATH",

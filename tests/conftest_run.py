@@ -33,7 +33,7 @@ def mlebench(titanic: Competition, tmp_path: Path) -> Mlebench:
 
 @pytest.fixture
 def start(titanic: Competition) -> Iterator[Start]:
-    """Start `mlebench` and do not wait for it; what the test leaves running is ended."""
+    """Start `mlebench` without waiting for it; what the test leaves running is ended."""
     started: list[subprocess.Popen[str]] = []
 
     def call(*arguments: str, **options: Any) -> "subprocess.Popen[str]":
@@ -54,7 +54,7 @@ def start(titanic: Competition) -> Iterator[Start]:
 
 @pytest.fixture
 def run(mlebench: Mlebench, titanic: Competition, tmp_path: Path) -> Callable[..., Group]:
-    """Run a program as an agent on the twin, in a plain process unless told otherwise; the group."""
+    """Run a program as an agent on the twin, in a plain process unless told otherwise; return the group."""
 
     def call(program: str, *options: str, sandbox: str = "process", code: int | None = 0) -> Group:
         runs = tmp_path / "runs"

@@ -32,7 +32,7 @@ USAGE = {
 
 
 class Call(BaseHTTPRequestHandler):
-    """A request under way, with ways to answer it."""
+    """A request in progress, with ways to answer it."""
 
     protocol_version = "HTTP/1.1"
     server: "Endpoint"  # type: ignore[assignment]
@@ -72,7 +72,7 @@ class Call(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def cut(self) -> None:
-        """The connection is gone, in the middle of something."""
+        """Break the connection in the middle of something."""
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
 
@@ -88,7 +88,7 @@ class Seen:
 
 
 def say_hello(call: Call) -> None:
-    """What a well-behaved endpoint says."""
+    """Answer as a well-behaved endpoint does."""
     if call.path == "/v1/messages":
         _say_hello_as_anthropic(call)
     elif call.body.get("stream"):
@@ -138,7 +138,7 @@ class Endpoint(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/v1"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is no fault."""
+        """A client that went away is not an error."""
 
 
 @contextlib.contextmanager

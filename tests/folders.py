@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file's bytes by its name; a manifest tells times, so it is left out."""
+    """Every file's bytes by its name, without manifests, which hold times."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")

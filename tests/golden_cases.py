@@ -1,4 +1,4 @@
-"""Golden figures: twins, prepared, with what the reference makes of them."""
+"""Golden figures: prepared twins, with the reference's results for them."""
 
 import math
 from functools import cache
@@ -14,7 +14,7 @@ DEFAULT_TWIN = "seed 0, size 1.0"
 
 
 def score_or_verdict(path: Path, competition: Competition) -> float | str | None:
-    """What a submission gets, as golden figures have it."""
+    """What a submission gets, in the form of golden figures."""
     report = grade_csv(path, competition)
     if report.status != "graded":
         return report.status
@@ -22,7 +22,7 @@ def score_or_verdict(path: Path, competition: Competition) -> float | str | None
 
 
 def golden_cases(most: int | None = None) -> list[tuple[str, str]]:
-    """(competition, case) for every competition there is; one without golden figures fails when it is used."""
+    """(competition, case) for every competition; one without golden figures fails when it is used."""
     return [
         (id, name)
         for id in Registry().list_competition_ids()

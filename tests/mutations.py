@@ -1,7 +1,7 @@
-"""A corpus of mutated submissions: faults of agents, of their tools, and of people who look for holes.
+"""A corpus of mutated submissions: mistakes of agents and their tools, and attempts to find holes.
 
-`mutations(...)` gives them for one competition, the same ones each time: first each kind once, in an order that depends
-on the seed, then several kinds on top of each other.
+`mutations(...)` yields those for one competition, the same ones each time: first each kind once, in an order that
+depends on the seed, then several kinds combined.
 """
 
 import csv
@@ -88,7 +88,7 @@ class Table:
         return replace(self, rows=rows)
 
     def with_places(self, places: list[int], names: list[str] | None = None) -> "Table":
-        """Columns dropped, moved or repeated. Where the id or a target goes, nothing stands for it."""
+        """Columns dropped, moved or repeated. If the id or all targets are dropped, another column stands in."""
         return replace(
             self,
             columns=names or [self.columns[place] for place in places],
@@ -108,7 +108,7 @@ def _some_rows(table: Table, rng: random.Random, share: float = 0.3) -> set[int]
 
 
 def _target_cells(value: Callable[[str, random.Random], str], share: float = 0.3) -> Mutation:
-    """Some cells of some targets become something else."""
+    """Change some cells of some targets."""
 
     def mutate(table: Table, rng: random.Random) -> Table:
         rows = _some_rows(table, rng, share)
@@ -156,7 +156,7 @@ def _same_names(table: Table, rng: random.Random) -> Table:
 
 
 def _add_index(table: Table, rng: random.Random) -> Table:
-    """What a data frame prints unless it is told not to."""
+    """The index that a data frame prints unless told not to."""
     return replace(
         table,
         columns=["", *table.columns],
@@ -201,7 +201,7 @@ def _ragged(table: Table, rng: random.Random) -> Table:
 
 
 def _one_value(table: Table, rng: random.Random) -> Table:
-    """The same in every row: a number, nothing, or a class that there is."""
+    """The same in every row: a number, nothing, or an existing class."""
     value = rng.choice(["0", "1", "0.5", "", "True", "nan", rng.choice(table.rows)[table.targets[0]]])
     return table.with_cells(lambda _, place, cell: value if place in table.targets else cell)
 
@@ -241,7 +241,7 @@ def _transposed(table: Table, rng: random.Random) -> Table:
 
 
 def _other_words(cell: str, rng: random.Random) -> str:
-    """Words of a cell left out, said twice, or changed: cells of boxes, runs and texts hold many."""
+    """Words of a cell left out, repeated, or changed: cells of boxes, runs and texts hold many."""
     words = cell.split(" ")
     place = rng.randrange(len(words))
     return " ".join(
@@ -321,7 +321,7 @@ DAMAGE: dict[str, Damage] = {
 
 
 def mutations(competition: Competition, seed: str) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of mutated submissions to a competition that is prepared; the same for the same seed."""
+    """(name, content) of mutated submissions to a prepared competition; the same for the same seed."""
     facts = competition.submission
     sample, gold = public_sample_bytes(competition), competition.gold_submission.read_bytes()
     table = _table(sample, gold, facts["id"], facts["targets"], facts.get("truth"))
@@ -340,7 +340,7 @@ def _several(table: Table, rng: random.Random, number: int) -> tuple[str, bytes]
     chosen = [rng.choice(list(KINDS)) for _ in range(rng.randint(1, 3))]
     for name in chosen:
         if not table.rows or not table.columns or any(len(cells) != len(table.columns) for cells in table.rows):
-            break  # nothing is left to change, or no column has a place any more
+            break  # nothing is left to change, or rows do not match the header
         table = KINDS[name](table, rng)
     content = table.printed()
     if rng.random() < 0.2 and content:
@@ -350,7 +350,7 @@ def _several(table: Table, rng: random.Random, number: int) -> tuple[str, bytes]
 
 
 def _table(sample: bytes, gold: bytes, id: str, targets: list[str], truth: list[str] | None) -> Table:
-    """Gold in the columns of the sample; where gold names its targets otherwise, they are the first of `truth`."""
+    """Gold in the columns of the sample; if gold names its targets differently, they are the first of `truth`."""
     header = next(csv.reader(io.StringIO(sample.decode("utf-8"), newline="")))
     names, *rows = csv.reader(io.StringIO(gold.decode("utf-8"), newline=""))
     source = dict(zip(targets, truth or [], strict=False)) if not set(targets) <= set(names) else {}

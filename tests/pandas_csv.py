@@ -5,11 +5,11 @@ from typing import Any
 
 import pandas as pd
 
-STAND_IN = "\x01"  # to every csv module an ordinary character, as a lone carriage return is to that of Python 3.11
+STAND_IN = "\x01"  # an ordinary character to every csv module, as a lone carriage return is to Python 3.11's
 
 
 def pandas_prints(frame: pd.DataFrame, **style: Any) -> bytes:
-    """A frame as `to_csv` prints it on Python 3.11; a newer csv module does not get to see carriage returns."""
+    """A frame as `to_csv` prints it on Python 3.11; carriage returns are hidden from newer csv modules."""
     if sys.version_info >= (3, 13):
         frame = frame.assign(**{name: _hidden(frame[name]) for name in frame if frame[name].dtype.kind == "O"})
     printed = frame.to_csv(index=False, lineterminator="\n", **style)

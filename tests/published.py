@@ -1,4 +1,4 @@
-"""Names that others rely on, in the order in which they were published."""
+"""Names that others rely on, in the order of publication."""
 
 REPORT_KEYS = [
     "competition_id",

@@ -1,6 +1,6 @@
 """Agents with their real packages, in sandboxes, against scripted models behind the gateway.
 
-Their venvs are made once, in MLEBENCH_VENVS_DIR where that is set, and only if MLEBENCH_REAL_AGENTS=1.
+Their venvs are made once, in MLEBENCH_VENVS_DIR if that is set, and only if MLEBENCH_REAL_AGENTS=1.
 """
 
 import os
@@ -34,7 +34,7 @@ real = pytest.mark.skipif(
 
 
 def venvs_with(agent: str, factory: pytest.TempPathFactory) -> Path:
-    """A folder with the agent's venv. To be called where the environment is still that of the user: pip has a cache."""
+    """A folder with the agent's venv. Call it while the environment is still the user's: pip has a cache."""
     venvs = Path(VENVS) if VENVS else factory.mktemp("venvs")
     command = [sys.executable, "-P", "-m", "mlebench", "agents", "install", agent, "--python", _python(agent)]
     done = subprocess.run(
@@ -45,7 +45,7 @@ def venvs_with(agent: str, factory: pytest.TempPathFactory) -> Path:
 
 
 def _python(agent: str) -> str:
-    """One of the version that it wants: ours, one on the path, or one of pyenv's, whose shims may refuse."""
+    """A Python of the version that it wants: ours, one on the path, or one of pyenv's, whose shims may refuse."""
     version = load_agent(agent).python
     if version is None:
         return sys.executable
@@ -69,7 +69,7 @@ def prepared(factory: pytest.TempPathFactory) -> Registry:
 
 
 def with_knobs(agent: str, tmp_path: Path, **knobs: Any) -> str:
-    """A copy of a built-in agent with other knobs. It shares the venv, which goes by the folder's name."""
+    """A copy of a built-in agent with other knobs. It shares the venv, which is named after the folder."""
     folder = tmp_path / "agents" / agent
     shutil.copytree(load_agent(agent).folder, folder)
     entry = yaml.safe_load((folder / "config.yaml").read_text())[agent]
@@ -110,12 +110,12 @@ def require_better_than_the_sample(run: Run, registry: Registry) -> None:
 
 
 def told(run: Run, kind: str) -> list[Any]:
-    """Events of a kind that the agent itself told."""
+    """Events of a kind that the agent itself reported."""
     return [event for event in story(run).events if (event.kind, event.source) == (kind, "agent")]
 
 
 def require_told(run: Run, *kinds: str) -> None:
-    """The run's story has these parts by the agent, and the gateway's account of calls."""
+    """Check that the run's story has these kinds from the agent, and the gateway's count of calls."""
     whole = story(run)
     assert whole.left_out == []
     sources = {(event.kind, event.source) for event in whole.events}

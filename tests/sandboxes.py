@@ -1,4 +1,4 @@
-"""Running programs in real sandboxes, for tests. What this machine lacks is skipped, and the reason names it."""
+"""Runs programs in real sandboxes, for tests. A sandbox that this machine lacks is skipped, with the reason."""
 
 import os
 import shutil
@@ -49,7 +49,7 @@ def run_task(name: str, task: Task) -> tuple[Outcome, str]:
 
 
 def processes(mark: str) -> list[int]:
-    """Processes of this machine whose command line has these words."""
+    """Processes of this machine with these words in their command line."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
@@ -62,7 +62,7 @@ def processes(mark: str) -> list[int]:
 
 
 def wait_until_gone(mark: str, seconds: float = 20) -> None:
-    """Processes with these words end; a failure names those that do not."""
+    """Wait until processes with these words have ended; fail with the command lines of those that have not."""
     deadline = time.monotonic() + seconds
     while (left := processes(mark)) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Scripted models for tests: the real endpoint, in a process of its own."""
+"""Scripted models for tests: the real endpoint, in a separate process."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from typing import Any
 
 @contextmanager
 def playing(script: str | list[dict[str, Any]], folder: Path) -> Iterator[str]:
-    """Play a script, given by name or as a list of answers, until the block ends; its base URL."""
+    """Play a script, given by name or as a list of answers, until the block ends; yield its base URL."""
     if not isinstance(script, str):
         path = folder / "script.json"
         path.write_text(json.dumps(script))

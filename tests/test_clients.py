@@ -175,7 +175,7 @@ class TestImports:
         from mlebench.data import create_prepared_dir, extract, generate_checksums, get_checksum, is_empty
 
         competition = Registry(tmp_path).get_competition(titanic.id)
-        for _ in range(2):  # it may be there
+        for _ in range(2):  # it may already exist
             create_prepared_dir(competition)
         assert is_empty(competition.public_dir)
         assert is_empty(competition.private_dir)
@@ -205,7 +205,7 @@ class TestImports:
         assert mlebench.grade.is_dataset_prepared(titanic, grading_only=True)
 
     def test_answers_may_be_others(self, titanic: Competition, tmp_path: Path) -> None:
-        """LoopLab grades with answers of its own."""
+        """LoopLab grades with its own answers."""
         from mlebench.grade import grade_csv
 
         answers = pd.read_csv(titanic.answers)
@@ -263,7 +263,7 @@ class TestImports:
         assert CompetitionReport.from_dict(values | {"status": "grader_error"}).status == "grader_error"
 
     def test_a_config_that_a_client_reads_itself_has_what_the_references_has(self, competition_id: str) -> None:
-        """mlea, hexo and scripts; paths count from the folder that holds the package, or from the data directory."""
+        """mlea, hexo and scripts; paths are relative to the folder that holds the package, or to the data directory."""
         from mlebench.grade_helpers import Grader
         from mlebench.utils import get_path_to_callable, get_repo_dir, import_fn, load_yaml
 

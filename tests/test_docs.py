@@ -2,11 +2,11 @@
 
 What a reader sees is what counts, so a page is worked through from top to bottom in a folder of its own:
 
-- ```console blocks: `$ ` begins a command and `> ` goes on with it; the lines after it are what it prints, on either
+- ```console blocks: `$ ` begins a command and `> ` continues it; the lines after it are what it prints, on either
   stream. `...` stands for anything, and runs of blanks count as one. A command must succeed; one that is meant to fail
   is shown with `|| echo ...`. Exported variables and the working folder last until the end of the page.
 - A block after `<!-- file: NAME -->` is written to that file, below the working folder of the page's start.
-- A console block after `<!-- needs a sandbox -->` is passed over where no sandbox works.
+- A console block after `<!-- needs a sandbox -->` is skipped if no sandbox works.
 - Other blocks (```sh, ```python without a name, ...) are only read.
 """
 
@@ -88,7 +88,7 @@ def _commands(block: Block) -> Iterator[Command]:
 
 @dataclass(frozen=True)
 class Shell:
-    """Runs commands one by one; exported variables and the working folder go on to the next."""
+    """Runs commands one by one; exported variables and the working folder carry over."""
 
     folder: Path
 

@@ -35,7 +35,7 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(twins: Path, tmp_path: Path) -> Run:
-    """Run an example in a folder of its own; what it printed."""
+    """Run an example in a folder of its own; return what it printed."""
     programs = tmp_path / "programs"
     programs.mkdir()
     for name, arguments in {"python": "", "mlebench": "-m mlebench"}.items():
@@ -64,7 +64,7 @@ def run(twins: Path, tmp_path: Path) -> Run:
 
 @pytest.fixture
 def sandbox() -> list[str]:
-    """Arguments for examples that run agents: the best sandbox, or none where none works."""
+    """Arguments for examples that run agents: the best sandbox, or none if none works."""
     return ["--sandbox", "process" if sandbox_named("bubblewrap").fault() else "bubblewrap"]
 
 

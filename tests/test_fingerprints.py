@@ -1,4 +1,4 @@
-"""Archives are compared by what they hold."""
+"""Archives are compared by their contents."""
 
 import gzip
 import io

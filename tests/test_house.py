@@ -14,7 +14,7 @@ import mlebench
 from mlebench.paths import DESCRIPTION, MANIFEST, PRIVATE, PUBLIC
 
 SOURCE = Path(mlebench.__file__).parent
-# Each may import itself and what stands before it.
+# Each may import itself and what comes before it.
 ORDER = (
     ["errors", "faults"],
     ["settings"],
@@ -36,10 +36,10 @@ ORDER = (
     ["integrity", "web"],
     ["cli"],
 )
-ANY = "<any>"  # a module whose name is only known when the program runs
+ANY = "<any>"  # a module whose name is only known at run time
 # Names for existing clients: they may import anything, and nothing of ours imports them.
 FOR_CLIENTS = {"grade_helpers", "utils", "competitions.utils"}
-# The way out of tables. This list may only shrink.
+# Competitions that turn tables into pandas frames. This list may only shrink.
 TO_PANDAS_USERS: set[str] = set()
 HEAVY = ("pandas", "numpy", "pyarrow", "scipy", "PIL", "rich", "kaggle", "sklearn", "starlette", "uvicorn")
 
@@ -52,10 +52,10 @@ def _modules() -> Iterator[tuple[str, ast.Module, str]]:
 
 
 def _imports(name: str, tree: ast.AST) -> set[str]:
-    """What of ours a module imports, without the leading `mlebench.`: anywhere in it, also relatively and by a string.
+    """Our modules that a module imports, without the leading `mlebench.`: anywhere in it, relatively or by a string.
 
-    A string counts that is a module's name, as `import_module` and `python -m` take it; one that only begins with a
-    package's name stands for any module of it.
+    A string counts if it is a module's name, as for `import_module` and `python -m`; one that only begins with a
+    package's name stands for any of its modules.
     """
     found = set()
     for node in ast.walk(tree):
@@ -87,7 +87,7 @@ def _home(name: str, node: ast.ImportFrom) -> str:
 
 
 def _imported_modules() -> dict[str, set[str]]:
-    """For each module, those that it imports: `a.b` for what comes from the module or package `a.b`, or from `a`."""
+    """For each module, those it imports: `a.b` for anything from the module or package `a.b`, or from `a`."""
     trees = {name: tree for name, tree, _ in _modules()}
     return {
         name: {_module(imported, trees.keys()) for imported in _imports(name, tree)} - {"", name}
@@ -96,7 +96,7 @@ def _imported_modules() -> dict[str, set[str]]:
 
 
 def _module(imported: str, known: Collection[str]) -> str:
-    """What is imported, without the names of functions and classes; nothing where only the package is known."""
+    """The imported module, without names of functions and classes; empty if only the package is known."""
     if imported.endswith(ANY):
         return ""
     while imported and imported not in known:
@@ -125,7 +125,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     imports, safe = _imported_modules(), set()
     while ready := {name for name, imported in imports.items() if name not in safe and imported <= safe}:
         safe |= ready
-    # What is left is in a circle, or above one: of those above, nobody needs to know.
+    # What is left is in a cycle, or above one; those above need not be reported.
     left = {name: imported - safe for name, imported in imports.items() if name not in safe}
     while above := {name for name in left if not any(name in imported for imported in left.values())}:
         left = {name: imported for name, imported in left.items() if name not in above}
@@ -169,7 +169,7 @@ def test_file_names_are_spelled_in_paths_only() -> None:
     texts = {
         name: {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
         for name, tree, _ in _modules()
-        # Competitions, and programs in an agent's folder, know nothing of this package.
+        # Competitions, and programs in an agent's folder, know nothing about this package.
         if not name.startswith("competitions.") and not re.match(r"agents\.\w+\.", name)
     }
     spelled = texts.pop("paths") | texts.pop("paths.runs")

@@ -1,4 +1,4 @@
-"""Profiles: what `v2.py` and the key `v2` of a config change, and that nobody gets v1 under the name of v2."""
+"""Profiles: what `v2.py` and the key `v2` of a config change, and that v1 never passes for v2."""
 
 import importlib
 import json
@@ -16,7 +16,7 @@ from mlebench.errors import ConfigError, UnknownCompetitionError
 from mlebench.grade import grade_csv, stand_in, validate_format
 from mlebench.registry import Registry
 
-LEAKY, SOUND, OLD = "leaky-seeds", "sound-seeds", "old-seeds"  # corrected by v2, right as it is, not looked at yet
+LEAKY, SOUND, OLD = "leaky-seeds", "sound-seeds", "old-seeds"  # corrected by v2, already right, not reviewed yet
 
 CONFIG = """
     id: ID
@@ -144,12 +144,12 @@ def test_facts_are_those_of_the_profile() -> None:
     assert (second.version, second.sample_score, len(second.known_issues)) == (3, None, 0)
     assert first.sample_submission.name == "sample_submission.csv"
     assert second.sample_submission.name == "sample.csv"
-    assert second.answers == second.paths.prepared / "private/answers.csv"  # what the key does not name stays
+    assert second.answers == second.paths.prepared / "private/answers.csv"  # what the key does not name is unchanged
     assert (first.checksums.name, second.checksums.name) == ("checksums.yaml", "checksums-v2.yaml")
 
 
 def test_what_v2_does_not_define_is_that_of_v1(tmp_path: Path) -> None:
-    """Here the stand-in, which `v2.grade` is asked with."""
+    """Here the stand-in that `v2.grade` is called with."""
     competition = Registry(tmp_path, "v2").get_competition(LEAKY)
     prepare(competition, TwinSource())
     assert set(stand_in(competition)["made_by"]) == {"v1"}

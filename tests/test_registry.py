@@ -226,7 +226,7 @@ def test_declared_complexity_agrees_with_the_splits(competition_id: str) -> None
 
 def test_all_but_one_have_a_deadline_and_it_agrees_with_a_year_in_the_name() -> None:
     found = {id: registry.get_competition(id).deadline for id in registry.list_competition_ids()}
-    assert [id for id, day in found.items() if day is None] == ["spaceship-titanic"]  # it has never been closed
+    assert [id for id, day in found.items() if day is None] == ["spaceship-titanic"]  # it was never closed
     years = {id: int(year[0]) for id in found if (year := re.search(r"20[12]\d", id))}
     assert len(years) == 20
     assert {id: day.year for id, day in found.items() if day and id in years} == years

@@ -27,7 +27,7 @@ from mlebench.scoring import (
 
 pytestmark = pytest.mark.bytes
 
-# Kaggle's table: up to so many teams, the places that earn gold, silver and bronze.
+# Kaggle's table: for up to this many teams, the places that earn gold, silver and bronze.
 PERCENT, PLACES = "percent", "places"
 KAGGLE = [
     (99, (PERCENT, 10), (PERCENT, 20), (PERCENT, 40)),

@@ -1,4 +1,4 @@
-"""A listener that remembers what it was told."""
+"""A progress listener that remembers what was reported to it."""
 
 from mlebench.engine.progress import Progress
 

@@ -115,7 +115,7 @@ class Trap:
         return Caught(Group.read(folder), done.stdout + done.stderr)
 
     def _hold_key(self) -> None:
-        """In the runner: a key in its session's keyring, which processes that it starts would have too."""
+        """In the runner: a key in its session's keyring, which processes that it starts would inherit."""
         libc = ctypes.CDLL(None)
         name = self.canaries["key"].encode()
         libc.syscall(KEYCTL, 1, None)
@@ -153,7 +153,7 @@ class Caught:
         return self.run.record.conditions
 
     def leftovers(self) -> list[str]:
-        """What sandboxes of these runs, and of their validators, have left behind; others may be at work here."""
+        """What the sandboxes of these runs and their validators left behind; other sandboxes may be running here."""
         tokens = {attempt["token"] for run in self.group.runs() for attempt in run.record.attempts}
         return [name for name in leftovers() if any(token in name for token in tokens)]
 
@@ -174,7 +174,7 @@ def addresses() -> list[str]:
 
 @contextmanager
 def listening(trap: Trap) -> Iterator[dict[str, Any]]:
-    """Servers of the host, which nobody may reach: on its loopback, on all addresses, and without a file."""
+    """Servers of the host that no agent may reach: on its loopback, on all addresses, and on an abstract socket."""
     with (
         socket.create_server(("127.0.0.1", 0)) as private,
         socket.create_server(("0.0.0.0", 0)) as public,
@@ -192,7 +192,7 @@ def listening(trap: Trap) -> Iterator[dict[str, Any]]:
 
 
 def run_as(user: int | None, folder: Path, program: str, network: str = "none") -> tuple[str, str]:
-    """How a program ends in bubblewrap that another user has started, and what it prints."""
+    """How a program ends in a bubblewrap that another user started, and what it prints."""
     for where in (PACKAGE, *PACKAGE.parents, Path(sys.base_prefix), *Path(sys.base_prefix).parents):
         if user is not None and not where.stat().st_mode & 0o001:
             pytest.skip(f"another user cannot read {where}")

@@ -7,20 +7,20 @@ Exception
 │       ├── UnknownCompetitionError
 │       ├── UnknownSplitError
 │       ├── ConfigError            a competition's config.yaml is broken; names file and key
-│       ├── UnreadableSubmissionError  a submission is closed to whoever grades
+│       ├── UnreadableSubmissionError  the person who grades may not read a submission
 │       └── NotPreparedError       data is missing or incomplete; names the command that prepares it
 └── SandboxError               infrastructure: the run may be tried again
 
-Whatever else escapes is a bug of ours and keeps its traceback.
+Anything else that escapes is our bug and keeps its traceback.
 """
 
 
 class InvalidSubmissionError(Exception):
-    """A submission breaks its competition's format; the message tells the agent's author what to mend."""
+    """A submission breaks its competition's format; the message tells the agent's author what to fix."""
 
 
 class PrerequisiteError(ValueError):
-    """Something outside this program has to be put right before the command can work."""
+    """Something outside this program must be fixed before the command can work."""
 
 
 class UnknownCompetitionError(PrerequisiteError):
@@ -36,7 +36,7 @@ class ConfigError(PrerequisiteError):
 
 
 class UnreadableSubmissionError(PrerequisiteError):
-    """A submission cannot be read, for a reason that its author need not know of: permissions, a failing disk."""
+    """A submission cannot be read for a reason that is not its author's concern: permissions, a failing disk."""
 
 
 class NotPreparedError(PrerequisiteError):

@@ -1,4 +1,4 @@
-"""Faults of disks and folders are for the person at the keyboard, not a traceback."""
+"""Faults of disks and folders: the person at the keyboard gets one line, not a traceback."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ def reason_of(error: OSError) -> str:
 
 
 def explanation(error: OSError) -> str | None:
-    """What a person can mend, in one line; None when nobody but a programmer can do something about it."""
+    """What a person can fix, in one line; None if only a programmer can do something about it."""
     if error.errno not in _REASONS:
         return None
     if isinstance(error.filename, str | bytes):

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Writes files whole or not at all."""
 
 import os
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, text: str | Iterable[str]) -> None:
-    """Write a file, of a text or of its pieces, so that it is there whole or not at all."""
+    """Write a file, from a text or its pieces, whole or not at all."""
     part = path.with_name(f"{path.name}.part-{os.getpid()}")
     try:
         with part.open("w", encoding="utf-8") as stream:

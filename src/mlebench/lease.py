@@ -1,15 +1,15 @@
-"""Who works on something: a run, the data of a competition, a venv. Of two that try, one holds the lease.
+"""Leases: which process works on a run, the data of a competition or a venv. Of two that try, one holds the lease.
 
-One that is lost is noticed before its holder does harm.
+A lost lease is noticed before its holder does harm.
 
-`leases/<n>.json` is created exclusively, and the highest number holds. So taking a lease over is creating the next
-number, which only one can do; no number is used twice, and nobody overwrites what another wrote. A holder that has done
-its work marks its file as released. While it works it raises a counter there.
-On the same host it is alive while its process is. From another host, it is dead when the counter has stood still for
-`EXPIRY` seconds on the observer's own monotonic clock: the clocks of two hosts are never compared. A holder that could
-not raise its counter for `GIVE_UP` seconds takes the lease for lost, well before anybody else may take it over.
-What cannot be held to that, because it computes for minutes without a pause, is given more `patience`: so many times
-longer. Nothing here needs `flock`, which on some shared disks locks out nobody but processes of the same host.
+`leases/<n>.json` is created exclusively, and the highest number holds. So taking a lease over means creating the next
+number, which only one process can do; no number is used twice, and no process overwrites what another wrote. A holder
+that is done marks its file as released. While it works, it increments a counter there.
+On the same host, a holder is alive while its process is. From another host, it is dead once the counter has stood
+still for `EXPIRY` seconds on the observer's own monotonic clock: the clocks of two hosts are never compared. A holder
+that could not increment its counter for `GIVE_UP` seconds considers the lease lost, well before another may take over.
+Work that computes for minutes without a pause gets more `patience`, a factor on these times. Nothing here needs
+`flock`, which on some shared disks only locks out processes of the same host.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ from mlebench.processes import Process
 EXPIRY = 60.0
 GIVE_UP = 40.0
 RENEWAL = 5.0
-PATIENCE = 10  # with whoever prepares data, or makes a venv
+PATIENCE = 10  # for processes that prepare data or make a venv
 
 
 class LeaseLostError(Exception):
@@ -57,14 +57,14 @@ class Lease:
         return json.dumps({"token": self.token, "counter": self._counter, **self._holder.__dict__})
 
     def create(self) -> bool:
-        """False when another process was quicker."""
+        """False if another process was quicker."""
         draft = self._folder / f"draft.{self.token}"
         draft.write_text(self._content(), encoding="utf-8")
         try:
-            os.link(draft, self._path)  # it is there whole or not at all, even if we are killed now
+            os.link(draft, self._path)  # whole or not at all, even if we are killed now
         except FileNotFoundError:  # the winner removes the drafts of others
             return False
-        except FileExistsError:  # on a network, perhaps by our own hand: the answer was lost, and we have asked again
+        except FileExistsError:  # on a network disk, maybe our own link: the reply got lost, and the call was repeated
             return (_read(self._path) or {}).get("token") == self.token
         except OSError:
             return self._create_without_link()
@@ -73,7 +73,7 @@ class Lease:
         return True
 
     def _create_without_link(self) -> bool:
-        """Where there are no hard links. If we are killed before it is written, others wait until it has expired."""
+        """For disks without hard links. If we are killed before it is written, others wait until it expires."""
         try:
             with self._path.open("x", encoding="utf-8") as file:
                 file.write(self._content())
@@ -86,7 +86,7 @@ class Lease:
         return self._clock() - self._renewed >= RENEWAL
 
     def renew(self) -> None:
-        """Show that we live; LeaseLostError when somebody else holds the lease, or may soon."""
+        """Show that we are alive; LeaseLostError if another process holds the lease, or may soon."""
         begun = self._clock()
         try:
             self._require()
@@ -98,17 +98,17 @@ class Lease:
                 raise LeaseLostError("the lease could not be renewed: the disk does not answer") from None
 
     def require(self) -> None:
-        """LeaseLostError unless the lease is surely still ours."""
+        """LeaseLostError unless the lease is certainly still ours."""
         if self._clock() - self._renewed > self._give_up:
             raise LeaseLostError("the lease was not renewed in time")
         self._require()
 
     def reclaim(self) -> None:
-        """Renew, however late; LeaseLostError when somebody else has taken over, or was about to."""
+        """Renew, however late; LeaseLostError if another process has taken over, or was about to."""
         late = self._clock() - self._renewed > self._give_up
         self.renew()
         if late:
-            time.sleep(RENEWAL)  # for whoever had already seen us stand still
+            time.sleep(RENEWAL)  # in case another process has already seen our counter stand still
         self.require()
 
     def _require(self) -> None:
@@ -118,7 +118,7 @@ class Lease:
 
     @contextlib.contextmanager
     def renewed(self) -> Iterator[None]:
-        """Keep the lease while something takes its time; whether it was kept, `require` tells afterwards."""
+        """Keep the lease during slow work; afterwards, `require` says whether it was kept."""
         done = threading.Event()
 
         def keep() -> None:
@@ -135,7 +135,7 @@ class Lease:
             keeper.join()
 
     def release(self) -> None:
-        """Let go of it; if it was lost, it is another's already."""
+        """Release the lease; a lost one already belongs to another process."""
         with contextlib.suppress(LeaseLostError):
             self._require()
             write_whole(self._path, json.dumps({"token": self.token, "released": True}))
@@ -144,7 +144,7 @@ class Lease:
 def acquire(
     folder: Path, *, wait: bool = True, clock: Callable[[], float] = time.monotonic, patience: float = 1
 ) -> Lease | None:
-    """The lease of a run; None when somebody else holds it. `wait` for `EXPIRY` to judge one on another host."""
+    """The lease of a run; None if another process holds it. `wait` for `EXPIRY` to judge a holder on another host."""
     folder.mkdir(exist_ok=True)
     number = _highest(folder)
     if number is not None and not _is_free(folder / f"{number}.json", EXPIRY * patience if wait else 0, clock):
@@ -152,7 +152,7 @@ def acquire(
     lease = Lease(folder, (number or 0) + 1, clock, patience)
     if not lease.create():
         return None
-    for entry in list(os.scandir(folder)):  # earlier leases, and what a kill has left of them
+    for entry in list(os.scandir(folder)):  # earlier leases, and remains of those whose process was killed
         number = entry.name.partition(".")[0]
         if not number.isdigit() or int(number) < lease.number:
             Path(entry).unlink(missing_ok=True)
@@ -163,10 +163,10 @@ def acquire(
 def held(
     folder: Path, waiting: Callable[[], None] = lambda: None, *, patience: float = PATIENCE
 ) -> Iterator[Callable[[], None]]:
-    """Hold a lease, as soon as it can be had, while something is done that may compute for minutes without a pause.
+    """Wait for a lease, and hold it during work that may compute for minutes without a pause.
 
-    Whoever computes for longer than `patience` allows, and shares the disk with other hosts, may be overtaken. So what
-    is yielded is to be called before anything is published: it raises unless the lease is surely still ours.
+    A process that computes for longer than `patience` allows, on a disk shared with other hosts, may be overtaken. So
+    call the yielded function before publishing anything: it raises unless the lease is certainly still ours.
     """
     lease = acquire(folder, wait=False, patience=patience)
     if lease is None:
@@ -192,21 +192,21 @@ def held(
 
 
 def holder(folder: Path) -> Process | None:
-    """Who holds a lease, dead or alive; None when nobody does."""
+    """The process that holds a lease, dead or alive; None if there is none."""
     number = _highest(folder)
     content = None if number is None else _read(folder / f"{number}.json")
     return _holder_in(content) if content else None
 
 
 def may_be_held(folder: Path) -> bool:
-    """False when surely nobody works here: the lease was let go, or its holder is dead and was on this host."""
+    """False if certainly nobody works here: the lease was released, or its holder was on this host and is dead."""
     found = holder(folder)
     return found is not None and not (found.is_here and not found.is_alive)
 
 
 def _is_free(path: Path, expiry: float, clock: Callable[[], float]) -> bool:
-    """Whether a lease may be taken over. One that has vanished was taken over by somebody else. With no time to watch
-    one on another host, it may not."""
+    """Whether a lease may be taken over: not one that has vanished, as another process took it over, nor one on another
+    host if there is no time to watch it."""
     begun, seen = clock(), _read(path)
     if seen is None:
         return False
@@ -237,7 +237,7 @@ def _holder_in(content: dict[str, Any]) -> Process | None:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """What a lease says: None when it is not there, nothing when a power cut has spoilt it."""
+    """What a lease says: None if it does not exist, empty if a power cut has corrupted it."""
     try:
         content = json.loads(path.read_bytes())
     except OSError:

@@ -1,4 +1,4 @@
-"""Which process wrote a record, and does it still live? Process ids are used again, so its start counts too."""
+"""Which process wrote a record, and is it still alive? Process ids are reused, so its start counts too."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Process:
-    """A process: enough to tell, on the same host, whether it still lives."""
+    """Identifies a process well enough to tell, on the same host, whether it is still alive."""
 
     host: str
     pid: int
@@ -24,12 +24,12 @@ class Process:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it lives; only to be asked of a process on this host."""
+        """Whether it is alive; only valid for a process on this host."""
         return process_start(self.pid) == self.started
 
 
 def host_identity() -> str:
-    """This host, since it was started, as this container sees it: process ids mean the same to all who share it."""
+    """This host since its last boot, as this container sees it: process ids mean the same wherever this is equal."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         space = str(Path("/proc/self/ns/pid").readlink())
@@ -39,7 +39,7 @@ def host_identity() -> str:
 
 
 def process_start(pid: int) -> int | None:
-    """When a process was started, in the kernel's ticks; None when there is none, or only its remains."""
+    """When a process was started, in the kernel's ticks; None if there is none, or only a zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Records on disk: small, typed, versioned JSON objects that are there whole or not at all.
+"""Records on disk: small, typed, versioned JSON objects, written whole or not at all.
 
 A record is a frozen dataclass. Its JSON opens with `schema` and `mlebench`, the version that wrote it. Readers accept
 older schemas: a field that was added later has a default. A newer one is refused, with what to do about it.
@@ -17,7 +17,7 @@ from mlebench.files import write_whole
 
 
 def now() -> str:
-    """The time, with its zone, as records have it."""
+    """The current time, with its zone, in the form that records use."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -37,7 +37,7 @@ class Record:
 
     @classmethod
     def from_dict(cls, data: Any, where: Path | str = "a record") -> Self:
-        """The record that JSON holds; fields that this version does not know are left out."""
+        """The record in a JSON value; fields that this version does not know are dropped."""
         if not isinstance(data, dict):
             raise PrerequisiteError(f"{where} is not a JSON object")
         if isinstance(schema := data.get("schema"), int) and schema > cls.SCHEMA:
@@ -58,7 +58,7 @@ class Record:
 
     @classmethod
     def parse(cls, content: bytes, where: Path | str) -> Self:
-        """The record that a file holds."""
+        """The record in a file's content."""
         try:
             return cls.from_dict(json.loads(content), where)
         except (ValueError, RecursionError) as error:

@@ -1,13 +1,13 @@
-"""What keys look like: one list for all who look for them, each by a policy of its own.
+"""What keys look like: one list for all code that looks for them, each part with its own policy.
 
 Bundles are refused because of a key, so they look for what is *certain* to be one. What goes to a judge is scrubbed, so
-whatever is *likely* to be one is taken out. Whatever is certain is likely too.
+whatever is *likely* to be one is removed. Whatever is certain is also likely.
 """
 
 import re
 from typing import NamedTuple
 
-SHORTEST = 8  # characters of a variable's value that is no everyday word
+SHORTEST = 8  # characters; a shorter value may be an everyday word
 # Names of variables whose values are secrets
 CERTAIN_NAMES = re.compile(r".*(_KEY|_TOKEN|_SECRET)|.*PASSWORD.*", re.IGNORECASE)
 LIKELY_NAMES = re.compile(r".*(KEY|TOKEN|SECRET|PASSW|CREDENTIAL).*", re.IGNORECASE)
@@ -19,7 +19,7 @@ _PRIVATE_KEY = (
 
 
 class Form(NamedTuple):
-    """Patterns of one kind of key. Each begins where a word begins, so that no text makes the search slow."""
+    """Patterns of one kind of key. Each starts at the beginning of a word, so that no text makes the search slow."""
 
     what: str
     certain: str  # if it has a group `secret`, only that is the key

@@ -1,4 +1,4 @@
-"""What a person has set for all commands, in a YAML file."""
+"""The user's settings for all commands, in a YAML file."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from mlebench.errors import PrerequisiteError
 
 
 def read_setting(path: Path, key: str, kind: type) -> Any:
-    """The value of a key; None where the file or the key is not there."""
+    """The value of a key; None if the file or the key does not exist."""
     if not path.is_file():
         return None
     import yaml

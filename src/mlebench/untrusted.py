@@ -1,7 +1,7 @@
 """What an agent leaves behind is hostile: links are not followed, and only regular files of bounded size are read.
 
-A submission that is a link to the answers, a pipe that never ends or a device is told apart from one that is not there.
-Text of an agent goes to a terminal or a page through `plain` only.
+A submission that is a link to the answers, an endless pipe or a device is distinguished from one that is missing.
+An agent's text reaches a terminal or a page only through `plain`.
 """
 
 import errno
@@ -28,7 +28,7 @@ _KINDS = {
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-# They turn the direction of text round, end lines where none seem to end, or are no characters at all.
+# They reverse the direction of text, end lines invisibly, or are not characters at all.
 _DECEPTIVE = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
 
@@ -51,9 +51,9 @@ class FileTooLargeError(UntrustedFileError):
 
 
 def open_untrusted(path: Path, limit: int = LARGEST_SUBMISSION) -> BinaryIO:
-    """A regular file, opened for reading. Neither it nor its folder may be a link: an agent has a say in both.
+    """A regular file, opened for reading. Neither it nor its folder may be a link: an agent controls both.
 
-    A file that we are not allowed to read is nobody's submission yet: a PrerequisiteError, for whoever owns the disk.
+    A file that we are not allowed to read is a PrerequisiteError, for the owner of the disk, not a bad submission.
     """
     try:
         descriptor = _open(path)
@@ -92,7 +92,7 @@ def _open(path: Path) -> int:
 
 
 def open_below(root: Path, parts: Sequence[str], limit: int = LARGEST_SUBMISSION) -> BinaryIO:
-    """A regular file somewhere below a folder of ours. Nothing on the way to it may be a link, or lead out."""
+    """A regular file somewhere below a folder of ours. No step on the way may be a link, or lead out."""
     if not parts or any(part in ("", ".", "..") or "/" in part or "\0" in part for part in parts):
         raise FileMissingError("has a name that no file can have")
     folder = os.open(root, _FOLDER)
@@ -112,7 +112,7 @@ def open_below(root: Path, parts: Sequence[str], limit: int = LARGEST_SUBMISSION
 
 
 def kind_of(mode: int) -> str:
-    """What a thing on disk is, in words, when it is no regular file."""
+    """What something on disk is, in words, if it is not a regular file."""
     return _KINDS.get(stat.S_IFMT(mode), "something else")
 
 

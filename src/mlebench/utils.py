@@ -1,4 +1,4 @@
-"""Names that existing clients and competitions written for the reference import from here; nothing of ours does."""
+"""Names that existing clients and competitions written for the reference import from here. Our own code does not."""
 
 import difflib
 import importlib
@@ -64,7 +64,7 @@ def load_yaml(fpath: Path) -> Any:
 
 
 def get_logger(name: str, level: int = logging.INFO, filename: Path | None = None) -> logging.Logger:
-    """A logger by name. Handlers are the program's business; a file is added when one is named."""
+    """A logger by name. Handlers are the program's business; if a file is named, it is added."""
     named = logging.getLogger(name)
     if filename is not None:
         named.addHandler(logging.FileHandler(filename))
@@ -86,7 +86,7 @@ def get_runs_dir() -> Path:
 
 
 def generate_run_id(competition_id: str, agent_id: str, run_group: str | None = None) -> str:
-    """A new name for a run; a group's name has the time and the agent already."""
+    """A new name for a run; a group's name already has the time and the agent."""
     unique = str(uuid.uuid4())
     return f"{competition_id}_{unique}" if run_group else f"{get_timestamp()}_{competition_id}_{agent_id}_{unique[:8]}"
 
@@ -104,7 +104,7 @@ def create_run_dir(
 
 
 def get_path_to_callable(callable: Callable[..., Any]) -> Path:
-    """The file that a function comes from, as seen from the working folder."""
+    """The file that a function comes from, relative to the working folder."""
     file = getattr(importlib.import_module(callable.__module__), "__file__", None)
     if file is None:
         raise ValueError(f"{callable.__module__} does not come from a file")

@@ -1,7 +1,7 @@
 """An agent's folder: which files count, their identity, and copies of them.
 
 Links are refused, so nothing outside the folder is read.
-`__pycache__`, `.git` and `.venv` are passed over: they change without the agent changing.
+`__pycache__`, `.git` and `.venv` are skipped: they change without the agent changing.
 """
 
 import hashlib

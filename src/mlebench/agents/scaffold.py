@@ -1,4 +1,4 @@
-"""A new agent's folder: it works as it is, and has a place for one's own code."""
+"""A new agent's folder: it works unchanged, and has a place for your own code."""
 
 import re
 import shutil
@@ -22,7 +22,7 @@ _CONFIG = """\
 
 
 def new_agent(name: str, parent: Path) -> Path:
-    """Make a folder of this name; it must not be there yet."""
+    """Make a folder of this name, which must not exist yet."""
     if not re.fullmatch(r"[A-Za-z]\w{0,63}(-\w+)*", name, re.ASCII):
         raise PrerequisiteError(f"{name!r} cannot name an agent: use letters, digits, - and _")
     if name in built_in():

@@ -1,4 +1,4 @@
-"""An agent: a folder with a config.yaml, in the form that the reference has, and what one entry there says.
+"""An agent: a folder with a config.yaml in the reference's form, and one entry of that file.
 
 An entry names the script that starts the agent, its arguments and its variables. Paths are relative to the folder's
 parent. `model`, `scaffold`, `knowledge`, `requirements`, `python`, `needs_model`, `shares` and `host_only` are ours;
@@ -22,7 +22,7 @@ from mlebench.registry import Competition
 COMMAND = "command"  # the built-in agent that runs what --agent-command says
 _SECRET = re.compile(r"\$\{\{\s*secrets\.(\w+)\s*\}\}")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_OBFUSCATE = "OBFUSCATE"  # with which folders written for the reference ask that a task's name be hidden
+_OBFUSCATE = "OBFUSCATE"  # set by folders written for the reference to have a task's name hidden
 _ID = re.compile(r"\w[\w./@+-]{0,99}")
 _ARGUMENTS: dict[str, Callable[[str, Any], list[str]]] = {
     "argparse": lambda key, value: [f"--{key}", str(value)],
@@ -41,7 +41,7 @@ class Agent:
     name: str  # what standings show
     spec: str  # what `load_agent` was asked for, with an absolute folder
     folder: Path
-    identity: str  # the same for the same files (and the same command)
+    identity: str  # equal for equal files (and the same command)
     start: str | None
     arguments: tuple[str, ...] = ()
     shell_command: str | None = None  # what --agent-command said
@@ -61,7 +61,7 @@ class Agent:
 
     @property
     def needs_network(self) -> bool:
-        """Whether it can do nothing without a network: it has a model, or secrets to show to somebody."""
+        """Whether it needs a network: it has a model, or secrets to use somewhere."""
         return bool(self.secrets or self.model or self.needs_model)
 
     def command(self, agent_dir: str) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ def built_in() -> list[str]:
 
 
 def load_agent(text: str, command: str | None = None) -> Agent:
-    """The agent that `NAME`, `FOLDER`, `NAME#ID` or `FOLDER#ID` means. A built-in one goes before a folder."""
+    """The agent that `NAME`, `FOLDER`, `NAME#ID` or `FOLDER#ID` means. A built-in name wins over a folder."""
     place, _, id = text.partition("#")
     is_built_in = place in built_in()
     folder = paths.agents_dir() / place if is_built_in else paths.resolved(Path(place).expanduser())
@@ -145,17 +145,17 @@ def _shared(files: tuple[str, ...]) -> list[Path]:
 
 
 def _with_command(files: str, command: str | None) -> str:
-    """The identity of `command` is also what it runs: its folder says nothing about that."""
+    """The identity of `command` includes what it runs, which its folder does not say."""
     return files if command is None else hashlib.sha256(f"{files}\0{command}".encode()).hexdigest()
 
 
 def _ids(entries: Mapping[Any, Any]) -> list[str]:
-    """Entries that can be started. Others hold what these share."""
+    """Entries that can be started. The others hold shared settings."""
     return [str(id) for id, entry in entries.items() if isinstance(entry, dict) and {"start", "host_only"} & {*entry}]
 
 
 def _only_id(config: Path, entries: Mapping[Any, Any]) -> str:
-    """The entry that is meant when none is named: that of the folder's name, or the only one."""
+    """The entry used when none is named: the one with the folder's name, or the only one."""
     ids = _ids(entries)
     if config.parent.name in ids:
         return config.parent.name
@@ -167,7 +167,7 @@ def _only_id(config: Path, entries: Mapping[Any, Any]) -> str:
 
 
 def _arguments(keys: Keys) -> tuple[str, ...]:
-    """As the reference gives them to the script: values in Python's spelling, in the order of the file."""
+    """As the reference passes them to the script: values in Python's spelling, in file order."""
     values = keys.get("kwargs", dict, default={})
     kind = keys.get("kwargs_type", str, default=None)
     if kind is not None and kind not in _ARGUMENTS:
@@ -194,7 +194,7 @@ def _environment(keys: Keys) -> dict[str, Any]:
             raise keys.error(f"env_vars.{variable}", "must be ${{ secrets.NAME }} and nothing else")
         else:
             env[variable] = str(value)
-    # Scripts that see it move texts about, in folders that must be writable. We hide the name before they start.
+    # Scripts that see it move texts around, which needs writable folders. We hide the name before they start.
     obfuscate = env.pop(_OBFUSCATE, "false").lower()
     if obfuscate not in ("true", "false"):
         raise keys.error(f"env_vars.{_OBFUSCATE}", f"must be true or false, not {obfuscate!r}")

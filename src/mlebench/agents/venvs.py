@@ -1,7 +1,7 @@
 """A virtual environment for each agent that names its requirements, made before any run starts.
 
-It lies outside mlebench's own environment, under a name made of the agent's folder and a hash of what it was asked to
-hold. A venv cannot be moved, so it is made where it will stay; `ready.json`, written last, says that it is whole.
+It lies outside mlebench's own environment, under a name made of the agent's folder and a hash of its requirements.
+A venv cannot be moved, so it is made where it will stay; `ready.json`, written last, says that it is complete.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ print(json.dumps([os.path.realpath(own), os.path.realpath(sys.base_prefix), "%d.
 
 @dataclass(frozen=True, kw_only=True)
 class VenvRecord(Record):
-    """What is known of a venv that is whole."""
+    """What is known about a complete venv."""
 
     agent: str
     folder: str
@@ -59,14 +59,14 @@ def venv_of(agent: Agent) -> Path | None:
 
 
 def venv_fault(agent: Agent) -> str | None:
-    """What is to be done before the agent can run; None when its venv is ready, or it needs none."""
+    """What to do before the agent can run; None if its venv is ready, or it needs none."""
     if agent.requirements is None or venv_of(agent):
         return None
     return f"not installed: run `mlebench agents install {agent.spec.removesuffix(f'#{agent.folder.name}')}`"
 
 
 def base_python(venv: Path) -> Path:
-    """Where the files of the Python lie that a venv was made from: it does not work without them."""
+    """Where the Python that a venv was made from keeps its files: the venv does not work without them."""
     return Path(record_of(venv).prefix)
 
 
@@ -93,7 +93,7 @@ def install(agent: Agent, wheels: Path | None = None, python: str | None = None)
             _require_same_python(venv, python)
             return venv, False
         interpreter = _interpreter(agent, python)
-        shutil.rmtree(venv, ignore_errors=True)  # one that was begun and never finished
+        shutil.rmtree(venv, ignore_errors=True)  # left over from an unfinished install
         try:
             record = _make(agent, venv, interpreter, wheels)
         except BaseException:
@@ -122,9 +122,9 @@ def _require_pins(requirements: Path) -> None:
 
 @contextmanager
 def _alone(venv: Path) -> Iterator[Callable[[], None]]:
-    """Wait until nobody else makes this venv."""
+    """Wait until no other process is making this venv."""
     venv.parent.mkdir(parents=True, exist_ok=True)
-    if paths.venv_lock(venv).is_file():  # of an earlier version
+    if paths.venv_lock(venv).is_file():  # left by an earlier version
         paths.venv_lock(venv).unlink()
     with held(paths.venv_lock(venv)) as require_lock:
         yield require_lock
@@ -149,7 +149,7 @@ def _interpreter(agent: Agent, python: str | None) -> Interpreter:
 
 
 def _ask(python: str) -> Interpreter:
-    """What an interpreter is in truth, behind links, shims and venvs."""
+    """What an interpreter really is, behind links, shims and venvs."""
     return Interpreter(*json.loads(_run([python, "-I", "-c", _ASK_PYTHON], f"{python} does not work as a Python")))
 
 
@@ -162,7 +162,7 @@ def _require_same_python(venv: Path, python: str | None) -> None:
 def _make(agent: Agent, venv: Path, interpreter: Interpreter, wheels: Path | None) -> VenvRecord:
     _run([interpreter.executable, "-m", "venv", str(venv)], f"cannot make a venv with {interpreter.executable}")
     pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
-    # Only what is named: a requirement that is not locked does not slip in.
+    # Only named packages are installed: an unlocked requirement cannot slip in.
     offline = ["--no-index", "--find-links", str(wheels.resolve())] if wheels else []
     requirements = str(agent.folder / str(agent.requirements))
     _run(

@@ -1,4 +1,4 @@
-"""`mlebench run --like BUNDLE`: the same runs here, by an agent that is here."""
+"""`mlebench run --like BUNDLE`: repeats a bundle's runs here, with an agent of this machine."""
 
 import re
 from typing import Any
@@ -16,12 +16,12 @@ from mlebench.run.records import GroupRecord
 
 NETWORKS = ("none", "model", "full")
 _MODEL = re.compile(r"\w[\w./:@+-]{0,199}")
-_LONGEST = 60  # characters of a condition that are told
-LIMITS = {"time_limit": "seconds", "memory": "memory", "cpus": "cpus", "shm": "shm"}  # options: what records call them
+_LONGEST = 60  # characters of a condition that are shown
+LIMITS = {"time_limit": "seconds", "memory": "memory", "cpus": "cpus", "shm": "shm"}  # option: its name in records
 
 
 def as_options(bundle: Bundle, given: dict[str, Any]) -> dict[str, Any]:
-    """What `mlebench run` is to take over from a bundle, beside the options that are given.
+    """What `mlebench run` takes over from a bundle, besides the given options.
 
     Sandbox, image, folders and commands are this machine's own business: a stranger could have written anything there.
     """
@@ -40,7 +40,7 @@ def as_options(bundle: Bundle, given: dict[str, Any]) -> dict[str, Any]:
         "network": record.network,
         "obfuscate": record.obfuscate,
         "twin": record.twin,
-        "knowledge_sha256": record.knowledge_sha256,  # to be compared only
+        "knowledge_sha256": record.knowledge_sha256,  # only for comparison
         **limits,
     }
 
@@ -57,7 +57,7 @@ def model_of(bundle: Bundle) -> dict[str, Any]:
 
 
 def differences(bundle: Bundle, here: GroupRecord) -> list[str]:
-    """The conditions of a group that are not those of the bundle's, which scores may depend on."""
+    """The conditions that may affect scores and that differ between a group and the bundle's."""
     then, now = _conditions(bundle.group.record), _conditions(here)
     found = [f"{name} {_told(now[name])}, there {_told(then[name])}" for name in then if then[name] != now[name]]
     return found + [f"the data of {id} is not the same" for id in here.competitions if _is_other_data(id, bundle, here)]

@@ -1,9 +1,8 @@
 """The archive of a bundle: a gzipped tar file of exactly one form.
 
-Its first member is the manifest, which lists all others in order. From the manifest follows every byte of the tar file
+Its first member is the manifest, which lists all others in order. The manifest determines every byte of the tar file
 except the contents, and those have checksums. So a reader has nothing to interpret: each header is compared with the
-only one that may stand there. Links, devices, extensions of the format and whatever else tar files can hold have no
-way in.
+only one allowed there. Links, devices, format extensions and whatever else tar files can hold have no way in.
 """
 
 import hashlib
@@ -17,7 +16,7 @@ from mlebench.errors import PrerequisiteError
 
 BLOCK = tarfile.BLOCKSIZE
 CHUNK = 1 << 20
-LARGEST_MEMBER = (8 << 30) - 1  # what a header can state
+LARGEST_MEMBER = (8 << 30) - 1  # the most that a header can state
 MAGIC = b"\x1f\x8b"
 _GZIP = MAGIC + b"\x08\0\0\0\0\0\0\xff"  # no name, no time, no system
 _END = bytes(2 * BLOCK)
@@ -32,11 +31,11 @@ _KINDS = {
 
 
 class BundleRefusedError(PrerequisiteError):
-    """A file is no bundle, or not one that may be trusted to be whole."""
+    """A file is not a bundle, or not an intact one."""
 
 
 def header(name: str, size: int) -> bytes:
-    """How a member begins; ValueError when its name or size does not fit."""
+    """A member's header; ValueError if its name or size does not fit."""
     member = tarfile.TarInfo(name)
     member.size = size
     return member.tobuf(tarfile.USTAR_FORMAT, "utf-8", "strict")
@@ -72,7 +71,7 @@ class Writer:
 
 
 class Reader:
-    """Reads members one after the other, each of which must be the one that is expected."""
+    """Reads members one after the other; each must be the expected one."""
 
     def __init__(self, file: BinaryIO):
         self._file = file
@@ -84,7 +83,7 @@ class Reader:
             raise BundleRefusedError("it is no bundle, or another program has packed it anew")
 
     def first(self, name: str, limit: int) -> bytes:
-        """What the first member holds, which tells its size itself."""
+        """The contents of the first member, whose size comes from its own header."""
         block = self._read(BLOCK)
         found = _parsed(block)
         if found.name != name:
@@ -95,7 +94,7 @@ class Reader:
         return b"".join(self._content(found.size))
 
     def member(self, name: str, size: int, sha256: str) -> Iterator[bytes]:
-        """What the next member holds, in pieces. It counts when the last has come without an error."""
+        """The contents of the next member, in pieces. Trust them only once the last piece has come without an error."""
         _compare(self._read(BLOCK), name, size)
         digest = hashlib.sha256()
         for piece in self._content(size):
@@ -105,7 +104,7 @@ class Reader:
             raise BundleRefusedError(f"{shown(name)} does not have the sha256 that the manifest states")
 
     def end(self) -> str:
-        """The sha256 of the whole file, when nothing else is in it."""
+        """The sha256 of the whole file; refuses anything after the last member."""
         block = self._read(BLOCK)
         if any(block):
             raise BundleRefusedError(f"{shown(_parsed(block).name)} is not in the manifest, or there twice")
@@ -134,7 +133,7 @@ class Reader:
         return data
 
     def _inflated(self, size: int) -> bytes:
-        """So many bytes, or fewer at the end. Never more: an archive cannot swell beyond what was asked for."""
+        """`size` bytes, or fewer at the end. Never more, so an archive cannot swell beyond what was asked for."""
         pieces = []
         while size and not self._inflate.eof:
             packed = self._waiting or self._fetch(1 << 16)
@@ -169,7 +168,7 @@ def _compare(block: bytes, name: str, size: int) -> None:
 
 
 def _parsed(block: bytes) -> tarfile.TarInfo:
-    """What a header says, for a message; one that is no regular file is refused here."""
+    """What a header says, for a message; refuses anything but a regular file."""
     try:
         found = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
     except (tarfile.TarError, ValueError):

@@ -1,4 +1,4 @@
-"""What of a run group goes into its bundle, in which order, and how much of it."""
+"""Which files of a run group go into its bundle, in which order, and how much of each."""
 
 import os
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ from mlebench.untrusted import UntrustedFileError, open_below
 
 RECORD, SUBMISSION, LOG, PROGRAM = "record", "submission", "log", "program"  # kinds of members
 LARGEST_RECORD = 1 << 20
-LARGEST_FILE = 16 << 20  # of logs and code
+LARGEST_FILE = 16 << 20  # bytes, of logs and code
 ROOM = 32 << 20  # bytes of logs, and bytes of code, of one run
 MOST_FILES = 500  # of logs, and of code, of one run
-MOST_TOLD = 100  # of what is left out, of one run
+MOST_TOLD = 100  # files left out that are named, of one run
 DEEPEST = 20
-# What is compressed cannot be searched for secrets.
+# Compressed files cannot be searched for secrets.
 _COMPRESSED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"\x28\xb5\x2f\xfd", b"Rar!")
 
 
@@ -35,7 +35,7 @@ class Item:
     kind: str
 
     def read(self) -> bytes:
-        """All of it or, of a long log, its beginning and its end; UntrustedFileError when it cannot go in."""
+        """The whole file or, for a long log, its beginning and end; UntrustedFileError if it cannot go in."""
         with open_below(self.root, self.parts) as file:
             size = os.fstat(file.fileno()).st_size
             if self.kind != LOG or size <= LARGEST_FILE:
@@ -63,7 +63,7 @@ class Item:
 
 @dataclass
 class LeftOut:
-    """What does not go in, of a run or of the group, and why."""
+    """The files of a run or of the group that do not go in, and why."""
 
     told: list[dict[str, Any]] = field(default_factory=list)
     more: int = 0
@@ -85,7 +85,7 @@ def group_items(group: Group) -> list[Item]:
 
 
 def run_items(run: Run, runs: int, left_out: LeftOut) -> Iterator[Item]:
-    """The files of a run in a group of that many."""
+    """The files of a run in a group of `runs` runs."""
     root = run.paths.root
     folder = root.name
 

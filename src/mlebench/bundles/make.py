@@ -1,4 +1,4 @@
-"""A run group → a bundle. The same group gives the same bytes."""
+"""Makes a bundle of a run group. The same group gives the same bytes."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ Tracker = Callable[[list[Run]], Iterable[Run]]
 
 @dataclass
 class _Plan:
-    """What has been decided about the files that were looked at so far."""
+    """What has been decided about the files so far."""
 
     secrets: Secrets
     redact: bool
@@ -36,7 +36,7 @@ class _Plan:
     refused: list[str] = field(default_factory=list)
 
     def take_all(self, name: str, left_out: LeftOut, items: Iterable[Item]) -> None:
-        """The files of a run, or of the group; `left_out` may already hold some."""
+        """Take the files of a run, or of the group; `left_out` may already hold some."""
         for item in items:
             self._take(item, left_out)
         for told in left_out.to_list(name):
@@ -67,7 +67,7 @@ class _Plan:
         self._add(item, len(kept), hashlib.sha256(kept).hexdigest())
 
     def _take_submission(self, item: Item, left_out: LeftOut) -> None:
-        """Changed, it would be another submission: one that holds a secret is left out as a whole."""
+        """A redacted submission would be a different one, so one that holds a secret is left out entirely."""
         digest, size = hashlib.sha256(), 0
 
         def pieces() -> Iterator[bytes]:
@@ -100,7 +100,7 @@ class _Plan:
         return self.secrets.remove(data) if self.redact else data
 
     def content(self, member: dict[str, Any]) -> Iterator[bytes]:
-        """The same as before, or an error."""
+        """The same bytes as when it was looked at, or an error."""
         item = self.items[member["name"]]
         digest = hashlib.sha256()
         for piece in item.pieces() if item.kind == SUBMISSION else [self._cleaned(item.read())]:
@@ -111,10 +111,10 @@ class _Plan:
 
 
 def make_bundle(group: Group, target: Path, *, redact: bool = False, track: Tracker = iter) -> BundleManifest:
-    """Write the bundle of a group whose runs have all ended; it is there whole or not at all.
+    """Write the bundle of a group whose runs have all ended: a whole bundle, or none.
 
-    A secret is refused, by file and line; with `redact` it is removed, and the manifest says so. `track` is given the
-    runs and passes them on, each when it is looked at.
+    A secret is refused, by file and line; with `redact` it is removed, and the manifest says so. `track` wraps the
+    runs and yields each as it is looked at.
     """
     if open_ := unfinished(group):
         raise PrerequisiteError(
@@ -150,7 +150,7 @@ def _write(target: Path, manifest: BundleManifest, plan: _Plan) -> None:
             for member in manifest.members:
                 writer.add(member["name"], member["size"], plan.content(member))
             writer.close()
-        read_bundle(part)  # what others would refuse is not given out
+        read_bundle(part)  # never hand out what others would refuse
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
@@ -167,7 +167,7 @@ def _refuse(found: list[str]) -> None:
 
 
 def _competitions(group: Group, runs: list[Run]) -> list[dict[str, Any]]:
-    """Which data and graders the scores come from; two lines where a competition's runs differ in that."""
+    """Which data and graders the scores come from; a competition whose runs differ in that has several entries."""
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for run in runs:
         report = run.record.report or {}

@@ -22,7 +22,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 class BundleManifest(Record):
     group: str
     created_at: str  # the group, not the bundle: the same group gives the same bytes
-    competitions: list[dict[str, Any]]  # id, and which data and graders its scores come from
+    competitions: list[dict[str, Any]]  # id, and the data and graders behind its scores
     members: list[dict[str, Any]]  # name, size, sha256; in the order of the archive
     redacted: list[dict[str, Any]] = field(default_factory=list)  # name, line, what
     cut: list[dict[str, Any]] = field(default_factory=list)  # name, and its size before
@@ -33,7 +33,7 @@ class BundleManifest(Record):
 
 
 def read_manifest(data: bytes, packed: int) -> BundleManifest:
-    """The manifest of an archive of so many bytes; refuses one that promises what nobody should unpack."""
+    """The manifest of an archive of `packed` bytes; refuses one that nobody should unpack."""
     manifest = record_of(BundleManifest, data, MANIFEST)
     if len(manifest.members) > MOST_MEMBERS:
         raise BundleRefusedError(f"it has {len(manifest.members)} members, and more than {MOST_MEMBERS} are not read")
@@ -65,7 +65,7 @@ def _check_member(member: dict[str, Any], seen: set[str]) -> None:
 
 
 def name_fault(name: str) -> str | None:
-    """Why a member cannot have this name; what a person unpacks by hand should stay in its folder, too."""
+    """Why a member cannot have this name; unpacking by hand must stay inside the folder, too."""
     parts = name.split("/")
     if name == MANIFEST or any(part in ("", ".", "..") for part in parts) or "\\" in name or ":" in parts[0]:
         return "is no name inside a bundle"

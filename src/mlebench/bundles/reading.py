@@ -21,7 +21,7 @@ from mlebench.run.findings import Findings, is_about
 from mlebench.run.records import ENDED, Group, GroupRecord, Run, RunRecord
 
 MOST_RECORDS = 64 << 20  # bytes of all records
-# What others rely on in the report of a run, beside the published thresholds.
+# What others rely on in a run's report, besides the published thresholds.
 _REPORT: dict[str, Any] = {
     "competition_id": str,
     "score": float | None,
@@ -37,13 +37,13 @@ _CLAIM = {
     name: _REPORT[name]
     for name in ("competition_id", "score", "any_medal", "gold_medal", "silver_medal", "bronze_medal")
 }
-_NAME = re.compile(r"\w[\w./@+-]{0,99}")  # of an agent: no words that could pass for ours
+_NAME = re.compile(r"\w[\w./@+-]{0,99}")  # of an agent: no text that could pass for ours
 _AGENT: dict[str, Any] = {"name": str, "identity": str, "model": str | None}
 
 
 @dataclass(frozen=True)
 class BundledGroup(Group):
-    """A group that has no folder here: its paths lead nowhere."""
+    """A group without a folder here: its paths do not exist."""
 
     bundled: tuple[Run, ...] = ()
 
@@ -56,17 +56,15 @@ class Bundle:
     path: Path
     sha256: str  # of the whole file
     manifest: BundleManifest
-    manifest_bytes: bytes  # what a signature is over
+    manifest_bytes: bytes  # what a signature signs
     group: BundledGroup
     submissions: dict[str, Path]  # by run id: those that were unpacked
     submission_hashes: dict[str, str]  # by run id: those that are in it
-    findings: dict[
-        str, list[Findings]
-    ]  # by run id: what the sender says was found out; what cannot be read is not here
+    findings: dict[str, list[Findings]]  # by run id: findings that the sender claims; unreadable ones are missing
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether a file is packed as bundles are."""
+    """Whether a file is packed like a bundle."""
     try:
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC
@@ -164,7 +162,7 @@ def _records(manifest: BundleManifest) -> set[str]:
 
 
 def _findings(manifest: BundleManifest) -> dict[str, bytes]:
-    """The members that hold what was found out about runs, as far as there is room; their content is to come."""
+    """The members that hold findings about runs, as far as there is room; their content is read later."""
     room, names = MOST_RECORDS, []
     for member in manifest.members:
         parts = member["name"].split("/")
@@ -223,13 +221,13 @@ def _run(where: GroupPaths, name: str, data: bytes) -> Run:
 
 
 def _compare_report(name: str, data: bytes, runs: list[Run]) -> None:
-    """Whoever looks into the report of the group alone must find no other scores there."""
+    """A reader who opens only the group's report must find the same scores there."""
     rows = parse(data, name).get("competition_reports")
     if not isinstance(rows, list) or not fits(rows, list[dict[str, Any]]):
         raise BundleRefusedError(f"{name} is no grading report")
     for row in rows:
         _check(row, _CLAIM, name, "competition_reports")
-    none = dict.fromkeys(_CLAIM, False) | {"score": None}  # where a run has no report, the group's tells of no score
+    none = dict.fromkeys(_CLAIM, False) | {"score": None}  # the group's report has no score for a run without a report
     claimed = [run.record.report or none | {"competition_id": run.record.competition} for run in runs]
     told, recorded = (Counter(tuple(one[key] for key in _CLAIM) for one in many) for many in (rows, claimed))
     if told != recorded:
@@ -243,7 +241,7 @@ def _check(values: dict[str, Any], hints: dict[str, Any], name: str, field: str)
 
 
 def _require_all(record: GroupRecord, runs: list[Run]) -> None:
-    """A group is told of as a whole: runs that went badly cannot be kept back, nor good ones added."""
+    """A group must be complete: bad runs cannot be withheld, nor good ones added."""
     if len(set(record.competitions)) != len(record.competitions):
         raise BundleRefusedError("its group names a competition twice")
     if len({run.record.run_id for run in runs}) != len(runs):

@@ -1,6 +1,6 @@
-"""Keys that must not leave the house: what is certain to be one, by its form or as a value that this process has.
+"""Finds keys that must not be given away: certain by their form, or equal to a secret of this process.
 
-Bytes are searched as they are. What is compressed or encoded in another way cannot be searched.
+Raw bytes are searched. Compressed or otherwise encoded content cannot be.
 """
 
 import json
@@ -13,12 +13,12 @@ from typing import NamedTuple
 from mlebench.secrets import CERTAIN_NAMES, FORMS, SHORTEST
 
 MARK = b"[secret removed by mlebench]"
-MOST = 100  # places that are told, for each form and piece of a file
-LONGEST = 1 << 15  # bytes of a secret that is found wherever it lies in a stream
+MOST = 100  # places reported, for each form and piece of a file
+LONGEST = 1 << 15  # bytes; secrets up to this length are found anywhere in a stream
 
 
 class Found(NamedTuple):
-    """Where a secret stands; never the secret itself."""
+    """Where a secret is; never the secret itself."""
 
     line: int
     what: str
@@ -36,7 +36,7 @@ class Secrets:
                 self._forms[f"the value of ${name}"] = re.compile(b"|".join(forms))
 
     def find(self, data: bytes, line: int = 1) -> list[Found]:
-        """The secrets in a text that begins with that line."""
+        """The secrets in a text whose first line has number `line`."""
         found: set[Found] = set()
         for what, form in self._forms.items():
             here, counted = line, 0
@@ -47,7 +47,7 @@ class Secrets:
         return sorted(found)
 
     def find_in(self, pieces: Iterable[bytes]) -> Iterator[Found]:
-        """The secrets in a stream; one that lies across two pieces is found, and some may be found twice."""
+        """The secrets in a stream; also those that span two pieces. Some may be found twice."""
         kept, line = b"", 1
         for piece in pieces:
             data = kept + piece
@@ -62,7 +62,7 @@ class Secrets:
 
 
 def _marked(match: re.Match[bytes]) -> bytes:
-    """Of a form that says what it looks at, only the secret goes."""
+    """If the form also matches context around the secret, only the secret is removed."""
     if not (secret := match.groupdict().get("secret")):
         return MARK
     return match[0].replace(secret, MARK)

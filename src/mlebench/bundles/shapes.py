@@ -1,4 +1,4 @@
-"""JSON of a stranger: bounded, without surprises, and of the types that a record has."""
+"""JSON from a stranger: bounded, without surprises, and of the types that a record has."""
 
 import json
 from dataclasses import fields
@@ -28,7 +28,7 @@ def parse(data: bytes, name: str) -> dict[str, Any]:
 
 
 def record_of(kind: type[Kind], data: bytes, name: str) -> Kind:
-    """A record, every field of which has its type."""
+    """A record whose fields all have the right types."""
     try:
         record = kind.from_dict(parse(data, name), name)
     except BundleRefusedError:

@@ -1,6 +1,6 @@
 """Signatures of bundles, by ssh-keygen: over the manifest, which names the checksum of everything else.
 
-Who signed counts only against a file of allowed signers. Without one a signature proves nothing.
+A signer counts only if a file of allowed signers lists them. Without such a file a signature proves nothing.
 """
 
 import subprocess
@@ -27,7 +27,7 @@ def sign(manifest: bytes, key: Path, target: Path) -> None:
 
 
 def check(bundle: Path, manifest: bytes, signers: Path | None) -> dict[str, Any]:
-    """The state of a bundle's signature, and its `signer` when it is good; of a bad one, `why`."""
+    """The state of a bundle's signature, with its `signer` if it is good, or `why` it is bad."""
     try:
         with open_untrusted(bundle_signature(bundle.absolute()), LARGEST) as file:
             signature = file.read(LARGEST)

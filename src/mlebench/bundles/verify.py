@@ -1,4 +1,4 @@
-"""Is it true what a bundle claims? Its submissions are graded again, with data of equal identity."""
+"""Checks a bundle's claims by grading its submissions again, with identical data."""
 
 import math
 import tempfile
@@ -24,7 +24,7 @@ from mlebench.scoring import CompetitionReport
 
 AGREES, DIFFERS, NOT_REGRADED = "agrees", "differs", "not regraded"
 CLAIMED, REGRADED = "claimed", "regraded"
-# Scores have five decimals; libraries of another version may round the last one another way.
+# Scores have five decimals; other library versions may round the last one differently.
 TOLERANCE = 1.5e-5
 FLAGS = (
     "gold_medal", "silver_medal", "bronze_medal", "any_medal", "above_median",
@@ -37,7 +37,7 @@ Outcome = CompetitionReport | Unjudged
 
 @dataclass(frozen=True, kw_only=True)
 class BundleVerdict(Record):
-    """What came of verifying a bundle."""
+    """The outcome of verifying a bundle."""
 
     bundle: str  # the sha256 of the file
     group: str
@@ -65,7 +65,7 @@ def verify_bundle(
     jobs: int = 1,
     limits: Limits = DEFAULT_LIMITS,
 ) -> BundleVerdict:
-    """Check a bundle and grade its submissions; BundleRefusedError when it is not whole."""
+    """Check a bundle and grade its submissions; BundleRefusedError if it is not intact."""
     with tempfile.TemporaryDirectory(prefix=SCRATCH) as scratch:
         bundle = read_bundle(path, Path(scratch))
         checked = signature.check(path, bundle.manifest_bytes, signers)
@@ -87,14 +87,14 @@ def keep_verdict(verdict: BundleVerdict, runs_dir: Path) -> Path:
 
 
 def verdict_on(bundle: Bundle, runs_dir: Path) -> BundleVerdict | None:
-    """What came of verifying this very file, here; None when nobody did."""
+    """The outcome of verifying this exact file here; None if nobody has."""
     path = bundle_verdict(runs_dir, bundle.sha256)
     return BundleVerdict.read(path) if path.is_file() else None
 
 
 def _rows(bundle: Bundle, registry: Registry, workers: Workers, limits: Limits, track: Tracker) -> list[dict[str, Any]]:
     known = set(registry.list_competition_ids())
-    folder = bundle.path.absolute().parent  # where grades are logged, if the data directory is closed
+    folder = bundle.path.absolute().parent  # where grades are logged if the data directory is not writable
     settled: dict[str, tuple[str, str | None]] = {}
     waiting: dict[str, Future[Outcome]] = {}
     for run in bundle.group.runs():
@@ -195,7 +195,7 @@ def _same_score(claimed: float | None, found: float | None) -> bool:
 
 
 def require_credible(verdict: BundleVerdict | None, path: Path) -> str:
-    """How far the scores of a bundle may be trusted: `claimed` or `regraded`; one that was found false is refused."""
+    """How far a bundle's scores can be trusted: `claimed` or `regraded`; refuses a bundle that was found false."""
     if verdict is None:
         return CLAIMED
     if verdict.differs:

@@ -12,7 +12,7 @@ from mlebench import __version__
 from mlebench.cli.codes import DONE, FAILED, INTERRUPTED, USAGE
 from mlebench.faults import explanation
 
-TYPE_CHECKING = False  # what `typing` has under this name; to import it takes a tenth of the time of --help
+TYPE_CHECKING = False  # as in `typing`, whose import alone takes a tenth of the time of --help
 if TYPE_CHECKING:
     from typing import NoReturn, TextIO
 
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> "NoReturn":
         unread = isinstance(error, BrokenPipeError) and _nobody_reads()
         _give_up_output()
         if unread:
-            sys.exit(FAILED)  # whoever did read has seen enough
+            sys.exit(FAILED)  # the reader closed the pipe and has seen enough
         if not (fault := explanation(error)):
             raise
         _end(f"Error: {fault}\n", FAILED)
@@ -90,17 +90,17 @@ def _run(verb: str, *arguments: str) -> None:
         _end(f"Error: there is no command {verb!r}; {_hint(verb)}\n", USAGE)
     else:
         if verb == "prepare" and any(word.startswith("--jobs") for word in arguments):
-            # It gets ready while this process does.
+            # The server starts up in parallel with this process.
             import_module("mlebench.workers").start_server("mlebench.data.preload")
         if verb == "run" and arguments[:1] == ("exec",):
             verb, arguments = "run exec", arguments[1:]
         running = import_module("mlebench.cli.running")
         module = import_module(f"mlebench.cli.{verb.translate(_TO_MODULE)}")
-        running.run_verb(module.command, verb, [*arguments])  # `list` may be a module here
+        running.run_verb(module.command, verb, [*arguments])  # not `list(…)`: `list` may be a module here
 
 
 def _hint(verb: str) -> str:
-    """The command that was meant, as far as one can tell."""
+    """The command that was probably meant."""
     import difflib
 
     near = [ALSO_CALLED[verb]] if verb in ALSO_CALLED else difflib.get_close_matches(verb, VERBS, n=1)
@@ -108,7 +108,7 @@ def _hint(verb: str) -> str:
 
 
 def _give_up_output() -> None:
-    """What stdout still holds and cannot get rid of is not tried again when the program ends."""
+    """Keep Python from flushing stdout again at exit, when nobody can read it."""
     try:
         if sys.stdout:
             sys.stdout.flush()
@@ -131,7 +131,7 @@ def _end(message: str, code: int) -> "NoReturn":
 
 
 def _say(text: str, stream: "TextIO | None") -> None:
-    """A stream that was closed when the program began is None."""
+    """Print, unless the stream was closed when the program began and is None."""
     if stream:
         stream.write(text)
 

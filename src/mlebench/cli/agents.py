@@ -79,7 +79,7 @@ def install(agent: str, wheels: Path | None, python: str | None) -> None:
 
 
 def _load(text: str) -> Agent:
-    """`command` is shown without the command that a run would give it."""
+    """Load an agent to show; `command` has no command outside a run."""
     return load_agent(text, "" if text.partition("#")[0] == COMMAND else None)
 
 

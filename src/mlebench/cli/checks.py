@@ -1,4 +1,4 @@
-"""What stands between competitions and their data, as a table."""
+"""What is still missing before competitions have their data, as a table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from mlebench.registry import Competition, Registry
 
 
 def show_checks(registry: Registry, ids: Sequence[str], source: Any) -> None:
-    """A table of what stands between these competitions and their data."""
+    """Print what is still missing before these competitions have their data."""
     from mlebench.data.preflight import check_all, free_space
 
     known = {*registry.list_competition_ids()}
@@ -21,7 +21,7 @@ def show_checks(registry: Registry, ids: Sequence[str], source: Any) -> None:
     print_table(header, [[*row[:3], *map(size_text, row[3:6]), row.advice or "-"] for row in rows])
     click.echo(f"{size_text(free_space(registry.get_data_dir()))} are free in {registry.get_data_dir()}", err=True)
     for id in (id for id in ids if id not in known):
-        registry.get_competition(id)  # says that there is none
+        registry.get_competition(id)  # raises if there is none
 
 
 def _unless_broken(registry: Registry, id: str) -> Competition | None:

@@ -1,6 +1,6 @@
-"""How commands end. docs/exit-codes.md tells it to users."""
+"""Exit codes. docs/exit-codes.md explains them to users."""
 
 DONE = 0
 FAILED = 1  # something could not be done
-USAGE = 2  # what was asked for cannot be understood, or does not exist
+USAGE = 2  # the request cannot be understood, or names something that does not exist
 INTERRUPTED = 130  # Ctrl-C

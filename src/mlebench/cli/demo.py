@@ -58,7 +58,7 @@ def command(data_dir: Path | None) -> None:
 
 
 def _agents() -> "list[Agent]":
-    """Those that can run."""
+    """The agents that can run here."""
     from mlebench.agents import load_agent, venv_fault
 
     agents = [load_agent(name) for name in AGENTS]

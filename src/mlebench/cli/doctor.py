@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Finding(NamedTuple):
-    state: str  # ok, or what a reader should look at
+    state: str  # ok, or what needs attention
     what: str
     detail: str
     advice: str = ""
@@ -36,7 +36,7 @@ class Finding(NamedTuple):
 @click.option("--kaggle", is_flag=True, help="Also ask Kaggle about every competition: rules and download size.")
 @placement_options
 @runs_dir_option
-@click.option("--look", type=click.Path(path_type=Path), hidden=True)  # what a node is asked to do
+@click.option("--look", type=click.Path(path_type=Path), hidden=True)  # passed when doctor runs on a node
 @data_dir_option
 def command(kaggle: bool, data_dir: Path | None, runs_dir: Path | None, look: Path | None, **placing: Any) -> None:
     """Look over this machine: Python, disk, data, Kaggle login, sandboxes. Each line says what to do.
@@ -101,7 +101,7 @@ def _nodes(placement: "Placement", shared: Path) -> Iterator[Finding]:
 
 
 def _found(what: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """What a look found, up to the point where it fails: that is a finding too."""
+    """What a check found before it failed; the failure is a finding too."""
     found = []
     try:
         found.extend(look())
@@ -127,7 +127,7 @@ def _settings() -> Iterator[Finding]:
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or what there is of the way to it."""
+    """The folder, or its nearest parent that exists."""
     return next(path for path in (folder, *folder.parents) if os.path.lexists(path))
 
 
@@ -153,7 +153,7 @@ def _disk(folder: Path) -> Iterator[Finding]:
 def _prepared(registry: Registry) -> Iterator[Finding]:
     ids = registry.list_competition_ids()
     if (data_dir := registry.get_data_dir()).is_dir():
-        any(data_dir.iterdir())  # where it is closed, that is one finding, not one for each competition
+        any(data_dir.iterdir())  # an unreadable folder is one finding, not one per competition
     prepared = 0
     for id in ids:
         try:

@@ -73,7 +73,7 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
 
 
 def _how(options: dict[str, Any]) -> dict[str, Any]:
-    """How many at a time, and within which limits."""
+    """How many to grade at a time, and within which limits."""
     from mlebench.grade import Limits
     from mlebench.run.machine import cpu_count, share_of_memory
 
@@ -105,7 +105,7 @@ def _grade_group(named: str, options: dict[str, Any], how: dict[str, Any]) -> di
 
 
 def _grade_snapshots(named: str, options: dict[str, Any], how: dict[str, Any]) -> int:
-    """The exit code."""
+    """Grade the snapshots of a group's runs; return the exit code."""
     from mlebench.run.over_time import grade_snapshots
 
     graded = grade_snapshots(_find(named, options), track=_track_runs, **how)
@@ -144,7 +144,7 @@ def _cells(report: dict[str, Any]) -> list[Any]:
 
 
 def _short(text: str | None) -> str | None:
-    """One short line, which may hold what an agent or a grader wrote."""
+    """One short line of text that an agent or a grader may have written."""
     if text is None:
         return None
     text = without_braces(" ".join(text.split()))

@@ -116,7 +116,7 @@ def _line(match: "Match") -> str:
 
 
 def side_by_side(passage: dict[str, Any], width: int) -> Iterator[str]:
-    """Two columns of code, line beside line, with their places above them; long lines go on below."""
+    """Two columns of code, line beside line, with their locations above; long lines wrap."""
     room = max(20, (width - 3) // 2)
     sides = passage["left"], passage["right"]
     left, right = ([_place(side), "─" * room, *side["text"].split("\n"), *_left_out(side)] for side in sides)

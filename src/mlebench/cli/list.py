@@ -71,7 +71,7 @@ def _show(rows: list[dict[str, Any]], sizes: list[str], wide: bool) -> None:
 
 
 def _size(competition: Competition) -> str:
-    """Of what is prepared here, or else of the raw data."""
+    """The size of the prepared data, or else of the raw data."""
     if head := read_manifest_head(competition):
         return size_text(head.bytes)
     return size_text(None if competition.size_gb is None else round(competition.size_gb * 1e9))

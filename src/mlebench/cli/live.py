@@ -1,4 +1,4 @@
-"""Runs as they go on: a table that is kept up to date on a terminal, plain lines elsewhere."""
+"""Shows runs in progress: a live table on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -21,7 +21,7 @@ INTERVAL = 1.0
 
 @contextmanager
 def live_view(group: Group) -> Iterator[Callable[[], None]]:
-    """Gives what is to be called now and then."""
+    """Yield a function to call from time to time."""
     if not is_terminal(sys.stderr):
         lines = _Lines(group)
         yield lines.tick
@@ -35,7 +35,7 @@ def live_view(group: Group) -> Iterator[Callable[[], None]]:
 
 
 def _every(seconds: float, act: Callable[[], None]) -> Callable[[], None]:
-    """Now and then; less often where it takes long, as with thousands of runs on a busy disk."""
+    """Call `act` at most this often; less often if it is slow, as with thousands of runs on a busy disk."""
     due = 0.0
 
     def tick() -> None:
@@ -97,7 +97,7 @@ def _table(group: Group) -> "Table":
     for run in [*recent, *going]:
         left = _time_left(group, run)
         line = last_line(group, run) if run.record.state == RUNNING else ""
-        # As text: what an agent wrote is not markup.
+        # As plain text: an agent's output must not act as markup.
         row = (run.record.competition, str(run.record.seed), _state(run), left, line)
         table.add_row(*(Text(cell) for cell in row))
     return table
@@ -115,7 +115,7 @@ def duration_text(seconds: float) -> str:
 
 
 def last_line(group: Group, run: Run) -> str:
-    """The end of what the agent has printed so far."""
+    """The last line that the agent has printed so far."""
     attempts = run.record.attempts
     log = group.paths.work(attempts[-1]["token"]) / RUN_LOG if attempts else Path()
     try:

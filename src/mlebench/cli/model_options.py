@@ -42,7 +42,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def model_access(options: dict[str, Any], named_by_agent: str | None) -> "ModelAccess | None":
-    """What runs may use, with `--network model`; `like` is what a group had that this one is to resemble."""
+    """What runs may use, with `--network model`; `like` is the access of the group to repeat."""
     from mlebench.gateway.access import plan_access
     from mlebench.gateway.prices import price_of, read_prices
 

@@ -47,7 +47,7 @@ def registry_at(data_dir: Path | None, profile: str = paths.PROFILES[0], *, twin
 
 
 def members_of(split: str, registry: Registry) -> list[str]:
-    """The competitions of a split that there are in the registry's profile; says how many there are not."""
+    """The competitions of a split that the registry's profile has; says how many it lacks."""
     members, known = registry.get_split(split), set(registry.list_competition_ids())
     if missing := [id for id in members if id not in known]:
         say(

@@ -1,4 +1,4 @@
-"""What verbs print: JSON, tables, amounts, lines; and that something takes its time."""
+"""What verbs print: JSON, tables, amounts, lines and progress."""
 
 import json
 import sys
@@ -45,12 +45,12 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterato
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether somebody looks at it; a stream that was closed when the program began is None."""
+    """Whether it is a terminal; a stream that was closed when the program began is None."""
     return stream is not None and stream.isatty()
 
 
 def say(text: str) -> None:
-    """A line on stderr, above bars where there are any: what click takes for stderr by itself is below them."""
+    """Print a line on stderr, above any bars: click's own idea of stderr would print below them."""
     click.echo(text, file=sys.stderr)
 
 
@@ -74,7 +74,7 @@ def track(items: Sequence[Item], describe: Callable[[Item], str]) -> Iterator[It
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """Say, on a terminal, what takes its time."""
+    """Show on a terminal what is taking time."""
     if not is_terminal(sys.stderr):
         yield
         return
@@ -96,7 +96,7 @@ def size_text(size: int | None) -> str:
 
 
 def amount_text(done: int, total: int | None, *, more: bool = False) -> str:
-    """How many bytes of how many, for people; `more` says that the total is not all."""
+    """Bytes done out of the total, for people; `more` says that more will come on top of the total."""
     if total is None:
         return size_text(done)
     power = _power(total)
@@ -105,7 +105,7 @@ def amount_text(done: int, total: int | None, *, more: bool = False) -> str:
 
 
 def _power(size: int) -> int:
-    """Which unit: three digits of it are enough, also when they are rounded."""
+    """The unit in which three digits are enough, even after rounding."""
     return next((power for power in range(len(UNITS) - 1) if size < 999.5 * 1000**power), len(UNITS) - 1)
 
 

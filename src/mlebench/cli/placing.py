@@ -1,4 +1,4 @@
-"""Where runs are done: the options of `mlebench run` and `mlebench doctor` that name an executor."""
+"""Where runs take place: the options of `mlebench run` and `mlebench doctor` that name an executor."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ def placement_of(executor: str | None, slurm_options: Sequence[str], ray_address
 
 
 def _slurm_settings() -> dict[str, str]:
-    """Options of sbatch that the settings have under `slurm`; one without a value is a flag."""
+    """The sbatch options under `slurm` in the settings; one without a value is a flag."""
     found = read_setting(paths.config_file(), "slurm", dict) or {}
     return {str(name): "" if value in (None, True) else str(value) for name, value in found.items()}
 
@@ -73,7 +73,7 @@ def placement_of_group(group: "Group") -> "Placement":
 
 
 def gpus_per_run(text: str | None) -> int:
-    """A scheduler chooses the devices; how many it is asked for is a number."""
+    """The number of GPUs to ask for: a scheduler chooses the devices itself."""
     if text in (None, "none"):
         return 0
     if not text.isdigit():

@@ -16,7 +16,7 @@ from mlebench.cli.progress import watching
 from mlebench.errors import PrerequisiteError, UnknownCompetitionError
 from mlebench.registry import Registry
 
-# Of each group no more than one can be given.
+# At most one option of each group can be given.
 EXCLUSIVE = (
     ("origin", "twin"),
     ("twin", "overwrite_checksums"),
@@ -122,13 +122,13 @@ def command(
 
 
 def _say(outcome: Any, *, one_of_many: bool) -> None:
-    """How it ended. Why the only one has failed is said last."""
+    """Say how one ended. If it is the only one, why it failed is said last."""
     why = f": {_reason(outcome)}" if outcome.reason and (one_of_many or outcome.ok) else ""
     say(f"{outcome.id}: {outcome.status}{why}")
 
 
 def _conclude(outcomes: list, data_dir: Path) -> None:
-    """The last word: a table of how each ended, and the exit code."""
+    """Print a table of how each ended, and exit."""
     failed = [outcome for outcome in outcomes if not outcome.ok]
     if len(outcomes) == 1 and failed and failed[0].status != "bug":
         is_unknown = any(words in failed[0].reason for words in ("there is no competition", "has no profile"))
@@ -149,13 +149,13 @@ def _reason(outcome: Any) -> str:
 
 
 def _in_one_line(outcome: Any) -> str:
-    """What a table has room for: of a traceback its end, of another reason its beginning."""
+    """What fits in a table: the end of a traceback, the beginning of any other reason."""
     lines = _reason(outcome).splitlines() or ["-"]
     return lines[-1] if outcome.status == "bug" else lines[0].removesuffix(":")
 
 
 def _refuse_contradictions(context: click.Context) -> None:
-    """What is asked for is done or refused, never passed over."""
+    """Requests are honoured or refused, never ignored."""
     names = {str(option.name): option.opts[-1] for option in context.command.params}
     given = [name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
     for group in EXCLUSIVE:

@@ -1,4 +1,4 @@
-"""What is seen of long work: lines that keep up with it on a terminal, a plain line now and then elsewhere."""
+"""Shows the progress of long work: live lines on a terminal, a plain line now and then elsewhere."""
 
 import logging
 import sys
@@ -15,17 +15,17 @@ from mlebench.engine.progress import Progress
 
 logger = logging.getLogger(__name__)
 
-PACE_SECONDS = 30  # what a rate is measured over
+PACE_SECONDS = 30  # the window that a rate is measured over
 PLAIN_SECONDS = 30  # between two plain lines about one item
-# A narrow terminal shows names and bytes; from these widths on there is room for more.
+# A narrow terminal shows names and bytes; from these widths there is room for more.
 STAGE_WIDTH, RATE_WIDTH, BAR_WIDTH = 60, 80, 110
 
 
 class Watchers(dict[str, Progress]):
-    """For each item, what is told how it gets on."""
+    """For each item, the object that its progress is reported to."""
 
     def end(self, item: str) -> None:
-        """An item is done."""
+        """Call this when an item is done."""
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def watching(items: Sequence[str]) -> Iterator[Watchers]:
 
 
 class _PlainLines(Progress):
-    """A line when work on an item begins, and then one from time to time."""
+    """Prints a line when work on an item begins, and then one from time to time."""
 
     def __init__(self, item: str):
         self._item = item
@@ -62,7 +62,7 @@ class _PlainLines(Progress):
 
 @contextmanager
 def bars(items: Sequence[str], console: Any) -> Iterator[Watchers]:
-    """Lines at the bottom of a terminal; what is said meanwhile appears above them."""
+    """Lines at the bottom of a terminal; other output appears above them."""
     from rich.live import Live
 
     whole = _Whole({item: _Work(item) for item in items})
@@ -76,7 +76,7 @@ def bars(items: Sequence[str], console: Any) -> Iterator[Watchers]:
         class Shown(Watchers):
             def end(self, item: str) -> None:
                 whole.works[item].ended = True
-                live.refresh()  # at once: lines must not come and go while something is said
+                live.refresh()  # now, not later: bars must not change while other output is printed
 
         class Line(Progress):
             def __init__(self, work: _Work):
@@ -85,20 +85,20 @@ def bars(items: Sequence[str], console: Any) -> Iterator[Watchers]:
             def tell(self, stage: str, done: int = 0, total: int | None = None) -> None:
                 begins = stage != self._work.stage
                 self._work.tell(stage, done, total)
-                if begins:  # shown at once, however short it is
+                if begins:  # shown at once, even if it is soon over
                     live.refresh()
 
         yield Shown({item: Line(work) for item, work in whole.works.items()})
 
 
 class _Pace:
-    """How fast bytes have come of late."""
+    """How fast bytes have come recently."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
 
     def rate(self, done: int) -> float | None:
-        """Bytes in a second, now that so many are done."""
+        """Bytes per second, given that `done` bytes are done now."""
         now = time.monotonic()
         self._seen.append((now, done))
         while now - self._seen[0][0] > PACE_SECONDS:
@@ -109,16 +109,16 @@ class _Pace:
 
 @dataclass
 class _Leg:
-    """One way from the first byte to the last; a stage may have several, one after the other."""
+    """One pass from the first byte to the last; a stage may have several, one after the other."""
 
-    found: int  # bytes that were there when it began: a download that goes on
+    found: int  # bytes already there when it began, as in a resumed download
     done: int
     total: int | None
     before: int = 0  # bytes of earlier legs of the same stage
 
 
 class _Work:
-    """How far one item is."""
+    """The progress of one item."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -131,7 +131,7 @@ class _Work:
         if stage != self.stage:
             self.stage, self.pace = stage, _Pace()
         leg = self._legs.get(stage)
-        if leg is None or done < leg.done:  # what was done is still done when it begins anew
+        if leg is None or done < leg.done:  # it starts over: what was done still counts
             before = leg.before + leg.done - leg.found if leg else 0
             self._legs[stage] = _Leg(done, done, total, before)
         else:
@@ -148,7 +148,7 @@ class _Work:
 
     @property
     def total(self) -> int | None:
-        """Bytes of all stages that have begun, if the present one knows its own."""
+        """Bytes of all stages that have begun, if the current one knows its total."""
         if self.ended:
             return self.done
         if self.leg is None or self.leg.total is None:
@@ -158,7 +158,7 @@ class _Work:
 
 
 class _Whole:
-    """How far all items are, together."""
+    """The progress of all items together."""
 
     def __init__(self, works: dict[str, _Work]) -> None:
         self.works = works
@@ -198,7 +198,7 @@ class _Row:
 
 
 def _table(whole: _Whole, width: int) -> Any:
-    """The lines, with the columns that a terminal has room for; a name that is too long is cut."""
+    """The lines, with the columns that fit the terminal; long names are cut."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text

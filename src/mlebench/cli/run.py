@@ -146,7 +146,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any], placement:
     from mlebench.agents import load_agent
     from mlebench.run.plan import Request
 
-    options["runtime"] = None  # has no option of its own
+    options["runtime"] = None  # there is no option for it
     if options["like"]:
         options = _like(options)
     if not options["agent"] and options["agent_command"]:
@@ -187,12 +187,12 @@ def _chosen_sandbox(named: str, agent: "Agent", placement: "Placement") -> "Sand
     if agent.host_only:
         return sandbox_named("process")
     if named == "auto" and placement.is_remote:
-        return sandbox_named("bubblewrap")  # which nodes have most often; this machine's sandboxes tell nothing
+        return sandbox_named("bubblewrap")  # the most common on nodes; this machine's own say nothing about those
     return best_sandbox() if named == "auto" else sandbox_named(named)
 
 
 def _wishes(options: dict[str, Any], gpus: str | None) -> "tuple[Wishes, str | None]":
-    """Limits and GPUs that were asked for; what the command line leaves open, a container's settings may say."""
+    """Limits and GPUs that were asked for; a container's settings fill in what the command line leaves open."""
     from mlebench.run.container_config import read_container_config
     from mlebench.run.machine import Wishes
 
@@ -229,7 +229,7 @@ def _competitions(registry: Registry, options: dict[str, Any]) -> list[str]:
 
 
 def _like(options: dict[str, Any]) -> dict[str, Any]:
-    """What was asked for then, unless something else is asked for now."""
+    """The earlier group's options, unless they are overridden now."""
     folder = Path(options["like"])
     if folder.is_file():
         options, then, model = _like_bundle(folder, options)
@@ -271,12 +271,12 @@ def _like_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
 
 
 def _like_bundle(path: Path, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] | None]:
-    """Of a stranger's group, what makes runs comparable; nothing that this machine would be less safe with."""
+    """The options of a stranger's group that make runs comparable, and none that could endanger this machine."""
     from mlebench.bundles.again import as_options, model_of
     from mlebench.bundles.reading import read_bundle
 
     bundle = read_bundle(path)
-    options["bundle"] = bundle  # what is different here is said when all is planned
+    options["bundle"] = bundle  # differences are reported once everything is planned
     then = as_options(bundle, options)
     return options | {"like": f"{bundle.group.record.id} (bundle {bundle.sha256})"}, then, model_of(bundle)
 
@@ -349,7 +349,7 @@ def _execute(group: "Group", workers: int, gpus: list[str], retries: Sequence[st
 
 
 def _do_the_rest(group: "Group", workers: int, gpus: list[str], placement: "Placement") -> tuple[Path | None, int]:
-    """Do what has not ended; the report, if all has, and how often somebody interrupted."""
+    """Do the runs that have not ended; return the report, if all have, and how often somebody interrupted."""
     from mlebench.cli.live import live_view
     from mlebench.run.executors import Attended
     from mlebench.run.group import finish, unfinished

@@ -14,17 +14,17 @@ from mlebench.errors import PrerequisiteError, UnknownCompetitionError, UnknownS
 
 
 class _ToStderr(logging.StreamHandler[Any]):
-    """Writes to what is stderr at that time: while bars are shown, lines go above them."""
+    """Writes to the current stderr: while bars are shown, lines go above them."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.stream = sys.stderr  # `setStream` would flush the one before, which may be closed
+        self.stream = sys.stderr  # `setStream` would flush the previous stream, which may be closed
         super().emit(record)
 
 
 class _WithoutBraces(logging.Formatter):
     """Clients find the report on combined output by its braces, so log lines have none.
 
-    Nor have they escape codes, which an agent could send to a terminal in the name of a column.
+    Nor do they have escape codes, which an agent could smuggle to a terminal in a column name.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -32,7 +32,7 @@ class _WithoutBraces(logging.Formatter):
 
 
 def run_verb(command: click.Command, verb: str, arguments: list[str]) -> None:
-    """Run a command; what the person at the keyboard has to mend becomes one line, without a traceback."""
+    """Run a command; an error that the person at the keyboard can fix becomes one line, without a traceback."""
     talk = logging.getLogger("mlebench")
     if not talk.handlers:
         handler = _ToStderr()
@@ -54,7 +54,7 @@ def run_verb(command: click.Command, verb: str, arguments: list[str]) -> None:
 
 
 class Failures:
-    """Goes on with the others when one item fails; the last word is an exit code."""
+    """Lets other items continue when one fails, and ends with an exit code."""
 
     def __init__(self) -> None:
         self._errors: list[PrerequisiteError] = []

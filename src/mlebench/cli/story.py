@@ -1,4 +1,4 @@
-"""The story of a run as text: a line for each event, and below it what was said, cut to a few lines."""
+"""The story of a run as text: a line for each event, and below it the first few lines of its text."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ def story_lines(story: Story, most: int = MOST_LINES) -> Iterator[str]:
     for event in story.events:
         step = "" if event.step is None else f"step {event.step}"
         yield f"{duration_text(max(0.0, event.time - story.begun)):>9}  {step:<9} {_mark(event)}{event.title}"
-        # What the model said is mostly told again by the agent; but it is the gateway that can be believed.
+        # The agent usually repeats what the model said, but the gateway's copy is the one to trust, so a little stays.
         shown = min(most, 2) if told and event.source == GATEWAY else most
         yield from (f"{'':<11}  {line}".rstrip() for line in _excerpt(event, shown))
     if story.usage:
@@ -25,7 +25,7 @@ def story_lines(story: Story, most: int = MOST_LINES) -> Iterator[str]:
 
 
 def _mark(event: Event) -> str:
-    """What the title does not say."""
+    """A mark for what the title does not say."""
     return f"{event.kind}: " if event.kind in ("call", "action", "validation") else ""
 
 

@@ -62,7 +62,7 @@ def _next(outcomes: Any) -> "Outcome | None":
 
 
 def _registry(competition: str, data_dir: Path, profile: str) -> Registry:
-    """One that knows the competition, also if it is named by its folder."""
+    """A registry that knows the competition, even one named by its folder."""
     folder = Path(competition)
     registry = Registry(data_dir, profile)
     if folder.name == competition and not (folder / paths.CONFIG).is_file():

@@ -116,7 +116,7 @@ def _serve(
     if one_only and not competition:
         raise click.UsageError("--public holds one competition's files: name it with --competition")
     if competition:
-        find(competition)  # says so when there is none
+        find(competition)  # raises if there is none
     limits = Limits(body=max_bytes) if max_bytes else Limits()
     validator = Validator(known, find, default=competition, only=one_only, limits=limits)
     with listening(host or LOOPBACK, ports or (() if unix else (SERVER_PORT,)), unix) as sockets:

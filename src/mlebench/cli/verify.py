@@ -47,7 +47,7 @@ def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None
 
 
 def _prepared(registry: Registry) -> list[str]:
-    """All that is prepared, and what was and has lost files since."""
+    """Everything that is prepared, or was and has lost files since."""
     data_dir = registry.get_data_dir()
 
     def is_prepared(id: str) -> bool:
@@ -56,7 +56,7 @@ def _prepared(registry: Registry) -> list[str]:
             if not where.prepared.is_dir():
                 return False
             return where.manifest.exists() or preparation_fault(registry.get_competition(id)) is None
-        except PermissionError:  # said when it is looked at
+        except PermissionError:  # reported when it is checked
             return True
 
     with explained(data_dir, data_dir):
@@ -74,7 +74,7 @@ def _verdict(count: int) -> str:
 
 
 def _advice(competition: Competition, *, differs: bool) -> str:
-    """What to do about data of ours that is not what would be prepared now; nothing about any other."""
+    """What to do about our data that differs from what would be prepared now; nothing for any other."""
     changed = [] if differs else changes(competition)
     if read_manifest_head(competition) is None or not (differs or changed):
         return ""
@@ -83,5 +83,5 @@ def _advice(competition: Competition, *, differs: bool) -> str:
 
 
 def _printable(name: str) -> str:
-    """A name on one line, also one that is no text."""
+    """A name on one line, even if it is not valid text."""
     return name if name.isprintable() else ascii(name)

@@ -1,7 +1,7 @@
 """The one way from a sandbox to a language model: keys stay here, calls are checked, counted, paid for and traced.
 
 access.py says what a run may use, prices.py what that costs. policy.py judges a request, wire.py knows the providers'
-forms, accounting.py keeps count and budget, trace.py writes calls down, upstream.py talks to the endpoint, server.py
+formats, accounting.py keeps count and budget, trace.py records calls, upstream.py talks to the endpoint, server.py
 puts these together. process.py is the process of a run, door.py the runner's end of it. scripted/ is an endpoint for
 trying agents without paying.
 """

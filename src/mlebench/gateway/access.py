@@ -1,4 +1,4 @@
-"""What a run may use of a model: which ones, where, with which key, for how much. Decided when runs are planned."""
+"""Which models a run may use, where, with which key, and for how much. Decided when runs are planned."""
 
 import os
 import re
@@ -40,7 +40,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class ModelAccess:
-    """What stands in a group's record. The key itself stands nowhere: only the variable that holds it."""
+    """What a group's record holds. Never the key itself, only the variable that holds it."""
 
     provider: str
     endpoint: str
@@ -95,14 +95,14 @@ def plan_access(
     budget: str | None = None,
     tools: Sequence[str] = (),
 ) -> ModelAccess:
-    """Fill in what was not said, and refuse what cannot work."""
+    """Fill in what was not given, and refuse what cannot work."""
     if not models:
         raise PrerequisiteError("`--network model` needs a model: name it with --model")
     provider = provider or _provider(models[0], endpoint)
     own = ENDPOINTS[provider]
     endpoint = _checked_endpoint(endpoint or own)
     if key_env is None and urlsplit(endpoint).hostname == urlsplit(own).hostname:
-        key_env = KEYS[provider]  # nobody else is shown it unless it is asked for by name
+        key_env = KEYS[provider]  # any other endpoint gets it only if it is named
     prices = {model: price for model in models if (price := find_price(model, table))}
     access = ModelAccess(
         provider,
@@ -150,7 +150,7 @@ def _checked_endpoint(text: str) -> str:
 
 
 def upstream_url(endpoint: str, path: str) -> str:
-    """Where a path leads to. OpenAI's clients take a base address with `/v1`, Anthropic's one without."""
+    """The full URL of a path. OpenAI's clients take a base URL with `/v1`, Anthropic's one without."""
     base = endpoint.rstrip("/")
     if path.startswith("/v1/messages"):
         return base.removesuffix("/v1") + path

@@ -1,4 +1,4 @@
-"""Counts of a run's calls, and its budget. One asyncio loop uses it, so nothing is locked."""
+"""Counts of a run's calls, and its budget. Only one asyncio loop uses it, so there are no locks."""
 
 import asyncio
 import json
@@ -11,22 +11,22 @@ from mlebench.gateway.access import TOKENS, ModelAccess
 from mlebench.gateway.policy import RefusedError
 from mlebench.gateway.prices import MILLION, Price, Tokens
 
-USUAL_OUTPUT = 32_768  # what is set aside for an answer whose request does not say how long it may be
-LEAST_OUTPUT = 256  # with less than that left, such a request is not worth sending
+USUAL_OUTPUT = 32_768  # tokens set aside for an answer whose request sets no limit
+LEAST_OUTPUT = 256  # with fewer left, such a request is not worth sending
 COUNTED = ("input", "cached", "output", "reasoning")
 
 
 @dataclass
 class Count:
-    """What calls amount to; retries of a call are one call."""
+    """Totals of calls; a call and its retries count once."""
 
     calls: int = 0
     failed: int = 0  # calls that ended with an error
     retries: int = 0
-    calls_without_usage: int = 0  # answered, but nobody said what they used
+    calls_without_usage: int = 0  # answered without saying what they used
     seconds: float = 0.0
     tokens: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(COUNTED))
-    cost: float | None = 0.0  # None: some price is not known
+    cost: float | None = 0.0  # None: some price is unknown
 
     def add(self, call: "Ended", price: Price | None) -> None:
         self.calls += 1
@@ -62,13 +62,13 @@ class Ended:
     seconds: float
     retries: int = 0
     error: str | None = None
-    is_answered: bool = False  # the provider has begun an answer, and so wants to be paid for it
+    is_answered: bool = False  # the provider has begun an answer, and so will charge for it
 
 
 @dataclass(frozen=True)
 class Reservation:
     amount: float  # in the budget's unit
-    output: int | None = None  # the limit that the answer must get, if the request has none
+    output: int | None = None  # the limit to set on the answer, if the request has none
 
 
 class Ledger:
@@ -83,7 +83,7 @@ class Ledger:
         self._is_written = False
 
     async def reserve(self, model: str, input: int, asked: int | None, answers: int) -> Reservation:
-        """Set aside what a call may use. Waits while only calls that are under way stand in its way."""
+        """Set aside what a call may use. If only the calls in progress leave too little, wait for them."""
         budget = self._access.budget
         if budget is None:
             return Reservation(0.0)
@@ -104,7 +104,7 @@ class Ledger:
             await self._changed.wait()
 
     def _room(self, model: str, input: int, answers: int) -> int:
-        """How long an answer may be when its request does not say: as usual, or what is left."""
+        """How long an answer may be if its request does not say: the usual limit, or what is left."""
         price, budget = self._access.prices.get(model), self._access.budget
         usual = min(USUAL_OUTPUT, (price and price.max_output) or USUAL_OUTPUT)
         if budget is None:
@@ -125,7 +125,7 @@ class Ledger:
         self._changed.set()
 
     def settle(self, reservation: Reservation, call: Ended) -> float | None:
-        """Count a call that is over; what it cost. An answer whose usage is unknown uses up all that was reserved."""
+        """Count a finished call and return its cost. An answer of unknown usage uses up its whole reservation."""
         price = self._access.prices.get(call.model)
         used = 0.0
         if self._access.budget and call.is_answered:
@@ -162,7 +162,7 @@ class Ledger:
         }
 
     def write(self, **more: Any) -> None:
-        """Put the counts where readers look for them, if they have changed."""
+        """Write the counts to disk, if they have changed."""
         if not self._is_written:
             self._is_written = True
             write_whole(self._path, json.dumps(self.to_dict() | more, indent=1) + "\n")

@@ -1,7 +1,7 @@
 """HTTP/1.1 to one host, on asyncio's streams: POST, and an answer that comes piece by piece.
 
-A general client takes several times as long for each call and each piece, and with fifty streams that is what agents
-wait for. Connections are used again. Proxies and certificates are found as other programs find them.
+A general client takes several times as long for each call and each piece, and with fifty streams agents would wait
+for that. Connections are reused. Proxies and certificates are found as other programs find them.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LARGEST_HEAD = 64 << 10
 LARGEST_CHUNK = 64 << 20
 PIECE = 64 << 10
-KEPT = 64  # connections that wait for another call
+KEPT = 64  # idle connections kept for later calls
 _STATUS = re.compile(rb"HTTP/1\.([01]) ([1-5]\d\d)(?: .*)?")
 _SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;.*)?")
 
 
 class SilentError(Exception):
-    """Nothing came for too long, though the connection stands."""
+    """Nothing came for too long, though the connection is open."""
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Client:
 
     @asynccontextmanager
     async def post(self, url: str, content: bytes, headers: dict[str, str]) -> AsyncIterator[Answer]:
-        """The connection is used again if the answer was read to its end."""
+        """Send a request. The connection is reused if the answer was read to its end."""
         connection = await self._connection()
         is_whole = False
         try:
@@ -119,7 +119,7 @@ class Client:
         return connection
 
     async def _head(self, connection: _Connection) -> tuple[bytes, int, dict[str, str], bytes]:
-        """Version, status and headers of an answer, and what has come of its body."""
+        """Version, status and headers of an answer, and as much of its body as has come."""
         buffer = bytearray()
         while True:
             while (end := buffer.find(b"\r\n\r\n")) < 0:
@@ -180,7 +180,7 @@ class _Body:
         match = _SIZE.fullmatch(self._buffer, 0, end)
         if match is None or (size := int(match[1], 16)) > LARGEST_CHUNK:
             raise GarbageError("a chunk of its answer has no size")
-        if size == 0:  # what may follow is of no interest, but must have come
+        if size == 0:  # trailers are ignored, but must have arrived
             ends = self._buffer.startswith(b"\r\n", end + 2) or self._buffer.find(b"\r\n\r\n", end) >= 0
             return 0 if ends else None
         return size if len(self._buffer) >= end + 2 + size + 2 else None

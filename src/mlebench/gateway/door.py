@@ -1,4 +1,4 @@
-"""The runner's end of a gateway: starts its process, holds it while the run goes on, and ends it."""
+"""The runner's end of a gateway: starts its process, keeps it during the run, and ends it."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from mlebench.errors import PrerequisiteError, SandboxError
 from mlebench.gateway.access import ModelAccess
 
 BACKLOG = 256
-PATIENCE = 10.0  # seconds for the process to write down what was under way
-# What names a place where a provider is reached, with and without OpenAI's /v1.
+PATIENCE = 10.0  # seconds for the process to record the calls in progress
+# Variables that hold a provider's address, with and without OpenAI's /v1.
 _WITH_VERSION = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 _BARE = ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE", "ANTHROPIC_API_URL")
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
@@ -24,7 +24,7 @@ MODEL_VARIABLE = "MLEBENCH_MODEL"
 
 
 class ModelDoor:
-    """Usable as a context: the gateway runs within it, and nothing but its records is left afterwards."""
+    """A context manager: the gateway runs inside it, and leaves nothing but its records."""
 
     def __init__(self, token: str, access: ModelAccess, work: Path, seconds: float):
         self.access = access
@@ -47,7 +47,7 @@ class ModelDoor:
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(str(self.socket))
             self.socket.chmod(0o666)
-            listening.listen(BACKLOG)  # so that nobody has to wait until the process is ready
+            listening.listen(BACKLOG)  # clients can connect before the process is ready
             try:
                 self._process = subprocess.Popen(  # noqa: S603
                     [sys.executable, "-P", "-m", "mlebench.gateway.process", str(listening.fileno())],
@@ -78,7 +78,7 @@ class ModelDoor:
         return self._process is not None and self._process.poll() is not None
 
     def variables(self, port: int, asked_for: Mapping[str, str]) -> dict[str, str]:
-        """What the agent finds. Secrets that it asks for are the token of its run, or addresses of the door."""
+        """The agent's variables. Secrets that it asks for become its run's token, or addresses of the door."""
         root = f"http://127.0.0.1:{port}"
         fixed = {
             **dict.fromkeys(_WITH_VERSION, f"{root}/v1"),
@@ -105,11 +105,11 @@ class ModelDoor:
                 stdin.write(data)
                 stdin.flush()
         except OSError:
-            pass  # it has died, which is seen elsewhere
+            pass  # it has died, which is noticed elsewhere
 
 
 def refuse_other_secrets(names: Iterable[tuple[str, str]]) -> None:
-    """Under `--network model` there is nobody to show other secrets to; pairs of variable and secret."""
+    """Other secrets are useless under `--network model`. Takes pairs of variable and secret."""
     for variable, secret in names:
         if not _is_key(variable, secret) and not _is_address(variable, secret):
             raise PrerequisiteError(

@@ -1,6 +1,6 @@
-"""What a request may ask for. Whatever would let the provider reach a network, or files of the key's owner, is refused.
+"""What a request may ask for. Anything that lets the provider reach a network, or the key owner's files, is refused.
 
-Each refusal has a name; `--allow-tool NAME` lifts it. A kind of tool that we do not know is refused.
+Each refusal has a name; `--allow-tool NAME` lifts it. Unknown kinds of tools are refused.
 """
 
 import re
@@ -13,12 +13,12 @@ from mlebench.gateway.wire import CHAT, COMPLETIONS, OUTPUT_LIMITS, is_anthropic
 # Tools that run where the agent runs.
 _OPENAI_TOOLS = {"function", "custom", "local_shell", "apply_patch"}
 _ANTHROPIC_TOOLS = re.compile(r"custom|(bash|text_editor|computer|memory)_\d{8}")
-# Fields that lead to what is not in the request: stored conversations, prompts and files, or searches.
+# Fields that refer to things outside the request: stored conversations, prompts and files, or searches.
 _STORED = {"previous_response_id", "conversation", "background", "prompt_id", "container"}
 _SUSPECT = re.compile(r"search|plugin|mcp|connector|data_sources|retriev|brows")
 _ADDRESSES = {"url", "image_url", "file_url", "video_url", "audio_url"}
 _FILES = {"file_id", "file_ids", "vector_store_ids"}
-# What these hold is the agent's own, and no provider looks into it.
+# The agent chooses what these hold, and no provider interprets it.
 _OPAQUE = {"arguments", "parameters", "input_schema", "schema", "metadata"}
 _OWN_INPUT = ("tool_use", "custom_tool_call")
 BYTES_PER_TOKEN = 2  # dense text, such as tables of numbers; prose has about 4
@@ -26,7 +26,7 @@ MEDIA_TOKENS, MEDIA_BYTES_PER_TOKEN = 1500, 50
 
 
 class RefusedError(Exception):
-    """A request that is not passed on."""
+    """A request that must not be passed on."""
 
     def __init__(self, status: int, kind: str, message: str):
         super().__init__(message)
@@ -34,9 +34,9 @@ class RefusedError(Exception):
 
 
 def check(path: str, body: dict[str, Any], access: ModelAccess) -> str:
-    """The model that a request asks for; RefusedError if it may not have what it asks for."""
+    """The model that a request asks for; RefusedError if it asks for anything not allowed."""
     model = body.get("model")
-    named = body.get("models")  # some endpoints take others, should the first one fail
+    named = body.get("models")  # some endpoints fall back to these if the first fails
     for name in [model, *(named if isinstance(named, list) else [])]:
         if not isinstance(name, str) or name not in access.models:
             asked = f"{name!r:.100}" if isinstance(name, str) else "no model"
@@ -55,7 +55,7 @@ def check(path: str, body: dict[str, Any], access: ModelAccess) -> str:
 
 
 def _asked_for(path: str, body: dict[str, Any]) -> Iterator[str]:
-    """The names of all that a request asks for and that is not granted to everybody."""
+    """The names of everything in a request that needs permission."""
     for field, value in body.items():
         if value not in (None, False, [], {}) and (field in _STORED or _SUSPECT.search(field)):
             yield {"web_search_options": "web_search", "mcp_servers": "mcp"}.get(field, field)
@@ -75,7 +75,7 @@ def _asked_for(path: str, body: dict[str, Any]) -> Iterator[str]:
 
 
 def _references(value: Any) -> Iterator[str]:
-    """Addresses and files that content refers to rather than holds."""
+    """Addresses and files that content refers to instead of including."""
     if isinstance(value, list):
         for item in value:
             yield from _references(item)
@@ -97,7 +97,7 @@ def _references(value: Any) -> Iterator[str]:
 
 
 def estimated_input(value: Any, name: str = "") -> int:
-    """About how many tokens a request has, rather too many than too few."""
+    """About how many tokens a request has, erring on the high side."""
     match value:
         case str() if name in {"url", "image_url", "file_data", "data"} and len(value) > 1000:
             return max(MEDIA_TOKENS, len(value) // MEDIA_BYTES_PER_TOKEN)
@@ -111,7 +111,7 @@ def estimated_input(value: Any, name: str = "") -> int:
 
 
 def asked_output(path: str, body: dict[str, Any]) -> int | None:
-    """The most tokens that one answer may have, if the request says so; of two limits, the one that allows more."""
+    """The most tokens that one answer may have, if the request says so; the higher of two limits."""
     asked = {name: body[name] for name in OUTPUT_LIMITS[path] if body.get(name) is not None}
     for name, value in asked.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -131,7 +131,7 @@ def answers(body: dict[str, Any]) -> int:
 
 
 def as_sent(path: str, body: dict[str, Any], output: int | None) -> dict[str, Any]:
-    """The request as the endpoint gets it: streams tell their usage, and answers end where the budget does."""
+    """The request as the endpoint gets it: streams report their usage, and answers end where the budget does."""
     sent = dict(body)
     if output is not None:
         sent[OUTPUT_LIMITS[path][0]] = output

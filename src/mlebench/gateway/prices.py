@@ -1,4 +1,4 @@
-"""What tokens cost: a table that ships with the package, and one of the user's own that goes before it."""
+"""What tokens cost: the table in the package, and the user's own, which takes precedence."""
 
 import json
 import math
@@ -12,20 +12,20 @@ from mlebench.errors import PrerequisiteError
 
 TABLE = Path(__file__).with_name("prices.json")
 MILLION = 1_000_000
-# Providers add a date to a model's name for one version of it; the price is that of the model.
+# Providers add a date to a model's name for each version; all versions have the model's price.
 _VERSION = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """What a call used. `input` includes cached and written ones, `output` includes reasoning. None: not known."""
+    """What a call used. `input` includes cached and written ones, `output` includes reasoning. None: unknown."""
 
     input: int | None = None
     cached: int | None = None
     output: int | None = None
     reasoning: int | None = None
     written: int = 0  # input that the provider put into its cache, which may cost more
-    written_long: int = 0  # of these, what it keeps for an hour
+    written_long: int = 0  # those of `written` that it keeps for an hour
 
     @property
     def is_known(self) -> bool:
@@ -38,9 +38,9 @@ class Price:
 
     input: float
     output: float
-    cached: float | None = None  # as other input, unless it is stated
+    cached: float | None = None  # by default as other input
     cache_write: float | None = None  # likewise
-    cache_write_long: float | None = None  # as `cache_write`, unless it is stated
+    cache_write_long: float | None = None  # by default as `cache_write`
     max_output: int | None = None  # the most tokens that the model gives in one answer
 
     def cost(self, tokens: Tokens) -> float:

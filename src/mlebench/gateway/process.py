@@ -1,7 +1,7 @@
 """The process of one run's gateway: `python -m mlebench.gateway.process`.
 
-Its standard input carries a line of JSON, with the key, and stays open for as long as the run lasts. When it ends, the
-process does. It listens on a socket that it inherits.
+Its standard input carries a line of JSON, with the key, and stays open as long as the run lasts. When that closes, the
+process ends. It listens on a socket that it inherits.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ MEMORY = 8 << 30
 
 
 class _Bounded(H11Protocol):
-    """Cuts connections that are too many, and those that open and then say nothing."""
+    """Cuts surplus connections, and those that open and then send nothing."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -93,7 +93,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="gateway: %(message)s")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     line = bytearray()
-    while not line.endswith(b"\n"):  # not a byte more: what follows is for the loop
+    while not line.endswith(b"\n"):  # not a byte more: the loop reads the rest
         data = os.read(sys.stdin.fileno(), 1)
         if not data:
             return

@@ -1,4 +1,4 @@
-"""The gateway as its run sees it: a few paths, one token, and answers in the form of the provider."""
+"""The gateway as its run sees it: a few paths, one token, and answers in the provider's format."""
 
 import asyncio
 import hmac
@@ -19,7 +19,7 @@ from mlebench.gateway.upstream import Exchange, Timing, Upstream, is_telling
 logger = logging.getLogger(__name__)
 
 LARGEST_REQUEST = 32 << 20
-LARGEST_HELD = 256 << 20  # bytes of requests that are under way at the same time
+LARGEST_HELD = 256 << 20  # bytes of all requests in progress
 SLOWEST_UPLOAD = 300.0  # seconds
 FREE = Reservation(0.0)
 
@@ -64,7 +64,7 @@ class Gateway:
             await _respond(send, error.status, wire.error_body(path, error.kind, error.message))
 
     def _answered_here(self, scope: MutableMapping[str, Any]) -> dict[str, Any] | None:
-        """The list of models. Only our own paths are answered at all, and hosts are not looked at."""
+        """The list of models. Only our own paths are answered, whatever the host."""
         path, method = scope["path"], scope["method"]
         if path not in wire.PATHS and path != wire.MODELS and not path.startswith(wire.MODELS + "/"):
             known = ", ".join((*wire.PATHS, wire.MODELS))
@@ -159,7 +159,7 @@ class Gateway:
             raise
         finally:
             self._conclude(exchange, body, model, reservation, begun, time.monotonic() - clock)
-        await exchange.end()  # not before it is counted: the agent's next call finds the budget as it is
+        await exchange.end()  # only once it is counted: the agent's next call must see the true budget
 
     def _conclude(
         self,
@@ -186,7 +186,7 @@ class Gateway:
         self.trace.write(_line(begun, exchange.path, body, **facts))
 
     async def close(self) -> None:
-        """End what is under way; each call is counted and written down."""
+        """End the calls in progress; each is counted and recorded."""
         for call in list(self._calls):
             call.cancel()
         if self._calls:

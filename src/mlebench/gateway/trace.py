@@ -1,4 +1,4 @@
-"""A line of JSON for each call, written while the run goes on; what is cut is marked, what is left out is counted."""
+"""A line of JSON for each call, written during the run. Cuts are marked, omitted calls counted."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ class Trace:
         self._file = path.open("ab")
         self._line, self._room, self._lines = line, file, LINES
         self._hidden = hide
-        self.cut = 0  # calls whose request or answer is not whole
+        self.cut = 0  # calls whose request or answer was shortened
         self.left_out = 0  # calls that are missing
 
     def write(self, call: dict[str, Any]) -> None:
@@ -42,7 +42,7 @@ class Trace:
 
 
 def shortened(value: Any, limit: int) -> Any:
-    """The same, if its JSON has so many bytes; else with long texts cut in the middle, further and further."""
+    """The value, if its JSON has at most `limit` bytes; else with long texts cut in the middle, more and more."""
     if value is None or len(text := json.dumps(value)) <= limit:
         return value
     for longest in (limit // 10, limit // 100, limit // 1000):

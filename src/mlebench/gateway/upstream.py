@@ -1,4 +1,4 @@
-"""The endpoint: a call is tried again while nothing of its answer has been passed on, within bounds."""
+"""Calls the endpoint. A call is retried, within bounds, as long as nothing of its answer was passed on."""
 
 import asyncio
 import json
@@ -26,16 +26,16 @@ from mlebench.gateway.wire import (
 LARGEST_ANSWER = 64 << 20
 LARGEST_ERROR = 1 << 20
 PASSED_ON = ("anthropic-version", "anthropic-beta")  # of a request's headers
-NO_RETRY = {"x-should-retry": "false"}  # the clients of both providers heed this: we have tried often enough
+NO_RETRY = {"x-should-retry": "false"}  # both providers' clients heed this; we have retried enough
 
 
 @dataclass(frozen=True)
 class Timing:
-    """In seconds."""
+    """Limits, in seconds."""
 
     connect: float = 20
-    idle: float = 600  # without a byte
-    call: float = 3600  # a call with all its retries
+    idle: float = 600  # without receiving a byte
+    call: float = 3600  # one call with all its retries
     retries: int = 5
     first_pause: float = 0.5
     longest_pause: float = 60
@@ -43,13 +43,13 @@ class Timing:
 
 @dataclass
 class Exchange:
-    """A call under way, and what is known of it; it can be cut off at any point."""
+    """A call in progress, and what is known about it; it can be cut off at any point."""
 
     path: str
     stream: bool
     withhold_usage: bool
     start: Callable[[int, str, dict[str, str]], Awaitable[None]]
-    write: Callable[[bytes, bool], Awaitable[None]]  # and whether more will come
+    write: Callable[[bytes, bool], Awaitable[None]]  # takes data, and whether more will come
     status: int | None = None
     retries: int = 0
     answer: Any = None
@@ -89,7 +89,7 @@ class FailedError(Exception):
 
 
 def is_telling(key: str | None) -> bool:
-    """Whether a key is one that nothing else contains by chance; `EMPTY` and the like stand for none."""
+    """Whether a key is unlikely to occur elsewhere by chance; `EMPTY` and the like mean no key."""
     return key is not None and len(key) >= 12
 
 
@@ -102,11 +102,11 @@ class Upstream:
         self._client.close()
 
     def scrubbed(self, data: bytes) -> bytes:
-        """Without the key, should the endpoint repeat it."""
+        """The data without the key, in case the endpoint repeats it."""
         return data.replace(self._key.encode(), b"[key]") if self._key and is_telling(self._key) else data
 
     async def call(self, exchange: Exchange, body: dict[str, Any], headers: dict[str, str]) -> None:
-        """Make the call and pass the answer on; whatever goes wrong is told to the agent, and kept in `exchange`."""
+        """Make the call and pass the answer on; errors go to the agent, and are kept in `exchange`."""
         content = json.dumps(body).encode()
         seconds = max(0.0, min(self._timing.call, self._deadline - time.monotonic()))
         try:
@@ -200,7 +200,7 @@ class Upstream:
         await exchange.pass_on(200, body)
 
     async def _take_stream(self, exchange: Exchange, answer: Answer) -> None:
-        """Pass events on as they come, but for the one about usage, if the agent did not ask for it."""
+        """Pass events on as they come, except the usage event if the agent did not ask for it."""
         exchange.assembly = assembly = Assembly(exchange.path)
         events, size = Events(), 0
         async for data in answer.pieces:
@@ -240,7 +240,7 @@ class _Error:
 
 
 def _may_be_retried(error: _Error) -> bool:
-    """What may pass: too many calls, and faults of the endpoint. An empty account does not fill up while we wait."""
+    """True for too many calls and for faults of the endpoint. An empty account does not fill up while we wait."""
     if error.status == 429:
         return b"insufficient_quota" not in error.body
     return error.status == 408 or error.status >= 500

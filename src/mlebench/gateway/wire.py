@@ -1,4 +1,4 @@
-"""The forms of the two providers: paths, errors, usage, limits on output, and streams put together again."""
+"""The two providers' formats: paths, errors, usage, limits on output, and reassembled streams."""
 
 import json
 import math
@@ -21,18 +21,18 @@ OUTPUT_LIMITS = {
     MESSAGES: ("max_tokens",),
 }
 LONGEST_EVENT = 8 << 20
-DEEPEST = 200  # lists and objects within each other
+DEEPEST = 200  # levels of nested lists and objects
 _END_OF_EVENT = re.compile(rb"\r?\n\r?\n")
 _WHOLE = {"role", "id", "type", "object", "name", "model", "finish_reason", "created", "signature"}
 _LAST_RESPONSES = {"response.completed", "response.failed", "response.incomplete"}
 
 
 class GarbageError(Exception):
-    """What the endpoint sent is not in any form that we know."""
+    """The endpoint sent something in no format that we know."""
 
 
 def parsed(text: bytes, *, numbers_only: bool = False) -> Any:
-    """What JSON says; ValueError if it is none, or nested too deeply. Infinity and NaN become null, or an error."""
+    """The parsed JSON; ValueError if it is invalid or nested too deeply. Infinity and NaN become null, or an error."""
 
     def odd(name: str) -> None:
         if numbers_only:
@@ -71,7 +71,7 @@ def error_body(path: str, kind: str, message: str) -> dict[str, Any]:
 
 
 def error_event(path: str, kind: str, message: str) -> bytes:
-    """The same, in a stream that has begun."""
+    """The same, within a stream that has begun."""
     name = b"event: error\n" if is_anthropic(path) or path == RESPONSES else b""
     body = error_body(path, kind, message)
     if path == RESPONSES:
@@ -106,7 +106,7 @@ def tokens_of(usage: Any) -> Tokens:
         names = ("input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details")
     into, out, into_details, out_details = (usage.get(name) for name in names)
     cached = _count(into_details, "cached_tokens")
-    if "cache_read_input_tokens" in usage or "cache_creation_input_tokens" in usage:  # Anthropic counts these apart
+    if "cache_read_input_tokens" in usage or "cache_creation_input_tokens" in usage:  # Anthropic's are separate
         read, written = _count(usage, "cache_read_input_tokens"), _count(usage, "cache_creation_input_tokens") or 0
         long = _count(usage.get("cache_creation"), "ephemeral_1h_input_tokens") or 0
         plain = _number(into)
@@ -149,7 +149,7 @@ class Events:
             raise GarbageError("an event of its stream does not end")
 
     def rest(self) -> Iterator[Event]:
-        """What is left at the end, where the last empty line is missing."""
+        """What is left at the end, if the final empty line is missing."""
         if self._buffer.strip():
             yield _event(bytes(self._buffer) + b"\n\n")
 
@@ -178,12 +178,12 @@ class _Pieces(list[str]):
 
 @dataclass
 class Assembly:
-    """The answer that a stream amounts to."""
+    """The answer that the events of a stream add up to."""
 
     path: str
     usage: Any = None
     is_complete: bool = False
-    is_usage_final: bool = False  # Anthropic says at the beginning what went in, and at the end what came out
+    is_usage_final: bool = False  # Anthropic reports input at the start, output at the end
     error: str | None = None
     _answer: dict[str, Any] = field(default_factory=dict)
     _choices: dict[int, dict[str, Any]] = field(default_factory=dict)

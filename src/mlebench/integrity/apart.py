@@ -1,4 +1,4 @@
-"""Parsing what an agent left, in a process of its own with limits: it may be made to hang, or to eat all memory."""
+"""Parses what an agent left in a separate process with limits: the agent may have made it to hang or eat all memory."""
 
 import logging
 import multiprocessing
@@ -12,7 +12,7 @@ from typing import Any
 logger = logging.getLogger(__name__)
 
 SECONDS = 300
-MEMORY = 4 << 30  # bytes, beyond those that are in use when it starts
+MEMORY = 4 << 30  # bytes, beyond those in use when it starts
 
 
 class GaveUpError(Exception):
@@ -20,7 +20,7 @@ class GaveUpError(Exception):
 
 
 def apart(function: Callable[[Any], Any], argument: Any, *, seconds: int = SECONDS, memory: int = MEMORY) -> Any:
-    """What a function of a module makes of an argument; both must be picklable."""
+    """The result of a module's function for an argument; both must be picklable."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([function.__module__])  # imported once, before any limit
     ours, theirs = context.Pipe(duplex=False)
@@ -51,7 +51,7 @@ def _work(reply: Connection, function: Callable[[Any], Any], argument: Any, seco
         answer = True, function(argument)
     except MemoryError:
         return
-    except Exception:  # our bug: the other subjects are inspected all the same
+    except Exception:  # our bug: the other subjects are still inspected
         answer = False, traceback.format_exc()
     reply.send(answer)
 

@@ -1,4 +1,4 @@
-"""Calls of the judge. Its trace and what it used are kept in a folder of its own, never in the run that it judges."""
+"""Calls the judge. Its trace and usage go to a folder of their own, never into the run that it judges."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ from mlebench.gateway.wire import CHAT
 
 AT_A_TIME = 8  # calls
 TIMING = Timing(idle=300, call=900)
-_HOPELESS = (400, 401, 403, 404, 405)  # what is wrong with one call is wrong with all
+_HOPELESS = (400, 401, 403, 404, 405)  # one such failure means that all calls fail
 _NO_CONNECTION = 502
 _DAY = 86_400.0
 
@@ -27,7 +27,7 @@ _DAY = 86_400.0
 @dataclass
 class JudgeEndpoint:
     access: ModelAccess
-    log: Path  # the folder that holds a folder for each use of the judge
+    log: Path  # holds a folder for each use of the judge
     timing: Timing = TIMING
     name: str = "the judge"  # in messages
     folder: Path = field(init=False)
@@ -43,12 +43,12 @@ class JudgeEndpoint:
         return self.access.models[0]
 
     def ask_all(self, system: str, prompts: list[str]) -> list[str | None]:
-        """The answers, in order; None where there is none: the budget is used up, or the endpoint failed."""
+        """The answers, in order; None where the budget was used up or the endpoint failed."""
         asked = [[{"role": "system", "content": system}, {"role": "user", "content": prompt}] for prompt in prompts]
         return [content_of(answer) for answer in self.call_all(CHAT, [{"messages": messages} for messages in asked])]
 
     def call_all(self, path: str, bodies: list[dict[str, Any]]) -> list[Any]:
-        """Whole answers to requests of one API; None where there is none."""
+        """Whole answers to requests of one API; None for one without an answer."""
         return asyncio.run(self._call_all(path, bodies))
 
     async def _call_all(self, path: str, bodies: list[dict[str, Any]]) -> list[Any]:
@@ -91,7 +91,7 @@ class JudgeEndpoint:
 
 
 async def _ignore(*_: Any) -> None:
-    """Nobody waits for the answer piece by piece."""
+    """Nobody here needs the answer piece by piece."""
 
 
 def content_of(answer: Any) -> str | None:

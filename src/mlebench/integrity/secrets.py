@@ -1,4 +1,4 @@
-"""Secrets in texts: what is likely to be one, by its form, by what announces it, or as a value that this host has."""
+"""Finds likely secrets in texts: by their form, by a word that announces them, or as a value that this host has."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from mlebench.secrets import FORMS, LIKELY_NAMES, SHORTEST
 
 REPLACED = "[secret]"
 _FORMS = re.compile("|".join(form.likely for form in FORMS))
-# What follows a word that announces a secret; the word stays.
+# A word that announces a secret, and the secret; the word stays.
 _ANNOUNCED = re.compile(
     r"""(\bauthorization["']?\s{0,3}[:=]\s{0,3}["']?(?:bearer|basic)\s{1,3}
        |(?:api[_-]?key|access[_-]?key|secret|password|passwd|auth[_-]?token|access[_-]?token)
@@ -21,7 +21,7 @@ _ANNOUNCED = re.compile(
 
 
 def scrubbed(text: str, environment: Mapping[str, str] = os.environ) -> tuple[str, int]:
-    """The text without secrets, and how many were taken out."""
+    """The text without secrets, and how many were removed."""
     count = 0
     values = {value for name, value in environment.items() if LIKELY_NAMES.fullmatch(name) and len(value) >= SHORTEST}
     for value in sorted(values, key=len, reverse=True):

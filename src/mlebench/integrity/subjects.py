@@ -1,4 +1,4 @@
-"""What is looked at: a run of ours, or a line of the reference's JSON-lines file."""
+"""What is inspected: a run of ours, or a line of the reference's JSON-lines file."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from mlebench.untrusted import UntrustedFileError, open_below, open_untrusted
 
 MOST_FILES = 10_000
 MOST_DEPTH = 20
-ANY = 1 << 62  # bytes: so little of a file is read that it may be of any size
+ANY = 1 << 62  # bytes: only a little of a file is read, so any size will do
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class Source:
     parts: tuple[str, ...]
 
     def read(self, limit: int) -> bytes:
-        """Its beginning, up to that many bytes; nothing when it is no file that may be read."""
+        """Its beginning, up to `limit` bytes; nothing if it is not a file that may be read."""
         return self.ends(limit, 0)[0]
 
     def ends(self, head: int, tail: int) -> tuple[bytes, bytes]:
-        """Its beginning and its end, so many bytes each at most; they do not overlap."""
+        """At most `head` bytes of its beginning and `tail` of its end; they do not overlap."""
         try:
             opened = open_below(self.root, self.parts, ANY) if self.parts else open_untrusted(self.root, ANY)
             with opened as file:
@@ -44,7 +44,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Subject:
-    """A run, however it was told of. What is missing is None or empty."""
+    """A run, wherever it was described. What is missing is None or empty."""
 
     name: str
     competition: str
@@ -80,7 +80,7 @@ def of_run(run: Run, group: Group) -> Subject:
 
 
 def sources_below(root: Path, *inside: str) -> Iterator[Source]:
-    """The regular files below a folder, by name; links are passed over, and there are so many at most."""
+    """The regular files below a folder, by name, up to a maximum; links are skipped."""
     left = MOST_FILES
     waiting = [inside]
     while waiting and left > 0:

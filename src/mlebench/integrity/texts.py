@@ -1,7 +1,7 @@
 """What an agent wrote and what it saw, as texts that detectors can search. All of it is hostile, and bounded.
 
-What a text *is* decides what it can prove. Code and commands were meant to be carried out; a log also holds what
-programs printed and what files said.
+What a text *is* decides what it can prove. Code and commands were meant to be executed; a log also holds what
+programs printed and what files contained.
 """
 
 import json
@@ -16,7 +16,7 @@ from mlebench.run.jsonlines import as_json
 from mlebench.run.trajectory import lines_in, said
 
 CODE, ACTION, MESSAGE, ANSWER, LOG = "code", "action", "message", "answer", "log"
-DONE = (CODE, ACTION)  # what was carried out, or meant to be
+DONE = (CODE, ACTION)  # what was executed, or meant to be
 WRITTEN = (CODE, ACTION, MESSAGE, ANSWER)  # what the agent wrote itself
 
 MOST_OF_A_FILE = 8 << 20  # bytes
@@ -32,7 +32,7 @@ class Text:
     file: str  # its name for readers
     kind: str
     text: str
-    line: int | None = None  # of the file, if all of the text is on one
+    line: int | None = None  # in the file, if the whole text is on one
 
     def line_at(self, offset: int) -> int:
         return self.line or self.text.count("\n", 0, offset) + 1
@@ -44,7 +44,7 @@ class Texts:
 
     found: list[Text] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)  # files that were not read to their end
-    unread: list[str] = field(default_factory=list)  # files that hold no text, or could not be read
+    unread: list[str] = field(default_factory=list)  # files that are not text, or could not be read
     bad_lines: int = 0  # of trajectories and traces
     room: int = MOST_IN_ALL
 
@@ -64,7 +64,7 @@ def texts_of(subject: Subject) -> Texts:
         name = source.parts[-1] if source.parts else source.root.name
         if name == trajectory(source.root).name:
             _add_lines(texts, source, _told)
-        elif has_gateway and source.parts[1:] == (traced,):  # else a file of that name is the agent's own
+        elif has_gateway and source.parts[1:] == (traced,):  # otherwise a file of that name is the agent's own
             _add_lines(texts, source, _answered)
         else:
             _add(texts, source, CODE if _suffix(source) in _PROGRAMS else LOG)
@@ -103,7 +103,7 @@ def _add(texts: Texts, source: Source, kind: str) -> None:
 
 
 def _cells(name: str, data: bytes) -> list[Text]:
-    """The code of a notebook, cell by cell; nothing if it is broken. What cells printed is part of no program."""
+    """The code of a notebook, cell by cell; nothing if it is broken. Cell outputs are not part of the program."""
     try:
         cells = json.loads(data)["cells"]
         return [
@@ -133,7 +133,7 @@ def _add_lines(texts: Texts, source: Source, text_of: Any) -> None:
 
 
 def _told(line: dict[str, Any]) -> tuple[str, str]:
-    """A line of a trajectory. Whatever is not known as the agent's own words may be what it was shown."""
+    """A line of a trajectory. Anything not known to be the agent's own words may be something it was shown."""
     kind = {"thought": MESSAGE, "action": ACTION}.get(str(line.get("kind")), LOG)
     value = line.get("text")
     if kind == LOG and value is None:

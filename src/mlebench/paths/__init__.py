@@ -5,19 +5,19 @@
 ├── grades.jsonl              a line for every submission graded with this data; else beside the report
 └── <id>/
     ├── <id>.zip              the archive as Kaggle ships it
-    ├── <id>.zip.json         what is known of that archive: whether we downloaded it, when, its md5
-    ├── from.json             the md5 of an archive that lies elsewhere, while it is prepared from
-    ├── <id>.zip.part         as much of it as has been downloaded; .part.json says of which archive
+    ├── <id>.zip.json         what is known about that archive: whether we downloaded it, when, its md5
+    ├── from.json             the md5 of an archive elsewhere, while data is prepared from it
+    ├── <id>.zip.part         what has been downloaded so far; .part.json says of which archive
     ├── raw/                  the same, as a folder; read-only for us
     ├── raw.staging/          becomes raw/ in one rename, when we unpack or make it to be kept; .json: from what
     ├── twin.json             how raw/ was made, when it is a twin
-    ├── runs-open/            a file for each run of this competition that is going on
-    ├── lock                  held while somebody prepares this competition
+    ├── runs-open/            a file for each run of this competition in progress
+    ├── lock                  held while a process prepares this competition
     ├── prepared.staging/     becomes prepared/ in one rename
-    │   ├── attempt.json      from which data it is being made, and by which code
-    │   ├── written.jsonl     a line for each file that was written, with its md5: it is not written again
+    │   ├── attempt.json      the data and the code that it is being made with
+    │   ├── written.jsonl     a line for each file written, with its md5, so that it is not written again
     │   └── unpacked/         archives that lie inside the raw data
-    ├── prepared.replaced/    was prepared/ until another took its place; on its way out
+    ├── prepared.replaced/    the previous prepared/, about to be deleted
     └── prepared/             profile v2: prepared-v2/
         ├── public/           what the agent may see
         ├── private/          what only the grader may see
@@ -27,27 +27,27 @@
 <runs-dir>/<timestamp>_run-group_<agent>/
 ├── group.json                what was asked for; written before the first run starts
 ├── metadata.json             the group as the reference describes it
-├── <timestamp>_grading_report.json; in superseded/ those that a newer one has replaced
-├── .leases/                  who writes the grading report
-├── .slurm/<n>.{sh,txt,log}   what was submitted to Slurm: a script, its runs, what went wrong before one began
-├── .work/<token>/            the writable folders of a sandbox while it lives, under a name that tells nothing
-│   ├── model.json            what the run has used of a model so far
+├── <timestamp>_grading_report.json; superseded/ holds those that a newer one replaced
+├── .leases/                  which process writes the grading report
+├── .slurm/<n>.{sh,txt,log}   what was submitted to Slurm: a script, its runs, errors before a run began
+├── .work/<token>/            a live sandbox's writable folders, under a name that gives nothing away
+│   ├── model.json            what the run's model calls have used so far
 │   └── model-calls.jsonl     a line for each of its calls; moves to logs/ when the run ends
 └── <competition>_<run-id>/
     ├── run.json              state, timings, limits, outcome; replaced atomically at each step
-    ├── leases/<n>.json       who works on it, with a heartbeat; the highest number holds
-    ├── result/               appears in one rename when a run has ended: of two results, one counts
+    ├── leases/<n>.json       which process works on it, with a heartbeat; the highest number wins
+    ├── result/               appears in one rename when a run has ended: only one of two results counts
     ├── submission/, logs/, code/, run.log    what the agent left
-    │   └── logs/trajectory.jsonl     what it did, told by itself
-    ├── runner.log            what the benchmark itself had to say
+    │   └── logs/trajectory.jsonl     what it did, in its own words
+    ├── runner.log            messages of the benchmark itself
     ├── snapshots/            earlier states of the submission
     ├── attempts/<n>/         what earlier attempts left
-    └── findings/             what was found out about the run later
+    └── findings/             what was found about the run later
 
-<runs-dir>/verified-bundles/<sha256>.json   what came of verifying a bundle
+<runs-dir>/verified-bundles/<sha256>.json   the outcome of verifying a bundle
 
 <cache-dir>/kernels/<id>/<owner>/<name>.ipynb   published notebooks of a competition; scripts end in .py
-<cache-dir>/fingerprints/<sha256>.npy           what was made of them, by what they hold
+<cache-dir>/fingerprints/<sha256>.npy           their fingerprints, by the hash of their content
 
 Settings come from the environment, then from a YAML file (keys `data_dir`, `competition_path`, `slurm`).
 """
@@ -77,7 +77,7 @@ from mlebench.settings import read_setting
 PROFILES = ("v1", "v2")
 PREPARED, PUBLIC, PRIVATE = "prepared", "public", "private"
 MANIFEST, MANIFEST_FILES = "manifest.json", "manifest.files.jsonl"
-CONFIG, DESCRIPTION = "config.yaml", "description.md"  # of a competition folder, like the three that follow
+CONFIG, DESCRIPTION = "config.yaml", "description.md"  # in a competition folder, like the next three
 LEADERBOARD, CHECKSUMS, TWIN = "leaderboard.csv", "checksums.yaml", "twin.py"
 KERNELS = "kernels.txt"  # also there: the names of published notebooks
 GRADING_REPORT = "grading_report.json"  # preceded by a timestamp
@@ -94,7 +94,7 @@ class CompetitionPaths:
     data_dir: Path
     id: str
     profile: str = "v1"
-    folder: Path | None = None  # where it lies, if that is not <data-dir>/<id>
+    folder: Path | None = None  # where it lies, if not in <data-dir>/<id>
 
     @cached_property
     def root(self) -> Path:
@@ -187,7 +187,7 @@ def pages_dir(runs_dir: Path) -> Path:
 
 
 def own_validation(logs: Path) -> Path:
-    """The score that an agent expects, where it writes no trajectory."""
+    """The score that an agent expects, if it writes no trajectory."""
     return logs / "validation.json"
 
 
@@ -200,7 +200,7 @@ def data_dir_record(data_dir: Path) -> Path:
 
 
 def grades_log(folder: Path) -> Path:
-    """In a data directory; in a folder of reports, where the data directory cannot be written to."""
+    """In a data directory or, if that is not writable, in a folder of reports."""
     return folder / "grades.jsonl"
 
 
@@ -213,7 +213,7 @@ def bundle_signature(bundle: Path) -> Path:
 
 
 def bundle_verdict(runs_dir: Path, sha256: str) -> Path:
-    """What came of verifying a bundle: not beside it, where whoever sent it could have put one too."""
+    """The outcome of verifying a bundle: not beside it, where the sender could have put a forged one."""
     return runs_dir / "verified-bundles" / f"{sha256}.json"
 
 
@@ -265,7 +265,7 @@ def fingerprints(folder: Path, sha256: str) -> Path:
 
 
 def judge_dir() -> Path:
-    """What judges were asked and answered, and how good they are: never in a run."""
+    """What judges were asked and answered, and how good they are. Never inside a run."""
     return _state_dir() / "judge"
 
 
@@ -313,7 +313,7 @@ def default_runs_dir(data_dir: Path) -> Path:
 
 
 def resolved(path: Path | str) -> Path:
-    """Absolute, with links followed; one that leads to itself is left to whoever uses it."""
+    """Absolute, with links followed; a link to itself is left for the caller to fail on."""
     return Path(os.path.realpath(path))
 
 
@@ -327,5 +327,5 @@ def competition_path() -> list[Path]:
 
 
 def timestamp() -> str:
-    """Now, in UTC, as file and folder names carry it."""
+    """Now, in UTC, in the form used in file and folder names."""
     return time.strftime("%Y-%m-%dT%H-%M-%S-GMT", time.gmtime())

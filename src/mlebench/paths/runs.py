@@ -5,7 +5,7 @@ from pathlib import Path
 
 SUBMISSION, LOGS, CODE, RUN_LOG = "submission", "logs", "code", "run.log"
 RUNNER_LOG, FINDINGS = "runner.log", "findings"  # also in a run's folder
-SCRATCH = "mlebench-"  # how the names of scratch folders begin
+SCRATCH = "mlebench-"  # the prefix of scratch folders' names
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class RunPaths:
 
     @property
     def over_time(self) -> Path:
-        """The scores of snapshots; it is among them, so that it goes where they go."""
+        """The scores of snapshots. The file lies among them, so that it moves with them."""
         return self.snapshots / "scores.json"
 
     def attempt(self, number: int) -> Path:
@@ -107,20 +107,20 @@ class GroupPaths:
 
 
 def model_use(work: Path) -> Path:
-    """What an attempt has used of a model so far."""
+    """What an attempt's model calls have used so far."""
     return work / "model.json"
 
 
 def model_calls(folder: Path) -> Path:
-    """The calls to a model, a line for each: in an attempt's working folder, and among the logs when it has ended."""
+    """A line for each call to a model: in an attempt's working folder, and among the logs once it has ended."""
     return folder / "model-calls.jsonl"
 
 
 def trajectory(logs: Path) -> Path:
-    """What an agent tells about what it did."""
+    """An agent's own account of what it did."""
     return logs / "trajectory.jsonl"
 
 
 def door_prefix(token: str) -> str:
-    """How the names of the folders begin that hold an attempt's doors."""
+    """The prefix of the folders that hold an attempt's doors."""
     return f"{SCRATCH}{token}-"

@@ -1,1 +1,1 @@
-"""Reports of runs → standings. Reads what runs and grading left on disk; changes nothing."""
+"""Turns reports of runs into standings. Reads what runs and grading left on disk; changes nothing."""

@@ -1,4 +1,4 @@
-"""What standings need to know of competitions, each looked up once."""
+"""What standings need to know about competitions, each looked up once."""
 
 import math
 from functools import cache
@@ -11,7 +11,7 @@ from mlebench.scoring import read_leaderboard
 
 
 class Boards:
-    """Of a competition that is not known here, nothing is."""
+    """Looks up competitions; one that is unknown here gives None."""
 
     def __init__(self, registry: Registry):
         self._registry = registry
@@ -23,7 +23,7 @@ class Boards:
         return found.category if found else None
 
     def percentile(self, id: str, score: float | None) -> float | None:
-        """The share of human teams whose score is worse; without a score, nobody's is."""
+        """The share of human teams with a worse score; 0 without a score."""
         board = self._board(id)
         if board is None:
             return None

@@ -1,4 +1,4 @@
-"""What `mlebench inspect` has found out about runs, counted for each agent, and how far a judge can be trusted."""
+"""What `mlebench inspect` found about runs, counted for each agent, and how far a judge can be trusted."""
 
 import re
 from collections import Counter
@@ -49,15 +49,15 @@ def _name(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """How many of an agent's runs something was found out about."""
+    """How many of an agent's runs have something found about them."""
 
     tool: str
     finding: str
     runs: int
-    of: int  # runs that the tool has looked at
+    of: int  # runs that the tool has inspected
     not_inspected: int  # the agent's other runs
-    trust: str | None = None  # of a judge: its calibration, or that it has none; of a bundle's findings: claimed
-    not_enough_evidence: int | None = None  # of a judge: runs about which it could not tell
+    trust: str | None = None  # for a judge: its calibration, or that it has none; for a bundle's findings: claimed
+    not_enough_evidence: int | None = None  # for a judge: runs it could not decide
 
     @property
     def share(self) -> float:
@@ -66,7 +66,7 @@ class Found:
 
 
 def found_in(outcomes: Sequence[Outcome], *, claimed: bool = False) -> list[Found]:
-    """For each tool, how many runs have findings of each kind, or are of each category, and what a judge says."""
+    """For each tool, how many runs have findings of each kind or fall into each category, and what a judge says."""
     tools = dict.fromkeys(tool for outcome in outcomes for tool in outcome.findings or {})
     rows = []
     for tool in sorted(tools):
@@ -87,7 +87,7 @@ def _mechanical(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _asked(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Answers of other judges, by another rubric, or calibrated otherwise, are counted apart."""
+    """Answers from different judges, rubrics or calibrations are counted separately."""
     answers: dict[tuple[str, ...], list[str]] = {}
     for judge in (one[JUDGE] for one in told if one[JUDGE]):
         for id, answer in judge["answers"].items():

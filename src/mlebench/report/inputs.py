@@ -1,4 +1,4 @@
-"""Run groups, grading reports and tables of experiments → entries, one for each agent."""
+"""Turns run groups, grading reports and tables of experiments into entries, one for each agent."""
 
 import csv
 import json
@@ -28,16 +28,16 @@ UNNAMED = "reports"
 
 @dataclass
 class Inputs:
-    """Collects what is given, and puts together what belongs to one agent."""
+    """Collects the inputs, and groups what belongs to one agent."""
 
     runs_dir: Path
     groups: list[Group] = field(default_factory=list)
     _readings: dict[tuple[Any, ...], list[Reading]] = field(default_factory=dict)
     _labels: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
-    _given: dict[Path | str, str] = field(default_factory=dict)  # files and runs that were taken, and from where
+    _given: dict[Path | str, str] = field(default_factory=dict)  # files and runs already added, and from where
 
     def add(self, named: str) -> None:
-        """A run group, a bundle or a grading report; `NAME=FILE` says whose report it is."""
+        """Add a run group, a bundle or a grading report; `NAME=FILE` says whose report it is."""
         name, equals, file = named.partition("=")
         if is_bundle(Path(named)):
             self.add_bundle(Path(named))
@@ -57,15 +57,15 @@ class Inputs:
             self._take((agent,), _reading_of_report(report, path), agent=agent)
 
     def add_bundle(self, path: Path) -> None:
-        """A stranger's runs are an entry of their own, which says whether they were graded again here."""
+        """Add a stranger's runs as a separate entry, which says whether they were graded again here."""
         bundle = read_bundle(path)
         trust = require_credible(verdict_on(bundle, self.runs_dir), path)
         agent = bundle.group.record.agent["name"]
         self.add_group(bundle.group, f"{agent} [{trust}]", bundle=bundle)
 
     def add_group(self, group: Group, name: str | None = None, *, bundle: Bundle | None = None) -> None:
-        """Runs of one agent under other conditions are another entry."""
-        if bundle is None:  # a bundle has no folder to show
+        """Add a run group. Runs of one agent under different conditions are separate entries."""
+        if bundle is None:  # a bundle has no folder
             self.groups.append(group)
         record = group.record
         agent = name or record.agent.get("name", record.agent_source)
@@ -82,7 +82,7 @@ class Inputs:
         model = ", ".join(asked.get("models", [])) or record.agent.get("model")
         bounds = (model, asked.get("budget"), tuple(asked.get("tools", ())))
         named = (name, bundle.sha256) if bundle else (name,)
-        read = record.knowledge_sha256 or record.knowledge  # a folder that has changed is another one
+        read = record.knowledge_sha256 or record.knowledge  # a changed folder counts as another one
         given = (record.network, record.obfuscate, read, record.limits.get("cpus"), record.gpus_per_run)
         key = named if name else (agent, record.agent.get("identity"), hours, *given, bounds)
         for run in group.runs():
@@ -126,7 +126,7 @@ class Inputs:
         self._labels.setdefault(key, label | {"agent": _printable(label["agent"])})
 
     def _refuse_again(self, what: Path | str, name: str, where: str) -> None:
-        """Counted twice, a run would pass for two seeds."""
+        """A run counted twice would pass for two seeds."""
         if what in self._given:
             raise PrerequisiteError(f"{name} is given twice: in {self._given[what]} and in {where}")
         self._given[what] = where
@@ -182,7 +182,7 @@ def one_kind(readings: Sequence[Reading]) -> tuple[str, str]:
 
 
 def _tells_no_source(reading: Reading) -> bool:
-    """Where nothing was graded, a report need not know on which data."""
+    """A report in which nothing was graded need not name its data."""
     return reading.source == "unknown" and (reading.report or {}).get("score") is None
 
 
@@ -238,10 +238,10 @@ def _reading_of_run(run: Run, group: Group, found: Iterable[Findings]) -> Readin
 
 
 def _numbered(readings: Iterable[Reading]) -> list[tuple[int, Reading]]:
-    """Seeds are numbered from 0. Where none is stated, the k-th run of a competition is its k-th seed.
+    """Seeds are numbered from 0. Without a stated seed, the k-th run of a competition is its k-th seed.
 
-    Groups that share the competitions of one seed among them go together; a seed that comes again for a competition
-    is a further one.
+    Groups that split the competitions of one seed among them are merged; a seed that repeats for a competition
+    counts as a new one.
     """
     seen: Counter[tuple[str, int | None]] = Counter()
     labelled = []

@@ -1,8 +1,8 @@
-"""What a mean over seeds and competitions is worth. docs/statistics.md explains and shows how well it holds.
+"""How certain a mean over seeds and competitions is. docs/statistics.md explains this and shows how well it holds.
 
 All figures here lie between 0 and 1: whether a run earned a medal, or a share. The question is always: if the same
 agent were run on the same competitions with new seeds, where would its mean be in the long run? Seeds of different
-competitions have nothing to do with each other, so the scatter is taken from the seeds within each competition.
+competitions are independent, so the scatter is taken from the seeds within each competition.
 """
 
 import math
@@ -21,7 +21,7 @@ _MOST_SEEDS = 10_000
 
 
 def _extra(z: float, seeds: int) -> float:
-    """Scatter that is added to what was seen, so that none seen does not mean that there is none."""
+    """Scatter added to the observed one, so that observing none does not mean that there is none."""
     return z * z / (2 * seeds)
 
 
@@ -37,10 +37,10 @@ def student(z: float, freedom: int) -> float:
 
 @dataclass(frozen=True)
 class Sample:
-    """What matters of a table of values, one row for each competition, one column for each seed."""
+    """Summary of a table of values, with one row per competition and one column per seed."""
 
     mean: float
-    scatter: float | None  # the variances between seeds, summed over competitions; with one seed nobody knows
+    scatter: float | None  # the variances between seeds, summed over competitions; None with one seed
     competitions: int
     seeds: int
 
@@ -51,7 +51,7 @@ class Sample:
         return cls(float(values.mean()), scatter, competitions, seeds)
 
     def cautious_scatter(self, z: float) -> float:
-        """Never nothing: a competition that went one way with all seeds may still go the other way."""
+        """Never zero: a competition that went one way with all seeds may still go the other way."""
         most = self.competitions * self.mean * (1 - self.mean)  # as if all competitions were equally hard
         if self.scatter is None:
             return most
@@ -72,7 +72,7 @@ class Estimate:
 
     @classmethod
     def of(cls, values: NDArray[Any]) -> "Estimate":
-        """From a table with one row for each competition and one column for each seed."""
+        """From a table with one row per competition and one column per seed."""
         sample = Sample.of(values)
         low, high = interval(sample)
         return cls(sample.mean, sem(values), low, high, sample.seeds, sample.competitions)
@@ -89,7 +89,7 @@ def sem(values: NDArray[Any]) -> float | None:
 
 
 def interval(sample: Sample) -> tuple[float, float]:
-    """The limits, for LEVEL. A score interval is too short at a few events, so the exact limit is taken there."""
+    """The limits, for LEVEL. A score interval is too short for a few events, so the exact limit is used there."""
     low, high = _limits(sample, Z)
     runs = sample.competitions * sample.seeds
     events, failures = (math.floor(share * runs + 1e-9) for share in (sample.mean, 1 - sample.mean))
@@ -112,7 +112,7 @@ def _exact_low(count: int, runs: int) -> float:
 def _limits(sample: Sample, z: float) -> tuple[float, float]:
     """Wilson's score interval for as many independent runs as would scatter this little.
 
-    Where the scatter is an estimate, the quantile is Student's. With less than one event, or less than one failure,
+    If the scatter is an estimate, the quantile is Student's. With less than one event, or less than one failure,
     there is nothing to estimate.
     """
     runs = sample.competitions * sample.seeds
@@ -134,7 +134,7 @@ class Difference:
     mean: float
     low: float
     high: float
-    probability: float  # that the first is better: the confidence with which an interval leaves out 0
+    probability: float  # that the first is better: the confidence at which an interval excludes 0
 
     @classmethod
     def of(cls, one: Sample, other: Sample) -> "Difference":
@@ -146,7 +146,7 @@ class Difference:
 
 
 def _difference_limits(one: Sample, other: Sample, z: float) -> tuple[float, float]:
-    """Newcombe's way: the distances of both intervals' limits from their means, added as squares."""
+    """Newcombe's method: the distances of both intervals' limits from their means, added as squares."""
     (low, high), (other_low, other_high) = _limits(one, z), _limits(other, z)
     mean = one.mean - other.mean
     return (
@@ -172,13 +172,13 @@ def probability_better(one: Sample, other: Sample) -> float:
 def seeds_needed(one: Sample, other: Sample, difference: float) -> int | None:
     """How many seeds each agent needs so that a true difference of this size shows in four of five cases.
 
-    It shows when the interval of the difference leaves out 0. None stands for more than anybody would run.
+    It shows if the interval of the difference excludes 0. None means more seeds than anybody would run.
     """
     scatter = one.cautious_scatter(Z) + other.cautious_scatter(Z)
     power = NormalDist().inv_cdf(POWER)
     for seeds in range(2, _MOST_SEEDS):
         z = student(Z, one.competitions * (seeds - 1))
-        extra = 2 * _extra(z, seeds)  # of both agents, as their intervals will have it
+        extra = 2 * _extra(z, seeds)  # of both agents, as in their intervals
         reach = z * math.sqrt((scatter + extra) / seeds) + power * math.sqrt(scatter / seeds)
         if reach / one.competitions <= difference:
             return seeds

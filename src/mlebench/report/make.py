@@ -1,4 +1,4 @@
-"""From inputs to standings, with what the registry knows of competitions."""
+"""From inputs to standings, with what the registry knows about competitions."""
 
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
@@ -17,7 +17,7 @@ def make_standings(
     power: float | None = None,
     published: bool = False,
 ) -> Standings:
-    """`published` adds the published leaderboard, which is of real data and profile v1."""
+    """`published` adds the published leaderboard, which used real data and profile v1."""
     readings = inputs.readings()
     if not readings:
         raise PrerequisiteError("there are no runs in what was given")

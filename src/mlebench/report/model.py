@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 SPLITS = ("low", "medium", "high", "all", "systemcard")
-INFRA_ERROR = "infra_error"  # as records of runs and reports have it
+INFRA_ERROR = "infra_error"  # the name in records of runs and in reports
 TWIN = "twin"
 # Nobody judged these submissions, so they say nothing about the agent.
 UNJUDGED = ("not_prepared", "grader_error", INFRA_ERROR)
@@ -18,7 +18,7 @@ class Outcome:
 
     competition: str
     seed: int
-    where: str = ""  # the run group or the file that it comes from
+    where: str = ""  # the run group or file it comes from
     missing: str | None = None
     score: float | None = None
     submitted: bool = False
@@ -27,8 +27,8 @@ class Outcome:
     bronze: bool = False
     silver: bool = False
     gold: bool = False
-    percentile: float | None = None  # share of human teams that did worse; None: not known
-    normalised: float | None = None  # 0 is the sample submission, 1 the gold threshold; None: not known
+    percentile: float | None = None  # share of human teams that did worse; None: unknown
+    normalised: float | None = None  # 0 is the sample submission, 1 the gold threshold; None: unknown
     run_id: str | None = None
     ended: str | None = None
     hours: float | None = None
@@ -38,7 +38,7 @@ class Outcome:
     calls: float | None = None  # of models, through the gateway
     tokens: dict[str, float | None] | None = None
     cost: float | None = None  # in US dollars
-    findings: dict[str, dict[str, Any]] | None = None  # by tool, what `mlebench inspect` says about it in short
+    findings: dict[str, dict[str, Any]] | None = None  # by tool, a summary of what `mlebench inspect` says
     over_time: list[dict[str, Any]] | None = None  # the scores of its snapshots; None: they were not graded
 
     @property
@@ -48,7 +48,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Entry:
-    """All runs of one agent under the same conditions: a line of standings."""
+    """All runs of one agent under the same conditions: one row of the standings."""
 
     agent: str  # a name that no other entry has
     inputs: tuple[str, ...]  # the run groups and files that they come from
@@ -56,12 +56,12 @@ class Entry:
     model: str | None = None
     hours_limit: float | None = None
     name: str = ""  # the agent's own
-    conditions: dict[str, Any] = field(default_factory=dict)  # what was asked for, where run groups tell
-    bundled: bool = False  # a bundle tells of it: what was found out about its runs is a claim
+    conditions: dict[str, Any] = field(default_factory=dict)  # what was asked for, as far as run groups say
+    bundled: bool = False  # it comes from a bundle: findings about its runs are claims
 
     @cached_property
     def competitions(self) -> list[str]:
-        """Those that it was run on, in order."""
+        """The competitions that it was run on, in order."""
         return list(dict.fromkeys(outcome.competition for outcome in self.outcomes))
 
     @cached_property
@@ -75,7 +75,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Reading:
-    """One run as an input tells of it: a report, and what is known of the run."""
+    """One run as an input describes it: a report, and what is known about the run."""
 
     competition: str
     where: str

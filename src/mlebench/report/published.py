@@ -1,4 +1,4 @@
-"""The published leaderboard of the benchmark: other people's figures, shown beside own ones and marked as theirs."""
+"""The published leaderboard of the benchmark: other people's figures, shown beside one's own and marked as theirs."""
 
 import json
 from dataclasses import dataclass

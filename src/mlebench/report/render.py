@@ -1,4 +1,4 @@
-"""Standings → tables for people, markdown, CSV and JSON."""
+"""Renders standings as tables for people, markdown, CSV and JSON."""
 
 import csv
 import io
@@ -65,7 +65,7 @@ def notes(standings: Standings) -> list[str]:
 
 
 def _conditions(entries: Sequence[Entry]) -> Iterator[str]:
-    """What agents had to read and, of entries with one name, what sets them apart."""
+    """What agents had to read and, for entries of the same name, how they differ."""
     for entry in entries:
         told = _told(entry)
         others = [_told(other) for other in entries if other.name == entry.name]
@@ -221,7 +221,7 @@ def to_markdown(standings: Standings) -> str:
 
 
 def to_csv(standings: Standings) -> str:
-    """A row for each entry, scope and figure, in full precision, and for each finding; what is not known is empty."""
+    """A row for each entry, scope and figure, in full precision, and for each finding; unknown values are empty."""
     file = io.StringIO()
     head = ["agent", "profile", "data", "padded", "kind", "name", *COUNTED, "figure", *LIMITED, *_flat(Spent()), *FOUND]
     rows = csv.DictWriter(file, head, lineterminator="\n")
@@ -247,7 +247,7 @@ def to_csv(standings: Standings) -> str:
 
 
 def _flat(spent: Spent) -> dict[str, float | None]:
-    """By the name of a column."""
+    """The values by column name."""
     tokens, unknown = spent.tokens or {}, spent.unknown or {}
     return {
         **{name: getattr(spent, name) for name in ("hours", "gpu_hours", "rerolls", "unsealed", "infra_errors")},

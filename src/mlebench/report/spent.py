@@ -1,4 +1,4 @@
-"""What runs took, and what a reader of their scores should know: time, money, second throws of the dice."""
+"""What runs cost, and what a reader of their scores should know: time, money, second throws of the dice."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -7,11 +7,11 @@ from typing import Any
 
 from mlebench.report.model import INFRA_ERROR, Outcome
 
-TOKENS = ("input", "cached", "output", "reasoning")  # cached ones are among the input, reasoning is among the output
+TOKENS = ("input", "cached", "output", "reasoning")  # input includes cached, output includes reasoning
 
 
 def model_use(record: Any) -> dict[str, Any]:
-    """Calls, tokens and cost of a run, as the gateway counted them; None where its record does not tell."""
+    """Calls, tokens and cost of a run, as the gateway counted them; None if its record does not say."""
     used = getattr(record, "model", None)
     used = used if isinstance(used, dict) else {}
     tokens = used.get("tokens")
@@ -29,7 +29,7 @@ def _number(value: Any) -> float | None:
 
 @dataclass(frozen=True)
 class Spent:
-    """Sums over those runs that tell; None where none does. `unknown` counts the others."""
+    """Sums over the runs that report a value; None if none does. `unknown` counts the others."""
 
     hours: float | None = None
     gpu_hours: float | None = None

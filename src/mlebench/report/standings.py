@@ -1,4 +1,4 @@
-"""Entries → standings: figures for every split and category, and agents compared. Nothing here reads a file."""
+"""Turns entries into standings: figures for every split and category, and comparisons. Nothing here reads a file."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from mlebench.report.published import PublishedEntry
 from mlebench.report.spent import Spent
 
 RATES = ("any_medal", "gold", "silver", "bronze", "above_median", "valid", "submitted")
-# What a figure is multiplied by: rates and percentiles are shown in percent.
+# What figures are multiplied by: rates and percentiles are shown in percent.
 SCALES = dict.fromkeys((*RATES, "percentile"), 100.0) | {"normalised": 1.0}
 COMPARED = ("any_medal", "normalised")
 GIVEN = "given"
@@ -29,7 +29,7 @@ class Scope:
     competitions: int
     seeds: int  # that count
     seeds_given: int
-    missing: int  # runs of this many competitions and seeds are missing
+    missing: int  # combinations of competition and seed without a run
     figures: dict[str, Estimate | None]
     spent: Spent
 
@@ -48,7 +48,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Need:
-    """How many seeds it takes to tell a difference in the medal rate, in percent."""
+    """How many seeds it takes to detect a difference in the medal rate, in percent."""
 
     agents: tuple[str, ...]
     scope: str
@@ -66,12 +66,12 @@ class EntryStandings:
 
 @dataclass(frozen=True)
 class Rules:
-    """What standings are asked for."""
+    """Which standings are wanted."""
 
     splits: Mapping[str, Sequence[str]]
     categories: Mapping[str, str | None]  # of each competition
     pad: bool = False
-    asked: bool = False  # the splits were named: they are shown however little there is
+    asked: bool = False  # the splits were named: they are shown even if incomplete
     power: float | None = None  # a difference of the medal rate, in percent
 
 
@@ -103,7 +103,7 @@ class Grid:
         self.seeds = len(self._rows)
 
     def known(self, name: str) -> set[int]:
-        """The places of the competitions of which a figure is known; that of a missing run is, if any other's is."""
+        """The places of the competitions with a known figure; a missing run's counts as known if any other's is."""
         outcomes = [outcome for row in self._rows for outcome in row if outcome is not None]
         if outcomes and all(getattr(outcome, name) is None for outcome in outcomes):
             return set()
@@ -115,7 +115,7 @@ class Grid:
         }
 
     def values(self, name: str, places: Iterable[int]) -> NDArray[Any]:
-        """One row for each competition, one column for each seed; what is missing or negative counts as 0."""
+        """One row per competition, one column per seed; missing or negative values count as 0."""
         figures = [[getattr(row[place], name, 0.0) for row in self._rows] for place in sorted(places)]
         return np.clip(np.array(figures, dtype=float), 0, 1)
 
@@ -161,7 +161,7 @@ def _found(entry: Entry, rules: Rules) -> list[Found]:
 def _sets(competitions: Sequence[str], rules: Rules) -> dict[str, list[str]]:
     """The splits to show for an agent that was run on these competitions, and the competitions themselves.
 
-    Without being asked, a split is shown when the agent was run on all of it, or when missing runs are padded.
+    A split that was not asked for is shown if the agent was run on all of it, or if missing runs are padded.
     """
     ran = set(competitions)
     found = {

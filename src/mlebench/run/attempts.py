@@ -1,8 +1,8 @@
-"""How many attempts a run has, and what one may see of those before it. Nowhere else is this decided.
+"""How many attempts a run has, and what one may see of those before it. This is decided only here.
 
-An attempt sees nothing of an earlier one. It has a lease and a token of its own, and with them a new working folder, a
-new sandbox and a new door. What the earlier one left is moved to `attempts/<n>/`, which no sandbox shows. Agents do not
-continue in the middle.
+An attempt sees nothing of an earlier one. It has its own lease and token, and with them a new working folder, a new
+sandbox and a new door. What the earlier one left is moved to `attempts/<n>/`, which no sandbox shows. Agents always
+start from the beginning.
 
 How an attempt ended decides what follows:
 
@@ -11,7 +11,8 @@ How an attempt ended decides what follows:
 - Somebody stopped or killed it (Ctrl-C, preemption, a lost node): it does not count. There is another attempt whenever
   somebody asks for one.
 - mlebench itself crashed, `CRASHES` times under one local executor: the run ends as `infra_error`.
-- A scheduler let go of the run before it had ended: one command submits it `SUBMISSIONS` times, and leaves it planned.
+- A scheduler dropped the run before it had ended: one command submits it up to `SUBMISSIONS` times, then leaves it
+  planned.
 """
 
 from collections.abc import Iterable
@@ -27,11 +28,11 @@ Attempts = list[dict[str, Any]]
 
 
 def is_exhausted(attempts: Iterable[dict[str, Any]]) -> bool:
-    """Whether the infrastructure has failed a run often enough."""
+    """Whether the infrastructure has failed too often for another attempt."""
     failed = [item for item in attempts if item.get("ended") == INFRA_ERROR and not item.get("forgiven")]
     return len(failed) >= INFRA_ATTEMPTS
 
 
 def forgiven(attempts: Iterable[dict[str, Any]]) -> Attempts:
-    """Attempts as `--retry` leaves them: failures of an infrastructure that has been mended no longer count."""
+    """Attempts as `--retry` leaves them: infrastructure failures, presumably fixed, no longer count."""
     return [attempt | {"forgiven": True} for attempt in attempts]

@@ -1,4 +1,4 @@
-"""`--container-config`: the settings of containers that existing set-ups have in a JSON file, in our words."""
+"""`--container-config`: translates the JSON file of container settings that existing set-ups have."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ class ContainerConfig(NamedTuple):
 
 
 def read_container_config(path: Path) -> ContainerConfig:
-    """What it asks for. A key that we do not translate is refused."""
+    """What the file asks for. Keys that we do not translate are refused."""
     try:
         data = json.loads(path.read_bytes())
     except OSError as error:

@@ -1,7 +1,7 @@
 """The validator's door: a socket that is bound into the agent's sandbox, and a sandbox of its own behind it.
 
-The validator parses what a hostile agent sends. So it runs where only public files and this package are to be seen,
-with no network and limits of its own. It is started when somebody first knocks. What passes through is bounded.
+The validator parses what a hostile agent sends. So it runs where only public files and this package are visible, with
+no network and its own limits. It is started at the first connection. What passes through is bounded.
 """
 
 import contextlib
@@ -26,11 +26,11 @@ AT_ONCE = 16
 IDLE = 120.0  # seconds without a byte
 LONGEST = 900.0  # seconds for one request
 LARGEST = 8 << 30  # bytes in one direction
-STARTS = 50  # a validator that dies is started again, so often
+STARTS = 50  # how often a validator that dies is started again
 
 
 class ValidatorDoor:
-    """Usable as a context: the door is open within it, and nothing of it is left afterwards."""
+    """A context manager: the door is open inside it, and leaves nothing behind."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class ValidatorDoor:
         remove_tree(self.folder)
 
     def beat(self) -> None:
-        session = self._session  # another thread may put a new one in its place
+        session = self._session  # another thread may replace it
         if session:
             session.beat()
 
@@ -99,7 +99,7 @@ class ValidatorDoor:
             self._room.release()
 
     def _connect(self) -> socket.socket:
-        """A connection to the validator, which is started if it does not run."""
+        """A connection to the validator, which is started if necessary."""
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             with self._lock:
@@ -147,7 +147,7 @@ class ValidatorDoor:
 
 
 def remove_door(token: str) -> None:
-    """Remove what a door has left that was open when its runner was killed."""
+    """Remove what is left of a door that was open when its runner was killed."""
     for name in ("bubblewrap", "process"):
         sandbox_named(name).remove_leftovers(token)
     for folder in Path(tempfile.gettempdir()).glob(paths.door_prefix(token) + "*"):
@@ -168,13 +168,13 @@ def _own_python() -> list[Path]:
 
 
 def _own_code() -> list[Path]:
-    """What a sandbox hides, unless it is shown by its own name."""
+    """Our own code, which a sandbox hides unless it is bound explicitly."""
     package = paths.module_dir()
     return [package, *package.parent.glob("mlebench-*.dist-info"), *paths.competition_path()]
 
 
 def _connect(path: Path) -> socket.socket:
-    """Connect to a socket that must be one: a link in its place could lead to any service of the host."""
+    """Connect to what must be a real socket: a link in its place could lead to any service of the host."""
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
     try:
         if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):

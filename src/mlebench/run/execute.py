@@ -1,7 +1,7 @@
 """`mlebench run exec`: one run, from whatever state its folder is in to a final one.
 
 The command is idempotent. It may be killed at any point, started twice at once, or started again on another host: at
-most one result counts, and what an attempt had left is kept.
+most one result counts, and what each attempt left is kept.
 """
 
 import contextlib
@@ -45,8 +45,8 @@ logger = logging.getLogger(__name__)
 
 FINAL, MAY_BE_RETRIED, CANNOT_WORK = 0, 75, 2  # exit codes
 TICK = 0.2
-PARENT_VARIABLE = "MLEBENCH_PARENT_FD"  # a pipe that ends with whoever started us, or
-STARTER = "starter"  # to end with the process that did
+PARENT_VARIABLE = "MLEBENCH_PARENT_FD"  # a pipe that closes when the process that started us ends, or
+STARTER = "starter"  # to watch our parent process instead
 
 
 def execute(folder: Path, gpus: tuple[str, ...] = ()) -> int:
@@ -68,7 +68,7 @@ def execute(folder: Path, gpus: tuple[str, ...] = ()) -> int:
 
 
 def abandon(folder: Path, reason: str) -> bool:
-    """Give up a run that this program fails to do; False when that has to wait."""
+    """Give up a run that this program fails to do; False if that has to wait."""
     lease = leases.acquire(Run.read(folder).paths.leases, wait=False)
     if lease is None:
         return False
@@ -102,7 +102,7 @@ class _Execution:
             self._begin()
             return self._failed(str(error))
         self._begin()
-        # While a run is open, whoever grades a submission of its competition is told, and so are readers of that grade.
+        # While a run is open, every grade for its competition says so, to the person grading and to later readers.
         mark_open(competition, self.run.paths.root, self.lease.token)
         with self._signals():
             try:
@@ -118,7 +118,7 @@ class _Execution:
             give_up(self.run, self.lease, reason, {})
 
     def _is_settled(self) -> bool:
-        """Whether there is nothing left to do; if somebody was killed after publishing, the rest is done now."""
+        """Whether nothing is left to do; if a runner was killed after publishing, finish its work now."""
         if is_published(self.run) and self.run.record.state != PLANNED:
             self.run = settle(self.run)
         return self.run.record.is_final
@@ -146,7 +146,7 @@ class _Execution:
         self.run = self.run.write(state=RUNNING, started_at=attempt["started_at"], attempts=attempts)
 
     def _note_keeper(self, pid: int) -> None:
-        """So that whoever comes after us, if we are killed, can wait until the sandbox is no more."""
+        """Record the keeper, so that if we are killed, the next runner can wait for the sandbox to end."""
         attempts = [*self.run.record.attempts]
         attempts[-1] = attempts[-1] | {
             "keeper": asdict(replace(Process.current(), pid=pid, started=process_start(pid) or 0))
@@ -154,7 +154,7 @@ class _Execution:
         self.run = self.run.write(attempts=attempts)
 
     def _close_interrupted(self) -> None:
-        """An attempt that was killed has left its folders, and perhaps its container."""
+        """Clean up after an attempt that was killed: it left its folders, and perhaps its container."""
         attempts = self.run.record.attempts
         if not attempts or "ended" in attempts[-1]:
             return
@@ -167,20 +167,20 @@ class _Execution:
         self._keep_attempt(token, CANCELLED, "the runner was killed")
 
     def _keep_attempt(self, token: str, ended: str, detail: str | None) -> None:
-        """Keep what an attempt has left, and say how it ended."""
+        """Keep what an attempt left, and record how it ended."""
         work = self.group.paths.work(token)
         aside = self.run.paths.attempt(len(self.run.record.attempts))
         use = model_use(work)
         if work.is_dir():
             gather(work, aside)
-        move_parts(self.run.paths.staged_result(token), aside)  # if it was killed while it was being graded
+        move_parts(self.run.paths.staged_result(token), aside)  # if it was killed during grading
         self._remove_traces(token)
         attempts = [*self.run.record.attempts]
         attempts[-1] = attempts[-1] | {"ended": ended, "detail": detail, "ended_at": now(), "model": use}
         self.run = self.run.write(state=PLANNED, attempts=attempts)
 
     def _remove_traces(self, token: str) -> None:
-        """Before the record says that an attempt has ended: afterwards nobody looks for them."""
+        """Called before the record says that an attempt has ended: afterwards nobody looks for its traces."""
         record = self.group.record
         with contextlib.suppress(PrerequisiteError):
             unmark_open(Registry(record.data_dir, record.profile).get_competition(self.run.record.competition), token)
@@ -222,8 +222,8 @@ class _Execution:
         return self._publish(competition, outcome, conditions, task.work)
 
     def _was_told_to_stop(self) -> bool:
-        """Whether a program died of a signal that was meant for us: schedulers send it to all."""
-        time.sleep(TICK)  # ours may be on its way
+        """Whether a program died of a signal meant for us: schedulers signal every process."""
+        time.sleep(TICK)  # our own signal may still be on its way
         return self.stopping
 
     def _stopped(self, sandbox: Sandbox) -> int:
@@ -232,7 +232,7 @@ class _Execution:
         return MAY_BE_RETRIED
 
     def _host_only(self, agent: Agent, competition: Competition) -> int:
-        """An agent of ours that sees the answers: for self-tests of the benchmark."""
+        """Run an agent of ours that sees the answers, to test the benchmark itself."""
         work = self.group.paths.work(self.lease.token)
         begun = time.monotonic()
         submission = work / "home" / SUBMISSION / f"{SUBMISSION}.csv"
@@ -274,7 +274,7 @@ class _Execution:
         return outcome
 
     def _conditions(self, competition: Competition, sandbox: Sandbox, task: Task) -> dict[str, Any]:
-        """What the run really gets, for its card."""
+        """What the run actually gets, for its card."""
         record = self.group.record
         unsealed = [
             *(["the sandbox is a plain process"] if sandbox.name == "process" else []),
@@ -330,7 +330,7 @@ class _Execution:
         return FINAL
 
     def _failed(self, reason: str, conditions: dict[str, Any] | None = None) -> int:
-        """The infrastructure failed: to be tried again, but not for ever."""
+        """The infrastructure failed: try again, but not forever."""
         logger.warning("%s: %s", self.run.paths.root.name, reason)
         self._keep_attempt(self.lease.token, INFRA_ERROR, reason)
         if not is_exhausted(self.run.record.attempts):
@@ -353,7 +353,7 @@ class _Execution:
 
 
 def give_up(run: Run, lease: Lease, reason: str, conditions: dict[str, Any]) -> int:
-    """Publish that a run failed for a reason that is not the agent's."""
+    """Publish that a run failed through no fault of the agent."""
     publish(
         run,
         stage(run, lease),
@@ -376,7 +376,7 @@ def _data_is_unchanged(competition: Competition) -> bool | None:
 
 
 def _await_end(keeper: Process) -> None:
-    """A keeper ends its sandbox as soon as its runner has ended; on another host it had its time."""
+    """Wait for a keeper, which ends its sandbox once its runner has ended; one on another host has had time to."""
     deadline = time.monotonic() + 30
     while keeper.is_here and keeper.is_alive:
         if time.monotonic() > deadline:

@@ -1,8 +1,8 @@
-"""Executors that leave the work to a scheduler: it is given folders, asked which it still has, and told to let go.
+"""Executors that leave the work to a scheduler: it is given folders, asked which it still has, and told to drop some.
 
-Nothing is remembered between two commands, and nothing a scheduler says about a run is believed but that it still has
-it. Whether a run has ended stands in the run's folder. So a scheduler that forgets, purges its records or dies loses
-nothing, and several executors, or a person with `mlebench run exec`, may work on one group.
+Nothing is remembered between two commands, and a scheduler is believed about a run only when it says that it still has
+it. The run's folder says whether it has ended. So a scheduler that forgets, purges its records or dies loses nothing,
+and several executors, or a person with `mlebench run exec`, may work on one group.
 """
 
 import hashlib
@@ -26,11 +26,11 @@ from mlebench.run.records import Group, Run
 logger = logging.getLogger(__name__)
 
 NAMES = ("local", "slurm", "ray")
-GRACE = 1800.0  # seconds that a job has beyond the agent's limit: to set up, to collect, to grade
-OVERHEAD = 2 << 30  # bytes that a job has beyond the agent's limit: for the runner, the validator and the grader
+GRACE = 1800.0  # seconds that a job gets beyond the agent's limit: to set up, to collect, to grade
+OVERHEAD = 2 << 30  # bytes that a job gets beyond the agent's limit: for the runner, the validator and the grader
 FIRST_LOOK, RAREST_LOOK = 1.0, 15.0  # seconds between two questions to a scheduler
 TICK = 0.25
-DEAD_AFTER = 120.0  # seconds after which a job that runs must have begun its run, as other hosts see it
+DEAD_AFTER = 120.0  # seconds within which a running job must have begun its run, as seen from other hosts
 
 
 class SchedulerError(PrerequisiteError):
@@ -39,10 +39,10 @@ class SchedulerError(PrerequisiteError):
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the runs of a group are done, as group.json has it."""
+    """Where a group's runs take place, as recorded in group.json."""
 
     name: str = "local"
-    options: dict[str, str] = field(default_factory=dict)  # of Slurm: those of sbatch; of Ray: the address
+    options: dict[str, str] = field(default_factory=dict)  # for Slurm, sbatch's; for Ray, the address
 
     @property
     def is_remote(self) -> bool:
@@ -51,7 +51,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Resources:
-    """What each run needs of a node."""
+    """What each run needs from a node."""
 
     seconds: int
     memory: int
@@ -73,33 +73,33 @@ class Scheduler(Protocol):
     """What an executor asks of a scheduler, for one group. Failures are SchedulerErrors."""
 
     name: str
-    at_once: int | None  # how many runs it may be given; None: all, it sees to `workers` itself
+    at_once: int | None  # how many runs it may have; None: all, as it enforces `workers` itself
 
     def submit(self, folders: Sequence[Path]) -> None: ...
 
     def active(self) -> dict[Path, float]:
-        """The folders that it still has, waiting or running, and for how many seconds it believes they have run."""
+        """The folders that it still has, waiting or running, and for how many seconds it thinks they have run."""
         ...
 
     def cancel(self, folders: Collection[Path] | None = None) -> int:
-        """Let go of some, or of all of them; how many those were."""
+        """Drop some or all of them; return how many."""
         ...
 
 
 def job_name(group: Group) -> str:
-    """By this name a group's jobs are found again; it is the same on every host, wherever the disk is mounted."""
+    """The name by which a group's jobs are found again: the same on every host, wherever the disk is mounted."""
     return "mlebench-" + hashlib.sha256(f"{group.record.id} {group.record.created_at}".encode()).hexdigest()[:12]
 
 
 class Attended:
-    """Submits what is left of a group and watches until it has ended. Ctrl-C detaches: the scheduler goes on."""
+    """Submits what is left of a group and watches until it has ended. Ctrl-C detaches: the scheduler continues."""
 
     def __init__(self, scheduler: Scheduler):
         self.scheduler = scheduler
         self.interrupts = 0
 
     def run(self, folders: Sequence[Path], tick: Callable[[], None] = lambda: None) -> None:
-        """Until every run has ended, or was submitted often enough, or somebody interrupts."""
+        """Work until every run has ended or was submitted often enough, or until interrupted."""
         waiting = dict.fromkeys(folders)  # in order
         submitted: Counter[Path] = Counter()
         before, pause = set(waiting), FIRST_LOOK
@@ -120,13 +120,13 @@ class Attended:
                         submitted.update(due)
                         before, pause = active | set(due), FIRST_LOOK
                 except SchedulerError as error:
-                    if not submitted:  # nobody waits for anything yet
+                    if not submitted:  # nothing is at stake yet
                         raise
                     logger.warning("%s", error)
                 self._wait(pause, tick)
 
     def _active(self) -> set[Path]:
-        """What the scheduler has. A job whose process is lost may look as if it ran; the run's lease tells."""
+        """What the scheduler has. A job whose process is lost may still look alive, so check the run's lease."""
         active = self.scheduler.active()
         old = [folder for folder, seconds in active.items() if seconds > DEAD_AFTER]
         dead = {folder for folder in old if not leases.may_be_held(RunPaths(folder).leases)}

@@ -1,6 +1,6 @@
-"""What a tool found out about a run: one record for each tool, in the run's folder `findings/`.
+"""What a tool found about a run: one record for each tool, in the run's folder `findings/`.
 
-Tools (`mlebench.integrity`) write these records. Standings and pages read them, and stand below the tools.
+Tools (`mlebench.integrity`) write these records. Standings and pages, in lower layers than the tools, read them.
 """
 
 import logging
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 VIOLATION, CONDITION, NOTE = KINDS = ("violation", "condition", "note")
 YES, NO, NOT_ENOUGH = ANSWERS = ("yes", "no", "not enough evidence")  # what a judge says
 JUDGE = "judge"
-BY_JUDGE = f"{JUDGE}:"  # how the rules are called whose findings a judge made
+BY_JUDGE = f"{JUDGE}:"  # the prefix of rules whose findings come from a judge
 UNCALIBRATED = "uncalibrated"
 LARGEST = 8 << 20  # bytes of a record
 MOST_TOOLS = 20
@@ -29,7 +29,7 @@ _TEXTS = ("kind", "rule", "says")  # of a finding
 
 @dataclass(frozen=True)
 class Evidence:
-    """Where a finding stands, word for word."""
+    """Where a finding was made, quoted verbatim."""
 
     file: str
     quote: str
@@ -40,7 +40,7 @@ class Evidence:
 class Finding:
     kind: str  # one of KINDS
     rule: str  # the name of the rule that found it
-    says: str  # in a sentence
+    says: str  # one sentence
     evidence: tuple[Evidence, ...] = ()
 
 
@@ -48,7 +48,7 @@ class Finding:
 class Findings(Record):
     tool: str
     made_at: str = field(default_factory=now)
-    facts: dict[str, Any] = field(default_factory=dict)  # what else the tool has to say, such as a category
+    facts: dict[str, Any] = field(default_factory=dict)  # further facts, such as a category
     findings: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
@@ -73,12 +73,12 @@ def _objects(values: Any) -> list[dict[str, Any]]:
 
 
 def is_about(run: RunRecord, made_at: str) -> bool:
-    """Whether findings of that time are about how the run has ended: not about an earlier attempt, or on the way."""
+    """Whether findings made then are about the run's final state, not an earlier attempt or a run in progress."""
     return run.is_final and (run.ended_at is None or made_at >= run.ended_at)
 
 
 def read_findings(run: Run) -> Iterator[Findings]:
-    """What was found out about a run since it ended, tool by tool. What cannot be read is left out, with a warning."""
+    """What was found about a run since it ended, tool by tool. Unreadable records are left out, with a warning."""
     folder = run.paths.findings
     names = sorted(path.name for path in folder.glob("*.json")) if folder.is_dir() else []
     for name in names[:MOST_TOOLS]:

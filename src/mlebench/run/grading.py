@@ -1,4 +1,4 @@
-"""A run's submission, graded once it has ended; on the host, where the answers are."""
+"""Grades a run's submission once the run has ended, on the host, where the answers are."""
 
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,11 @@ from mlebench.scoring import RunInfo
 
 
 def grade_run(submission: Path, competition: Competition, run: Run, group: Group) -> dict[str, Any]:
-    """The report, which names the submission where it will be found."""
+    """The report, which gives the submission's final path."""
     report = grade_csv(submission, competition, run_info(run, group)).to_dict()
     return report | {"submission_path": str(run.paths.submission)}
 
 
 def run_info(run: Run, group: Group) -> RunInfo:
-    """What reports say of the run that a submission comes from."""
+    """What reports say about the run that a submission comes from."""
     return RunInfo(agent=group.record.agent["name"], seed=run.record.seed, run_id=run.record.run_id)

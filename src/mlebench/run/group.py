@@ -1,4 +1,4 @@
-"""What is done with a whole group: resume it, grade it, list it, turn it into what other tools read."""
+"""Operations on a whole group: resume it, grade it, list it, export it for other tools."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -20,8 +20,8 @@ from mlebench.run.records import PRESENT, Group, Run
 from mlebench.sandbox.base import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, TIMEOUT
 from mlebench.scoring import CompetitionReport
 
-# What `--retry` may name. A run that is done again because of how it ended, rather than because of the machine, is a
-# second throw of the dice: it is counted, and standings show it.
+# What `--retry` may name. Repeating a run because of how it ended, rather than because of the machine, is a second
+# throw of the dice: it is counted, and standings show it.
 RETRIES = {
     "infra": (INFRA_ERROR, CANCELLED),
     "failed": (AGENT_ERROR, OUT_OF_MEMORY, OVER_DISK),
@@ -30,7 +30,7 @@ RETRIES = {
 
 
 def retry(group: Group, kinds: Iterable[str]) -> int:
-    """Make runs that ended in these ways planned ones again; how many those were."""
+    """Set runs that ended in these ways back to planned; return how many."""
     count = 0
     for kind in kinds:
         for run in group.runs():
@@ -40,7 +40,7 @@ def retry(group: Group, kinds: Iterable[str]) -> int:
         with leases.held(group.paths.leases, patience=1) as require_lease:
             record = Group.read(group.paths.root).record.changed(report=None)
             require_lease()
-            record.write(group.paths.record)  # until they have ended again, no report counts
+            record.write(group.paths.record)  # no report counts until they have ended again
     return count
 
 
@@ -50,7 +50,7 @@ def _retry(run: Run, kind: str) -> bool:
         return False
     try:
         run = Run.read(run.paths.root)
-        if run.record.ended not in RETRIES[kind]:  # another runner has been quicker
+        if run.record.ended not in RETRIES[kind]:  # another runner was quicker
             return False
         set_aside(run, attempts=forgiven(run.record.attempts), rerolls=run.record.rerolls + (kind != "infra"))
         return True
@@ -63,13 +63,13 @@ def unfinished(group: Group) -> list[Path]:
 
 
 def finished_report(group: Group, runs: Iterable[Run]) -> Path | None:
-    """The report of a group with which nothing is left to do."""
+    """The report of a group in which nothing is left to do."""
     report = group.paths.root / str(group.record.report)
     return report if report.is_file() and all(run.record.is_final for run in runs) else None
 
 
 def finish(group: Group) -> Path | None:
-    """Write the grading report of a group whose runs have all ended; there is one, and group.json names it."""
+    """Write the grading report of a group whose runs have all ended: exactly one, named in group.json."""
     with leases.held(group.paths.leases, patience=1) as require_lease:
         return _finish(group, require_lease)
 
@@ -94,7 +94,7 @@ def _finish(group: Group, require_lease: Callable[[], None]) -> Path | None:
 
 
 def _report(run: Run, group: Group, registry: Registry) -> CompetitionReport:
-    """A run's report; one that the infrastructure failed has none, which is not the agent's fault."""
+    """A run's report. If the infrastructure failed it has none, through no fault of the agent."""
     if run.record.report is not None:
         return CompetitionReport.from_dict(run.record.report)
     from mlebench.grade.one import Verdict, ungraded_report, with_verdict
@@ -121,17 +121,15 @@ def submission_lines(group: Group, log: str, code: str) -> list[dict[str, Any]]:
 
 
 def elapsed(run: Run) -> float | None:
-    """Seconds since a run that goes on was started."""
+    """Seconds since a run in progress was started."""
     if run.record.state != "running" or not run.record.started_at:
         return None
     started = datetime.fromisoformat(run.record.started_at)
-    return max(
-        0.0, (datetime.now(started.tzinfo) - started).total_seconds()
-    )  # it may be on a host whose clock is ahead
+    return max(0.0, (datetime.now(started.tzinfo) - started).total_seconds())  # its host's clock may be ahead
 
 
 def groups_in(runs_dir: Path) -> list[Group]:
-    """The run groups of a runs directory, newest first; one that cannot be read is passed over."""
+    """The run groups of a runs directory, newest first; unreadable ones are skipped."""
     found = []
     for folder in sorted(runs_dir.iterdir(), reverse=True) if runs_dir.is_dir() else ():
         if paths.GroupPaths(folder).record.is_file():
@@ -143,7 +141,7 @@ def groups_in(runs_dir: Path) -> list[Group]:
 
 
 def counts(group: Group) -> dict[str, int]:
-    """How many runs a group has, and how many of them are in which state."""
+    """How many runs a group has, in total and in each state."""
     records = [run.record for run in group.runs()]
     medals = sum(bool((record.report or {}).get("any_medal")) for record in records)
     return {

@@ -16,7 +16,7 @@ from mlebench.errors import PrerequisiteError, SandboxError
 from mlebench.sandbox.base import HOME, OwnImage
 from mlebench.sandbox.docker import IDENTITY, IMAGE
 
-# What Dockerfiles written for the reference are told.
+# Build arguments that Dockerfiles written for the reference expect.
 FOLDERS = {
     "SUBMISSION_DIR": f"{HOME}/{paths.SUBMISSION}",
     "LOGS_DIR": f"{HOME}/{paths.LOGS}",
@@ -34,7 +34,7 @@ def environment_dir() -> Path:
 
 
 def image_facts(agent: Agent, named: str | None) -> dict[str, Any]:
-    """What a task says about its image, which docker alone heeds: the one that was named, the agent's own, or ours."""
+    """A task's image, which only docker uses: the one that was named, the agent's own, or ours."""
     if not agent.dockerfile:
         return {"image": named}
     build = f"mlebench image build --agent {shlex.quote(agent.spec)}"
@@ -45,7 +45,7 @@ def image_facts(agent: Agent, named: str | None) -> dict[str, Any]:
 
 
 def agent_tag(agent: Agent) -> str:
-    """The name of the folder, as in the reference: its entries share an image. Docker wants small letters."""
+    """The folder's name, as in the reference: its entries share an image. Docker requires lower case."""
     return re.sub("[^a-z0-9]+", "-", agent.folder.name.lower()).strip("-") or "agent"
 
 
@@ -59,14 +59,14 @@ def build_environment(
     """Build the image that agents run in; `light`: without the packages that they commonly use."""
     arguments = {"BASE_IMAGE": base_image, "INSTALL_HEAVY_DEPENDENCIES": "false" if light else None}
     with tempfile.TemporaryDirectory(prefix=paths.SCRATCH) as scratch:
-        # Where mlebench is installed, much else lies beside this folder.
+        # In an installed mlebench, many other files lie beside this folder.
         folder = Path(scratch, "environment")
         shutil.copytree(environment_dir(), folder)
         _build(tag, folder / "Dockerfile", Path(scratch), arguments, options)
 
 
 def build_agent(agent: Agent, tag: str, options: Sequence[str] = ()) -> None:
-    """Build an agent's own image, with a label that says from which files."""
+    """Build an agent's own image, with a label that identifies its files."""
     if not agent.dockerfile:
         raise PrerequisiteError(f"the agent {agent.name} has no `dockerfile` in its {paths.CONFIG}: it needs no image")
     with tempfile.TemporaryDirectory(prefix=paths.SCRATCH) as scratch:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from mlebench.untrusted import FileMissingError, UntrustedFileError, open_untrusted, plain
 
-MOST_BYTES = 256 << 20  # of a file; what follows is left out
+MOST_BYTES = 256 << 20  # of a file; the rest is left out
 LONGEST_LINE = 4 << 20  # bytes
 _LARGEST_NUMBER = 1e15
 
@@ -24,7 +24,7 @@ class Omissions:
 
 
 def read_objects(path: Path, omitted: Omissions) -> Iterator[dict[str, Any]]:
-    """The objects of a file, line by line. A file that is not there has none."""
+    """The objects of a file, line by line; none if the file does not exist."""
     try:
         file = open_untrusted(path, 1 << 60)
     except UntrustedFileError as error:
@@ -40,7 +40,7 @@ def read_objects(path: Path, omitted: Omissions) -> Iterator[dict[str, Any]]:
 
 
 def _lines(file: BinaryIO, omitted: Omissions) -> Iterator[bytes]:
-    """Lines that are not blank; of one that is too long, nothing but that it was there."""
+    """Lines that are not blank; one that is too long is only counted."""
     while file.tell() < MOST_BYTES and (line := file.readline(LONGEST_LINE)):
         end = line
         while len(end) == LONGEST_LINE and not end.endswith(b"\n") and file.tell() < MOST_BYTES:
@@ -51,7 +51,7 @@ def _lines(file: BinaryIO, omitted: Omissions) -> Iterator[bytes]:
 
 
 def parsed(line: bytes) -> Any:
-    """What a line holds; None if that is no JSON."""
+    """The value of a line; None if it is not JSON."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -62,7 +62,7 @@ def number(value: Any) -> float | int | None:
     """A number that can be shown and added up; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if abs(value) < _LARGEST_NUMBER else None  # neither NaN nor infinity is
+    return value if abs(value) < _LARGEST_NUMBER else None  # excludes NaN and infinity too
 
 
 def title(value: Any, longest: int = 200) -> str:
@@ -72,5 +72,5 @@ def title(value: Any, longest: int = 200) -> str:
 
 
 def as_json(value: Any) -> str:
-    """A value that came from JSON, as text; it cannot be nested too deeply, for it was read."""
+    """A value that came from JSON, as text; it was parsed, so it is not nested too deeply."""
     return json.dumps(value, ensure_ascii=False)

@@ -17,7 +17,7 @@ from mlebench.run.records import GroupRecord
 from mlebench.sandbox.bubblewrap import hidden_paths
 from mlebench.untrusted import kind_of, plain
 
-MOST_READ = 1 << 30  # bytes; files beyond count by name and size, since a corpus may be as large as a disk
+MOST_READ = 1 << 30  # bytes; beyond, only names and sizes count, since a corpus may be as large as a disk
 
 
 class Item(NamedTuple):
@@ -27,7 +27,7 @@ class Item(NamedTuple):
 
 
 def identity(folder: Path) -> str:
-    """The same for folders with the same files: names and sizes of all, and the bytes of the first gigabyte."""
+    """Equal for folders with equal files: names and sizes of all, and the bytes of the first gigabyte."""
     digest, left = hashlib.sha256(), MOST_READ
     for item in sorted(_items(folder)):
         content = "" if item.link is None else f"link {item.link}"
@@ -39,7 +39,7 @@ def identity(folder: Path) -> str:
 
 
 def conditions(record: GroupRecord) -> dict[str, str | None]:
-    """What a run's card and standings say about it."""
+    """What a run's card and standings say about the folder."""
     return {"knowledge": record.knowledge, "knowledge_sha256": record.knowledge_sha256}
 
 
@@ -49,7 +49,7 @@ def shown(folder: str, sha256: str | None) -> str:
 
 
 def require_unchanged(record: GroupRecord) -> None:
-    """All runs of a group read the same."""
+    """All runs of a group must read the same files."""
     if record.knowledge is None:
         return
     folder = Path(record.knowledge)
@@ -93,13 +93,13 @@ def _refuse_place(folder: Path, forbidden: Iterable[Path]) -> None:
 
 
 def _is_private(file: Path) -> bool:
-    """Whether it lies in prepared/private, of whatever data directory."""
+    """Whether it lies in prepared/private of any data directory."""
     parts = file.parts
     return any(inner == paths.PRIVATE and outer.startswith(paths.PREPARED) for outer, inner in pairwise(parts))
 
 
 def _items(root: Path, inside: str = "") -> Iterator[Item]:
-    """Every file and link. A link that leads out, and what is neither a file nor a folder, is refused."""
+    """Every file and link. Links that lead out, and anything but files and folders, are refused."""
     try:
         entries = list(os.scandir(root / inside))
     except OSError as error:

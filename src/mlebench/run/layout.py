@@ -29,7 +29,7 @@ CONDA = "/opt/conda"
 
 @dataclass(frozen=True)
 class Place:
-    """Where the agent's folders are as the agent sees them: below /home, unless there is nothing of the kind."""
+    """Where the agent sees its folders: below /home, unless the sandbox has no file system of its own."""
 
     home: str
     data: str
@@ -42,7 +42,7 @@ class Place:
 def make_task(
     group: Group, run: Run, agent: Agent, competition: Competition, token: str, gpus: tuple[str, ...], port: int | None
 ) -> Task:
-    """Fill the folders of a run and say how it is to be started."""
+    """Fill the folders of a run and say how to start it."""
     work = group.paths.work(token)
     _make_folders(work)
     public = _public(group, work, competition)
@@ -81,7 +81,7 @@ def _make_folders(work: Path) -> None:
 
 
 def _public(group: Group, work: Path, competition: Competition) -> Path:
-    """The public folder; obfuscated, links to its files under a path that does not name the competition."""
+    """The public folder; if obfuscated, links to its files under a path that does not name the competition."""
     if not group.record.obfuscate:
         return competition.public_dir
     target = work / "data"
@@ -103,7 +103,7 @@ def _require_readable(public: Path) -> None:
 
 
 def neutral_id(group: Group, competition: str) -> str:
-    """A name for a competition that tells nothing about it."""
+    """A name for a competition that gives nothing away."""
     return "task-" + hashlib.sha256(f"{group.record.id}/{competition}".encode()).hexdigest()[:8]
 
 
@@ -125,14 +125,14 @@ def _knowledge(group: Group) -> list[Bind]:
 
 
 def _python(venv: Path | None) -> list[Bind]:
-    """An agent's own packages, and the Python they were made for, at the paths that they know themselves by."""
+    """An agent's own packages, and the Python they were made for, at their original paths."""
     if venv is None:
         return []
     return [Bind(folder, str(folder)) for folder in dict.fromkeys([base_python(venv), venv])]
 
 
 def _conda(group: Group, venv: Path | None) -> list[Bind]:
-    """Stand-ins for conda's programs, which an image of ours has already."""
+    """Stand-ins for conda's programs, which our images already have."""
     if group.record.sandbox != "bubblewrap":
         return []
     source = environment_dir() / "conda"
@@ -140,7 +140,7 @@ def _conda(group: Group, venv: Path | None) -> list[Bind]:
     pythons = {*interpreter_prefixes(Path(sys.base_prefix)), *([base_python(venv)] if venv else [])}
     if Path(CONDA) not in pythons:
         return binds
-    # A real conda is shown there, whose Python is in use: its own programs can be covered, and nothing added.
+    # A real conda is there, and its Python is in use: its programs can be covered, but nothing can be added.
     return [bind for bind in binds if Path(bind.target).is_file() and bind.source.name != "python"]
 
 
@@ -170,7 +170,7 @@ def _environment(group: Group, run: Run, agent: Agent, place: Place, venv: Path 
 def _agents_own(group: Group, agent: Agent) -> Mapping[str, str]:
     """The variables that the agent's folder asks for. Secrets enter only with an open network."""
     if group.record.network == "model":
-        return agent.env  # what stands for its secrets comes with the door
+        return agent.env  # the stand-ins for its secrets come with the door
     return agent.environment(os.environ if group.record.network == "full" else {})
 
 

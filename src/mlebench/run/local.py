@@ -1,7 +1,7 @@
-"""The local executor: `run exec` in processes of this machine, so many at a time. It keeps no state of its own.
+"""The local executor: `run exec` in processes of this machine, `workers` at a time. It keeps no state of its own.
 
-Whatever it thinks of a run, only the run's folder is believed. So it may be killed at any time, and two of them may
-work on one group.
+Only the run's folder is believed about a run. So the executor may be killed at any time, and two of them may work on
+one group.
 """
 
 import os
@@ -32,7 +32,7 @@ class _Job:
     crashes: int = 0
 
     def pause(self) -> None:
-        """Try again later, each time after a longer while."""
+        """Try again later, after a longer pause each time."""
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**self.pauses)
         self.pauses += 1
         self.not_before = time.monotonic() + pause * random.uniform(0.5, 1.0)
@@ -44,11 +44,11 @@ class _Worker:
     job: _Job
     process: subprocess.Popen[bytes]
     pidfd: int
-    told: int = 0  # interrupts that it knows of
+    told: int = 0  # interrupts passed on to it
 
 
 class LocalExecutor:
-    """Runs folders, `workers` at a time; GPUs are shared out evenly, and a worker's are its own."""
+    """Runs folders, `workers` at a time; GPUs are divided evenly, and no two workers share one."""
 
     def __init__(self, workers: int, gpus: Sequence[str] = ()):
         share = len(gpus) // workers
@@ -56,12 +56,12 @@ class LocalExecutor:
         self._free = list(range(workers))
         self._workers: list[_Worker] = []
         self._pending: deque[_Job] = deque()
-        # Its other end is open for as long as we live, and not a moment longer.
+        # Its other end stays open exactly as long as this process lives.
         self._leash, self._our_end = os.pipe()
         self.interrupts = 0
 
     def run(self, folders: Sequence[Path], tick: Callable[[], None] = lambda: None) -> None:
-        """Until every run is final, or somebody interrupts. `tick` is called a few times a second."""
+        """Work until every run is final, or until interrupted. `tick` is called a few times a second."""
         self._pending = deque(_Job(folder) for folder in folders)
         before = signal.signal(signal.SIGINT, self._interrupt)
         term = signal.signal(signal.SIGTERM, self._interrupt)
@@ -80,12 +80,12 @@ class LocalExecutor:
             os.close(self._leash)
 
     def _interrupt(self, *_: object) -> None:
-        """The first time, runs end in an orderly way; the second time, at once."""
+        """The first interrupt ends runs in an orderly way, the second at once."""
         self.interrupts += 1
         self._pass_on()
 
     def _pass_on(self) -> None:
-        """Tell every worker as often as we were told; one may have been started at that very moment."""
+        """Pass every interrupt on to every worker, even one that was started at that very moment."""
         for worker in list(self._workers):
             if worker.told < self.interrupts:
                 worker.told = self.interrupts
@@ -100,7 +100,7 @@ class LocalExecutor:
             if job.not_before > now:
                 self._pending.append(job)
                 continue
-            if not Run.read(job.folder).record.is_final:  # another runner may have been quicker
+            if not Run.read(job.folder).record.is_final:  # another runner may have finished it
                 self._start(job)
 
     def _start(self, job: _Job) -> None:
@@ -116,7 +116,7 @@ class LocalExecutor:
                 stderr=log,
                 env={**os.environ, PARENT_VARIABLE: str(self._leash)},
                 pass_fds=[self._leash],
-                start_new_session=True,  # Ctrl-C reaches us alone, and we pass it on
+                start_new_session=True,  # Ctrl-C reaches only us, and we pass it on
             )
         self._workers.append(_Worker(slot, job, process, os.pidfd_open(process.pid)))
 

@@ -1,4 +1,4 @@
-"""What this machine is, and how much of it each worker gets: the published set-up, or its share if that is less."""
+"""What this machine has, and how much each worker gets: the published set-up, or its share if that is less."""
 
 import os
 import platform
@@ -28,7 +28,7 @@ class Wishes:
 
 
 def limits_for(wishes: Wishes, workers: int, runs_dir: Path, *, elsewhere: bool = False) -> Limits:
-    """The limits of each run; of one that is done elsewhere, this machine says nothing."""
+    """The limits of each run; for runs `elsewhere`, this machine's memory and CPUs do not matter."""
     memory = MEMORY if elsewhere else min(MEMORY, share_of_memory(workers))
     cpus = CPUS if elsewhere else min(CPUS, max(1.0, cpu_count() / workers))
     disk = int(_free_disk(runs_dir) * (1 - RESERVE) / workers)
@@ -62,7 +62,7 @@ def _free_disk(folder: Path) -> int:
 
 @cache
 def gpus() -> tuple[dict[str, Any], ...]:
-    """The GPUs there are: index, name and memory in MB."""
+    """This machine's GPUs: index, name and memory in MB."""
     if shutil.which("nvidia-smi") is None:
         return ()
     query = ["nvidia-smi", "--query-gpu=index,name,memory.total", "--format=csv,noheader,nounits"]

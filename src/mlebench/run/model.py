@@ -1,4 +1,4 @@
-"""What a run uses of a model: its gateway while it goes on, and what is known of its calls."""
+"""A run's use of a model: its gateway during the run, and what is known about its calls."""
 
 import json
 from contextlib import AbstractContextManager, nullcontext
@@ -17,7 +17,7 @@ LARGEST_USE = 1 << 20
 
 
 def open_model(record: GroupRecord, task: Task) -> AbstractContextManager[ModelDoor | None]:
-    """The gateway of a run, if it is to have one."""
+    """The gateway of a run, if it should have one."""
     if record.network != "model":
         return nullcontext()
     if record.model is None:
@@ -31,7 +31,7 @@ def tools_allowed(record: GroupRecord) -> list[str]:
 
 
 def model_use(work: Path) -> dict[str, Any] | None:
-    """What an attempt has used so far. In a plain process, the agent has a say in this file."""
+    """What an attempt has used so far. In a plain process, the agent could change this file."""
     try:
         with open_untrusted(paths.model_use(work), LARGEST_USE) as file:
             use = json.load(file)
@@ -41,7 +41,7 @@ def model_use(work: Path) -> dict[str, Any] | None:
 
 
 def use_so_far(group: Group, run: Run) -> dict[str, Any] | None:
-    """What a run has used of a model: in the end, or until now."""
+    """A run's use of a model, final or so far."""
     if run.record.is_final or not run.record.attempts:
         return run.record.model
     return model_use(group.paths.work(run.record.attempts[-1]["token"]))

@@ -1,4 +1,4 @@
-"""What the nodes of a cluster have. A small job on each looks around and leaves what it found on the shared disk."""
+"""What the nodes of a cluster have. A small job on each writes what it finds to the shared disk."""
 
 import json
 import os
@@ -21,13 +21,13 @@ from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.cgroups import Cgroup
 
 MOST = 8  # nodes that are asked
-PATIENCE = 90.0  # seconds; a node that is busy does not answer
+PATIENCE = 90.0  # seconds; a busy node may not answer
 
 Facts = dict[str, Any]
 
 
 def look(target: Path) -> None:
-    """Write down, in a file on the shared disk, what this node has."""
+    """Write what this node has to a file on the shared disk."""
     facts: Facts = {
         "host": socket.gethostname(),
         "mlebench": __version__,
@@ -42,7 +42,7 @@ def look(target: Path) -> None:
 
 
 def _limits() -> list[str]:
-    """Which limits a control group of this user's would keep."""
+    """Which limits a control group of this user could enforce."""
     group = Cgroup.create(f"look-{os.getpid()}", 1 << 30, 1, 64)
     if group is None:
         return []
@@ -51,7 +51,7 @@ def _limits() -> list[str]:
 
 
 def _disk_faults(folder: Path) -> list[str]:
-    """What the disk does otherwise than results and leases need it."""
+    """How the disk fails to behave as results and leases need."""
     scratch = folder / f"{paths.SCRATCH}{secrets.token_hex(8)}"
     scratch.mkdir()
     try:
@@ -88,7 +88,7 @@ def _ahead_of_disk(folder: Path) -> float:
 
 
 def ask_nodes(placement: Placement, shared: Path) -> dict[str, Facts | None]:
-    """What each node says of itself; None of one that says nothing in time."""
+    """What each node says about itself; None if it does not answer in time."""
     with _scratch(shared) as folder:
         own = _ahead_of_disk(folder)
         found = _through_slurm(placement, folder) if placement.name == "slurm" else _through_ray(placement, folder)

@@ -1,4 +1,4 @@
-"""Score over time: the submissions that were kept while runs went on, graded once all runs of the group have ended."""
+"""Score over time: the submissions kept during runs, graded once all runs of the group have ended."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from mlebench.run.regrade import held, job_of, require_ended
 from mlebench.scoring import CompetitionReport
 
 Tracker = Callable[[list[Run]], Iterable[Run]]
-# Of each report, what a curve is drawn from. What is the same for all of them is in the run's own report.
+# The parts of each report that a curve is drawn from. What they all share is in the run's own report.
 FIGURES = (
     "status", "reason", "score", "gold_medal", "silver_medal", "bronze_medal", "any_medal", "above_median",
     "valid_submission", "teams_beaten", "percentile", "normalised_score", "submission_sha256",
@@ -31,7 +31,7 @@ class OverTime(Record):
 def grade_snapshots(
     group: Group, track: Tracker = iter, *, jobs: int = 1, limits: Limits = DEFAULT_LIMITS
 ) -> list[OverTime]:
-    """Grade what each run had submitted at earlier times, and write that beside it. Every grade is logged."""
+    """Grade each run's earlier submissions, and write the scores beside them. Every grade is logged."""
     require_ended(group)
     kept = {run.paths.root: sorted(run.paths.snapshots.glob("*.csv")) for run in group.runs()}
     runs = [run for run in group.runs() if kept[run.paths.root]]
@@ -56,5 +56,5 @@ def _point(path: Path, outcome: CompetitionReport | Unjudged) -> dict[str, Any]:
 
 
 def read_over_time(run: Run) -> list[dict[str, Any]] | None:
-    """The points of a run; None where its snapshots were not graded."""
+    """The points of a run; None if its snapshots were not graded."""
     return OverTime.read(run.paths.over_time).points if run.paths.over_time.is_file() else None

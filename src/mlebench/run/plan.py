@@ -1,4 +1,4 @@
-"""From what was asked for to folders on disk: a group, and a planned run for every competition and seed."""
+"""Turns a request into folders on disk: a group, and a planned run for every competition and seed."""
 
 import json
 import os
@@ -29,7 +29,7 @@ ACCEPT_PRIVILEGED = "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS"
 
 @dataclass(frozen=True)
 class Request:
-    """What a run group is to be; what `mlebench run` asks for."""
+    """The run group that `mlebench run` asks for."""
 
     agent: Agent
     agent_source: str
@@ -41,7 +41,7 @@ class Request:
     seeds: int = 1
     workers: int = 1
     wishes: machine.Wishes = field(default_factory=machine.Wishes)
-    gpus: Sequence[str] = ()  # shared out over the workers
+    gpus: Sequence[str] = ()  # divided among the workers
     network: str = "none"
     model: ModelAccess | None = None  # for the network `model`
     obfuscate: bool = False
@@ -51,11 +51,11 @@ class Request:
     runtime: str | None = None
     like: str | None = None
     placement: Placement = field(default_factory=Placement)
-    gpus_per_run: int = 0  # where a scheduler hands them out
+    gpus_per_run: int = 0  # if a scheduler assigns them
 
 
 def plan(request: Request) -> Group:
-    """Write the group and its runs. Whatever would make every run fail is said now, in one line."""
+    """Write the group and its runs. Raises now, in one line, for anything that would make every run fail."""
     _refuse(request)
     name = f"{paths.timestamp()}_run-group_{request.agent.folder.name}"
     request.runs_dir.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ def plan(request: Request) -> Group:
         executor=asdict(request.placement),
     )
     _write_runs(where, record)
-    # The group's record comes last: a folder without it is no group, and nothing has been planned.
+    # The group's record comes last: a folder without it is not a group, so nothing counts as planned.
     record.write(where.record)
     return Group(where, record)
 
@@ -110,7 +110,7 @@ def _write_runs(where: paths.GroupPaths, record: GroupRecord) -> None:
 
 
 def write_metadata(where: paths.GroupPaths, record: GroupRecord, success: dict[str, bool]) -> None:
-    """metadata.json as existing tools read it: the runs, and whether each came to its end."""
+    """metadata.json as existing tools read it: the runs, and whether each one finished."""
     data = {
         "run_group": record.id,
         "created_at": record.id.partition("_")[0],
@@ -152,7 +152,7 @@ def _refuse(request: Request) -> None:
         raise PrerequisiteError(f"{request.workers} workers cannot share {len(request.gpus)} GPUs: use fewer workers")
     if request.runtime and request.sandbox.name != "docker":
         raise PrerequisiteError(f"the runtime {request.runtime} of --container-config is for --sandbox docker only")
-    here = not (agent.host_only or request.placement.is_remote)  # a node says itself what it cannot do
+    here = not (agent.host_only or request.placement.is_remote)  # a node reports for itself what it cannot do
     if here and (fault := request.sandbox.fault(_sketch(request))):
         raise PrerequisiteError(f"the sandbox {request.sandbox.name} cannot be used: {fault}")
     _refuse_unprepared(request.registry, request.competitions)
@@ -162,7 +162,7 @@ def _refuse(request: Request) -> None:
 
 
 def _refuse_network(request: Request) -> None:
-    """A run that would lack a model or a secret."""
+    """Refuse runs that would lack a model or a secret."""
     if request.network == "model":
         if request.model is None:
             raise PrerequisiteError("`--network model` needs a model: name it with --model")
@@ -172,7 +172,7 @@ def _refuse_network(request: Request) -> None:
 
 
 def _sketch(request: Request) -> Task:
-    """As much of the runs' tasks as a sandbox needs to say whether it can do them."""
+    """As much of the runs' tasks as a sandbox needs to check whether it can run them."""
     agent = request.agent
     asked = {"network": request.network, "privileged": agent.privileged, "runtime": request.runtime}
     return Task("", (), Path(), Limits(seconds=0), **asked, **image_facts(agent, request.image))
@@ -190,7 +190,7 @@ def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
 
 
 def as_request_facts(record: GroupRecord) -> dict[str, Any]:
-    """What a group was asked to be, for `--like`."""
+    """What was asked for when a group was planned, for `--like`."""
     kept = (
         "agent_source",
         "agent_command",

@@ -1,7 +1,7 @@
-"""A result appears in one rename, and once: whoever comes second finds that the place is taken.
+"""A result appears in one rename, and only once: a second runner finds the place taken.
 
-What is published is complete before it can be seen. Moving its parts to where readers look for them is repeated by
-whoever finds a result whose run has not ended.
+A result is complete before it can be seen. If its runner dies before moving its parts to where readers look for them,
+the next process that finds the run not ended does that again.
 """
 
 import errno
@@ -21,7 +21,7 @@ TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 
 
 def stage(run: Run, lease: Lease) -> Path:
-    """An empty folder in which a result is put together."""
+    """An empty folder in which to assemble a result."""
     staged = run.paths.staged_result(lease.token)
     _clear(staged)
     staged.mkdir()
@@ -29,10 +29,10 @@ def stage(run: Run, lease: Lease) -> Path:
 
 
 def gather(work: Path, target: Path, room: Room | None = None) -> Collected:
-    """Copy what an attempt has left in its writable folders; no process of it may live."""
+    """Copy what an attempt left in its writable folders; none of its processes may be alive."""
     seen = Collected()
     room = room or Room()
-    for part in (paths.SUBMISSION, paths.LOGS, paths.CODE):  # what counts most comes first
+    for part in (paths.SUBMISSION, paths.LOGS, paths.CODE):  # the most important first
         collect(work / "home" / part, target / part, room, seen)
     move_parts(work, target)  # its log and snapshots, which are ours
     _add_calls(work, target / paths.LOGS)
@@ -40,9 +40,9 @@ def gather(work: Path, target: Path, room: Room | None = None) -> Collected:
 
 
 def _add_calls(work: Path, logs: Path) -> None:
-    """The calls to a model as we have seen them, in place of what the agent may have left under that name.
+    """Add our own record of the model calls, replacing whatever the agent may have left under that name.
 
-    A link, not a move: if we are killed before this result counts, the next one finds them where they were.
+    A link, not a move: if we are killed before this result counts, the next attempt finds them where they were.
     """
     source, target = paths.model_calls(work), paths.model_calls(logs)
     if source.is_file() and not source.is_symlink():
@@ -51,7 +51,7 @@ def _add_calls(work: Path, logs: Path) -> None:
 
 
 def move_parts(source: Path, target: Path) -> None:
-    """Move what a folder has of an attempt and the other lacks."""
+    """Move the parts of an attempt that the target lacks."""
     target.mkdir(parents=True, exist_ok=True)
     for part in PARTS:
         if (source / part).exists() and not (target / part).exists():
@@ -61,21 +61,21 @@ def move_parts(source: Path, target: Path) -> None:
 def publish(run: Run, staged: Path, lease: Lease, **outcome: Any) -> Run:
     """Make a staged result the run's, if the lease is still ours and there is none yet."""
     if run.record.state == PLANNED:
-        run = run.write(state=RUNNING)  # a result beside a planned run is one that was set aside
+        run = run.write(state=RUNNING)  # a result beside a planned run would count as set aside
     record = run.record.changed(**outcome)
     record.write(staged / RECORD)
     lease.require()
     try:
         staged.rename(run.paths.result)
     except OSError as error:
-        if error.errno not in TAKEN and not is_published(run):  # sshfs says only that it is not permitted
+        if error.errno not in TAKEN and not is_published(run):  # sshfs only says "not permitted"
             raise
         shutil.rmtree(staged)
     return settle(run)
 
 
 def settle(run: Run) -> Run:
-    """Put the parts of a published result in their places and end the run's record."""
+    """Move the parts of a published result to their places and mark the run as ended."""
     for part in PARTS:
         source = run.paths.result / part
         target = run.paths.root / part
@@ -93,7 +93,7 @@ def is_published(run: Run) -> bool:
 
 
 def set_aside(run: Run, **changes: Any) -> Run:
-    """Make a run that has ended a planned one again; what it had left is kept among its attempts."""
+    """Set a run that has ended back to planned; what it left is kept among its attempts."""
     run = run.write(
         state=PLANNED, ended=None, detail=None, submission=None, report=None, ended_at=None, model=None, **changes
     )
@@ -102,9 +102,9 @@ def set_aside(run: Run, **changes: Any) -> Run:
 
 
 def tidy(run: Run) -> None:
-    """Put what earlier attempts have left in a run's folder among its attempts."""
+    """Move what earlier attempts left in a run's folder to its attempts."""
     aside = run.paths.attempt(len(run.record.attempts))
-    for part in (run.paths.result.name, *PARTS):  # the result first: without it, the rest counts for nothing
+    for part in (run.paths.result.name, *PARTS):  # the result first: without it, the rest does not count
         source = run.paths.root / part
         if source.exists():
             aside.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ def tidy(run: Run) -> None:
 
 
 def _remove_drafts(run: Run) -> None:
-    """Remove what others had begun to write when they were killed."""
+    """Remove files left half-written by processes that were killed."""
     for name in (run.paths.result.name, run.paths.record.name):
         for draft in run.paths.root.glob(f"{name}.*"):
             _clear(draft)

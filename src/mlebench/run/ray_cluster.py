@@ -1,7 +1,7 @@
 """Ray: an actor for each run, which holds its CPUs, GPUs and memory and starts `run exec` on a leash.
 
-The actors are detached and named after the group and the run, so they outlive this program and are found again by name.
-Ray restarts none of them: attempts are counted in the runs' folders.
+The actors are detached and named after the group and the run, so they outlive this program and can be found by name.
+Ray never restarts them: attempts are counted in the runs' folders.
 """
 
 import logging
@@ -50,7 +50,7 @@ class Ray:
                     num_gpus=need.gpus,
                     memory=need.memory,
                 ).remote(str(folder))
-            except ValueError:  # somebody else has submitted it meanwhile
+            except ValueError:  # another process has just submitted it
                 continue
 
     def active(self) -> dict[Path, float]:
@@ -71,19 +71,19 @@ class Ray:
     def _names(self) -> list[str]:
         try:
             return [name for name in self._ray.util.list_named_actors() if name.startswith(self._prefix)]
-        except Exception as error:  # Ray has many kinds for one thing
+        except Exception as error:  # Ray has many exceptions for the same problem
             raise SchedulerError(f"Ray does not answer: {error}") from error
 
 
 class Runner:
-    """Does one run, on a node, in an actor. When the actor is killed, the run ends: by its leash, or by Ray's hand."""
+    """Does one run, on a node, in an actor. When the actor is killed, the run ends: by its leash, or killed by Ray."""
 
     def __init__(self, folder: str):
         import ray  # pyright: ignore[reportMissingImports] it is an extra
 
         gpus = ",".join(str(number) for number in ray.get_gpu_ids())
         command = [sys.executable, "-P", "-m", "mlebench", "run", "exec", folder, "--gpus", gpus]
-        leash, _our_end = os.pipe()  # the other end is open for as long as this process lives
+        leash, _our_end = os.pipe()  # the other end is open as long as this process lives
         with RunPaths(Path(folder)).runner_log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603
                 command,
@@ -99,7 +99,7 @@ class Runner:
 
     def _await_end(self, end: Callable[[], None]) -> None:
         self._process.wait()
-        end()  # an actor that has nothing to do any more would keep its GPUs
+        end()  # an idle actor would keep its GPUs
 
     def stop(self) -> None:
         """End in an orderly way."""
@@ -125,7 +125,7 @@ def connect(address: str | None) -> Any:
 
 
 def submit_to_nodes(command: Callable[[Path], list[str]], folder: Path, address: str | None, most: int) -> list[str]:
-    """A small task on each node, of which the names are returned; it writes to a file of that name."""
+    """Start a small task on each node, which writes to a file named after it; return the nodes' names."""
     ray = connect(address)
     names = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes() if node["Alive"]}
     found = {f"{host}-{id[:6]}": id for id, host in list(names.items())[:most]}

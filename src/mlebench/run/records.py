@@ -1,7 +1,7 @@
-"""What is written down about a run group and about each of its runs. docs/runs.md explains every field.
+"""The records of a run group and of each of its runs. docs/runs.md explains every field.
 
-A group's record says what was asked for and does not change, but for the report that counts. A run's record is
-replaced at each step; what all runs of a group share stands in the group's.
+A group's record says what was asked for and does not change, except for the report that counts. A run's record is
+replaced at each step; what all runs of a group share is in the group's.
 """
 
 import gc
@@ -67,7 +67,7 @@ class RunRecord(Record):
     ended_at: str | None = None
     seconds: float | None = None  # of the agent, in the attempt that counts
     gpu_hours: float | None = None
-    model: dict[str, Any] | None = None  # what it used of a model, in the attempt that counts
+    model: dict[str, Any] | None = None  # its use of a model, in the attempt that counts
     conditions: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -88,7 +88,7 @@ class Run:
         return cls(where, RunRecord.read(where.record))
 
     def write(self, **changes: Any) -> "Run":
-        """The run with a changed record, which is on disk when this returns."""
+        """The run with a changed record, written to disk."""
         record = self.record.changed(**changes)
         record.write(self.paths.record)
         return Run(self.paths, record)
@@ -124,7 +124,7 @@ class Group:
                     yield RunPaths(Path(entry.path))
 
     def _runs_on_disk(self) -> Iterator[Run]:
-        """There may be tens of thousands, so each file is touched once and few paths are made."""
+        """There may be tens of thousands, so each file is touched once and few Path objects are made."""
         name = RunPaths(self.paths.root).record.name
         with os.scandir(self.paths.root) as entries:
             for entry in entries:
@@ -139,7 +139,7 @@ class Group:
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Records hold no cycles; to look for some among thousands of them takes a third of the time of reading them."""
+    """Records have no cycles, and looking for some among thousands takes a third of the time of reading them."""
     enabled = gc.isenabled()
     gc.disable()
     try:

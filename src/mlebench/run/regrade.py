@@ -1,4 +1,4 @@
-"""Grade the submissions of a run group again: with a newer grader, or with data that was mended."""
+"""Grade the submissions of a run group again: with a newer grader, or with repaired data."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ def regrade(
     limits: Limits = DEFAULT_LIMITS,
     interval: bool = False,
 ) -> dict[str, Any]:
-    """Grade what the runs have submitted and write the group's report anew; it is returned.
+    """Grade what the runs submitted, and rewrite and return the group's report.
 
     A run whose submission could not be judged this time keeps the report that it has, and is listed as `unjudged`.
     """
@@ -59,7 +59,7 @@ def regrade(
 
 
 def require_ended(group: Group) -> None:
-    """While a run goes on, nothing of its group is graded: the score could reach an agent."""
+    """While a run is in progress, nothing in its group is graded: the score could reach an agent."""
     if open_ := unfinished(group):
         raise PrerequisiteError(
             f"{len(open_)} runs of {group.paths.root} have not ended: finish them with `mlebench run --resume`"
@@ -73,7 +73,7 @@ def job_of(run: Run, group: Group, submission: Path, limits: Limits, *, interval
 
 @contextmanager
 def held(run: Run) -> Iterator[None]:
-    """Under the run's lease: nobody does the run again meanwhile, or has done so."""
+    """Hold the run's lease, so that nobody repeats the run meanwhile; checks that nobody has."""
     lease = leases.acquire(run.paths.leases, wait=False)
     try:
         if lease is None or Run.read(run.paths.root).record != run.record:

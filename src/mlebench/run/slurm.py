@@ -1,7 +1,7 @@
 """Slurm, through sbatch, squeue and scancel: an array of jobs, each of which does one run.
 
-Accounting (`sacct`) is not asked and requeueing not relied on. A task of an array finds its folder in a list that lies
-beside its script in the group's folder; squeue names the script, so nothing else is needed to tell who has what.
+It needs neither accounting (`sacct`) nor requeueing. A task of an array finds its folder in a list beside its script in
+the group's folder; squeue names the script, so nothing else is needed to tell which task has which run.
 """
 
 import math
@@ -19,7 +19,7 @@ from mlebench.run.execute import PARENT_VARIABLE, STARTER
 from mlebench.run.executors import Resources, SchedulerError, job_name
 from mlebench.run.records import Group
 
-OURS = ("array", "job-name", "parsable", "wait", "wrap", "test-only", "chdir")  # options that nobody else may set
+OURS = ("array", "job-name", "parsable", "wait", "wrap", "test-only", "chdir")  # options that users may not set
 _SCRIPT = """#!/bin/bash
 # Task N of this array does the run on line N of the list.
 python={python}
@@ -54,7 +54,7 @@ class Slurm:
         self._name = job_name(group)
 
     def submit(self, folders: Sequence[Path]) -> None:
-        """In as many arrays as the site's largest size asks for; together they run no more than `workers` tasks."""
+        """Submit as many arrays as the site's size limit requires; together they run at most `workers` tasks."""
         size = self._largest_array
         arrays = [folders[start : start + size] for start in range(0, len(folders), size)]
         lanes = min(len(arrays), self._workers)
@@ -90,7 +90,7 @@ class Slurm:
             try:
                 script.touch(exist_ok=False)
                 break
-            except FileExistsError:  # another command submits at the same time
+            except FileExistsError:  # another command is submitting at the same time
                 number += 1
         listed = script.with_suffix(".txt")
         write_whole(listed, (f"{folder.name}\n" for folder in folders))
@@ -112,7 +112,7 @@ class Slurm:
         return {folder: seconds for _, folder, seconds in self._tasks()}
 
     def _tasks(self) -> Iterator[tuple[str, Path, float]]:
-        """What is in the queue: the task, its folder, and for how long it has run."""
+        """What is in the queue: the task, its folder, and how long it has run."""
         lists: dict[str, list[str]] = {}
         for line in self._queue():
             task, index, elapsed, script = line.strip().split(" ", 3)
@@ -139,7 +139,7 @@ class Slurm:
 
 
 def _seconds(text: str) -> float:
-    """Of [days-][[hours:]minutes:]seconds; a task that waits has none."""
+    """Parse [days-][[hours:]minutes:]seconds; 0 for a waiting task."""
     days, _, rest = text.rpartition("-")
     seconds = 0
     for part in rest.split(":"):
@@ -148,7 +148,7 @@ def _seconds(text: str) -> float:
 
 
 def _ask(*command: str) -> str:
-    """What a command of Slurm prints."""
+    """The output of a Slurm command."""
     if shutil.which(command[0]) is None:
         raise SchedulerError(f"there is no `{command[0]}` here: use --executor slurm on a host that submits to Slurm")
     try:
@@ -162,14 +162,14 @@ def _ask(*command: str) -> str:
 
 
 def nodes(options: Mapping[str, str]) -> list[str]:
-    """Nodes that can be given work, in the partition that is asked for."""
+    """Nodes that accept work, in the requested partition."""
     chosen = [f"--partition={options['partition']}"] if "partition" in options else []
     lines = _ask("sinfo", "--noheader", "--Node", "--states=idle,mixed,allocated", "--format=%N", *chosen)
     return list(dict.fromkeys(lines.split()))
 
 
 def submit_to(node: str, name: str, command: Sequence[str], options: Mapping[str, str], log: Path) -> None:
-    """A small job on one node."""
+    """Submit a small job to one node."""
     kept = [f"--{key}={options[key]}" for key in ("partition", "account", "qos") if key in options]
     kept += [f"--nodelist={node}", f"--job-name={name}", "--time=5", "--mem=1000M", f"--output={log}"]
     _ask("sbatch", *kept, "--wrap", f"exec {shlex.join(command)}")

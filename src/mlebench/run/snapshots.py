@@ -1,7 +1,7 @@
-"""Earlier states of a submission, kept while a run goes on: afterwards, score over time can be drawn.
+"""Earlier states of a submission, kept during a run so that score over time can be drawn afterwards.
 
-They are never graded before the run has ended. There are so many at the most, and so many bytes; when there would be
-more, every other one goes, so that what is left still covers the whole run.
+They are never graded before the run has ended. Their number and total size are bounded; beyond that, every other one
+is dropped, so that the rest still covers the whole run.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""What happened in a run, as one story: what its agent tells, its calls of a model, its submissions, in order of time.
+"""What happened in a run, as one story in order of time: its agent's own account, its model calls, its submissions.
 
 docs/trajectories.md describes the lines that an agent may write. All of it is hostile: it is read within bounds, and
-whatever is in an event can be shown as text. Times that an agent tells count only within the run's own.
+anything in an event is safe to show as text. An agent's times count only within the run's own.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +18,7 @@ from mlebench.run.records import RUNNING, Group, Run
 from mlebench.untrusted import plain
 
 MOST_EVENTS = 50_000  # of one kind of source
-LONGEST_TEXT = 100_000  # characters of a text that are kept, half from its beginning and half from its end
+LONGEST_TEXT = 100_000  # characters kept of a text, half from its beginning and half from its end
 AGENT, GATEWAY, HOST = "agent", "gateway", "host"
 TOKENS = ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
 
@@ -35,13 +35,13 @@ class Event:
     title: str
     step: int | None = None
     text: str = ""
-    cut: int = 0  # characters in the middle of the text that were left out
+    cut: int = 0  # characters left out of the middle of the text
     facts: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Calls of a model, added up; None where nobody said."""
+    """Model calls, added up; None if unknown."""
 
     source: str
     calls: int = 0
@@ -56,15 +56,15 @@ class Usage:
 class Story:
     begun: float  # when the attempt that counts began
     events: list[Event]
-    usage: Usage | None  # by the gateway's account, or else by the agent's
-    left_out: list[str]  # what could not be told, in words
+    usage: Usage | None  # the gateway's count, or else the agent's
+    left_out: list[str]  # what is missing, in words
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def story(run: Run) -> Story:
-    """The story of a run's last attempt, so far as it has gone."""
+    """The story of a run's last attempt, so far."""
     group = Group.read(run.paths.group.root)
     places = _places(run)
     begun = _seconds(run.record.started_at or run.record.planned_at)
@@ -72,7 +72,7 @@ def story(run: Run) -> Story:
     left_out: list[str] = []
     told = _read(trajectory(places.logs), _told, left_out)
     calls: list[Event] = []
-    if group.record.network == "model":  # else a file of that name is the agent's own
+    if group.record.network == "model":  # otherwise a file of that name is the agent's own
         calls = _read(model_calls(places.calls), _called, left_out)
         told = [event for event in told if event.kind != "call"]
     events = [
@@ -95,7 +95,7 @@ class _Places(NamedTuple):
 
 
 def _places(run: Run) -> _Places:
-    """While an attempt goes on, its files are in its working folder."""
+    """During an attempt, its files are in its working folder."""
     attempts = run.record.attempts
     if run.record.state != RUNNING or not attempts:
         return _Places(run.paths.logs, run.paths.logs, run.paths.snapshots)
@@ -128,7 +128,7 @@ def _read(path: Path, event_of: Callable[[Line], Event], left_out: list[str]) ->
 
 
 def _in_order(events: Iterable[Event], begun: float, ended: float) -> Iterator[Event]:
-    """A file's order is what counts: a time that goes back, or out of the run, is that of the line before."""
+    """The order of lines counts: a time that goes back, or lies outside the run, is replaced by the line before's."""
     last = begun
     for event in events:
         last = min(max(last, event.time), ended)
@@ -136,14 +136,14 @@ def _in_order(events: Iterable[Event], begun: float, ended: float) -> Iterator[E
 
 
 def lines_in(content: bytes) -> Iterator[tuple[int, Line | None]]:
-    """The lines of a trajectory or a trace, or of a part of one, with their numbers; None for one that is no object."""
+    """The lines of (part of) a trajectory or trace, with their numbers; None for one that is not an object."""
     for place, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
             found = parsed(line) if len(line) <= LONGEST_LINE else None
             yield place, found if isinstance(found, dict) else None
 
 
-# What an agent tells
+# The agent's own account
 
 
 def _told(line: Line) -> Event:
@@ -172,7 +172,7 @@ def _text(value: Any) -> str:
 
 
 def _rest(line: Line, told: Iterable[str]) -> str:
-    """What a line has beyond what is told elsewhere: a key and its value on each line of the text."""
+    """What a line has beyond the keys shown elsewhere: one key and its value per line."""
     return "\n".join(f"{key}: {_text(value)}" for key, value in line.items() if key not in told and value is not None)
 
 
@@ -184,7 +184,7 @@ def _fact(value: Any) -> Any:
 
 
 def shortened(text: str, longest: int = LONGEST_TEXT) -> tuple[str, int]:
-    """A text that can be shown, without its middle if it is long, and how many characters that takes away."""
+    """A text that is safe to show, without its middle if it is long, and how many characters were cut."""
     cut = max(0, len(text) - longest)
     if cut:
         half = longest // 2
@@ -257,7 +257,7 @@ def _called(line: Line) -> Event:
 
 
 def said(answer: Any) -> str:
-    """The words and tool calls of a model's answer, in whichever API's form it is."""
+    """The words and tool calls of a model's answer, in any API's form."""
     match answer:
         case str():
             return answer
@@ -281,18 +281,18 @@ def _usage(calls: list[Event]) -> Usage:
 
 
 def _counted(use: Line | None) -> Usage | None:
-    """What the gateway has counted, which also holds where its trace was cut short."""
+    """What the gateway counted, which is right even if its trace was cut short."""
     if use is None:
         return None
     return Usage(GATEWAY, **{name: number(use.get(name)) for name in ("calls", *TOKENS, "cost")})  # type: ignore[arg-type]
 
 
 def _submissions(folder: Path, begun: float) -> Iterator[Event]:
-    """The states of the submission that were kept while the run went on."""
+    """The states of the submission that were kept during the run."""
     for path in sorted(folder.glob("*.csv")):
         try:
             size, after = path.stat().st_size, float(path.stem)
-        except (OSError, ValueError):  # it is making room for others just now
+        except (OSError, ValueError):  # just now removed to make room for others
             continue
         facts = {"path": path.name, "bytes": size}
         yield Event(begun + after, "submission", HOST, f"submission of {size} bytes", facts=facts)

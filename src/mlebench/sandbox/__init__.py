@@ -1,4 +1,4 @@
-"""Where agents run: one module per backend behind one small protocol, and the keeper that keeps limits for all."""
+"""Where agents run: one module per backend behind one small protocol, and the keeper that enforces limits for all."""
 
 from mlebench.errors import PrerequisiteError
 from mlebench.sandbox.base import Sandbox, Task
@@ -28,7 +28,7 @@ def sandbox_named(name: str) -> Sandbox:
 
 
 def best_sandbox() -> Sandbox:
-    """The first that works here and isolates; a plain process is only used when it is asked for by name."""
+    """The first that works here and isolates; a plain process is used only if asked for by name."""
     faults = []
     for name in ("docker", "bubblewrap"):
         sandbox = sandbox_named(name)

@@ -1,7 +1,7 @@
 """What a sandbox is asked to do, what it can promise, and how it ended: the same words for every backend.
 
-A backend only says *how* a task is started and stopped (`Launch`). Starting it, keeping its limits and ending every
-process of it is the keeper's work (`keeper.py`), whatever the backend.
+A backend only says *how* a task is started and stopped (`Launch`). Starting it, enforcing its limits and ending all of
+its processes is the job of the keeper (`keeper.py`), whatever the backend.
 """
 
 from collections.abc import Iterable
@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 NETWORKS = ("none", "model", "full")
 HOME = "/home"
-DOORS = "/run/mlebench"  # where the sockets of doors are, inside
+DOORS = "/run/mlebench"  # where doors' sockets are inside a sandbox
 REACH = "/tmp"  # noqa: S108 where root, in a mount namespace of its own, makes sources reachable for another user
 RELAY = Path(__file__).with_name("relay.py")
 
-# How a run can end. The first two are what the agent made of it; of `infra_error` and `cancelled` it is innocent.
+# How a run can end. The first two are the agent's doing; `infra_error` and `cancelled` are not its fault.
 FINISHED, AGENT_ERROR, TIMEOUT, OUT_OF_MEMORY, OVER_DISK, INFRA_ERROR, CANCELLED = ENDINGS = (
     "finished",
     "agent_error",
@@ -38,7 +38,7 @@ class Limits:
     processes: int = 4096
     disk: int | None = None  # bytes that its writable folders may take up on the disk
     inodes: int | None = None  # files and folders in them
-    log: int = 100 << 20  # bytes of output that are kept
+    log: int = 100 << 20  # bytes of output to keep
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Bind:
 
 @dataclass(frozen=True)
 class OwnImage:
-    """An image that was made for the task. What it has in /home is the task's, too."""
+    """An image made for the task. What it has in /home belongs to the task, too."""
 
     build: str  # the command that builds it
     identity: str | None  # of the agent whose files it must have; None: any will do
@@ -62,7 +62,7 @@ class OwnImage:
 class Task:
     """One program, what it sees and what it may use. `work` holds its writable folders: home/ and tmp/."""
 
-    name: str  # unique on this host; names containers and control groups, so it tells nothing about the task
+    name: str  # unique on this host; containers and control groups bear it, so it says nothing about the task
     command: tuple[str, ...]
     work: Path
     limits: Limits
@@ -76,8 +76,8 @@ class Task:
     own_image: OwnImage | None = None
     runtime: str | None = None  # of containers; None: the engine's default
     privileged: bool = False
-    retain: bool = False  # whether what a backend made for it is kept afterwards
-    hidden: tuple[Path, ...] = ()  # what must not be seen, even where it lies below something that is
+    retain: bool = False  # whether to keep what a backend made for it
+    hidden: tuple[Path, ...] = ()  # what must stay invisible, even below something visible
 
     @property
     def home(self) -> Path:
@@ -85,7 +85,7 @@ class Task:
 
 
 def masks(hidden: Iterable[Path], shown: Iterable[tuple[Path, str]]) -> dict[str, bool]:
-    """Where something would be seen, below what is shown and by whatever name, that must not be; True for folders."""
+    """Where hidden paths would be visible, below what is shown and under any name; True for folders."""
     places: dict[str, bool] = {}
     trees = [(source.resolve(), Path(target)) for source, target in shown]
     for path in dict.fromkeys(path.resolve() for path in hidden):
@@ -97,21 +97,21 @@ def masks(hidden: Iterable[Path], shown: Iterable[tuple[Path, str]]) -> dict[str
 
 @dataclass(frozen=True)
 class Launch:
-    """How the keeper starts a task, and stops it where ending its processes is not enough."""
+    """How the keeper starts a task, and stops it if ending its processes is not enough."""
 
     argv: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict)
     files: dict[int, bytes] = field(default_factory=dict)  # descriptors that the program finds open, with content
-    uid: int | None = None  # the user to become, if that is another one
-    mounts: tuple[tuple[str, str], ...] = ()  # what root first binds below REACH, where that user can reach it
+    uid: int | None = None  # the user to become, if not the current one
+    mounts: tuple[tuple[str, str], ...] = ()  # what root first binds below REACH, for that user to reach
     stop: tuple[tuple[str, ...], ...] = ()  # commands that end what is not a child of ours
-    clean: tuple[tuple[str, ...], ...] = ()  # commands that remove what is left of it then
+    clean: tuple[tuple[str, ...], ...] = ()  # commands that then remove what is left of it
     peek: tuple[str, ...] = ()  # a command that fails when the sandbox is dead though its client lives
-    oom: tuple[str, ...] = ()  # a command that says `true` when the kernel ended processes for want of memory
-    ended: tuple[str, ...] = ()  # a command that says `true` when the task has ended, not only what was started here
+    oom: tuple[str, ...] = ()  # a command that prints `true` if the kernel killed processes that ran out of memory
+    ended: tuple[str, ...] = ()  # a command that prints `true` if the task has ended, not just the client here
     writable: tuple[str, ...] = ()  # folders whose size is limited
-    cgroup: bool = True  # whether limits are set on a control group of ours, rather than by the program started
-    status: int | None = None  # a descriptor on which the program says, in JSON, the task's `exit-code`
+    cgroup: bool = True  # whether our own control group, not the started program, sets limits
+    status: int | None = None  # a descriptor on which the program reports the task's `exit-code`, in JSON
 
 
 class Sandbox(Protocol):
@@ -120,13 +120,13 @@ class Sandbox(Protocol):
     name: str
 
     def fault(self, task: Task | None = None) -> str | None:
-        """Why it cannot be used here, or not for this task, and what to do about it; None when it can."""
+        """Why it cannot be used here, or for this task, and what to do about it; None if it can."""
         ...
 
     def launch(self, task: Task) -> Launch: ...
 
     def conditions(self, task: Task) -> dict[str, Any]:
-        """What the record says about it: version, image digest, how limits are kept. Called before the launch."""
+        """What the record says about it: version, image digest, how limits are enforced. Called before the launch."""
         ...
 
     def remove_leftovers(self, name: str) -> None:

@@ -1,7 +1,7 @@
 """bubblewrap: a sandbox with no daemon and no root. What the task sees is an allow-list.
 
-Everything is started as an ordinary user. Root first becomes one that no other process of the host has, after it has
-made what that user needs reachable in a mount namespace of its own; so nothing in the sandbox is root outside of it.
+Everything is started as an ordinary user. Root first makes what the sandbox needs reachable in a mount namespace, then
+becomes a user that no other process of the host has. So nothing in the sandbox is root outside of it.
 """
 
 import os
@@ -76,14 +76,14 @@ class Bubblewrap:
         return {"version": _version(), "rootless": os.geteuid() != 0}
 
     def remove_leftovers(self, name: str) -> None:
-        """Nothing outlives the keeper but its control group."""
+        """Only the control group outlives the keeper."""
         from mlebench.sandbox import cgroups
 
         cgroups.remove_leftovers(name)
 
 
 class _Binds:
-    """Sources as bubblewrap can reach them: root binds them, one by one, where an ordinary user can go."""
+    """Sources at paths that bubblewrap can reach: root binds each one where an ordinary user can go."""
 
     def __init__(self, *, reach: bool):
         self._reach = reach
@@ -139,12 +139,12 @@ def _system(binds: _Binds) -> _System:
 
 
 def interpreter_prefixes(prefix: Path) -> list[Path]:
-    """Where a Python installation lies; both the name it goes by and the place that leads to."""
+    """Where a Python installation lies: both the path it is known by and the one that this resolves to."""
     return list(dict.fromkeys([prefix, prefix.resolve()]))
 
 
 def hidden_paths() -> list[Path]:
-    """What holds the benchmark: its code, its programs, data and competitions. None of it is shown in a sandbox."""
+    """Where the benchmark itself lies: its code, programs, data and competitions. No sandbox shows any of it."""
     package = paths.module_dir()
     beside = package.parent
     programs = {Path(sys.executable).parent, Path(sys.prefix, "bin"), Path(sys.base_prefix, "bin")}
@@ -170,13 +170,13 @@ def _devices(task: Task) -> list[str]:
 
 def _task(task: Task, binds: _Binds, system: list[Path]) -> list[str]:
     arguments = ["--bind", binds(task.home), HOME, "--bind", binds(task.work / "tmp"), "/tmp"]  # noqa: S108 its own
-    # Not a link: something may have to be shown below it.
+    # Not a link: something may have to be mounted below it.
     arguments += ["--bind", binds(task.work / "tmp"), "/var/tmp"]  # noqa: S108
     shown = [*((path, str(path)) for path in system), *((bind.source, bind.target) for bind in task.binds)]
     masked = masks((*hidden_paths(), *task.hidden), shown)
     mounts = [(place, ["--tmpfs"] if folder else ["--ro-bind", "/dev/null"]) for place, folder in masked.items()]
     mounts += [(bind.target, ["--bind" if bind.writable else "--ro-bind", binds(bind.source)]) for bind in task.binds]
-    # What lies deeper comes later: so nothing uncovers what is hidden but what is shown by its own name.
+    # Deeper mounts come later, so only an explicit bind can uncover something hidden.
     for target, how in sorted(mounts, key=lambda mount: len(Path(mount[0]).parts)):
         arguments += [*how, target]
     if task.ports:
@@ -205,7 +205,7 @@ def _inner(task: Task) -> list[str]:
 
 
 def interpreter() -> str:
-    """The Python that runs the relay: the one that this program's was made from."""
+    """The Python that runs the relay: the one behind this program's environment."""
     return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 
 

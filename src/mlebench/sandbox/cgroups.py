@@ -1,6 +1,6 @@
-"""Control groups, version 1 or 2, where this process may make one; where it may not, limits are watched instead.
+"""Control groups, version 1 or 2, if this process may make one; otherwise limits are watched instead.
 
-No helper program and no daemon is asked: a group is a folder, and a limit is a file in it.
+This needs no helper program and no daemon: a group is a folder, and a limit is a file in it.
 """
 
 import contextlib
@@ -21,11 +21,11 @@ class Cgroup:
 
     folders: dict[str, Path]
     unified: bool
-    kept: dict[str, str] = field(default_factory=dict)  # a limit: what keeps it
+    kept: dict[str, str] = field(default_factory=dict)  # limit: what enforces it
 
     @classmethod
     def create(cls, name: str, memory: int | None, cpus: float | None, processes: int) -> "Cgroup | None":
-        """A new group with these limits; None where none of them can be set."""
+        """A new group with these limits; None if none of them can be set."""
         folders, unified = _places(name)
         if not folders:
             return None
@@ -63,7 +63,7 @@ class Cgroup:
             self.kept[controller] = "cgroup v2" if self.unified else "cgroup v1"
 
     def join(self) -> None:
-        """Put the calling process into the group; what it starts will be in it too."""
+        """Put the calling process, and what it starts from now on, into the group."""
         for folder in set(self.folders.values()):
             (folder / "cgroup.procs").write_text("0", encoding="ascii")
 
@@ -75,7 +75,7 @@ class Cgroup:
         return found - {0}
 
     def kill(self) -> None:
-        """End every process of the group; those that fork as fast as they can, too."""
+        """End every process of the group, even those that fork as fast as they can."""
         for _ in range(1000):
             with contextlib.suppress(OSError):
                 (next(iter(self.folders.values())) / "cgroup.kill").write_text("1", encoding="ascii")
@@ -91,7 +91,7 @@ class Cgroup:
         return self._number("memory", "memory.peak" if self.unified else "memory.max_usage_in_bytes")
 
     def oom_kills(self) -> int:
-        """How many processes the kernel has ended for want of memory."""
+        """How many processes the kernel has killed because memory ran out."""
         folder = self.folders.get("memory")
         if folder is None:
             return 0
@@ -131,7 +131,7 @@ class Cgroup:
 
 
 def remove_leftovers(name: str) -> None:
-    """End and remove the groups of that task, and of what served it, that a keeper has left which was killed."""
+    """End and remove the groups of that task, and of its helpers, that a killed keeper left behind."""
     own, unified = _own_folders()
     parents = {*own.values(), *(_upwards(own["memory"]) if unified else ())}
     for folder in {folder for parent in parents for folder in parent.glob(f"{PREFIX}{name}*")}:
@@ -159,7 +159,7 @@ def _places(name: str) -> tuple[dict[str, Path], bool]:
 
 
 def _own_folders() -> tuple[dict[str, Path], bool]:
-    """The folders of the groups that this process is in, by controller; True when they are of version 2."""
+    """The folders of this process's groups, by controller; True if they are of version 2."""
     try:
         lines = Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -184,12 +184,12 @@ def _own_folders() -> tuple[dict[str, Path], bool]:
 
 
 def _upwards(folder: Path) -> list[Path]:
-    """A group of version 2 and those above it: one with processes in it, as ours is, has no limited groups below."""
+    """A version 2 group and those above it: one that holds processes, like ours, cannot have limited groups below."""
     return [place for place in (folder, *folder.parents) if place.is_relative_to(ROOT)]
 
 
 def _delegates(folder: Path) -> bool:
-    """Whether we may make groups below a folder of version 2 that have limits; asks the kernel to let them."""
+    """Whether we may make limited groups below a version 2 folder; asks the kernel to allow it."""
     if not os.access(folder, os.W_OK):
         return False
     wanted = {"memory", "cpu", "pids"}

@@ -1,7 +1,7 @@
-"""What an agent left behind, copied out of its folders: after its last process is dead, and as the hostile input it is.
+"""Copies what an agent left out of its folders, after its last process is dead. All of it is hostile.
 
-Links are not followed, at any level; only regular files are taken, and only so many and so large. What was left out is
-said. Copies belong to whoever runs the benchmark.
+Links are not followed, at any level; only regular files are taken, up to limits on number and size. What was left out
+is reported. Copies belong to the user who runs the benchmark.
 """
 
 import contextlib
@@ -118,12 +118,12 @@ def _open(folder: int, name: str) -> int:
 
 
 def _copy(source: int, target: int, size: int) -> None:
-    """Copy that many bytes; holes stay holes."""
+    """Copy `size` bytes; holes stay holes."""
     done = 0
     while done < size:
         try:
             start = os.lseek(source, done, os.SEEK_DATA)
-        except OSError:  # nothing but a hole is left
+        except OSError:  # only a hole is left
             break
         end = min(os.lseek(source, start, os.SEEK_HOLE), size)
         os.lseek(source, start, os.SEEK_SET)
@@ -141,9 +141,9 @@ def _copy(source: int, target: int, size: int) -> None:
 
 
 def snapshot(path: Path, target: Path, limit: int) -> bool:
-    """Keep a file as it is now; False when it is none to keep, or changed while it was copied.
+    """Keep a file as it is now; False if it is not one to keep, or changed while it was copied.
 
-    Whoever writes it may have put a link in its place, or in its folder's.
+    The agent may have put a link in its place, or in its folder's.
     """
     with contextlib.suppress(OSError):
         source = _open_inside(path)
@@ -174,9 +174,9 @@ def _open_inside(path: Path) -> int:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove what a sandbox wrote. `rm` copes with folders within folders without end; Python's own way does not."""
+    """Remove what a sandbox wrote. `rm` copes with endlessly nested folders; Python's own function does not."""
     for command in (["rm", "-rf", "--"], ["chmod", "-R", "u+rwx", "--"], ["rm", "-rf", "--"]):
-        if folder.exists():  # what its owner has closed is opened, and removed the second time
+        if folder.exists():  # closed folders are opened, then removed on the second try
             subprocess.run([*command, str(folder)], capture_output=True, check=False)  # noqa: S603
 
 

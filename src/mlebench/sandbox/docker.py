@@ -1,4 +1,4 @@
-"""Docker, through its command line. The same layout as everywhere; all that can be written to is bound or bounded."""
+"""Docker, through its command line. The same layout as everywhere; everything writable is bound or bounded."""
 
 import json
 import os
@@ -15,12 +15,12 @@ from mlebench.sandbox.bubblewrap import FIRST_UID, INNER_UID, give
 IMAGE = "mlebench-env"
 PREFIX = "mlebench-"
 VARIABLES = 101  # the descriptor that carries the environment
-IDENTITY = "mlebench.agent"  # the label of an agent's image: which files it was built from
+IDENTITY = "mlebench.agent"  # the label of an agent's image that identifies the files it was built from
 SYSBOX = "sysbox-runc"  # its containers have 65536 users
 HAS_ENDED = '{{or (eq .State.Status "exited") (eq .State.Status "stopped")}}'
 FILL_SECONDS = 1800
 FILLED = f"{DOORS}/home"
-# Runs in the task's image. What we have put there goes before what the image has.
+# Runs in the task's image. Files that we have put there take precedence over the image's.
 FILL = f"""
 import os, shutil
 for entry in os.scandir("{HOME}"):
@@ -35,7 +35,7 @@ for entry in os.scandir("{HOME}"):
 
 
 class Docker:
-    name = "docker"  # also the program's
+    name = "docker"  # also the name of the program
     nothing = "type=tmpfs"
 
     def fault(self, task: Task | None = None) -> str | None:
@@ -62,7 +62,7 @@ class Docker:
         variables = "".join(f"{name}={value}\n" for name, value in task.env.items())
         return Launch(
             argv=(*command, *self.program(task)),
-            env=dict(os.environ),  # of the client, on the host
+            env=dict(os.environ),  # for the client, on the host
             # On the command line, any user of the host could read them.
             files={VARIABLES: variables.encode()},
             stop=((self.name, "kill", name),),
@@ -86,7 +86,7 @@ class Docker:
         }
 
     def remove_leftovers(self, name: str) -> None:
-        for one in (f"{PREFIX}{name}", f"{PREFIX}{name}-home"):  # of two, podman removes none if it lacks one
+        for one in (f"{PREFIX}{name}", f"{PREFIX}{name}-home"):  # not together: podman fails if one is missing
             ask(self.name, "rm", "--force", "--volumes", one)
 
     def _image_fault(self, task: Task | None) -> str | None:
@@ -103,7 +103,7 @@ class Docker:
         return None
 
     def _masks(self, task: Task) -> list[str]:
-        """Nothing, where something would be seen. It has the mode of what it covers, so agents might write to it."""
+        """Cover hidden paths with nothing. The cover has the mode of what it hides, so it must be read-only."""
         arguments = []
         for place, folder in masks(task.hidden, [(bind.source, bind.target) for bind in task.binds]).items():
             hide = self.nothing if folder else "type=bind,source=/dev/null"
@@ -143,13 +143,13 @@ class Docker:
 
 
 def image_id(name: str) -> str | None:
-    """The id of an image of docker's; None if there is none of that name."""
+    """The id of a docker image; None if there is none of that name."""
     facts = image_of("docker", name)
     return None if facts is None else facts["Id"]
 
 
 def search_path(engine: str, image: str | None) -> list[str]:
-    """Where programs are looked for in an image."""
+    """The search path for programs in an image."""
     facts = image_of(engine, image or IMAGE)
     variables = dict(text.split("=", 1) for text in (facts["Config"]["Env"] if facts else None) or [])
     return variables.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(":")
@@ -193,7 +193,7 @@ def _binds(task: Task) -> list[str]:
 
 
 def _open_root(task: Task) -> list[tuple[Path, str, bool]]:
-    """Images close /root to all but root. Where a venv's Python lies there, an open folder takes its place."""
+    """Images close /root to all but root. If a venv's Python lies there, an open folder takes its place."""
     inside = [bind.target.removeprefix("/root/") for bind in task.binds if bind.target.startswith("/root/")]
     for target in inside:
         (task.work / "root" / target).mkdir(parents=True, exist_ok=True)
@@ -201,7 +201,7 @@ def _open_root(task: Task) -> list[tuple[Path, str, bool]]:
 
 
 def through_relay(task: Task, *options: str) -> list[str]:
-    """The program, behind the relay, which comes from this host: any image with Python will do."""
+    """The program, behind the relay. The relay comes from this host, so any image with Python will do."""
     ports = [f"{port}={DOORS}/{door}.sock" for port, door in task.ports.items()]
     image = task.image or IMAGE
     relay = ["-I", "-S", f"{DOORS}/{RELAY.name}", *options, *ports, "--"]
@@ -233,18 +233,18 @@ def _engine_version() -> str:
 
 
 def image_of(engine: str, name: str) -> dict[str, Any] | None:
-    """What an engine knows of an image; None when it has none of that name."""
+    """What an engine knows about an image; None if it has none of that name."""
     return (answer(engine, "image", "inspect", name) or [None])[0]
 
 
 def answer(*command: str) -> Any:
-    """What a command answers in JSON; None when it does not. podman, told to stop, says nothing and ends with 0."""
+    """A command's answer in JSON; None without one. podman, told to stop, says nothing and ends with 0."""
     done = ask(*command)
     return json.loads(done.stdout) if done and done.returncode == 0 and done.stdout else None
 
 
 def ask(*command: str, seconds: float = 60) -> subprocess.CompletedProcess[str] | None:
-    """What a command of an engine answers; None when it does not."""
+    """The answer of an engine's command; None without one."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):

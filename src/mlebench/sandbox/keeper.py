@@ -1,7 +1,7 @@
-"""The keeper: starts a sandbox, keeps its limits, and ends every process of it, whatever happens to whoever asked.
+"""The keeper: starts a sandbox, enforces its limits, and ends all its processes, whatever happens to the runner.
 
-A program of its own, of the standard library only, so that it starts quickly and outlives a killed runner for as long
-as it takes to clean up. Its standard input carries a line of JSON (`Spec`), then a byte now and then. When no more
+A separate program that uses only the standard library, so that it starts quickly and outlives a killed runner for as
+long as it takes to clean up. Its standard input carries a line of JSON (`Spec`), then a byte now and then. When no more
 come, or the stream ends, the sandbox is ended. On standard output the keeper says, in a line of JSON each, that the
 sandbox has started, and how it ended.
 """
@@ -26,10 +26,10 @@ from mlebench.sandbox.base import REACH
 from mlebench.sandbox.cgroups import Cgroup
 
 TICK = 0.25
-PEEK = 5.0  # seconds between looks at whether a sandbox lives
-DEAF, DEAF_AT_START = 3, 24  # looks in vain; on a busy machine, a container takes its time to start
+PEEK = 5.0  # seconds between checks whether a sandbox is alive
+DEAF, DEAF_AT_START = 3, 24  # failed checks; on a busy machine, a container is slow to start
 FAILED = b"failed: "
-DRAIN = 5.0  # seconds that output may take to end once every process is dead
+DRAIN = 5.0  # seconds for output to end once every process is dead
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE)
@@ -46,7 +46,7 @@ class Spec:
     log: str
     seconds: float
     log_limit: int
-    silence: float  # how long no byte may come before the sandbox is ended
+    silence: float  # how long without a byte before the sandbox is ended
     files: dict[str, str] = field(default_factory=dict)
     uid: int | None = None
     mounts: list[list[str]] = field(default_factory=list)
@@ -62,12 +62,12 @@ class Spec:
     disk: int | None = None
     inodes: int | None = None
     cgroup: bool = True
-    status: int | None = None  # where the launched program says, in JSON, that the task has ended by itself
+    status: int | None = None  # where the launched program reports, in JSON, that the task has ended by itself
 
 
 @dataclass
 class Ending:
-    """How it ended. `cause` is None when the program ended by itself."""
+    """How it ended. `cause` is None if the program ended by itself."""
 
     cause: str | None = None
     detail: str | None = None
@@ -88,9 +88,7 @@ class Keeper:
         self.log = _Log(Path(spec.log), spec.log_limit)
         self.disk = usage.DiskWatch(spec.writable)
         self.output, self._child_output = os.pipe()
-        self.status, self._child_status = (
-            os.pipe()
-        )  # closed when the program runs, unless it has something to say there
+        self.status, self._child_status = os.pipe()  # closed when the program runs, unless it reports there
         self.started = self.heard = time.monotonic()
         self._peeked, self._deaf, self._patience = self.started, 0, DEAF_AT_START
         self.pid = 0
@@ -100,7 +98,7 @@ class Keeper:
         return Cgroup.create(spec.name, spec.memory, spec.cpus, spec.processes) if spec.cgroup else None
 
     def _kept(self) -> dict[str, str]:
-        """Who keeps each limit; what is only watched can be passed for a moment."""
+        """What enforces each limit; one that is only watched can be exceeded for a moment."""
         kept = {"time": "clock", "disk": "watched"}
         if not self.spec.cgroup:
             return kept | dict.fromkeys(("memory", "cpu", "pids"), "the sandbox")
@@ -128,7 +126,7 @@ class Keeper:
         return self.ending
 
     def _watch(self) -> None:
-        """Until the program has ended, or has to be."""
+        """Watch until the program has ended, or must be ended."""
         poll = select.poll()
         poll.register(self.output, select.POLLIN)
         poll.register(sys.stdin.fileno(), select.POLLIN)
@@ -155,7 +153,7 @@ class Keeper:
             self._stop("cancelled", "the runner has ended")
 
     def _judge(self) -> None:
-        """Whether a limit has been passed."""
+        """Check whether a limit has been exceeded."""
         now, spec = time.monotonic(), self.spec
         if now - self.started > spec.seconds:
             self._stop("timeout", f"the time limit of {spec.seconds:g} s was reached")
@@ -186,7 +184,7 @@ class Keeper:
         return self.spec.memory is not None and usage.memory_of(self._pids()) > self.spec.memory
 
     def _end(self) -> None:
-        """End every process, then read off what was used."""
+        """End every process, then record what was used."""
         ending = self.ending
         ending.seconds = time.monotonic() - self.started
         failed = bool(self.spec.ended) and not ending.cause and not _says_true(self.spec.ended)
@@ -233,7 +231,7 @@ class Keeper:
                 os.kill(self.pid, signal.SIGKILL)
         if self.cgroup:
             self.cgroup.kill()
-        while True:  # what lost its parent became a child of ours
+        while True:  # orphans have become our children
             left = usage.descendants(os.getpid())
             for pid in left:
                 with contextlib.suppress(ProcessLookupError):
@@ -248,7 +246,7 @@ class Keeper:
 
 
 class _Log:
-    """The output of a program: what fits is kept, and of the rest the end."""
+    """The output of a program: keeps what fits, and the end of the rest."""
 
     TAIL = 1 << 20
 
@@ -260,7 +258,7 @@ class _Log:
         self._end = b""
 
     def take(self, pipe: int) -> bool:
-        """Keep what has come; False when no more can come."""
+        """Keep what has come; False if no more can come."""
         for _ in range(64):
             try:
                 data = os.read(pipe, 1 << 16)
@@ -284,7 +282,7 @@ class _Log:
         return bytes(self._end).decode(errors="replace").strip().rpartition("\n")[2]
 
     def finish(self) -> int:
-        """Write the end, if something before it was left out; how many bytes that was."""
+        """Write the end, if something before it was left out; return how many bytes were."""
         tail = self._tail[-self.TAIL :]
         dropped = self._dropped - len(tail)
         with contextlib.suppress(OSError):
@@ -331,7 +329,7 @@ def _become(spec: Spec, cgroup: Cgroup | None, output: int, status: int) -> None
 
 
 def _leave_ours() -> None:
-    """Do not hand down which signals the keeper ignores, nor the keys of whoever runs the benchmark."""
+    """Do not pass on the keeper's ignored signals, nor the keys of the user who runs the benchmark."""
     for ignored in IGNORED:
         signal.signal(ignored, signal.SIG_DFL)
     number = KEYCTL.get(os.uname().machine)
@@ -340,7 +338,7 @@ def _leave_ours() -> None:
 
 
 def _mount(mounts: list[list[str]]) -> None:
-    """In a mount namespace of our own, make sources reachable that another user could not reach by their path."""
+    """In our own mount namespace, make sources reachable that another user could not reach by their path."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def check(result: int, what: str) -> None:

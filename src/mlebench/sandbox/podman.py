@@ -1,4 +1,4 @@
-"""Podman: as docker, but without a daemon, and for an ordinary user too where control groups are delegated."""
+"""Podman: like docker, but without a daemon, and also for ordinary users if control groups are delegated."""
 
 import os
 import resource
@@ -11,21 +11,21 @@ from typing import Any
 from mlebench.sandbox.base import Launch, Task
 from mlebench.sandbox.docker import Docker, answer, ask, reason_in, through_relay
 
-MOST = 1 << 15  # open files, and processes of a user; how many processes there may be is limited elsewhere
+MOST = 1 << 15  # open files, and processes per user; a task's processes are limited elsewhere
 
 
 class Podman(Docker):
     name = "podman"
-    nothing = "type=tmpfs,notmpcopyup"  # unasked, it copies what is to be hidden into the mask
+    nothing = "type=tmpfs,notmpcopyup"  # by default, it copies what should be hidden into the mask
 
     def launch(self, task: Task) -> Launch:
-        """Its monitor writes a file `oom` into the folder it was started in, and says so nowhere else."""
+        """Podman's monitor reports lack of memory only by a file `oom` in the folder it was started in."""
         launch = super().launch(task)
         say = f"[ -e {shlex.quote(str(task.work / 'oom'))} ] && echo true"
         return replace(launch, argv=("env", f"--chdir={task.work}", *launch.argv), oom=("sh", "-c", say))
 
     def program(self, task: Task) -> list[str]:
-        """Podman's own filter of system calls lets agents make user namespaces; in one, they have every capability."""
+        """Podman's own filter of system calls lets agents make user namespaces, in which they have every capability."""
         return through_relay(task, *([] if task.privileged else ["--no-user-namespaces"]))
 
     def engine_fault(self) -> str | None:
@@ -38,7 +38,7 @@ class Podman(Docker):
         return {**super().conditions(task), "rootless": os.geteuid() != 0}
 
     def more(self) -> list[str]:
-        # Unasked, a read-only container has folders in memory that nobody limits, and wants more than it may have.
+        # By default, a read-only container has unlimited folders in memory, and asks for limits higher than allowed.
         arguments = ["--read-only-tmpfs=false"]
         for name, kind in (("nofile", resource.RLIMIT_NOFILE), ("nproc", resource.RLIMIT_NPROC)):
             hard = resource.getrlimit(kind)[1]
@@ -49,7 +49,7 @@ class Podman(Docker):
 
     def network(self, task: Task) -> list[str]:
         if task.network == "full" and os.geteuid() != 0:
-            return []  # whatever this version has for ordinary users
+            return []  # this version's default for ordinary users
         return super().network(task)
 
     def gpus(self, task: Task) -> list[str]:

@@ -20,7 +20,7 @@ class Process:
         return None
 
     def launch(self, task: Task) -> Launch:
-        """Paths below /home mean the same below the task's own folder; the environment says where that is."""
+        """Paths below /home lie below the task's own folder instead; the environment says where that is."""
         ports = [f"{port}={task.doors[door]}" for port, door in task.ports.items()]
         from mlebench.sandbox.base import RELAY
 
@@ -38,7 +38,7 @@ class Process:
 
     def remove_leftovers(self, name: str) -> None:
         cgroups.remove_leftovers(name)
-        while pids := usage.marked(name):  # where no control group holds them together
+        while pids := usage.marked(name):  # if no control group holds them together
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)

@@ -17,7 +17,7 @@ import sys
 import threading
 
 AT_ONCE = threading.BoundedSemaphore(64)
-# How seccomp calls a machine, and its numbers of the calls `socket`, `clone`, `unshare` and `clone3`.
+# seccomp's name for a machine, and the machine's numbers for `socket`, `clone`, `unshare` and `clone3`.
 MACHINES = {"x86_64": (0xC000003E, 41, 56, 272, 435), "aarch64": (0xC00000B7, 198, 220, 97, 435)}
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 AF_VSOCK = 40
@@ -26,10 +26,10 @@ NO_USER_NAMESPACES = "--no-user-namespaces"
 
 
 def forbid(*, namespaces: bool) -> None:
-    """Forbid what no namespace holds back, to us and to all that we start, by a filter of system calls.
+    """Filter system calls that no namespace stops, for us and everything we start.
 
     Sockets of the kind AF_VSOCK reach the hypervisor. In a user namespace of its own, a program has every capability.
-    Programs of another architecture, for which calls have other numbers, can make none at all.
+    Programs of another architecture, whose calls have other numbers, can make no system calls at all.
     """
     machine = MACHINES.get(os.uname().machine)
     if machine is None or sys.platform != "linux":
@@ -53,7 +53,7 @@ def forbid(*, namespaces: bool) -> None:
         (load, 0, 0, 16),  # its first argument, the family
         (equal, 0, 2, AF_VSOCK),
         (end, 0, 0, not_permitted),
-        (end, 0, 0, unknown if namespaces else allowed),  # of clone3, whose flags cannot be seen: `clone` is used then
+        (end, 0, 0, unknown if namespaces else allowed),  # clone3, whose flags are invisible: callers then use `clone`
         (end, 0, 0, allowed),
     ]
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
@@ -76,7 +76,7 @@ def serve(port: int, path: str) -> None:
 
 
 def carry(client: socket.socket, path: str) -> None:
-    """Pass on what both sides say until both have ended."""
+    """Pass bytes on in both directions until both have ended."""
     try:
         with client, socket.socket(socket.AF_UNIX) as door, contextlib.suppress(OSError):
             door.connect(path)
@@ -111,4 +111,4 @@ def main(arguments: list[str]) -> int:
 
 if __name__ == "__main__":
     sys.stdout.flush()
-    os._exit(main(sys.argv[1:]))  # threads of connections that are still open do not hold the run up
+    os._exit(main(sys.argv[1:]))  # threads of open connections must not delay the end

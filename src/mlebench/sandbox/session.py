@@ -1,4 +1,4 @@
-"""A task under way: the runner's end of the keeper."""
+"""A running task: the runner's end of the keeper."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ from mlebench.errors import SandboxError
 from mlebench.paths import RUN_LOG
 from mlebench.sandbox.base import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, Launch, Task
 
-SILENCE = 30.0  # seconds: less than it takes a lease to expire, so that a runner that hangs does not keep its sandbox
+SILENCE = 30.0  # seconds: less than a lease takes to expire, so that a runner that hangs does not keep its sandbox
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Outcome:
 
 
 class Session:
-    """Starts a task and, while it is told that somebody still wants it, keeps it going."""
+    """Starts a task and keeps it running as long as `beat` says that it is still wanted."""
 
     def __init__(self, task: Task, launch: Launch):
         self._task = task
@@ -70,7 +70,7 @@ class Session:
                 self._keeper.stdin.close()
 
     def poll(self) -> Outcome | None:
-        """How it ended; None while it goes on."""
+        """How it ended; None while it is running."""
         if self._outcome:
             return self._outcome
         with contextlib.suppress(BlockingIOError):

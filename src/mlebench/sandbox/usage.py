@@ -1,4 +1,4 @@
-"""What processes and folders use, read from outside: for limits that no control group keeps."""
+"""What processes and folders use, measured from outside: for limits that no control group enforces."""
 
 import contextlib
 import os
@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-DEEPEST = 200  # folders within folders; a tree that goes deeper is no honest one
+DEEPEST = 200  # levels of folders; no honest tree goes deeper
 
 
 def descendants(root: int) -> set[int]:
-    """The processes that a process has started, and those that they have."""
+    """The processes that a process has started, directly or indirectly."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 there may be thousands
         if name.isdigit() and (parent := _parent(name)) is not None:
@@ -35,7 +35,7 @@ def _parent(pid: str) -> int | None:
 
 
 def marked(name: str) -> set[int]:
-    """The processes of ours that have these words in their environment; a program can have changed its own."""
+    """Our processes with this name in their environment; a program may have changed its own."""
     found = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208
         with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
@@ -45,7 +45,7 @@ def marked(name: str) -> set[int]:
 
 
 def memory_of(pids: Iterable[int]) -> int:
-    """The memory that processes hold; what they share counts for each."""
+    """The memory that processes hold; shared memory counts for each."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError, IndexError, ValueError), open(f"/proc/{pid}/statm", "rb") as file:  # noqa: PTH123
@@ -54,7 +54,7 @@ def memory_of(pids: Iterable[int]) -> int:
 
 
 class DiskWatch:
-    """How much folders take up, looked at again and again, but for a tenth of the time at most."""
+    """How much space folders take up, measured repeatedly but for at most a tenth of the time."""
 
     def __init__(self, folders: Iterable[str]):
         self._folders = list(folders)
@@ -63,7 +63,7 @@ class DiskWatch:
         self.used: int | None = None
 
     def fault(self, limit: int | None, inodes: int | None, pids: Callable[[], Iterable[int]]) -> str | None:
-        """What is too much, if something is."""
+        """Which limit is exceeded, if any."""
         begun = time.monotonic()
         if begun < self._next or (limit is None and inodes is None):
             return None
@@ -83,7 +83,7 @@ class DiskWatch:
 
 
 class _Used:
-    """What a tree takes up, counted until it is too much. Its owner may put a link in place of any folder meanwhile."""
+    """What a tree takes up, counted until it is too much. Its owner may replace any folder by a link meanwhile."""
 
     def __init__(self, limit: int | None, inodes: int | None):
         self._limit, self._inodes = limit, inodes
@@ -126,7 +126,7 @@ class _Used:
 
 
 def open_folder(parent: int, name: str) -> int:
-    """A folder within one that is open; no link is followed."""
+    """Open a folder inside an open one, without following links."""
     try:
         return os.open(name, FOLDER, dir_fd=parent)
     except PermissionError:  # closed by its owner, who may be us under another name
@@ -135,7 +135,7 @@ def open_folder(parent: int, name: str) -> int:
 
 
 def _open_up(folder: str) -> None:
-    """If it has become a link meanwhile, that is left alone."""
+    """Make a folder accessible; leave it alone if it has become a link meanwhile."""
     descriptor = os.open(folder, os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY)
     try:
         os.chmod(f"/proc/self/fd/{descriptor}", 0o700)
@@ -144,7 +144,7 @@ def _open_up(folder: str) -> None:
 
 
 def _deleted(pids: Iterable[int], devices: set[int]) -> int:
-    """What files take up that were deleted while a process still has them open."""
+    """The space of deleted files that a process still has open."""
     seen: dict[tuple[int, int], int] = {}
     for pid in pids:
         with contextlib.suppress(OSError):

@@ -24,7 +24,7 @@ def interval(mean: float, sem: float | None, low: float, high: float) -> Markup:
 
 
 def _svg(name: str, width: float, height: float, label: str, parts: Sequence[str]) -> Markup:
-    """Stretched to the room there is; strokes keep their width."""
+    """Stretched to the available width; strokes keep their width."""
     opened = Markup(
         '<svg class="drawing {}" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">'
     )
@@ -33,17 +33,17 @@ def _svg(name: str, width: float, height: float, label: str, parts: Sequence[str
 
 MEDAL_LINES = ("gold", "silver", "bronze", "median")
 LABEL, HISTOGRAM, GAP, LANE = 15, 90, 12, 22  # heights, in pixels
-LEFT, ROOM = 4.0, 94.0  # of the scale, in percent of the width; left of it stand those who did worse
+LEFT, ROOM = 4.0, 94.0  # of the scale, in percent of the width; worse scores are drawn left of it
 
 
 def leaderboard(
     distribution: Mapping[str, Any], thresholds: Mapping[str, float], agents: Sequence[Mapping[str, Any]]
 ) -> Markup:
-    """How people scored, the better the further right, with medal lines, and a lane of dots for each agent."""
+    """How people scored, better to the right, with medal lines, and a lane of dots for each agent."""
     start, end = distribution["from"], distribution["to"]
 
     def place(score: float) -> float:
-        """In percent of the width; what is worse than the scale or better is held at its edge."""
+        """In percent of the width; scores off the scale are drawn at its edge."""
         share = (score - start) / (end - start) if end != start else 1.0
         return LEFT + ROOM * min(1.0, max(-0.025, share))
 
@@ -95,7 +95,7 @@ def _lane(agent: Mapping[str, Any], place: Callable[[float], float], y: float) -
 
 
 def difference(value: float) -> Markup:
-    """A bar for a difference of percentages: to the right when the first is ahead."""
+    """A bar for a difference of percentages: to the right if the first is ahead."""
     left, width = (50 + min(0.0, value) / 2, abs(value) / 2)
     side = "ahead" if value > 0 else "behind"
     parts = [
@@ -122,7 +122,7 @@ def estimate(mean: float, low: float, high: float, most: float) -> Markup:
 
 
 def _plain_svg(name: str, height: float, label: str, parts: Sequence[str]) -> Markup:
-    """As wide as there is room: x is in percent, y in pixels, so that words keep their size."""
+    """As wide as the available space: x is in percent, y in pixels, so that text keeps its size."""
     opened = Markup('<svg class="drawing {}" width="100%" height="{}" role="img" aria-label="{}">')
     return opened.format(name, f"{height:g}", label) + _drawn(parts)
 

@@ -1,4 +1,4 @@
-"""Drawings of runs and run groups. They have no fixed width: what lies along it is placed in percent."""
+"""Drawings of runs and run groups. They have no fixed width: horizontal positions are in percent."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -7,12 +7,12 @@ from markupsafe import Markup
 
 LINES = ("gold", "silver", "bronze", "median")
 HEIGHT = 220.0  # of score over time
-LABEL = 15.0  # the least distance of two labels
+LABEL = 15.0  # the least distance between two labels
 UNHARMED = ("finished", "timeout", "cancelled")
 
 
 def progress(counts: Mapping[str, int]) -> Markup:
-    """How far a group has got: what has ended, failed and is going on, of all its runs."""
+    """How far a group has got: how many of its runs have ended, failed or are in progress."""
     total = max(1, counts["runs"])
     parts = [_bar("scale", 0, 100, 0, "100%")]
     left = 0.0
@@ -31,7 +31,7 @@ def share(part: float, label: str) -> Markup:
 
 
 class Range(NamedTuple):
-    """Scores that are shown, so that better is more."""
+    """The range of scores to show, turned so that higher is better."""
 
     sign: int
     low: float
@@ -39,7 +39,7 @@ class Range(NamedTuple):
 
     @classmethod
     def of(cls, thresholds: Mapping[str, float], lower: bool, scores: Sequence[float]) -> "Range":
-        """From below the median to beyond gold, and the scores, unless they lie far away."""
+        """From below the median to beyond gold, extended to the scores unless they are far away."""
         sign = -1 if lower else 1
         middle, gold = sign * thresholds["median"], sign * thresholds["gold"]
         span = (gold - middle) or abs(gold) * 0.1 or 1.0
@@ -48,16 +48,16 @@ class Range(NamedTuple):
         return cls(sign, low - (high - low) * 0.06, high + (high - low) * 0.06)
 
     def place(self, score: float) -> float:
-        """0 to 1; what lies outside is at the edge."""
+        """0 to 1; scores outside the range are at the edge."""
         return min(1.0, max(0.0, (self.sign * score - self.low) / (self.high - self.low)))
 
     def mark(self, score: float) -> str:
-        """The class of a score's point: hollow, if it is at the edge because it lies beyond it."""
+        """The class of a score's point: hollow if the score lies beyond the edge."""
         return "ours" if self.low <= self.sign * score <= self.high else "ours off"
 
 
 def is_beyond(scores: Sequence[float], thresholds: Mapping[str, float], lower: bool) -> bool:
-    """Whether some of these scores are too far away to be drawn where they belong."""
+    """Whether some of these scores are too far away to be drawn in place."""
     shown = Range.of(thresholds, lower, scores)
     return any(shown.mark(score) != "ours" for score in scores)
 
@@ -82,7 +82,7 @@ def scale(score: float | None, thresholds: Mapping[str, float], lower: bool) -> 
 
 
 def timeline(attempts: Sequence[Mapping[str, Any]], kept: Sequence[float], begin: float, end: float) -> Markup:
-    """Attempts as bars, and above them the submissions that were kept; all times in seconds."""
+    """Attempts as bars, and above them the kept submissions; all times in seconds."""
     whole = max(end - begin, 0.001)
     parts = ['<line class="axis" x1="0%" x2="100%" y1="27" y2="27"/>']
     for attempt in attempts:
@@ -99,7 +99,7 @@ def timeline(attempts: Sequence[Mapping[str, Any]], kept: Sequence[float], begin
 def over_time(
     points: Sequence[Mapping[str, Any]], thresholds: Mapping[str, float], lower: bool, seconds: float
 ) -> Markup:
-    """The score of what had been submitted at each moment, with the scores that earn medals."""
+    """The score of the submission at each moment, with the scores that earn medals."""
     scores = [point["score"] for point in points if point["score"] is not None]
     shown = Range.of(thresholds, lower, scores)
     heights = {name: _height(shown, thresholds[name]) for name in LINES}
@@ -139,7 +139,7 @@ def _height(shown: Range, score: float) -> float:
 
 
 def _apart(heights: Mapping[str, float]) -> dict[str, float]:
-    """Labels from the lowest up, so that none covers another."""
+    """Move labels apart, from the lowest up, so that none covers another."""
     places: dict[str, float] = {}
     free = HEIGHT
     for name, y in sorted(heights.items(), key=lambda item: -item[1]):

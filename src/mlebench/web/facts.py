@@ -39,7 +39,7 @@ _NAMES = {
 
 
 def fact_rows(values: dict[str, Any]) -> list[dict[str, Any]]:
-    """A name and a text for each value; those of a mapping stand below its name."""
+    """A name and a text for each value; those of a mapping are listed below its name."""
     return [row for key, value in shown(values).items() for row in _rows(key, value)]
 
 
@@ -74,7 +74,7 @@ def text_of(key: str, value: Any) -> str:
 
 
 def result_of(run: Run) -> str:
-    """In one word, as the medal grid has it: a medal, or how far the run got."""
+    """In one word, as in the medal grid: a medal, or how far the run got."""
     report = run.record.report
     if not run.record.is_final:
         return "open"
@@ -101,7 +101,7 @@ def number_of(value: Any) -> float | int | None:
 
 
 def model_use(group: Group, run: Run) -> dict[str, Any] | None:
-    """Calls, tokens and cost as the gateway counted them, so far; None where it tells nothing."""
+    """Calls, tokens and cost so far, as the gateway counted them; None if it did not."""
     used = use_so_far(group, run)
     if not isinstance(used, dict):
         return None

@@ -1,4 +1,4 @@
-"""What happened in a run, and when: attempts, submissions that were kept, and their scores where these are known."""
+"""What happened in a run, and when: attempts, kept submissions, and their scores if known."""
 
 import time
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def seconds_of(text: Any) -> float | None:
 
 
 def kept_submissions(place: Place) -> list[dict[str, Any]]:
-    """When the submission was kept, in seconds since the attempt began, and how large it was."""
+    """When each submission was kept, in seconds since the attempt began, and how large it was."""
     found = []
     for file in listing(place.base, "snapshots").files:
         try:
@@ -102,7 +102,7 @@ def _event(at: float | None, kind: str, text: str, detail: str | None, first: fl
 
 
 def scores(run: Run) -> list[dict[str, Any]]:
-    """What the submissions that were kept would have earned, once they have been graded."""
+    """What the kept submissions would have earned, once they have been graded."""
     where = run.paths.over_time.relative_to(run.paths.root)
     found = json_of(run.paths.root, where.as_posix(), MOST_SCORES)
     points = found.get("points") if isinstance(found, dict) else None

@@ -1,4 +1,4 @@
-"""Descriptions, which are Markdown, as HTML: no markup of their own, no images, no links but to the web."""
+"""Renders descriptions, which are Markdown, as HTML: no raw HTML, no images, and only links to the web."""
 
 from functools import cache
 from urllib.parse import urlsplit
@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 
 def to_html(text: str) -> Markup:
-    """Headings come below those of the page that it stands in."""
+    """Headings rank below those of the surrounding page."""
     parser = _parser()
     tokens = parser.parse(text)
     for token in tokens:

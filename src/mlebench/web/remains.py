@@ -1,4 +1,4 @@
-"""What a run left, or has so far: read within bounds and as text. All of it is hostile, the names of files too."""
+"""What a run left, or has so far, read within bounds and as text. All of it is hostile, even file names."""
 
 import csv
 import json
@@ -34,8 +34,8 @@ class Place:
     """Where the files of a run's last attempt lie."""
 
     base: Path
-    home: str = ""  # where the agent's own folders are in it
-    inside: str | None = ""  # where it lies in the run's folder; None while the attempt goes on elsewhere
+    home: str = ""  # where in it the agent's own folders are
+    inside: str | None = ""  # its path in the run's folder; None while the attempt is running elsewhere
     attempt: int | None = None  # one that failed
 
     @classmethod
@@ -43,7 +43,7 @@ class Place:
         attempts = run.record.attempts
         if run.record.state == RUNNING and attempts:
             work = group.paths.work(Path(str(attempts[-1].get("token"))).name)
-            if work.is_dir() and not work.is_symlink():  # otherwise its result is being put in place
+            if work.is_dir() and not work.is_symlink():  # otherwise its result is being moved into place
                 return cls(work, "home/", None)
         failed = run.paths.attempt(len(attempts))
         if attempts and not run.paths.log.exists() and (failed / RUN_LOG).exists():
@@ -55,7 +55,7 @@ class Place:
 class Listing:
     """The files below a folder."""
 
-    files: list[dict[str, Any]] = field(default_factory=list)  # the first of them
+    files: list[dict[str, Any]] = field(default_factory=list)  # the first ones
     count: int = 0
     bytes: int = 0
     is_whole: bool = True  # whether all were counted
@@ -83,7 +83,7 @@ def listing(base: Path, name: str) -> Listing:
 
 
 def _list_inner(folder: int, steps: list[str], prefix: str, depth: int, found: Listing) -> None:
-    """List what one gets to from a folder, which is closed."""
+    """List what is below a folder, and close it."""
     try:
         for step in steps:
             inner = os.open(step, FOLDER | os.O_CLOEXEC, dir_fd=folder)
@@ -116,11 +116,11 @@ def _list(folder: int, prefix: str, depth: int, found: Listing) -> None:
 
 @dataclass(frozen=True)
 class Text:
-    """A part of a file, as it can be shown."""
+    """A part of a file in a form that is safe to show."""
 
     text: str = ""
     size: int = 0
-    cut: bool = False  # whether there is more of it
+    cut: bool = False  # whether there is more
     fault: str | None = None  # why nothing is shown
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def head(base: Path, name: str, longest: int) -> Text:
 
 
 def tail(base: Path, name: str, longest: int) -> Text:
-    """The end of a log. Of a line that was written over again and again, as progress bars are, the last state."""
+    """The end of a log. A line that was overwritten repeatedly, like a progress bar, appears in its last state."""
     data, size, fault = _read(base, name, longest, end=True)
     if fault:
         return Text(size=size, fault=fault)
@@ -185,7 +185,7 @@ def _rows(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def json_of(base: Path, name: str, longest: int, longest_text: int = 4000) -> Any:
-    """What a JSON file holds, as it can be shown; None when it holds nothing of the kind."""
+    """The content of a JSON file in a form that is safe to show; None if it is not JSON."""
     data, size, fault = _read(base, name, longest, end=False)
     if fault or size > len(data):
         return None
@@ -196,7 +196,7 @@ def json_of(base: Path, name: str, longest: int, longest_text: int = 4000) -> An
 
 
 def shown(value: Any, longest: int = 4000, depth: int = 12) -> Any:
-    """A value of a record as plain JSON that can be shown: texts are bounded and plain, numbers are finite."""
+    """A record's value as plain JSON that is safe to show: texts are bounded and plain, numbers are finite."""
     if isinstance(value, str):
         return plain(value[:longest]) + ("…" if len(value) > longest else "")
     if isinstance(value, float):
@@ -218,7 +218,7 @@ def short(text: Any, longest: int) -> str:
 
 
 def address(group: str, run: str, path: str) -> str | None:
-    """Where a file of a run can be asked for; nowhere, if its name is not text."""
+    """The address of a run's file; None if its name is not text."""
     try:
         return f"files/{quote(group, safe='')}/{quote(run, safe='')}/{quote(path)}"
     except UnicodeEncodeError:

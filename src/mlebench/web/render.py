@@ -1,4 +1,4 @@
-"""Pages → HTML. Everything that is shown is escaped; drawings are the one exception, and are made in `draw`."""
+"""Renders pages as HTML. Everything shown is escaped; the only exceptions are drawings, which `draw` makes."""
 
 import json
 from datetime import UTC, datetime
@@ -57,17 +57,17 @@ def _environment() -> Environment:
 
 
 def number(value: float | None, places: int = 2) -> str:
-    """A figure; what is not known is a dash."""
+    """A figure, or a dash if it is unknown."""
     return "–" if value is None else f"{value:,.{places}f}"
 
 
 def score(value: float | None) -> str:
-    """A score, in the five decimals that scores have."""
+    """A score, with the five decimals that scores have."""
     return "–" if value is None else f"{value:,.5f}".rstrip("0").rstrip(".")
 
 
 def moment(text: str | None) -> str:
-    """A time of a record, to the second."""
+    """A time from a record, to the second."""
     try:
         return datetime.fromisoformat(text or "").astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
     except ValueError:

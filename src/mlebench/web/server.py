@@ -1,8 +1,8 @@
 """The pages over HTTP, for the person at this machine.
 
-Nothing is changed by a request, and nothing but pages, their data and the files of runs can be read. The name in the
-Host header must be one of ours: otherwise a page elsewhere could point a name of its own at this address and read on.
-What agents wrote is plain text, whatever it says it is.
+Requests change nothing, and can read nothing but pages, their data and the files of runs. The name in the Host header
+must be one of ours: otherwise another site could point its own name at this address and read the answers.
+What agents wrote is served as plain text, whatever it claims to be.
 """
 
 import hashlib
@@ -68,8 +68,8 @@ class Pages:
         return _missing() if body is None else _cached(request, body, TYPES["." + name.rpartition(".")[2]])
 
     def file(self, request: Request) -> Response:
-        """A file that a run has left, named by its group, its run, and its path in the run's folder."""
-        # The path as it was sent: a name may hold a slash that was quoted, and then there is no such file.
+        """A file that a run left, named by its group, its run, and its path in the run's folder."""
+        # The path as it was sent: a name with a quoted slash in it must not match any file.
         raw = request.scope["raw_path"].decode("ascii", "replace").removeprefix("/files/")
         parts = [unquote(part) for part in raw.split("/")]
         opened = _open(self._source.site(), parts)
@@ -114,7 +114,7 @@ def _missing() -> Response:
 
 
 class HostCheck:
-    """Answers only those who ask for us by one of our names; the port may be a tunnel's."""
+    """Answers only requests for one of our own names; the port may be a tunnel's."""
 
     def __init__(self, app: ASGIApp, names: frozenset[str]):
         self._app, self._names = app, names

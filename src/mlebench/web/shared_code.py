@@ -1,4 +1,4 @@
-"""What `inspect plagiarism` found out about a run, as its page shows it. Records are trusted as little as code."""
+"""What `inspect plagiarism` found about a run, as its page shows it. Records are trusted as little as code."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ SAME_AGENT = "the same agent"
 
 
 def shared_code(run: Run) -> dict[str, Any] | None:
-    """None if nobody has looked since the run ended."""
+    """The findings; None if nobody has inspected the run since it ended."""
     found = json_of(run.paths.root, f"{FINDINGS}/{run.paths.finding(SHARED_CODE).name}", LARGEST, LONGEST_TEXT)
     facts, made_at = _dict(_dict(found).get("facts")), _dict(found).get("made_at")
     if not facts or (isinstance(made_at, str) and not is_about(run.record, made_at)):

@@ -1,4 +1,4 @@
-"""What there is to show. The same for pages on disk and pages that are served; `pages` says which there are."""
+"""What there is to show: the same for pages on disk and served pages. `pages` says which pages there are."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ class Page:
     template: str
     title: str
     data: dict[str, Any]
-    live: bool = False  # whether it shows something that is going on
+    live: bool = False  # whether it shows something in progress
 
     @property
     def depth(self) -> int:
@@ -29,7 +29,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Board:
-    """Standings of one kind of data under one profile: these are never mixed."""
+    """Standings for one kind of data and one profile: these are never mixed."""
 
     standings: Standings
     name: str  # in the path of its pages
@@ -46,7 +46,7 @@ class Board:
 
     @cached_property
     def entries(self) -> dict[str, EntryStandings]:
-        """By the name that an entry has in paths."""
+        """The entries, by their names in paths."""
         return dict(zip(self._slugs(), self.standings.entries, strict=True))
 
     def _slugs(self) -> Iterator[str]:
@@ -65,8 +65,8 @@ class Site:
     boards: Sequence[Board]
     groups: Sequence[Group]
     registry: Registry
-    live: bool = False  # whether it is served, and pages may ask for fresh ones
-    files: bool = False  # whether files of runs can be asked for
+    live: bool = False  # whether it is served, so that pages may reload
+    files: bool = False  # whether files of runs are served
     faults: tuple[str, ...] = ()  # what could not be shown, and why
     _competitions: dict[str, Competition | None] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ class Site:
 
     @cached_property
     def competition_ids(self) -> list[str]:
-        """All that are known here, by name."""
+        """All competitions known here, by name."""
         return sorted(self.registry.list_competition_ids(), key=str.lower)
 
     def competition(self, id: str) -> Competition | None:
@@ -94,7 +94,7 @@ class Site:
         return {group.record.id: group.paths.root.name for group in self.groups}
 
     def run_page(self, outcome: Outcome) -> str | None:
-        """The path of the page about a run; None for one that only a report tells of."""
+        """The path of the page about a run; None for one known only from a report."""
         folder = self._folder_of_group.get(outcome.where)
         if folder is None or outcome.run_id is None:
             return None

@@ -1,4 +1,4 @@
-"""Run groups on disk → a site, fresh each time: only records that have changed are read again."""
+"""Makes a site of the run groups on disk, fresh each time: only records that have changed are read again."""
 
 import os
 import threading
@@ -76,7 +76,7 @@ class Source:
                 faults.append(known[1])
 
     def _board(self, kind: tuple[str, bool], groups: Sequence["_FreshGroup"]) -> Board | str | None:
-        """Standings of these groups; a text where there can be none, and why."""
+        """Standings of these groups; if there can be none, a text that says why."""
         state = hash(tuple((id(run), run.record.state) for group in groups for run in group.fresh))
         known = self._boards.get(kind)
         if known is None or known[0] != state:
@@ -96,7 +96,7 @@ class _FreshGroup(Group):
 
 
 def _findings_version(run: RunPaths) -> int:
-    """When a tool last wrote down what it found: the folder changes with each record in it."""
+    """When a tool last recorded findings: the folder changes with each record in it."""
     try:
         return os.stat(run.findings).st_mtime_ns
     except OSError:

@@ -11,11 +11,11 @@ from mlebench.web.pages import page_at, paths_of
 from mlebench.web.render import ASSETS, to_html, to_json
 from mlebench.web.site import Site
 
-MARK = ".mlebench-pages"  # says that a folder may be written over
+MARK = ".mlebench-pages"  # marks a folder that may be overwritten
 
 
 def write_pages(site: Site, folder: Path, track: Callable[[list[str]], Iterable[str]] = iter) -> Path:
-    """Write them, over pages of ours but over nothing else; the path of the first page."""
+    """Write all pages, overwriting only our own; return the path of the first."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()) and not (folder / MARK).is_file():
@@ -27,7 +27,7 @@ def write_pages(site: Site, folder: Path, track: Callable[[list[str]], Iterable[
     first, *_ = wanted = list(paths_of(site))
     for path in track(wanted):
         page = page_at(site, path)
-        if page is None:  # what it shows has gone meanwhile
+        if page is None:  # its subject has disappeared meanwhile
             continue
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""AIDE's way to a model. AIDE picks a provider's address by the model's name; here every name goes to the gateway."""
+"""How AIDE reaches a model. AIDE picks a provider by the model's name; here every name goes to the gateway."""
 # pyright: reportMissingImports=false
 
 import time
@@ -10,12 +10,12 @@ from review import read_review
 
 TRIES = 3  # for an answer that can be read
 ANSWER_SECONDS = 600.0  # for one answer
-LONGEST_WAIT, PATIENCE = 60.0, 900.0  # between tries, and until it gives up
+LONGEST_WAIT, PATIENCE = 60.0, 900.0  # seconds between tries, and before giving up
 PASSING = (openai.RateLimitError, openai.APIConnectionError, openai.InternalServerError)
 
 
 class ModelGoneError(Exception):
-    """The model will not answer any more. That the budget or the time is used up is no fault of the agent."""
+    """The model will not answer any more. Running out of budget or time is not the agent's fault."""
 
     def __init__(self, reason: str, exit_code: int = 1):
         super().__init__(reason)
@@ -27,7 +27,7 @@ class Model:
         self._client = openai.OpenAI(base_url=base_url, api_key=key, max_retries=0)
         self._clock = clock
         self._trajectory = trajectory
-        self._refused: set[str] = set()  # settings that the model does not take
+        self._refused: set[str] = set()  # settings that the model does not accept
         self._lower_is_better: bool | None = None
 
     def query(
@@ -41,7 +41,7 @@ class Model:
         """In place of `aide.backend.query`: text, or the arguments of the function that AIDE asks for."""
         from aide.backend.utils import compile_prompt_to_md
 
-        # Some models take no conversation without a user in it, so AIDE's prompts go as the user's.
+        # Some models refuse a conversation without a user message, so AIDE's prompts are sent as the user's.
         parts = [compile_prompt_to_md(part) for part in (system_message, user_message) if part]
         request: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": "\n\n".join(parts)}]}
         if temperature is not None:
@@ -61,7 +61,7 @@ class Model:
             for arguments in (*(call.arguments for call in calls if call.name == function), message.content):
                 if review := read_review(arguments):
                     return self._same_direction(review)
-        # AIDE would fail on a review that is none. A program that nobody could judge does not count.
+        # AIDE would fail without a review. A program that nobody could judge does not count.
         return {"is_bug": True, "summary": f"There is no review. {text}", "metric": None, "lower_is_better": True}
 
     def _same_direction(self, review: dict[str, Any]) -> dict[str, Any]:
@@ -89,12 +89,12 @@ class Model:
                 return answer.choices[0].message
 
     def _is_passing(self, error: openai.APIError, settings: dict[str, Any], failing: float) -> bool:
-        """Whether to wait before trying again: not if the model only refused a setting. Raises if there is no hope."""
+        """Whether to wait before trying again: not if the model only refused a setting. Raises if it is hopeless."""
         if is_budget(error):
             raise ModelGoneError(f"budget: {error}", 0) from error
         if isinstance(error, openai.BadRequestError):
             if "temperature" not in settings or "temperature" not in str(error):
-                raise error  # this one request is refused; the next may not be
+                raise error  # only this request is refused; the next one may work
             self._refused.add("temperature")
             return False
         if not isinstance(error, PASSING) or failing > PATIENCE:

@@ -1,4 +1,4 @@
-"""Runs AIDE on a competition and hands in its best program. Lives in a sandbox, with the packages of its venv."""
+"""Runs AIDE on a competition and hands in its best program. Runs in a sandbox, with the packages of its venv."""
 # pyright: reportMissingImports=false
 
 import argparse
@@ -28,8 +28,8 @@ from endpoint import Model, ModelGoneError
 ENV = os.environ
 PROMPTS = Path(__file__).parent / "prompts"
 SUBMISSION = Path(ENV["SUBMISSION_DIR"]) / "submission.csv"
-FAILURES = 3  # steps in a row that AIDE itself did not survive
-LEAST_SECONDS = 5.0  # a program that has less is not worth starting
+FAILURES = 3  # steps in a row in which AIDE itself crashed
+LEAST_SECONDS = 5.0  # with less than this, a program is not worth starting
 PREVIEW_BYTES, PREVIEW_CHARACTERS = 1 << 30, 20_000
 
 
@@ -39,11 +39,11 @@ def main() -> int:
     model = require_model(options.model, ENV)
     base_url, key = require_endpoint(ENV)
     random.seed(int(ENV["SEED"]))
-    warnings.simplefilter("ignore")  # of AIDE's own drawing of its tree, after each step
+    warnings.simplefilter("ignore")  # AIDE draws its tree after each step, and that warns
     multiprocessing.set_start_method("fork")
     trajectory = Trajectory(Path(ENV["LOGS_DIR"]) / "trajectory.jsonl")
     trajectory.tell("start", agent="aide", model=model)
-    # The only way out: whatever the model is called, AIDE's own clients are never asked.
+    # The only way out: whatever the model's name, AIDE's own clients are never used.
     aide.agent.query = Model(base_url, key, clock, trajectory).query
     cfg = configure(options, model, options.feedback_model or model, min(options.program_seconds, clock.left()))
     task = fill(
@@ -84,13 +84,13 @@ def configure(options: argparse.Namespace, model: str, feedback_model: str, prog
     cfg.log_dir = Path(ENV["LOGS_DIR"]) / "aide"
     try:
         aide_config.prep_agent_workspace(cfg)
-    except Exception:  # an archive that cannot be unpacked is there as it is
+    except Exception:  # an archive that cannot be unpacked stays packed
         traceback.print_exc()
     return cfg
 
 
 class Interpreter(aide.interpreter.Interpreter):
-    """AIDE's, whose programs are ended with all that they started, and are the main program."""
+    """AIDE's interpreter, but programs run as `__main__` and are ended along with everything they started."""
 
     process: Any
     group: int
@@ -113,7 +113,7 @@ class Interpreter(aide.interpreter.Interpreter):
 
 
 class Agent(aide.agent.Agent):
-    """AIDE's, which tells its story, and tells the model which packages there really are."""
+    """AIDE's agent, but it writes a trajectory and tells the model which packages are really installed."""
 
     trajectory: Trajectory
 
@@ -147,7 +147,7 @@ class Agent(aide.agent.Agent):
 
 
 class Search:
-    """Step after step, until steps or time are used up. The best program's submission is always in place."""
+    """Takes steps until steps or time run out. The best program's submission is always in place."""
 
     def __init__(self, task: str, cfg: Any, clock: Clock, trajectory: Trajectory):
         self._cfg, self._clock, self._trajectory = cfg, clock, trajectory
@@ -158,7 +158,7 @@ class Search:
         self._made = Path(cfg.workspace_dir) / "working" / "submission.csv"
 
     def run(self, steps: int) -> tuple[str, int]:
-        """Why it ended, and the exit code."""
+        """Return why it ended, and the exit code."""
         failures = 0
         while len(self._journal) < steps:
             if self._clock.left() < LEAST_SECONDS:
@@ -179,16 +179,16 @@ class Search:
         return "steps", 0
 
     def _execute(self, code: str, reset_session: bool = True) -> ExecutionResult:
-        """Run a program, and add to its output what is to be said of its submission."""
+        """Run a program, and add a verdict on its submission to its output."""
         self._made.unlink(missing_ok=True)
         self._interpreter.timeout = max(1, int(min(self._cfg.exec.timeout, self._clock.left())))
         began = time.monotonic()
         try:
             result = self._interpreter.run(code, reset_session)
-        except Exception as error:  # AIDE does not survive a program that takes its interpreter with it
+        except Exception as error:  # AIDE crashes when a program brings its interpreter down
             result = lost(time.monotonic() - began, self._interpreter.timeout, error)
         if result.exc_type == "SystemExit" and (result.exc_info or {}).get("args", []) in ([], ["0"], ["None"]):
-            result.exc_type = None  # AIDE takes sys.exit(0) for a fault
+            result.exc_type = None  # AIDE mistakes sys.exit(0) for a fault
         self._interpreter.end()
         if result.exc_type is None:
             fault = format_fault(self._made) if self._made.is_file() else "There is no ./working/submission.csv."
@@ -203,7 +203,7 @@ class Search:
         if not self._made.is_file() or not (is_best or (not SUBMISSION.exists() and not format_fault(self._made))):
             return
         for source, target in ((self._made, SUBMISSION), (None, Path(ENV["CODE_DIR"]) / "solution.py")):
-            part = target.with_suffix(".part")  # one rename: a run that is ended now has the old file or the new one
+            part = target.with_suffix(".part")  # one rename: a run ended now has the old file or the new one
             if source:
                 shutil.copyfile(source, part)
             else:
@@ -213,14 +213,14 @@ class Search:
 
 
 def lost(seconds: float, limit: float, error: Exception) -> ExecutionResult:
-    """The outcome of a program whose interpreter is gone."""
+    """The outcome of a program whose interpreter died."""
     if seconds > limit:
         return ExecutionResult([f"The program was ended after {duration(limit)}.\n"], seconds, "TimeoutError")
     return ExecutionResult([f"The program ended the interpreter that ran it: {error}\n"], seconds, "Killed")
 
 
 def preview(workspace: Path) -> str:
-    """AIDE's preview of the data. It reads tables in full, as UTF-8; what it cannot read is only listed."""
+    """AIDE's preview of the data. It reads whole tables, as UTF-8; files it cannot read are only listed."""
     files = [Path(folder) / name for folder, _, names in os.walk(workspace, followlinks=True) for name in names]
     tables = sum(path.stat().st_size for path in files if path.suffix in data_preview.plaintext_files)
     try:

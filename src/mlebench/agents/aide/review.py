@@ -6,7 +6,7 @@ from typing import Any
 
 
 def read_review(text: str | None) -> dict[str, Any] | None:
-    """A review as AIDE can use it; None if the text is no such thing. AIDE takes whole numbers for no metric."""
+    """A review in the form AIDE can use; None if the text is not one. AIDE rejects whole numbers as a metric."""
     try:
         review = json.loads(text or "")
     except ValueError:

@@ -112,7 +112,7 @@ def _classes(task: Task, cells: pd.Series, values: list[str], guesses: int) -> Q
 
 
 def _tokens(cells: pd.Series, different: int) -> list[str]:
-    """The words that cells are sets of; none, where cells are something else."""
+    """The words that make up the cells, if cells are sets of words; otherwise none."""
     lists = cells.iloc[:20_000].str.split()
     if not (lists.str.len() > 1).any() or any(len(words) != len(set(words)) for words in lists):
         return []
@@ -126,7 +126,7 @@ def _token_lists(task: Task, cells: pd.Series, tokens: list[str]) -> Question:
     truth = np.zeros((len(cells), len(tokens)), dtype=np.float32)
     for row, cell in enumerate(cells):
         truth[row, [number[word] for word in cell.split() if word in number]] = 1
-    usual = truth.sum(1).mean()  # as many words as training rows have are predicted
+    usual = truth.sum(1).mean()  # predict as many words as training rows have
 
     def write(predicted: np.ndarray) -> Cells:
         least = np.quantile(predicted, max(0.0, 1 - usual / len(tokens)))
@@ -140,7 +140,7 @@ def _token_lists(task: Task, cells: pd.Series, tokens: list[str]) -> Question:
 
 
 def _shares(predicted: np.ndarray) -> np.ndarray:
-    """Probabilities that add up to one, none of them quite nothing."""
+    """Probabilities that add up to one, none of them exactly zero."""
     some = np.clip(predicted, 1e-4, None)
     return some / some.sum(1, keepdims=True)
 
@@ -150,7 +150,7 @@ def _columns(names: list[str], predicted: np.ndarray) -> Cells:
 
 
 def filled(task: Task, question: Question, predicted: np.ndarray) -> bytes:
-    """The sample with predictions in place: of several rows for an id, their mean."""
+    """The sample with predictions filled in; an id with several rows gets their mean."""
     ids = int(max(task.rows.max(), task.group.max())) + 1
     count = np.bincount(task.group, minlength=ids)
     by_id = np.column_stack([np.bincount(task.group, column, minlength=ids) for column in predicted.T])

@@ -1,4 +1,4 @@
-"""Models against each other on rows kept back: whatever is best so far is fitted to all rows and handed in."""
+"""Compares models on held-out rows: the best one so far is fitted to all rows and handed in."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from outside import Clock, Trajectory
 from task import UnclearError
 
 KEPT_BACK = 0.2
-FEWEST = 10  # groups, for any to be kept back
+FEWEST = 10  # groups; with fewer, none are held out
 BLENDED = 3
 
 
@@ -28,7 +28,7 @@ class Contest:
     def __init__(
         self,
         question: Question,
-        groups: np.ndarray,  # rows of the same group are kept back together
+        groups: np.ndarray,  # rows of the same group are held out together
         train: Features,
         test: Features,
         metric: Metric,
@@ -47,7 +47,7 @@ class Contest:
         self._best = -np.inf
 
     def _parts(self, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows that are kept back, and the others; where there are too few, all rows are both."""
+        """The held-out rows, and the others; if there are too few, all rows serve as both."""
         every = np.arange(len(groups))
         names = self._random.permutation(np.unique(groups))
         if len(names) < FEWEST:

@@ -1,6 +1,6 @@
 """Turns the columns of training and test rows into numbers, and texts into weighted words.
 
-`dense` has missing values where something is missing; `sparse` holds what linear models like: words and categories.
+`dense` keeps missing values as missing; `sparse` holds what suits linear models: words and categories.
 """
 
 import itertools
@@ -37,7 +37,7 @@ class Features:
 
 
 def of_rows(train: pd.DataFrame, test: pd.DataFrame, more: np.ndarray | None, seed: int) -> tuple[Features, Features]:
-    """Features of training and test rows. `more` are numbers that are known of both, one below the other."""
+    """Features of training and test rows. `more` holds further numbers for both, training rows first."""
     split = len(train)
     both = pd.concat([train, test], ignore_index=True)
     dense: list[np.ndarray] = [] if more is None else [more]
@@ -101,7 +101,7 @@ def _categories(cells: pd.Series, split: int) -> sparse.csr_matrix:
 
 
 def _words(cells: pd.Series, split: int) -> sparse.csr_matrix:
-    """Words and pairs of words; letters of short texts that have no words."""
+    """Words and pairs of words; letters, for short texts without words."""
     has_words = cells.iloc[:2000].str.count(" ").mean() >= 1
     options = {"max_features": MOST_WORDS, "min_df": 2 if split > 50 else 1, "sublinear_tf": True, "dtype": np.float32}
     how = {"ngram_range": (1, 2), "token_pattern": r"\S+"} if has_words else {"analyzer": "char", "ngram_range": (1, 3)}
@@ -155,7 +155,7 @@ def _of_lists(cells: pd.Series) -> np.ndarray:
 
 
 def _differences(numbers: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """Of columns whose names differ in one word only: where a way begins and where it ends."""
+    """Differences of columns whose names differ in one word only, such as the start and the end of a trip."""
     words = {name: re.split(r"[\s_]", name.lower()) for name in numbers}
     pairs = [
         (a, b)

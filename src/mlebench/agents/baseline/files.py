@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tables import says
 
-# From what is easiest to learn from to what is hardest; of several kinds for a row the first is taken.
+# From the easiest to learn from to the hardest; if a row has several kinds, the first is taken.
 KINDS = {
     "image": (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".gif", ".webp"),
     "sound": (".wav", ".aif", ".aiff"),
@@ -40,7 +40,7 @@ class File(NamedTuple):
 
 
 class Files:
-    """All files of a competition, each told to be for training, for testing, or for both by its folders' names."""
+    """All files of a competition. Folder names tell whether a file is for training, for testing, or for both."""
 
     def __init__(self, data: Path):
         self._data = data
@@ -97,7 +97,7 @@ class Files:
         return [found.get(key, []) for key in keys]
 
     def share(self, keys: Iterable[str], is_test: bool) -> float:
-        """The share of keys that have files, told from some of them."""
+        """The share of keys that have files, estimated from a sample."""
         some = {*list(dict.fromkeys(keys))[:300]} - {""}
         return len(_lookup(some, self.test if is_test else self.train)) / len(some) if some else 0.0
 
@@ -127,7 +127,7 @@ def _lookup(keys: set[str], files: list[File]) -> dict[str, list[File]]:
 
 
 def of_best_kind(train: list[list[File]], test: list[list[File]]) -> tuple[list[list[File]], list[list[File]]]:
-    """For each row those files whose kind most rows have, for training and for testing."""
+    """For each row, its files of the kind that most rows have, for training and for testing."""
     for kind in KINDS:
         of_kind = [[[f for f in files if f.kind == kind][:PER_ROW] for files in side] for side in (train, test)]
         if all(side and sum(map(bool, side)) * 2 >= len(side) for side in of_kind):

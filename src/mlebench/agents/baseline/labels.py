@@ -1,4 +1,4 @@
-"""What is known of the targets: in columns of the same name, in one like it, in the names of folders or files."""
+"""Finds the truth about the targets: in columns of the same or a similar name, or in names of folders or files."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ MISSING = ("", "nan", "NaN", "NA", "None")
 class Known:
     """Training rows, and their truth in columns named like the targets, or in one column of classes."""
 
-    names: list[str]  # of the tables that it comes from
+    names: list[str]  # the tables that it comes from
     train: pd.DataFrame
     truth: pd.DataFrame
     files: list[File] = field(default_factory=list)
@@ -56,13 +56,13 @@ def _same_names(targets: list[str], tables: list[Table]) -> Known | None:
 
 
 def _stacked(table: Table, tables: list[Table]) -> tuple[pd.DataFrame, list[str]]:
-    """With the rows of tables that have the same columns."""
+    """The table with the rows of all tables that have the same columns."""
     same = [other for other in tables if list(other.frame) == list(table.frame)]
     return pd.concat([other.frame for other in same], ignore_index=True), [other.name for other in same]
 
 
 def _told(known: Known) -> Known | None:
-    """Without rows whose truth is missing."""
+    """Drop the rows whose truth is missing."""
     keep = ~known.truth.isin(MISSING).any(axis=1)
     if keep.sum() < 2:
         return known if known.truth.shape[1] == 1 and len(known.truth) else None
@@ -82,7 +82,7 @@ def _exploded(train: pd.DataFrame, truth: pd.DataFrame) -> tuple[pd.DataFrame, p
 
 
 def with_letters(frame: pd.DataFrame) -> pd.DataFrame:
-    """With the letters around the position, of each column of texts that is a letter for each position."""
+    """Add the letters around the position, for each text column with one letter per position."""
     if POSITION not in frame:
         return frame
     places = pd.to_numeric(frame[POSITION], errors="coerce").fillna(0).astype(int)
@@ -139,7 +139,7 @@ def is_array(table: Table) -> bool:
 
 
 def _arrays(targets: list[str], tables: list[Table], tests: list[Table]) -> Known | None:
-    """A vector of labels, and matrices for training and testing with as many columns as each other."""
+    """A vector of labels, and matrices for training and testing with the same number of columns."""
     arrays = [table for table in tables if is_array(table)]
     for vector in arrays:
         for matrix in arrays:
@@ -158,7 +158,7 @@ def _alike(sample: pd.DataFrame, targets: list[str], tables: list[Table], tests:
         return None
     cells = sample[targets[0]].unique()[:100]
     tokens = {token for cell in cells for token in (cell, *cell.split()[:20])} - {""}
-    weight = 1.5 if len(cells) > 1 else 0.5  # one value for all rows is found in many columns
+    weight = 1.5 if len(cells) > 1 else 0.5  # a single value that all rows share occurs in many columns
     in_tests = {name for table in tests for name in table.frame}
     given = {name.casefold() for name in (*in_tests, *sample)}
     best: tuple[float, Table, str] | None = None
@@ -207,7 +207,7 @@ def in_files(sample: pd.DataFrame, targets: list[str], files: Files, description
 
 
 def _folders(files: Sequence[File], others: set[str]) -> list[str]:
-    """A folder that test files have too tells no class."""
+    """A folder that test files also have does not name a class."""
     names = [file.parts[-2] if len(file.parts) > 1 else "" for file in files]
     return ["" if name in others or name.casefold() in NO_CLASS_FOLDERS or name[:1] == "_" else name for name in names]
 
@@ -221,14 +221,14 @@ def _ends_of_names(files: Sequence[File]) -> list[str]:
 
 
 def _positive(classes: list[str], description: str) -> str:
-    """Of two classes, the one whose probability the description speaks of; the later one if that is not clear."""
+    """Of two classes, the one whose probability the description asks for; the later one if that is unclear."""
     sentences = [s for s in re.split(r"(?<=[.:;])\s", description) if re.search(r"probab|1 (=|if|for|means)", s)]
     near = [sum(len(re.findall(rf"\b{re.escape(name)}\b", s, re.I)) for s in sentences) for name in classes]
     return classes[0] if near[0] > near[1] else classes[1]
 
 
 def aligned(known: Known, test: pd.DataFrame, targets: list[str]) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Training rows, truth and test rows; column names of both sides are spelled alike."""
+    """Training rows, truth and test rows, with column names spelled the same on both sides."""
     own = {name.casefold(): name for name in known.train}
     test = test.drop(columns=[name for name in targets if name in test])
     for name in list(test):

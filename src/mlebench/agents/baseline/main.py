@@ -1,6 +1,6 @@
-"""Hands in the sample, then whatever it can learn from the files. No language model; it runs in a sandbox.
+"""Hands in the sample, then the best it can learn from the files. Uses no language model; runs in a sandbox.
 
-What cannot be understood or goes wrong leaves the submission as it is.
+If it cannot understand the task, or something fails, the last submission stays.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from files import Files
 from outside import Clock, Submission, Trajectory
 from task import Task, UnclearError, understand
 
-MOST_ROWS = 150_000  # that models learn from
+MOST_ROWS = 150_000  # for models to learn from
 TIME_FOR_FILES = 0.5
 
 
@@ -40,7 +40,7 @@ class Agent:
             self._trajectory.end("finished")
         except UnclearError as error:
             self._trajectory.end(f"stays with what it has: {error}")
-        except Exception as error:  # the files may be anything, and what is submitted stays submitted
+        except Exception as error:  # the files may be anything; an earlier submission stands
             traceback.print_exc()
             self._trajectory.end(f"stays with what it has: {type(error).__name__}: {error}")
 
@@ -72,7 +72,7 @@ class Agent:
         contest.run(self._trials, self._clock)
 
     def _features(self, task: Task, files: Files) -> tuple[features.Features, features.Features, np.ndarray]:
-        """Of training rows (no more than a number of them, and those whose files were read) and of test rows."""
+        """Features of training rows (at most MOST_ROWS, and only those whose files were read) and of test rows."""
         random = np.random.default_rng(self._seed)
         rows = np.sort(random.permutation(len(task.train))[:MOST_ROWS])
         more = None
@@ -90,7 +90,7 @@ class Agent:
         return *features.of_rows(train, task.test[columns], more, self._seed), rows
 
     def _fill_texts(self, task: Task) -> bool:
-        """Where a cell is often a copy of another one, or follows from it, that is the way to fill it."""
+        """Fill cells by copying another column or looking up its value, if that is often right."""
         if len(task.targets) > 1 or task.is_by_class:
             return False
         truth = [str(cell) for cell in task.truth[task.targets[0]]]

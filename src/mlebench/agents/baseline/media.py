@@ -1,4 +1,4 @@
-"""A vector of numbers for each file: pictures, sounds, arrays, scans, series; of other files, how their bytes are."""
+"""A vector of numbers for each file: pictures, sounds, arrays, scans, series; for others, statistics of their bytes."""
 
 import io
 import itertools
@@ -14,15 +14,15 @@ from files import File, Files
 from outside import Clock
 from PIL import Image
 
-SIDE = 48  # pixels that a picture is shrunk to
+SIDE = 48  # pixels; pictures are shrunk to this
 BANDS = 32
-LARGEST = 64 << 20  # bytes of a file that is read
+LARGEST = 64 << 20  # bytes; larger files are not read
 Vector = np.ndarray
 
 
 def features(rows: Sequence[list[File]], files: Files, clock: Clock) -> np.ndarray:
-    """A row for each list of files: the mean of their vectors. What is not read in time, or not at all, is missing."""
-    order = np.random.default_rng(0).permutation(len(rows))  # if time runs out, those that were read are any
+    """A row for each list of files: the mean of their vectors. Files not read, or not in time, count as missing."""
+    order = np.random.default_rng(0).permutation(len(rows))  # if time runs out, a random sample was read
     vectors: dict[int, Vector] = {}
     for row in order:
         if clock.left() < 0:
@@ -44,7 +44,7 @@ def _vector(file: File, files: Files) -> Vector | None:
     try:
         content = files.read(file)
         return _OF_KIND[file.kind](content) if len(content) <= LARGEST else None
-    except Exception as error:  # whatever a decoder makes of a damaged file: that file has no features
+    except Exception as error:  # a decoder may raise anything; a damaged file has no features
         print(f"passed over {file.path}: {type(error).__name__}", flush=True)
         return None
 
@@ -72,7 +72,7 @@ def _edges(plane: np.ndarray) -> Vector:
 
 
 def of_plane(plane: np.ndarray) -> Vector:
-    """Of any matrix: moments, quantiles, a coarse copy, edges."""
+    """Features of any matrix: moments, quantiles, a coarse copy, edges."""
     plane = np.nan_to_num(np.asarray(plane, dtype=np.float32))
     quantiles = np.quantile(plane, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 1])
     spread = max(float(plane.std()), 1e-6)
@@ -85,7 +85,7 @@ def of_plane(plane: np.ndarray) -> Vector:
 
 
 def of_array(array: np.ndarray) -> Vector:
-    """Its last two axes are a plane; those before are averaged, and how they differ is kept."""
+    """The last two axes are a plane. Earlier axes are averaged, and their spread is kept."""
     array = np.asarray(array, dtype=np.float32)
     while array.ndim > 3:
         array = array.mean(0)
@@ -170,7 +170,7 @@ def _aiff(content: bytes) -> tuple[np.ndarray, int]:
 
 
 def _scan(content: bytes) -> Vector:
-    """DICOM, as far as its pixels are plain, or a picture of a kind that Pillow knows."""
+    """DICOM with plain pixels, or with a picture inside that Pillow can read."""
     at = content.rfind(b"\xe0\x7f\x10\x00")
     for mark in (b"\xff\xd8\xff", b"\xff\x4f\xff\x51"):
         if 0 <= at < (begin := content.find(mark, at)) < at + 200:

@@ -1,4 +1,4 @@
-"""What the score is, as far as the words of the description tell, and how good a prediction is by it."""
+"""Guesses the metric from the words of the description, and scores predictions by it."""
 
 import re
 
@@ -6,7 +6,7 @@ import numpy as np
 from sklearn import metrics
 
 # The first of these that a description names is taken. `label`: the best single guess counts; `probability`: how sure;
-# `number`: how near; `ranked`: guesses in order; `other`: nothing that a model of this agent predicts.
+# `number`: how near; `ranked`: guesses in order; `other`: nothing that this agent's models predict.
 WORDS = (
     ("rmsle", "number", r"\bRMSLE\b|root[- ]mean[- ]squared?[- ]log"),
     ("rmse", "number", r"\b(MC)?RMSE\b|root[- ]mean[- ]squared?[- ]error|root of the mean squared|mean squared error"),
@@ -30,7 +30,7 @@ TINY = 1e-6
 
 
 class Metric:
-    """A name, and what it wants to be given."""
+    """A name, and the kind of prediction it needs."""
 
     def __init__(self, name: str, wants: str):
         self.name, self.wants = name, wants

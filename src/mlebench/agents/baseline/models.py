@@ -42,12 +42,12 @@ class Model:
 
     def fit(self, problem: Problem, features: Features, truth: np.ndarray) -> Predict:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a model that has not converged yet is judged by its score
+            warnings.simplefilter("ignore")  # whether it converged does not matter: its score decides
             return _FIT[self.name](problem, features, truth, self.settings)
 
 
 def usual(problem: Problem, features: Features) -> list[Model]:
-    """Those that are always tried, the quickest first; large problems leave out the slow ones."""
+    """The models that are always tried, quickest first; large problems skip the slow ones."""
     rows, columns = len(features), features.dense.shape[1] + features.sparse.shape[1]
     cost = rows * problem.width
     models = [Model("prior"), Model("linear", {"strength": 1.0})] if columns else [Model("prior")]
@@ -56,13 +56,13 @@ def usual(problem: Problem, features: Features) -> list[Model]:
     if features.dense.shape[1]:
         models += [Model("neighbours", {"count": 10})] if rows <= 50_000 else []
         models += [Model("forest", {"leaf": 1 if rows < 5000 else 3, "share": 0.3})] if cost <= 2_000_000 else []
-        trees = problem.width * features.dense.shape[1]  # pictures have many columns, and it gains little from them
+        trees = problem.width * features.dense.shape[1]  # pictures have many columns, which help little here
         models += [Model("boosting", {"rate": 0.1, "leaves": 15, "rounds": 100})] if trees <= 1000 else []
     return models
 
 
 def drawn(problem: Problem, features: Features, random: np.random.Generator) -> Model:
-    """A model with settings drawn by chance."""
+    """A model with randomly drawn settings."""
     names = [model.name for model in usual(problem, features) if model.name != "prior"] or ["prior"]
     name = names[random.integers(len(names))]
     settings: dict[str, dict[str, Any]] = {
@@ -90,7 +90,7 @@ def _prior(problem: Problem, truth: np.ndarray) -> Predict:
 
 
 class _Scaled:
-    """All columns on one scale, with the median for what is missing."""
+    """All columns on one scale, with missing values replaced by the median."""
 
     def __init__(self, features: Features):
         dense = features.dense
@@ -109,7 +109,7 @@ class _Scaled:
         dense = self.dense(features)
         if not features.sparse.shape[1]:
             return dense
-        # Words weigh as much as all numbers together would, were there only a few of them.
+        # Scaled down so that many numbers do not drown out the words.
         return sparse.csr_matrix(sparse.hstack([sparse.csr_matrix(dense * 0.3), features.sparse]))
 
 
@@ -177,7 +177,7 @@ def _is_binary(truth: np.ndarray) -> bool:
 def _of_classifiers(
     problem: Problem, make: Callable[[], Any], inputs: Any, truth: np.ndarray, view: Callable[[Features], Any]
 ) -> Predict:
-    """One classifier for classes; one for each flag. Classes that it has never seen get nothing."""
+    """One classifier for classes; one for each flag. Unseen classes get zero."""
     if problem.kind == "classes":
         if len(np.unique(truth)) < 2:
             return _prior(problem, truth)

@@ -14,7 +14,7 @@ BOUNDARY = "baseline-form-boundary"
 
 
 class Clock:
-    """How much of the time is used. The run's limit is kept outside, so a tenth of it is left alone."""
+    """How much of the time is used. The run's limit is enforced outside, so a tenth is kept in reserve."""
 
     def __init__(self, seconds: float, limit: float):
         self._began = time.monotonic()
@@ -33,7 +33,7 @@ class Clock:
 
 
 class Trajectory:
-    """`trajectory.jsonl` among the logs: what was done and why, a JSON object a line."""
+    """`trajectory.jsonl` among the logs: what was done and why, one JSON object per line."""
 
     def __init__(self, logs: Path):
         self._path = logs / "trajectory.jsonl"
@@ -66,7 +66,7 @@ class Trajectory:
 
 
 class Submission:
-    """`submission.csv`. What replaces it has passed the validator."""
+    """`submission.csv`. Only what passed the validator replaces it."""
 
     def __init__(self, folder: Path, trajectory: Trajectory):
         self._path = folder / "submission.csv"
@@ -77,7 +77,7 @@ class Submission:
         self._replace(content)
 
     def hand_in(self, content: bytes) -> bool:
-        """Whether it has taken the place of the one before."""
+        """Replace the previous submission; return whether that happened."""
         is_valid, message = validate(content)
         if not is_valid:
             self._trajectory.thought(f"Not submitted: {message}")
@@ -94,7 +94,7 @@ class Submission:
 
 
 def validate(content: bytes) -> tuple[bool | None, str]:
-    """Whether a submission has the right format; None if the validator does not tell. Without one, all are right."""
+    """Whether a submission has the right format; None if the validator does not answer. Without one, all pass."""
     address = os.environ.get("VALIDATOR_URL")
     if not address:
         return True, "there is no validator here"

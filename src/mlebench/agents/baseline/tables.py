@@ -1,6 +1,6 @@
 """Finds the tables of a competition and reads them, also inside archives, up to a number of cells.
 
-Cells are texts as they stand in the file, so that `007` stays what it is. In tables from JSON a cell may be a list.
+Cells are kept as the text in the file, so that `007` stays `007`. In tables from JSON a cell may be a list.
 """
 
 import csv
@@ -22,7 +22,7 @@ SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".npy")
 DEEPEST = 3  # folders below the data folder
 MOST_FILES = 12  # tables in a folder; where there are more, each is one example
 MOST_CELLS = 12_000_000
-MOST_TEST_CELLS = 40_000_000  # every row of a test table is asked for
+MOST_TEST_CELLS = 40_000_000  # more, because every row of a test table needs a prediction
 LARGEST_WHOLE = 600 << 20  # bytes of a file that has to be read whole
 
 
@@ -50,7 +50,7 @@ def read_sample(content: bytes) -> pd.DataFrame:
 
 
 def find(data: Path, leave_out: Path) -> list[Table]:
-    """All tables but the one that is left out. A file that cannot be read is passed over."""
+    """All tables but the one that is left out. Unreadable files are skipped."""
     found: list[Table] = []
     for path in _files(data, DEEPEST):
         if path == leave_out:
@@ -170,7 +170,7 @@ def _array(stream: IO[bytes], name: str) -> Iterator[Table]:
 
 
 def _unique(tables: list[Table]) -> list[Table]:
-    """Without those that are there twice, as a file and in an archive."""
+    """Drop duplicates: the same table as a file and in an archive."""
     kept: dict[tuple[Any, ...], Table] = {}
     for table in tables:
         kept.setdefault((Path(table.name).name, *table.frame.columns, len(table.frame)), table)
@@ -178,7 +178,7 @@ def _unique(tables: list[Table]) -> list[Table]:
 
 
 def _joined(tables: list[Table]) -> list[Table]:
-    """With what belongs to the rows of another table of the same file: `image_id` is the `id` of `images`."""
+    """Join tables of one file that refer to each other: `image_id` is the `id` of `images`."""
     by_name = {table.name: table for table in tables}
     for table in tables:
         folder, _, _ = table.name.rpartition("/")

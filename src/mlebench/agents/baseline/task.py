@@ -1,4 +1,4 @@
-"""What is asked: which columns of the sample are to be filled, what is known of them, and which rows are like which."""
+"""Works out the task: which columns of the sample to fill, what is known about them, and which rows belong together."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from metric import Metric
 from tables import Table
 
 ENOUGH = 0.95  # the share of ids that must be found
-LOOKED_AT = 2000  # values that are compared to tell what a column is
+LOOKED_AT = 2000  # values compared to find out what a column is
 
 
 @dataclass
@@ -22,9 +22,9 @@ class Task:
     id: str
     targets: list[str]
     metric: Metric
-    train: pd.DataFrame  # what is known of the training rows, apart from the truth
+    train: pd.DataFrame  # what is known about the training rows, apart from the truth
     truth: pd.DataFrame  # their targets, as texts; a column `class` where the targets are the names of classes
-    test: pd.DataFrame  # the same of the test rows
+    test: pd.DataFrame  # the same for the test rows
     group: np.ndarray  # for each test row, the number of its id
     rows: np.ndarray  # for each row of the sample, the number of its id
     train_files: list[list[File]] = field(default_factory=list)
@@ -36,13 +36,13 @@ class Task:
 
     @property
     def inputs(self) -> list[str]:
-        """Columns that both sides have, without ids: those tell rows or groups apart and nothing more."""
+        """Columns that both sides have, except ids, which only identify rows or groups."""
         both = [name for name in self.test if name in self.train and name.casefold() != self.id.casefold()]
         return [name for name in both if name not in self.groups]
 
     @cached_property
     def groups(self) -> list[str]:
-        """Columns that say which rows belong together, none of them in both parts: patients, trips, recordings."""
+        """Columns that group rows and share no values between training and test: patients, trips, recordings."""
         found = []
         for name in self.train:
             if re.search(r"(id|uid|name|group)$", name, re.I) and isinstance(self.train[name].iloc[0], str):
@@ -54,7 +54,7 @@ class Task:
 
     @cached_property
     def belongs_to(self) -> np.ndarray:
-        """The number of each training row's group: rows of one group are not learned from and judged by at once."""
+        """The number of each training row's group: a group is either learned from or judged by, never both."""
         if not self.groups:
             return np.arange(len(self.train))
         coarsest = min(self.groups, key=lambda name: self.train[name].nunique())
@@ -70,7 +70,7 @@ class Task:
 
 
 class UnclearError(Exception):
-    """What is asked cannot be told, or is nothing that a model of this agent can answer."""
+    """The task is unclear, or not one that this agent's models can answer."""
 
 
 def understand(sample: pd.DataFrame, tables: list[Table], files: Files, description: str, metric: Metric) -> Task:
@@ -99,7 +99,7 @@ def understand(sample: pd.DataFrame, tables: list[Table], files: Files, descript
 
 
 def ids_and_targets(sample: pd.DataFrame, tables: list[Table]) -> tuple[str, list[str]]:
-    """Columns whose values a test table has under the same name are given; the others are to be filled."""
+    """Columns whose values a test table has under the same name are given; the others must be filled."""
     given = [name for name in sample if not name or name.startswith("Unnamed") or _is_given(sample[name], tables)]
     ids = [name for name in given if name]
     if not ids:
@@ -128,7 +128,7 @@ def _named(frame: pd.DataFrame, name: str) -> list[str]:
 def test_rows(
     sample: pd.DataFrame, id: str, targets: list[str], ids: pd.Index, tables: list[Table]
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """The rows that predictions are made for, and the number of the id of each."""
+    """The rows to predict, and for each the number of its id."""
     for table in sorted(tables, key=lambda table: not table.is_test):
         for keys, frame in _keyed(table.frame, id, ids):
             number = ids.get_indexer(pd.Index(keys))
@@ -145,7 +145,7 @@ def test_rows(
 
 
 def _keyed(frame: pd.DataFrame, id: str, ids: pd.Index) -> Iterator[tuple[pd.Series, pd.DataFrame]]:
-    """Ways to read ids out of a table: a column, two columns joined by a line, a column and a position."""
+    """Ways to read ids out of a table: a column, two columns joined by an underscore, a column and a position."""
     texts = [name for name in frame if isinstance(frame[name].iloc[0], str)]
     for name in sorted(texts, key=lambda name: name.casefold() != id.casefold()):
         if ids[:100].isin(frame[name]).mean() > 0.5:
@@ -175,7 +175,7 @@ def _with_positions(frame: pd.DataFrame, base: str, id: str, ids: pd.Index) -> t
 
 
 def _find_files(task: Task, files: Files) -> None:
-    """By the columns whose values name files most often."""
+    """Match files by the columns whose values name files most often."""
     found = []
     for frame, is_test in ((task.train, False), (task.test, True)):
         shares = {name: files.share(map(str, frame[name]), is_test) for name in frame if _may_name_files(frame[name])}
@@ -192,7 +192,7 @@ def _may_name_files(column: pd.Series) -> bool:
 
 
 def _use_ids(task: Task) -> None:
-    """Where nothing else is known, the parts of an id may tell something, if it has the same parts everywhere."""
+    """If nothing else is known, use the parts of the ids, provided that all ids have the same parts."""
     names = [next((c for c in side if c.casefold() == task.id.casefold()), None) for side in (task.train, task.test)]
     if None in names:
         return

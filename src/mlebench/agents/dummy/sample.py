@@ -1,4 +1,4 @@
-"""Finds and reads the sample submission of a competition, also where it lies inside an archive.
+"""Finds and reads the sample submission of a competition, even inside an archive.
 
 Standard library only: this file travels into the sandbox with the agent.
 """
@@ -15,7 +15,7 @@ OTHER_NAMES = ("randomPredictions.csv", "test_v2.txt.zip")
 
 
 def find(data: Path) -> Path:
-    """The file that holds the sample submission; a plain one goes before an archive."""
+    """The file that holds the sample submission; a plain file is preferred to an archive."""
     files = sorted(path for path in data.iterdir() if path.is_file())
     named = [path for path in files if "samplesubmission" in re.sub("[^a-z]", "", path.name.lower())]
     found = sorted(named, key=lambda path: path.suffix in ARCHIVES) or [p for p in files if p.name in OTHER_NAMES]

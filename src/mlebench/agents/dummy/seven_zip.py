@@ -57,7 +57,7 @@ def read_only_member(path: Path) -> bytes:
 
 
 class _Reader:
-    """Reads the list of streams, of which there is one."""
+    """Reads the list of streams, which must hold exactly one."""
 
     def __init__(self, archive: bytes, listing: bytes):
         self._archive = archive
@@ -67,7 +67,7 @@ class _Reader:
         return self._listing.read(1)[0]
 
     def _number(self) -> int:
-        """The ones that the first byte begins with say how many bytes follow; its other bits stand above those."""
+        """The leading ones of the first byte say how many bytes follow; its other bits are the high bits."""
         first = self._byte()
         more = next(count for count in range(9) if count == 8 or not first & (0x80 >> count))
         return int.from_bytes(self._listing.read(more), "little") + ((first & (0x7F >> more)) << 8 * more)
@@ -106,7 +106,7 @@ class _Reader:
         return Stream(packed, coders, sizes[0], self._checksum_of_part() if checksum is None else checksum)
 
     def _coders(self) -> tuple[list[Coder], bool]:
-        """How it was packed: what the first coder makes is packed by the next. Some writers have them in reverse."""
+        """How it was packed: each coder's output is the next one's input. Some writers list them in reverse."""
         coders = []
         for _ in range(self._number()):
             flags = self._byte()
@@ -125,7 +125,7 @@ class _Reader:
         return struct.unpack("<I", self._listing.read(4))[0] if self._byte() else None
 
     def _checksum_of_part(self) -> int | None:
-        """A stream may be many files, one after the other; this one is one file."""
+        """A stream may hold many files, one after the other; this one must hold one."""
         if self._byte() != PARTS:
             return None
         kind = self._byte()

@@ -32,15 +32,15 @@ class ActionError(Exception):
 
 
 def parse(answer: str) -> tuple[str, dict[str, Any]]:
-    """The thought and the action of an answer: the first JSON object with a key `action`, whatever stands around it."""
-    decoder = json.JSONDecoder(strict=False)  # models like to leave line ends in strings as they are
+    """The thought and the action of an answer: the first JSON object with a key `action`, whatever surrounds it."""
+    decoder = json.JSONDecoder(strict=False)  # models often leave raw line ends in strings
     for begin in (found.start() for found in re.finditer(r"\{", answer)):
         try:
             action, end = decoder.raw_decode(answer, begin)
         except (ValueError, RecursionError):
             continue
         if isinstance(action, dict) and isinstance(action.get("action"), str):
-            # Code in a block need not be escaped, which models often get wrong.
+            # Models often get escaping wrong; code in a block needs none.
             if action["action"] == "write" and "content" not in action and (block := _BLOCK.search(answer, end)):
                 action["content"] = block[1]
             return answer[:begin].strip().removeprefix("Thought:").strip(), action
@@ -60,10 +60,10 @@ class Actions:
         self._ask = ask
         self._command_seconds = command_seconds
         self._seconds_left = left
-        self._exit_code: int | None = None  # of the command that was run last
+        self._exit_code: int | None = None  # of the last command
 
     def carry_out(self, step: int, action: dict[str, Any]) -> str:
-        """Do it; the observation. Whatever goes wrong in it is for the model to read."""
+        """Carry out an action and return the observation. The model gets to read whatever went wrong."""
         begun = time.monotonic()
         self._exit_code = None
         name = action["action"]
@@ -127,7 +127,7 @@ class Actions:
         return self._ask(prompt("understand.txt", question=_text(action, "question"), **facts))
 
     def submit(self, step: int, action: dict[str, Any]) -> str:
-        """Hand a file in if its format is right and its value is not worse than that of the one before."""
+        """Hand a file in if its format is right and its value is no worse than the last one's."""
         path = self._path(action)
         valid, verdict = _validate(path)
         if not valid:
@@ -166,7 +166,7 @@ def _text(action: dict[str, Any], key: str) -> str:
 def _run(command: str, folder: Path, seconds: float) -> tuple[str, int | None]:
     """What a command prints, and its exit code; None if it was ended because it took too long.
 
-    The output is read as it comes and only so much is kept: a program that prints for ever must not fill the memory.
+    The output is read as it comes and only part of it is kept: a program that prints forever must not fill memory.
     """
     process = subprocess.Popen(  # noqa: S603
         ["bash", "-c", command],  # noqa: S607
@@ -184,7 +184,7 @@ def _run(command: str, folder: Path, seconds: float) -> tuple[str, int | None]:
             if not select.select([pipe], [], [], 0.1)[0]:
                 if process.poll() is None:
                     continue
-                break  # what it has left in the background keeps the pipe open
+                break  # programs it left in the background keep the pipe open
             if not (block := os.read(pipe, 1 << 16)):
                 break
             room = KEPT - len(head)
@@ -200,7 +200,7 @@ def _run(command: str, folder: Path, seconds: float) -> tuple[str, int | None]:
 
 
 def _end_all(group: int) -> None:
-    """A command may have left programs in the background, which would slow down all that follow."""
+    """A command may have left programs in the background, which would slow down later commands."""
     try:
         os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
@@ -208,7 +208,7 @@ def _end_all(group: int) -> None:
 
 
 def _validate(path: Path) -> tuple[bool, str]:
-    """Whether a submission has the right format, and what is wrong with it. This tells nothing about its score."""
+    """Whether a submission has the right format, and what is wrong with it. This says nothing about its score."""
     if not (address := os.environ.get("VALIDATOR_URL")):
         return True, "There is no validator here; the format was not checked."
     limit = "mlab-form-boundary"

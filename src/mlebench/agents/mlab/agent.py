@@ -1,7 +1,7 @@
 """mlab: a model thinks, acts and looks at the result, until it is done or its steps, time or budget are used up.
 
-It is made to be read and changed. model.py asks the model, actions.py is what it can do, journal.py is what is written
-down, prompts/ is what it is told. The standard library is enough for all of it.
+It is made to be read and changed. model.py asks the model, actions.py holds what the agent can do, journal.py writes
+things down, prompts/ holds what the model is told. All of it needs only the standard library.
 """
 
 import argparse
@@ -17,8 +17,8 @@ from journal import Journal, shortened
 from model import BudgetOverError, Model, ModelGoneError, TimeOverError
 
 STARTED = time.monotonic()
-MOST_WITHOUT_ACTION = 5  # answers in a row in which no action can be found
-RESERVE = 60.0  # seconds before the end of the time in which nothing is begun; of a short time, a fifth
+MOST_WITHOUT_ACTION = 5  # answers in a row without an action
+RESERVE = 60.0  # seconds before the end in which nothing new starts; a fifth of a short time limit
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
         reason, failed = str(error), True
     journal.note("end", reason=reason)
     print(f"End: {reason}", flush=True)
-    # What was handed in counts in any case. The exit code tells a model that was not there from an agent that stopped.
+    # What was handed in counts either way. The exit code distinguishes a missing model from an agent that stopped.
     sys.exit(1 if failed else 0)
 
 
@@ -75,7 +75,7 @@ class Agent:
         self._actions = Actions(work, journal, self._ask_apart, options.command_seconds, seconds_left)
 
     def work(self) -> str:
-        """Step by step; the reason why it ended."""
+        """Take steps until the end; return why it ended."""
         self._begin()
         without_action = 0
         while self._journal.steps < self._options.steps:
@@ -102,7 +102,7 @@ class Agent:
         return "the steps are used up"
 
     def _begin(self) -> None:
-        """A new conversation opens with the task. One that was cut off goes on."""
+        """A new conversation opens with the task. An interrupted one continues."""
         messages = self._journal.messages
         if not messages:
             self._journal.say("user", self._task())
@@ -127,7 +127,7 @@ class Agent:
         )
 
     def _tell(self, step: int, thought: str, action: dict[str, Any] | None) -> None:
-        """For the log and the trajectory."""
+        """Write a step to the log and the trajectory."""
         print(f"\n[{step}] {shortened(thought, 2000)}", flush=True)
         self._journal.note("thought", step, text=thought)
         if action:

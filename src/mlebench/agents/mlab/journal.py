@@ -1,4 +1,4 @@
-"""What is written down: the conversation, from which a restarted agent goes on, and the trajectory, for readers.
+"""Writes down the conversation, so that a restarted agent can continue, and the trajectory, for readers.
 
 Both are files of JSON lines, appended to as things happen: an agent that is killed loses the last line at most.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 Message = dict[str, str]
-OLD = 400  # characters that are left of an old observation when the conversation is too long
+OLD = 400  # characters kept of an old observation when the conversation is too long
 
 
 class Journal:
@@ -17,7 +17,7 @@ class Journal:
         self._history = folder / "history.jsonl"
         self._trajectory = folder / "trajectory.jsonl"
         self.messages: list[Message] = []
-        self.best: dict[str, Any] | None = None  # the submission that was taken last
+        self.best: dict[str, Any] | None = None  # the last submission that was accepted
         for line in _lines(self._history):
             if "best" in line:
                 self.best = line["best"]
@@ -43,7 +43,7 @@ class Journal:
         _append(self._trajectory, {"kind": kind, "time": time.time(), "step": step, **facts})
 
     def recent(self, most: int) -> list[Message]:
-        """The conversation, with the oldest observations shortened until it has at most so many characters.
+        """The conversation, with the oldest observations shortened until it has at most `most` characters.
 
         The first message holds the task. The model's own words stay: without them it would repeat itself.
         """
@@ -60,14 +60,14 @@ class Journal:
 
 
 def shortened(text: str, most: int) -> str:
-    """Without its middle, if it is long: the beginning says what it is, and errors stand at the end."""
+    """Cut the middle out of a long text: the beginning says what it is, and errors come at the end."""
     if len(text) <= most:
         return text
     return f"{text[: most // 2]}\n[… {len(text) - most} characters left out …]\n{text[-(most // 2) :]}"
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file; a last line that was cut off is left out."""
+    """The objects of a file, without a last line that was cut off."""
     if not path.exists():
         return []
     found = []

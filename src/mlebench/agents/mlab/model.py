@@ -1,4 +1,4 @@
-"""Asks the model: chat completions of whatever endpoint OPENAI_BASE_URL names. Standard library only."""
+"""Asks the model, by chat completions from the endpoint in OPENAI_BASE_URL. Standard library only."""
 
 import http.client
 import json
@@ -16,7 +16,7 @@ Message = dict[str, str]
 
 
 class BudgetOverError(Exception):
-    """The run's budget for the model is used up."""
+    """The run's model budget is used up."""
 
 
 class TimeOverError(Exception):
@@ -30,7 +30,7 @@ class ModelGoneError(Exception):
 @dataclass(frozen=True)
 class Reply:
     text: str
-    facts: dict[str, Any]  # tokens and time, as a trajectory has them
+    facts: dict[str, Any]  # tokens and time, in the trajectory's form
 
 
 class Model:
@@ -39,11 +39,11 @@ class Model:
         self._patience = patience
         self._seconds_left = seconds_left
         self._url = f"{os.environ['OPENAI_BASE_URL'].rstrip('/')}/chat/completions"
-        # The endpoint is on this machine's loopback: no proxy stands in between.
+        # The endpoint is on this machine's loopback, so no proxy is used.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def ask(self, messages: list[Message]) -> Reply:
-        """The answer to a conversation. What may pass by itself is tried again, with longer and longer pauses."""
+        """The answer to a conversation. Passing failures are retried, with longer and longer pauses."""
         body = json.dumps({"model": self.name, "messages": messages}).encode()
         give_up = time.monotonic() + self._patience
         pause = 1.0
@@ -75,7 +75,7 @@ class Model:
 
 
 class _PassingError(Exception):
-    """It may work the next time."""
+    """A failure that may not happen again."""
 
     def __init__(self, fault: str, wait: float = 0.0):
         super().__init__(fault)
@@ -83,7 +83,7 @@ class _PassingError(Exception):
 
 
 def _judged(error: urllib.error.HTTPError) -> Exception:
-    """Which kind of failure a status is. Only what may pass by itself is worth another try."""
+    """The kind of failure that a status means. Only a passing one is worth another try."""
     try:
         text = error.read(10_000).decode("utf-8", "replace")
     except (OSError, http.client.HTTPException):

@@ -1,4 +1,4 @@
-"""What an agent needs to know of the benchmark: its clock, its model, its texts, and where its story is told.
+"""What an agent needs from the benchmark: its clock, its model, its texts and its trajectory.
 
 Standard library only. `aide` and `openhands` have the same copy.
 """
@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-RESERVE = 0.05  # the share of the time that is kept for the end, at most a minute
+RESERVE = 0.05  # the share of the time kept for wrapping up, at most a minute
 
 
 class Clock:
-    """How long the run may still take."""
+    """How much time the run has left."""
 
     def __init__(self, limit: float):
         self.limit = limit
@@ -43,7 +43,7 @@ class Trajectory:
 
 
 def require_endpoint(env: Mapping[str, str]) -> tuple[str, str]:
-    """The address of the gateway, and the token of this run. A model is reached there or not at all."""
+    """The gateway's address and this run's token. There is no other way to reach a model."""
     if not env.get("OPENAI_BASE_URL"):
         raise SystemExit("there is no model: run with `--network model --model NAME`")
     return env["OPENAI_BASE_URL"], env.get("OPENAI_API_KEY", "none")
@@ -57,7 +57,7 @@ def require_model(named: str | None, env: Mapping[str, str]) -> str:
 
 
 def is_budget(error: Exception) -> bool:
-    """Whether the gateway refused a call because the run's budget is used up. Some clients show its text only."""
+    """Whether the gateway refused a call because the run's budget is used up. Some clients only pass its text on."""
     told = f"{error} {getattr(error, 'body', '')}"
     return "budget_exceeded" in told or "This run's budget is" in told
 

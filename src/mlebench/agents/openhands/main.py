@@ -1,4 +1,4 @@
-"""Runs OpenHands on a competition. Lives in a sandbox, which is its workspace, with the packages of its venv."""
+"""Runs OpenHands on a competition. Runs in a sandbox, which is its workspace, with the packages of its venv."""
 # pyright: reportMissingImports=false
 
 import argparse
@@ -31,7 +31,7 @@ from story import Story
 ENV = os.environ
 PROMPTS = Path(__file__).parent / "prompts"
 SUBMISSION = Path(ENV["SUBMISSION_DIR"]) / "submission.csv"
-REMINDERS = 3  # for a model that stops before there is an entry
+REMINDERS = 3  # for a model that stops before it has submitted
 ANSWER_SECONDS = 600
 
 
@@ -42,7 +42,7 @@ def main() -> int:
     base_url, key = require_endpoint(ENV)
     trajectory = Trajectory(Path(ENV["LOGS_DIR"]) / "trajectory.jsonl")
     trajectory.tell("start", agent="openhands", model=model)
-    # Whatever the model is called, `openai/` makes litellm talk to the gateway and to no provider's own address.
+    # Whatever the model's name, `openai/` makes litellm talk to the gateway and never to a provider's own address.
     llm = LLM(model=f"openai/{model}", base_url=base_url, api_key=SecretStr(key), timeout=ANSWER_SECONDS)
     session = Session(llm, options, trajectory)
     end_in_time(clock, trajectory)
@@ -75,7 +75,7 @@ def end_in_time(clock: Clock, trajectory: Trajectory) -> None:
 
 
 def finish(trajectory: Trajectory, reason: str, code: int) -> None:
-    """Nothing that is still busy, such as a command in the terminal, can hold up the end."""
+    """Exit at once: nothing still busy, such as a command in the terminal, can delay this."""
     trajectory.tell("end", reason=reason)
     print(f"the end: {reason}", flush=True)
     os._exit(code)
@@ -89,7 +89,7 @@ class Session:
         self._llms = [llm, llm.model_copy(update={"usage_id": "condenser"})]
         self._counted = [0, 0]
         self._submitted: float | None = None
-        # Not tmux, even where there is one: a run should not depend on what else is on a machine.
+        # Not tmux, even where it is installed: a run should not depend on what else a machine has.
         terminal = {"terminal_type": "subprocess", "no_change_timeout_seconds": options.quiet_seconds}
         tools = [
             Tool(name=TerminalTool.name, params=terminal),
@@ -106,7 +106,7 @@ class Session:
         )
 
     def run(self, task: str) -> tuple[str, int]:
-        """Why it ended, and the exit code."""
+        """Return why it ended, and the exit code."""
         message = task
         for _ in range(1 + REMINDERS):
             self._conversation.send_message(message)
@@ -126,7 +126,7 @@ class Session:
         return "the model stopped", 0
 
     def _unfinished(self) -> str | None:
-        """What the model should hear that stopped too early; None if it is done."""
+        """What to tell a model that stopped too early; None if it is done."""
         if not SUBMISSION.is_file():
             return f"There is no {SUBMISSION} yet."
         if fault := format_fault(SUBMISSION):

@@ -1,4 +1,4 @@
-"""OpenHands' events, told in the benchmark's form. Works on events as dictionaries; standard library only."""
+"""Turns OpenHands' events into trajectory lines. Works on events as dictionaries; standard library only."""
 
 import json
 import time
@@ -11,7 +11,7 @@ TERMINAL = {"command", "is_input", "timeout", "reset", "security_risk", "summary
 
 
 class Story:
-    """A step is an answer of the model, with all that it called."""
+    """A step is one answer of the model, with all the tool calls in it."""
 
     def __init__(self, trajectory: Trajectory):
         self._trajectory = trajectory
@@ -47,7 +47,7 @@ class Story:
                 self._output(event, f"{event.get('code')}: {event.get('detail')}", 1)
 
     def call(self, usage: dict[str, Any], seconds: float | None, cost: float | None) -> None:
-        """What an answer of the model took, as OpenHands counts it."""
+        """What an answer of the model cost, as OpenHands counts it."""
         self._trajectory.tell_step(
             "call",
             model=usage.get("model"),
@@ -83,7 +83,7 @@ def is_message(event: dict[str, Any]) -> bool:
 
 
 def texts(content: Any) -> str:
-    """The text in a list of parts, of which some may be images."""
+    """The text in a list of parts, some of which may be images."""
     if isinstance(content, str):
         return content
     parts = [part.get("text") for part in content or [] if isinstance(part, dict)]

@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def submit(content: bytes) -> None:
-    """Hand in a CSV file in place of the one before, if its format is right."""
+    """Hand in a CSV file, replacing the last one, if its format is right."""
     is_valid, message = validate(content)
     print(message)
     if is_valid:
@@ -44,7 +44,7 @@ def submit(content: bytes) -> None:
 
 
 def validate(content: bytes) -> tuple[bool, str]:
-    """Whether a submission has the right format, and what is wrong with it. This tells nothing about its score."""
+    """Whether a submission has the right format, and what is wrong with it. This says nothing about its score."""
     address = os.environ.get("VALIDATOR_URL")
     if not address:
         return True, "There is no validator here; the format was not checked."

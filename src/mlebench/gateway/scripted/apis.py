@@ -1,4 +1,4 @@
-"""Four APIs, one form each: how a request reads, and how an answer is told, in one piece or as a stream of events."""
+"""Four APIs: how each reads a request and writes an answer, in one piece or as a stream of events."""
 
 import json
 import time
@@ -11,7 +11,7 @@ from mlebench.gateway.scripted.script import Answer, Asked, ToolCall
 
 Body = dict[str, Any]
 Events = Iterator[tuple[str | None, Body | str]]  # (name of the event, data)
-PIECES = 4  # a text comes in so many, as from a real model
+PIECES = 4  # that a text is streamed in, as from a real model
 _TEXTS = ("text", "content", "output", "input", "arguments", "function", "tool_calls")
 
 
@@ -23,7 +23,7 @@ class Api:
 
 
 def _text(value: Any) -> str:
-    """All text in a message, however deep it lies."""
+    """All text in a message, however deeply nested."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -257,7 +257,7 @@ def _message_blocks(answer: Answer) -> list[Body]:
 def _message_usage(answer: Answer, asked: Asked) -> Body:
     tokens = answer.tokens(asked)
     return {
-        "input_tokens": tokens["input"] - tokens["cached"],  # here, unlike elsewhere, cached ones are counted apart
+        "input_tokens": tokens["input"] - tokens["cached"],  # here, unlike elsewhere, cached ones are separate
         "cache_read_input_tokens": tokens["cached"],
         "cache_creation_input_tokens": 0,
         "output_tokens": tokens["output"],

@@ -1,4 +1,4 @@
-"""A script: a list of answers, each with what must hold for it to be given. docs/agents.md describes the file."""
+"""A script: a list of answers, each with its conditions. docs/agents.md describes the file."""
 
 import re
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ class Asked:
 @dataclass(frozen=True)
 class ToolCall:
     name: str
-    arguments: Mapping[str, Any] | str  # a text is sent as it is, right or wrong
+    arguments: Mapping[str, Any] | str  # a text is sent verbatim, valid or not
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Answer:
         return all(_holds(key, wanted, asked) for key, wanted in self.when.items())
 
     def tokens(self, asked: Asked) -> dict[str, int]:
-        """What the script says; otherwise a guess of four characters for a token."""
+        """What the script says; otherwise an estimate of four characters per token."""
         said = self.text + "".join(str(call.arguments) for call in self.tool_calls)
         guess = {"input": len(asked.prompt) // 4 + 1, "cached": 0, "output": len(said) // 4 + 1, "reasoning": 0}
         return guess | dict(self.usage)
@@ -81,7 +81,7 @@ def _holds(key: str, wanted: Any, asked: Asked) -> bool:
 
 
 class Script:
-    """Gives the first answer that fits and was not given yet, unless it may be repeated."""
+    """Gives the first matching answer that is unused or may be repeated."""
 
     def __init__(self, answers: list[Answer]):
         self._left = list(answers)
@@ -101,7 +101,7 @@ def shipped() -> dict[str, Path]:
 
 
 def read_script(named: str) -> Script:
-    """The script that a path, or the name of a shipped one, means."""
+    """The script at a path, or the shipped one of that name."""
     path = shipped().get(named) or Path(named)
     import yaml
 
@@ -161,7 +161,7 @@ def _tool_call(where: str, call: Any) -> ToolCall:
 
 
 def _with_files(path: Path, value: Any) -> Any:
-    """A line `<<NAME>>` in a text stands for a file beside the script, indented as the line is."""
+    """Replace each line `<<NAME>>` in a text by that file beside the script, indented like the line."""
     if isinstance(value, dict):
         return {key: _with_files(path, item) for key, item in value.items()}
     if isinstance(value, list):

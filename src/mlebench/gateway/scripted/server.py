@@ -21,7 +21,7 @@ from mlebench.gateway.scripted.apis import APIS, Api, Events
 from mlebench.gateway.scripted.script import Answer, Asked, Script
 
 LOOPBACK = "127.0.0.1"
-MODEL = "scripted"  # what the list of models names; any other is answered as well
+MODEL = "scripted"  # the name in the list of models; any other is accepted too
 _FAULTS = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error"}
 
 
@@ -35,7 +35,7 @@ def serve(script: Script, port: int, log: Path | None, ready: Callable[[str], No
         stream = log.open("a", encoding="utf-8") if log else None
     except OSError as error:
         raise PrerequisiteError(f"cannot write {log}: {reason_of(error)}") from None
-    # A connection that the script cuts off is no news: nothing is logged but what cannot go on.
+    # Connections that the script cuts off are expected, so only fatal errors are logged.
     config = uvicorn.Config(
         application(script, stream),
         loop="asyncio",
@@ -106,7 +106,7 @@ def _lines(events: Events) -> list[bytes]:
 
 
 async def _cut(parts: list[bytes], answer: Answer) -> AsyncIterator[bytes]:
-    """The parts; with `disconnect`, only half of them, and then the connection ends."""
+    """The parts; with `disconnect`, only half of them before the connection breaks."""
     content = b"".join(parts) if answer.disconnect else b""
     for part in [content[: len(content) // 2]] if answer.disconnect else parts:
         yield part
@@ -115,7 +115,7 @@ async def _cut(parts: list[bytes], answer: Answer) -> AsyncIterator[bytes]:
 
 
 def _fault(status: int, message: str, headers: Any) -> Response:
-    """In the form that the clients of both providers understand."""
+    """An error in a form that both providers' clients understand."""
     kind = _FAULTS.get(status, "api_error")
     error = {"message": message, "type": kind, "param": None, "code": None}
     return JSONResponse({"type": "error", "error": error}, status, headers=dict(headers))

@@ -1,4 +1,4 @@
-"""How runs ended, each under one category: what to mend first. The rules are in `rules`."""
+"""How runs ended, one category each: what to fix first. The rules are in `rules`."""
 
 import math
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from mlebench.run.records import NONE
 from mlebench.sandbox.base import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, TIMEOUT
 
 TOOL, RULES_TOOL = "failures", "rules"
-SHOWN_LINES = 10  # of a run that no rule fits
+SHOWN_LINES = 10  # shown of a run that no rule fits
 NOT_JUDGED = ("grader_error", "limit", "not_prepared")
 LONGEST = 300
 
@@ -52,8 +52,8 @@ class Verdict:
     cause: str | None = None
     also: tuple[str, ...] = ()  # what else applies
     evidence: tuple[Evidence, ...] = ()
-    last_lines: tuple[str, ...] = ()  # where no rule fits
-    unread: str | None = None  # why its logs and its submission were not looked at
+    last_lines: tuple[str, ...] = ()  # if no rule fits
+    unread: str | None = None  # why its logs and submission were not inspected
 
     def findings(self) -> Findings:
         facts: dict[str, Any] = {"category": self.category, "says": self.says, "also": list(self.also)}
@@ -70,7 +70,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Look:
-    """What there is to see of a run; what is missing is empty."""
+    """What is known about a run; missing parts are empty."""
 
     subject: Subject
     competition: Competition | None = None
@@ -102,7 +102,7 @@ class Look:
 
     @cached_property
     def crash(self) -> Crash | None:
-        """A program that ended well and has a score has recovered from whatever it printed."""
+        """The crash, if any. A program that ended well and has a score recovered from whatever it printed."""
         if self.ended not in (None, FINISHED, AGENT_ERROR) or (self.graded and self.ended != AGENT_ERROR):
             return None
         return find_crash(self.subject.logs, failed=self.ended == AGENT_ERROR, detail=self.detail)
@@ -131,7 +131,7 @@ def classify(subject: Subject, registry: Registry | None = None) -> Verdict:
 
 
 def classify_apart(subject: Subject, registry: Registry, **limits: int) -> Verdict:
-    """The same, in a process of its own. If that gives up, records alone must do."""
+    """The same, in a separate process. If that gives up, only the records are used."""
     try:
         return apart(_classify, (subject, registry), **limits)
     except GaveUpError as error:
@@ -145,7 +145,7 @@ def _classify(what: tuple[Subject, Registry]) -> Verdict:
 
 
 def _competition(subject: Subject, registry: Registry | None) -> Competition | None:
-    """The competition over the data that the run was made with."""
+    """The competition, with the data that the run used."""
     if subject.group:
         registry = Registry(subject.group.record.data_dir, subject.group.record.profile)
     try:
@@ -240,7 +240,7 @@ def _metric_misunderstood(look: Look) -> Reason | None:
 
 
 def _has_data(report: dict[str, Any], competition: Competition) -> bool:
-    """Whether the data that the submission was graded with is there."""
+    """Whether the data that the submission was graded with is here."""
     then = report.get("data")
     return preparation_fault(competition) is None and then in (None, data_identity(competition))
 
@@ -248,7 +248,7 @@ def _has_data(report: dict[str, Any], competition: Competition) -> bool:
 def _validation_gap(look: Look) -> Reason | None:
     told, score, competition = look.validation, look.score, look.competition
     if told is None or score is None or competition is None or told.higher_is_better is competition.lower_is_better:
-        return None  # a metric of the other direction is another metric
+        return None  # a metric with the opposite direction is a different metric
     if not competition.lower_is_better and score <= BEST_IS_ONE < told.value:
         return None
     got, expected = error_of(score, competition), error_of(told.value, competition)
@@ -268,7 +268,7 @@ def _suspicious(look: Look) -> Reason | None:
     if violated := _violated(look):
         return violated
     doubt = look.report.get("suspicious")
-    # People's scores say little about a twin, which is easier than the real data.
+    # Human scores say little about a twin, which is easier than the real data.
     if not isinstance(doubt, str) or (look.report.get("source") == "twin" and AT_OPTIMUM not in doubt):
         return None
     return Reason(f"score {_number(look.report.get('score'))} is {doubt}")
@@ -324,4 +324,4 @@ TESTS: dict[str, Callable[[Look], Reason | None]] = {
     "above_median": _above_median,
     "not_graded": _not_graded,
 }
-IMPLIED = ("no_submission", "unfinished", "not_graded")  # not worth saying beside another category
+IMPLIED = ("no_submission", "unfinished", "not_graded")  # not worth mentioning alongside another category

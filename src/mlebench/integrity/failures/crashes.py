@@ -19,7 +19,7 @@ class Crash:
 
 
 def find_crash(sources: Iterable[Source], *, failed: bool, detail: str) -> Crash | None:
-    """What ended a program, if anything did. One that ended with exit code 0 must have said so in its last lines."""
+    """What crashed a program, if anything did. With exit code 0, only its last lines count."""
     for source in logs_in_order(sources):
         lines = lines_of(source)
         found = [*_by_traceback(lines, source), *_by_last_words(lines, source)]
@@ -49,7 +49,7 @@ def _by_last_words(lines: Sequence[str], source: Source) -> Iterator[tuple[int, 
 
 
 def cause_of(raised: Raised) -> str | None:
-    """By the message's first line, and then by all of it."""
+    """Found by the message's first line, then by all of it."""
     for message in (raised.message.partition("\n")[0], raised.message):
         for cause in CAUSES:
             if cause.fits(raised.name, message):

@@ -12,7 +12,7 @@ MOST_LOGS = 20
 LONGEST_LINE = 1000  # characters
 SUFFIXES = (".log", ".txt", ".out", ".err", "")
 
-# Colours and the like; whatever ends them is near, so that no text makes this slow.
+# Colours and the like. Lengths are bounded, so that no text makes this slow.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]{0,30}[ -/]{0,3}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -23,7 +23,7 @@ def plain(text: str) -> str:
 
 
 def lines_of(source: Source) -> list[str]:
-    """A log's first and last lines. What a carriage return has overwritten, as bars do, is a line of its own."""
+    """A log's first and last lines. Text overwritten after a carriage return, as by bars, is a line of its own."""
     head, tail = source.ends(HEAD, TAIL)
     return [*_lines(head), *_lines(tail)]
 
@@ -36,6 +36,6 @@ def _lines(content: bytes) -> Iterator[str]:
 
 
 def logs_in_order(sources: Iterable[Source]) -> list[Source]:
-    """What was printed comes first, then other logs by name; so many at most."""
+    """Printed output first, then other logs by name, up to a maximum."""
     logs = [source for source in sources if PurePath(source.name).suffix.lower() in SUFFIXES]
     return sorted(logs, key=lambda source: (source.name != RUN_LOG, source.name))[:MOST_LOGS]

@@ -1,8 +1,8 @@
-"""The rules by which a run gets its category: the first one that fits. docs/inspect.md explains each of them.
+"""The rules that give a run its category: the first that fits. docs/inspect.md explains each of them.
 
 `RULES` is in order of precedence. A rule of `UNGRADED` names the category of a run only if it has no score: a timeout
-with a graded submission is graded, and says timeout. `CAUSES` and `LAST_WORDS` tell why code crashed; their patterns
-are matched against one line or message of bounded length, and hold no repetition within a repetition.
+with a graded submission is graded, and also lists timeout. `CAUSES` and `LAST_WORDS` say why code crashed; their
+patterns match one line or message of bounded length, and have no nested repetition.
 """
 
 import re
@@ -13,7 +13,7 @@ ANY, UNGRADED = "any", "ungraded"
 
 class Rule(NamedTuple):
     category: str
-    of: str  # which runs it can name the category of
+    of: str  # the runs whose category it can name
     words: str  # for tables
 
 
@@ -43,7 +43,7 @@ CODE = "code"  # the cause of a crash when no other fits
 
 
 class Cause(NamedTuple):
-    """Why code crashed: patterns of the exception's whole name, and of something in its message. Empty: any."""
+    """Why code crashed: patterns for the exception's whole name and for part of its message. Empty: any."""
 
     cause: str
     names: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ CAUSES = (
     )),
 )
 
-# Words by which programs end that are not Python, or that Python has no time for. Looked for in the last lines only.
+# Last words of programs that are not Python, or that died before Python could speak. Sought in the last lines only.
 LAST_WORDS = (
     ("out_of_memory", (
         r"^(\S{0,200}: line \d+: +\d+ )?Killed\b", "[Oo]ut of memory: [Kk]illed", "oom-kill",
@@ -134,7 +134,7 @@ LAST_WORDS = (
     )),
 )
 # fmt: on
-# Exit codes of processes that a signal has ended, as the detail of a run's record has them.
+# Exit codes of processes ended by a signal, as a run's record gives them in `detail`.
 SIGNALS = {"exit code 139": "native", "exit code 134": "native", "exit code 135": "native", "exit code 132": "native"}
 
 CAUSE_WORDS = {
@@ -150,12 +150,12 @@ CAUSE_WORDS = {
 
 # An exception with more lines than these after it did not end a program that ended with exit code 0.
 LINES_AFTER_THE_END = 10
-LAST_LINES = 30  # where last words are looked for
+LAST_LINES = 30  # in which last words are sought
 
-# How much worse than what the agent measured itself a score must be: its error (the distance from 1 of metrics whose
-# best is 1, else the value itself) is this many times as large, and at least so much larger.
+# How much worse a score must be than the agent's own measurement: its error (the distance from 1 for metrics whose
+# best is 1, else the value itself) is GAP_FACTOR times as large, and larger by at least GAP_LEAST.
 GAP_FACTOR, GAP_LEAST = 1.5, 0.03
-# How much of the error must go away when predictions are turned round or rescaled: then that is what was wrong.
+# If inverting or rescaling predictions brings the error down to this share, that is what was wrong.
 MISREAD_FACTOR = 0.6
-# Where there is no data to try that with: an area under the ROC curve below this is no accident.
+# Without the data to try that: an area under the ROC curve below this is no accident.
 LEAST_HONEST_AUC = 0.4

@@ -1,4 +1,4 @@
-"""What a submission's values give away: that they are the sample's, all the same, turned round or on another scale."""
+"""What a submission's values give away: that they are the sample's, constant, inverted or on a different scale."""
 
 import csv
 import hashlib
@@ -19,8 +19,8 @@ from mlebench.integrity.failures.rules import LEAST_HONEST_AUC, MISREAD_FACTOR
 from mlebench.registry import Competition
 from mlebench.untrusted import UntrustedFileError, open_untrusted
 
-LARGEST = 32 << 20  # bytes; what is larger is not looked at
-MOST_ROWS = 1_000_000  # that are changed and graded again
+LARGEST = 32 << 20  # bytes; larger submissions are not inspected
+MOST_ROWS = 1_000_000  # to change and grade again
 BEST_IS_ONE = 1.0
 
 
@@ -30,7 +30,7 @@ class Rows(NamedTuple):
 
 
 def read_rows(path: Path) -> Rows | None:
-    """The cells of a submission; None where there is no table of reasonable size."""
+    """The cells of a submission; None if it is not a table of reasonable size."""
     try:
         with open_untrusted(path, LARGEST) as file:
             return _rows(file.read(LARGEST))
@@ -55,7 +55,7 @@ def _until_broken(rows: Iterator[list[str]]) -> Iterator[list[str]]:
 
 
 def trivial(path: Path, competition: Competition | None) -> str | None:
-    """Says how a submission is no work: it is the sample submission, or one value in all rows."""
+    """Why a submission shows no work: it is the sample submission, or one value in all rows."""
     given = read_rows(path)
     if given is None:
         return None
@@ -69,7 +69,7 @@ def trivial(path: Path, competition: Competition | None) -> str | None:
 
 
 def _summary(given: Rows, id: str) -> tuple[int, int, list[str] | None]:
-    """A digest that does not depend on the order of rows, their number, and the prediction that all have, if any."""
+    """A digest that ignores the order of rows, their number, and the prediction that all share, if any."""
     ids = [place for place, name in enumerate(given.header) if name == id] or [0]
     digest, rows = 0, 0
     first: list[str] | None = None
@@ -104,7 +104,7 @@ def _sample_digest(competition: Competition, id: str) -> int | None:
     return _summary(sample, id)[0] if sample else None
 
 
-# Predictions that are read the wrong way
+# Predictions that were misread
 
 Change = Callable[[float], float]
 
@@ -123,7 +123,7 @@ OPPOSITES = {"True": "False", "False": "True", "true": "false", "false": "true"}
 
 
 def misread(path: Path, score: float, competition: Competition) -> str | None:
-    """Says what would have made the score much better, where it is worse than that of the sample submission.
+    """What would have made the score much better, if it is worse than the sample submission's.
 
     Changed predictions are graded, which leaves lines in the log of grades, like every look at the answers.
     """
@@ -140,7 +140,7 @@ def misread(path: Path, score: float, competition: Competition) -> str | None:
 
 
 def turned_round(score: float, competition: Competition) -> str | None:
-    """The same, as far as it can be told without data."""
+    """The same, as far as it can be determined without data."""
     metric = competition.grader.name.lower()
     if score < LEAST_HONEST_AUC and ("auc" in metric or "roc" in metric):
         return f"score {score:g} is far below the 0.5 of a guess: the predictions are turned round, most likely"
@@ -194,7 +194,7 @@ def _graded(rows: list[list[str]], competition: Competition) -> float | None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """That a changed submission is invalid is nothing to tell."""
+    """Do not report that a changed submission is invalid."""
     log = logging.getLogger("mlebench.grade")
     before = log.level
     log.setLevel(logging.CRITICAL)
@@ -205,7 +205,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _sample_score(competition: Competition) -> float | None:
-    """Real data has a published one; on a twin the sample submission is graded."""
+    """Published for real data; for a twin, the sample submission is graded."""
     from mlebench.data.state import source_kind
     from mlebench.kit.samples import public_sample_bytes
 
@@ -220,5 +220,5 @@ def _worse(score: float, other: float | None, competition: Competition) -> bool:
 
 
 def error_of(score: float, competition: Competition) -> float:
-    """How far a score is from the best: below 1 where that is the best, else by its value."""
+    """How far a score is from the best: the distance from 1 if that is the best, else the value."""
     return score if competition.lower_is_better else BEST_IS_ONE - score if score <= BEST_IS_ONE else 1 / score

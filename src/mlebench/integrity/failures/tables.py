@@ -15,7 +15,7 @@ ORDER = [*WORDS]
 
 
 class Judged(NamedTuple):
-    named: str  # the group or file, as it was asked for
+    named: str  # the group or file, as named by the user
     subject: Subject
     verdict: Verdict
 
@@ -29,7 +29,7 @@ class Judged(NamedTuple):
 
 
 class Share(NamedTuple):
-    """How many of an agent's runs ended so."""
+    """How many of an agent's runs ended in this category."""
 
     agent: str
     category: str
@@ -43,7 +43,7 @@ class Share(NamedTuple):
 
     @property
     def bar(self) -> str:
-        """At least a dot, so that nothing looks like none."""
+        """At least a dot, so that a small share does not look like none."""
         return "█" * round(WIDEST_BAR * self.runs / self.of) or "·"
 
 
@@ -52,7 +52,7 @@ def words(category: str, cause: str | None = None) -> str:
 
 
 def shares(judged: Sequence[Judged]) -> list[Share]:
-    """By agent: what is to be mended, most frequent first, and then the good ends."""
+    """By agent: what to fix, most frequent first, and then the good outcomes."""
     totals = Counter(one.agent for one in judged)
     counted = Counter((one.agent, one.verdict.category, one.verdict.cause) for one in judged)
     found = [Share(*key, runs, totals[key[0]]) for key, runs in counted.items()]

@@ -1,4 +1,4 @@
-"""The exceptions that end a program, found in what it printed: plain, in colour, of notebooks, of several processes."""
+"""The exceptions that end a program, found in its output: plain, in colour, from notebooks, from several processes."""
 
 import re
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ HEADER = "Traceback (most recent call last)"
 LONGEST_MESSAGE = 16  # lines
 MOST_PREFIXES = 8
 MOST_FRAMES = 400  # lines from a header to its exception
-# Lines before an exception that has no header: the file with the wrong syntax.
+# Exceptions without a header: the lines before them quote the file with the syntax error.
 SYNTAX = ("SyntaxError", "IndentationError", "TabError")
-# What a program raises when another one has failed, which has said why before.
+# What a program raises when another one, which has already said why, failed.
 WRAPPERS = (
     *("CalledProcessError", "ChildFailedError", "ProcessRaisedException", "ProcessExitedException"),
     *("RayTaskError", "RayActorError", "CellExecutionError", "PapermillExecutionError"),
@@ -19,7 +19,7 @@ LINKS = ("The above exception was the direct cause", "During handling of the abo
 
 # Whose line it is, where several processes write: `[rank1]: `, `(Actor pid=123) `, `worker-3 | `.
 _PREFIX = re.compile(r"(?:\[\w{1,30}\]:? |\([\w= .:,]{1,80}\) |\w[\w-]{0,30} \| )")
-# `KeyError`, `socket.gaierror`; neither `INFO: …` nor `loss: 0.3`, which another process may print meanwhile.
+# `KeyError`, `socket.gaierror`; neither `INFO: …` nor `loss: 0.3`, which another process may print in between.
 _MODULE = r"(?:[A-Za-z_]\w{0,80}\.)"
 _NAME = r"(?:Exception|_{0,2}[A-Z][a-z]{1,60}[A-Z]\w{0,80}|[A-Z]{2,20}[a-z]\w{0,60})"
 _EXCEPTION = re.compile(rf"({_MODULE}{{1,10}}\w{{1,160}}|{_NAME})(?:\(\w{{1,80}}\))?(?:: (.*)|:? *)")
@@ -64,7 +64,7 @@ def last_raised(lines: Sequence[str]) -> Raised | None:
 
 
 def _without_prefix(line: str, prefixes: Sequence[str]) -> str:
-    """What stood before a traceback's first line stands before its others, if it says whose they are."""
+    """Strip the prefix of a traceback's first line from its others, if it says which process wrote them."""
     known = next((prefix for prefix in prefixes if line.startswith(prefix)), None)
     if known is not None:
         return line[len(known) :]
@@ -77,7 +77,7 @@ def _names_a_file(lines: Sequence[str]) -> bool:
 
 
 def _message(lines: Sequence[str], number: int, first: str) -> str:
-    """Messages may go on for some lines; what follows the last of them does no harm."""
+    """The whole message, which may span lines; a few lines too many do no harm."""
     rest: list[str] = []
     for line in lines[number + 1 : number + LONGEST_MESSAGE]:
         if HEADER in line or line.startswith(LINKS):

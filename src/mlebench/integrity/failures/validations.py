@@ -25,7 +25,7 @@ class Validation(NamedTuple):
 
 
 def last_validation(sources: Iterable[Source]) -> Validation | None:
-    """The one in the trajectory goes before the file's."""
+    """The trajectory takes precedence over the file."""
     named = {source.parts[-1] if source.parts else source.name: source for source in sources}
     for path, objects in ((trajectory(Path()), _lines), (own_validation(Path()), _whole)):
         if source := named.get(path.name):

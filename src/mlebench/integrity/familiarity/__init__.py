@@ -2,6 +2,6 @@
 
 `deadlines` asks whether the competition ended before the model's training data does. `completion` asks whether the
 model continues original texts better than texts that were perturbed. `likelihood` asks whether it finds original texts
-more probable than such that it cannot have seen. `performance` holds the answers against scores. `originals` says
-what an original is; a twin or a description of ours never is one.
+more probable than texts that it cannot have seen. `performance` compares the answers with scores. `originals` says
+what an original is; our twins and descriptions never are.
 """

@@ -21,7 +21,7 @@ _FENCE = re.compile(r"^```\w*\n(.*?)\n?(?:```.*)?$", re.DOTALL)
 
 @dataclass(frozen=True)
 class Tested:
-    """How near a model came with one probe; from 0, nothing in common, to 1, the very text."""
+    """How close a model came with one probe, from 0 (nothing in common) to 1 (the exact text)."""
 
     kind: str
     original: float
@@ -42,7 +42,7 @@ class Completion:
 
     @property
     def difference(self) -> Estimate | None:
-        """Over all probes of originals."""
+        """The mean over all probes of originals."""
         return difference_of(self.of(HEADER, ROW, PASSAGE))
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _prompt(probe: Probe, shown: str, title: str) -> str:
 
 
 def similarity(answer: str, shown: str, target: str) -> float:
-    """1 minus the edit distance to what comes next, as a share; only as much of the answer counts as was asked for."""
+    """1 minus the relative edit distance to what comes next; the answer is cut to the length asked for."""
     from rapidfuzz.distance import Levenshtein
 
     given, wanted = " ".join(_continuation(answer, shown).split()), " ".join(target.split())
@@ -93,7 +93,7 @@ def similarity(answer: str, shown: str, target: str) -> float:
 
 
 def _continuation(answer: str, shown: str) -> str:
-    """Without thoughts, a code block, or what was shown, which some models repeat before they go on."""
+    """The answer without thoughts, a code fence, or the shown text, which some models repeat first."""
     text = _THOUGHT.sub("", answer).strip()
     if fenced := _FENCE.match(text):
         text = fenced[1].strip()

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from mlebench.report.intervals import LEVEL, Z, student
 
-FEWEST = 3  # values that an interval is made of
-FEWEST_COMPETITIONS = 10  # that a rank correlation is made of
+FEWEST = 3  # values for an interval
+FEWEST_COMPETITIONS = 10  # for a rank correlation
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean, a difference or a correlation. Without limits there were too few values for an interval."""
+    """A mean, a difference or a correlation. It has no limits if there were too few values for an interval."""
 
     value: float
     low: float | None
@@ -35,7 +35,7 @@ class Estimate:
 def mean_difference(values: Sequence[float], *, is_share: bool = True) -> Estimate:
     """The mean of paired differences, each of an original and its control: Student's interval.
 
-    A share lies between 0 and 1, and so it is known what passages could add that nobody has asked about.
+    A share lies between 0 and 1, so we know how much the passages that were not asked about could add.
     """
     mean, n = float(np.mean(values)), len(values)
     if n < FEWEST:
@@ -58,8 +58,8 @@ def difference_of_means(one: Sequence[float], other: Sequence[float], *, is_shar
 def _estimate(mean: float, half: float, n: int, is_share: bool) -> Estimate:
     """Limits that also allow for passages that were not asked about.
 
-    Scatter alone gives too short an interval where a model knows few passages, or nearly all, and the odd ones are not
-    among those it was asked about. As many as can be missing by chance may be known by heart, a difference of 1, or
+    Scatter alone gives too short an interval if a model knows few passages, or nearly all, and the exceptions were not
+    among those it was asked about. As many as chance could have missed may be known by heart, a difference of 1, or
     not at all, a difference of 0.
     """
     low, high = mean - half, mean + half
@@ -70,7 +70,7 @@ def _estimate(mean: float, half: float, n: int, is_share: bool) -> Estimate:
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Estimate | None:
-    """Spearman's, with Bonett and Wright's interval; None where it is not defined, as one of both never varies."""
+    """Spearman's, with Bonett and Wright's interval; None if it is undefined, because one of the two never varies."""
     ranks = [_ranks(np.asarray(values, dtype=float)) for values in (one, other)]
     if any(np.ptp(each) == 0 for each in ranks):
         return None

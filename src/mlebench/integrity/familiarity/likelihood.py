@@ -1,4 +1,4 @@
-"""How probable a model finds texts: needs an endpoint that tells the log-probabilities of a prompt's tokens."""
+"""How probable a model finds texts: needs an endpoint that reports log-probabilities of a prompt's tokens."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ FEWEST_TOKENS = 5
 
 @dataclass(frozen=True)
 class Likelihood:
-    """What a text's tokens amount to."""
+    """The likelihood of a text, from that of its tokens."""
 
     probability: float  # the mean of the tokens' probabilities
     min_k: float  # the mean log-probability of the least likely ones
@@ -41,9 +41,9 @@ class Compared:
 
 
 def measure(model: Model, probes: Sequence[Probe], ours: Sequence[Probe]) -> list[Compared]:
-    """Rows against the perturbed ones, pair by pair. Passages against passages of our own description.
+    """Compare rows with perturbed ones, pair by pair, and passages with passages of our own description.
 
-    A perturbed passage would be no control here: within its sentences a model that knows them finds every word.
+    A perturbed passage would be no control here: its sentences are intact, so a model that knows them predicts them.
     """
     rows = [probe for probe in probes if probe.kind == ROW]
     passages = [probe for probe in probes if probe.kind == PASSAGE]

@@ -1,4 +1,4 @@
-"""The model that is asked. What it answered is kept, so that a call is never made twice, also after an interruption."""
+"""The model that is asked. Its answers are kept, so that no call is made twice, even after an interruption."""
 
 import hashlib
 import json
@@ -12,19 +12,19 @@ from mlebench.gateway.wire import CHAT, COMPLETIONS
 from mlebench.integrity.endpoint import JudgeEndpoint, content_of
 
 GREEDY = {"temperature": 0}
-# Two ways to ask for the same: OpenAI's old one, and vLLM's own.
+# Two ways to ask for the same thing: OpenAI's old one, and vLLM's own.
 _WAYS = ({"echo": True, "logprobs": 1}, {"prompt_logprobs": 1})
 
 
 class NoLogprobsError(PrerequisiteError):
-    """The endpoint does not tell how likely the tokens of a prompt are."""
+    """The endpoint does not report how likely the tokens of a prompt are."""
 
 
 @dataclass
 class Model:
     endpoint: JudgeEndpoint
     kept: Path  # the folder with earlier answers
-    calls: int = 0  # that were made, not looked up
+    calls: int = 0  # actually made, not looked up
     _answers: dict[str, Any] = field(default_factory=dict)
     _sampling: dict[str, Any] = field(default_factory=lambda: dict(GREEDY))
     _way: dict[str, Any] | None = None
@@ -41,7 +41,7 @@ class Model:
                     continue  # a line that was cut off: its calls are made again
 
     def continue_all(self, system: str, prompts: Sequence[str]) -> list[str | None]:
-        """The answers of a chat, in order; None where there is none."""
+        """The answers to chat prompts, in order; None for a prompt without an answer."""
         asked = [[{"role": "system", "content": system}, {"role": "user", "content": text}] for text in prompts]
         bodies = [{"messages": messages, **self._sampling} for messages in asked]
         try:
@@ -54,7 +54,7 @@ class Model:
         return self._look_up(CHAT, bodies, content_of)
 
     def token_logprobs(self, texts: Sequence[str]) -> list[list[float] | None]:
-        """The log-probabilities of each text's tokens, but for the first."""
+        """The log-probabilities of each text's tokens, except the first."""
         if not texts:
             return []
         if self._way is None:
@@ -94,12 +94,12 @@ class Model:
 
 
 def tokens_of(answer: Any) -> list[float] | None:
-    """The log-probabilities that an answer tells of its prompt's tokens; the first token has none."""
+    """The log-probabilities of the prompt's tokens in an answer; the first token has none."""
     match answer:
         case {"choices": [{"prompt_logprobs": [_, *told]}, *_]}:
             numbers = [_logprob(token) for token in told]
         case {"choices": [{"logprobs": {"token_logprobs": [_, *told]}}, *_], "usage": {"prompt_tokens": int(count)}}:
-            # One token more is the answer's own; fewer than the prompt has means that the prompt was left out.
+            # One token more is the answer's own; fewer than the prompt has means that the prompt is missing.
             numbers = told[: count - 1] if len(told) >= count - 1 else []
         case _:
             return None
@@ -108,7 +108,7 @@ def tokens_of(answer: Any) -> list[float] | None:
 
 
 def _logprob(token: Any) -> Any:
-    """Of the prompt's own token, which comes first; likelier ones may follow it."""
+    """The log-probability of the prompt's own token, which comes first; likelier ones may follow it."""
     match token:
         case {**entries} if entries:
             first = next(iter(entries.values()))

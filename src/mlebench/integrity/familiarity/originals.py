@@ -1,7 +1,7 @@
 """Original texts of a competition: what its makers published, and so what a model may have read.
 
-They come from a folder of the user's, and from real data in the data directory. Twins and descriptions of ours are
-never originals, wherever they lie.
+They come from a folder of the user's, and from real data in the data directory. Our twins and descriptions are never
+originals, wherever they lie.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ MOST_TABLES = 4  # of raw data
 
 @dataclass(frozen=True)
 class Original:
-    name: str  # as the model is told it
+    name: str  # as shown to the model
     text: str
 
     @property
@@ -39,7 +39,7 @@ class Found:
 
 
 def find_originals(competition: Competition, texts: Path | None) -> Found:
-    """All that there is; with none, the reason in a sentence."""
+    """All originals; if there are none, the reason in a sentence."""
     try:
         with explained(competition.paths.root, competition.paths.root):
             looked = [*([_given(competition, texts)] if texts else []), _of_data(competition)]
@@ -65,7 +65,7 @@ def _given(competition: Competition, texts: Path) -> tuple[list[Original], str |
 
 
 def prose_of_all(texts: Path) -> dict[str, list[str]]:
-    """All prose in a folder of originals, by the competition that it is of."""
+    """All prose in a folder of originals, by competition."""
     found: dict[str, list[str]] = {}
     for path in sorted(path for path in texts.rglob("*") if path.suffix.lower() in PROSE and path.is_file()):
         place = path.relative_to(texts)
@@ -88,7 +88,7 @@ def _of_data(competition: Competition) -> tuple[list[Original], str | None]:
 
 
 def _description(competition: Competition) -> Iterator[Original]:
-    """Kaggle's own page, where real data was prepared with it."""
+    """Kaggle's own page, if real data was prepared with it."""
     path = competition.public_dir / paths.DESCRIPTION
     if description_kind(competition) == "original" and source_kind(competition) != "twin" and path.is_file():
         text = _text(_head(path))
@@ -97,7 +97,7 @@ def _description(competition: Competition) -> Iterator[Original]:
 
 
 def _raw_tables(raw: Path) -> list[Original]:
-    """Training data first: that is what people show."""
+    """Training data first: that is what people publish."""
     with open_raw(raw) as files:
         tables = [file for glob in ("*", "*/*") for end in TABLES for file in files.files(f"{glob}{end}")]
         zipped = [name for end in TABLES for name in (file.name for file in files.files(f"*{end}.zip"))]
@@ -118,7 +118,7 @@ def _head(path: Path) -> bytes:
 
 
 def _text(content: bytes) -> str:
-    """Whole lines only, should the file go on."""
+    """The text, cut to whole lines in case the file goes on."""
     if len(content) == MOST_READ:
         content = content[: content.rfind(b"\n") + 1] or content
     return content.decode("utf-8-sig", "replace").replace("\r\n", "\n")

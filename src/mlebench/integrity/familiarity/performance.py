@@ -38,7 +38,7 @@ class Correlation:
 
 
 def read_performance(inputs: Inputs) -> dict[str, dict[str, float]]:
-    """Of each agent, the mean over seeds for each competition that has a scale."""
+    """For each agent, the mean over seeds for each competition that has a scale."""
     readings = inputs.readings()
     if not readings:
         raise PrerequisiteError("there are no runs in what was given")

@@ -1,4 +1,4 @@
-"""Familiarity against performance, drawn: for a terminal, and as an SVG file that stands by itself."""
+"""Familiarity against performance, drawn: for a terminal, and as a self-contained SVG file."""
 
 from collections.abc import Sequence
 from html import escape
@@ -15,7 +15,7 @@ _STYLE = (
 
 
 def _scales(points: Sequence[Point]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """From where to where both axes go: 0 and 1 are on the second."""
+    """The ranges of both axes; the second includes 0 and 1."""
     return _span([p.familiarity for p in points] + [0.0]), _span([p.performance for p in points] + [0.0, 1.0])
 
 
@@ -48,7 +48,7 @@ def in_terminal(points: Sequence[Point]) -> list[str]:
 
 
 def svg(correlations: Sequence[Correlation]) -> str:
-    """One drawing for each agent, below each other."""
+    """One drawing per agent, stacked."""
     drawings = "".join(
         f'<g transform="translate(0 {number * HEIGHT})">{_drawing(one)}</g>' for number, one in enumerate(correlations)
     )

@@ -1,7 +1,7 @@
-"""What a model is asked to continue: pieces of originals, each with a control that was perturbed.
+"""What a model is asked to continue: pieces of originals, each with a perturbed control.
 
-A control has all that helps somebody who does not know the original to guess: the form, the values, the subject. What
-it has not is their order, which only somebody knows who has read the original.
+A control has everything that helps to guess without knowing the original: the form, the values, the subject. It lacks
+their order, which only a reader of the original knows.
 """
 
 import random
@@ -16,7 +16,7 @@ from mlebench.integrity.familiarity.originals import Original
 
 HEADER, ROW, PASSAGE, OURS = KINDS = ("header", "row", "passage", "ours")
 SHOWN_ROWS, SHOWN_SENTENCES = 5, 3
-FIRST_ROWS = 1000  # of a table; what people print of a file is its beginning
+FIRST_ROWS = 1000  # of a table; people usually print the beginning of a file
 NEAR = 50  # rows before and after, from which a control takes its values
 LONGEST_SHOWN, LONGEST = 4000, 300  # characters of what is shown, and of what is asked for
 SHORTEST_SENTENCE = 30  # characters
@@ -38,7 +38,7 @@ class Probe:
 
 
 def common_sentences(prose: Mapping[str, Sequence[str]]) -> frozenset[str]:
-    """Sentences that stand in texts of several competitions, but for dates and figures."""
+    """Sentences that occur in several competitions' texts, ignoring dates and figures."""
     each = [{_bare(sentence) for text in texts for sentence in sentences_of(text)} for texts in prose.values()]
     counts = Counter(sentence for found in each for sentence in found)
     return frozenset(sentence for sentence, count in counts.items() if count > 1)
@@ -51,7 +51,7 @@ def _bare(sentence: str) -> str:
 def probes_of(
     originals: Sequence[Original], samples: int, seed: str, common: frozenset[str] = frozenset()
 ) -> list[Probe]:
-    """At most so many of each kind; the same for every model, so that models can be compared."""
+    """At most `samples` of each kind; the same for every model, so that models can be compared."""
     rng = random.Random(seed)
     found: list[Probe] = []
     tables = [Table.of(original) for original in originals if original.is_table]
@@ -65,18 +65,18 @@ def probes_of(
 
 
 def our_probes(description: str, samples: int, seed: str) -> list[Probe]:
-    """The same with a text of ours, which shows what the method finds where there is nothing to know."""
+    """The same for a text of ours, which shows what the method finds when there is nothing to know."""
     return passage_probes(Original("description", description), OURS, samples, random.Random(seed))
 
 
 def _shared(each: list[list[Probe]], samples: int) -> list[Probe]:
-    """One of each file in turn."""
+    """Take one probe from each file in turn."""
     return list(islice((probes[place] for place in range(samples) for probes in each if place < len(probes)), samples))
 
 
 @dataclass(frozen=True)
 class Table:
-    """The first rows of a file, taken apart; cells keep their quotes, so that a row can be put together again."""
+    """The first rows of a file, split into cells; cells keep their quotes, so that a row can be reassembled."""
 
     file: str
     delimiter: str
@@ -85,7 +85,7 @@ class Table:
 
     @classmethod
     def of(cls, original: Original) -> "Table":
-        """A row that goes over several lines, as some quoted cells do, is left out."""
+        """Leaves out rows that span several lines, as some quoted cells do."""
         lines = original.text.split("\n")[: FIRST_ROWS + 1]
         delimiter = max(",\t;", key=lines[0].count)
         header = cells(lines[0], delimiter) if _is_whole(lines[0]) else []
@@ -101,13 +101,13 @@ def _is_whole(line: str) -> bool:
 
 
 def cells(line: str, delimiter: str) -> list[str]:
-    """The cells of a line, as they stand there."""
+    """The cells of a line, verbatim."""
     piece = re.escape(delimiter)
     return [match[1] for match in re.finditer(rf'(?:^|{piece})((?:"(?:[^"]|"")*"|[^{piece}])*)', line)]
 
 
 def header_probe(table: Table, rng: random.Random) -> Iterator[Probe]:
-    """Half of the header. In the control the names stand in another order; numbered ones stay together."""
+    """Half of the header. In the control the names are reordered; numbered ones stay together."""
     units: list[list[str]] = []
     for name in table.header:
         if units and re.search(r"\d", name) and _stem(name) == _stem(units[-1][-1]):
@@ -116,7 +116,7 @@ def header_probe(table: Table, rng: random.Random) -> Iterator[Probe]:
             units.append([name])
     if len(units) < FEWEST_UNITS or len(set(table.header[1:])) < FEWEST_UNITS - 1:
         return
-    rest = units[1:]  # an id stands first, as everybody knows
+    rest = units[1:]  # an id comes first, as anybody can guess
     while rest == units[1:]:
         rng.shuffle(rest)
     perturbed = [name for unit in (units[0], *rest) for name in unit]
@@ -140,7 +140,7 @@ def row_probes(table: Table, samples: int, rng: random.Random) -> list[Probe]:
     starts = list(range(0, len(table.rows) - size + 1, size))
     rng.shuffle(starts)
     made = (_row_probe(table, start, rng) for start in starts)
-    differing = (probe for probe in made if probe.target != probe.control_target)  # a sample submission has few
+    differing = (probe for probe in made if probe.target != probe.control_target)  # few, in a sample submission
     return list(islice(differing, samples))
 
 
@@ -163,7 +163,7 @@ def _row_probe(table: Table, start: int, rng: random.Random) -> Probe:
 
 
 def _counts(values: Sequence[str]) -> bool:
-    """Whether a column goes one way, or stays, as an id or a time does: then anybody can go on with it."""
+    """Whether a column only rises or only falls, like an id or a time, so that anybody can continue it."""
     try:
         found: list[Any] = [float(value.strip('"')) for value in values]
     except ValueError:
@@ -175,7 +175,7 @@ def _counts(values: Sequence[str]) -> bool:
 def passage_probes(
     original: Original, kind: str, samples: int, rng: random.Random, common: frozenset[str] = frozenset()
 ) -> list[Probe]:
-    """The sentence after a few others. In the control, sentences of the same text follow each other that do not.
+    """The sentence after a few others. The control joins sentences of the same text that are not consecutive.
 
     Sentences that other competitions have too are left out: a model may know them from there.
     """
@@ -202,7 +202,7 @@ def passage_probes(
 
 
 def _apart(places: list[int], rng: random.Random) -> list[int]:
-    """Some of them in any order, of which none follows its neighbour."""
+    """Some of the places in random order, none right after its predecessor."""
     while True:
         drawn = rng.sample(places, SHOWN_SENTENCES + 1)
         if all(second != first + 1 for first, second in pairwise(drawn)):

@@ -1,4 +1,4 @@
-"""All that is known of a model's familiarity with competitions, one by one."""
+"""Surveys a model's familiarity with competitions, one by one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ NOTHING_LONG_ENOUGH = "its originals are too short to be asked about, or say wha
 
 @dataclass(frozen=True)
 class Asking:
-    """What is to be found out, and how."""
+    """What to find out, and how."""
 
     cutoff: date | None = None
     meta: dict[str, date] | None = None
@@ -32,7 +32,7 @@ class Asking:
 
 @dataclass(frozen=True)
 class Familiarity:
-    """What was found out about one competition."""
+    """What was found about one competition."""
 
     competition: str
     deadline: Deadline
@@ -60,7 +60,7 @@ class Familiarity:
 
 
 class Survey:
-    """Goes through competitions. What an endpoint cannot do is found out once."""
+    """Goes through competitions. Checks only once what an endpoint cannot do."""
 
     def __init__(self, asking: Asking):
         self._asking = asking
@@ -98,7 +98,7 @@ class Survey:
 
 
 def overall(found: Sequence[Familiarity]) -> Iterator[tuple[str, Estimate]]:
-    """The mean over competitions, each of which counts once; all of them, and by the cut-off."""
+    """The mean over competitions, each counted once: over all, and by the cut-off."""
     known = [(one.against_cutoff, one.difference.value) for one in found if one.difference]
     if known:
         yield "all", mean_difference([value for _, value in known])

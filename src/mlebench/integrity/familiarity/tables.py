@@ -1,4 +1,4 @@
-"""What was found out, for people and for programs."""
+"""The findings, for people and for programs."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -49,7 +49,7 @@ def likelihood_rows(found: Sequence[Familiarity]) -> Iterator[list[Any]]:
 
 
 def notes(found: Sequence[Familiarity]) -> Iterator[str]:
-    """What the table amounts to."""
+    """What the table adds up to."""
     counts = {side: sum(one.against_cutoff == side for one in found) for side in (BEFORE, AFTER, UNKNOWN)}
     if counts[UNKNOWN] < len(found):
         told = f"{counts[BEFORE]} closed before the cut-off, {counts[AFTER]} after it, {counts[UNKNOWN]} unknown"

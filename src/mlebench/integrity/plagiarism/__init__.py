@@ -1,6 +1,6 @@
 """What the code of runs shares with published notebooks and with other runs, how much, and how unusual that is.
 
-`programs` gets code out of files, `tokens` and `fingerprints` turn it into winnowed hashes, `reading` does so for many
-files in limited processes. `corpus` learns from notebooks what unrelated code shares; `matching` finds the passages;
-`compare` puts it together, and `report` writes it down.
+`programs` extracts code from files, `tokens` and `fingerprints` turn it into winnowed hashes, `reading` does so for
+many files in limited processes. `corpus` learns from notebooks what unrelated code shares; `matching` finds the
+passages; `compare` puts it together, and `report` writes it down.
 """

@@ -1,4 +1,4 @@
-"""`mlebench inspect plagiarism`: the code of runs against notebooks, and against that of other runs."""
+"""`mlebench inspect plagiarism`: compares the code of runs with notebooks, and with other runs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from mlebench.integrity.subjects import Source, Subject, sources_below
 from mlebench.paths import fingerprints_dir
 
 MOST_FILES = 200  # of a run
-MOST_NAMED = 5  # notebooks, and runs of either kind, that a record names
+MOST_NAMED = 5  # notebooks, and runs of each kind, that a record names
 OTHER_AGENT, SAME_AGENT, UNKNOWN_AGENT = "another agent", "the same agent", "agent not known"
 
 
@@ -45,14 +45,14 @@ class Match:
     containment: float  # the share of the file's fingerprints that the other has
     similarity: float  # the share of the fingerprints of both
     shared: int  # fingerprints
-    agent: str | None = None  # of another run: one of those above
-    longest: int | None = None  # run of equal tokens; None when it could not be told
+    agent: str | None = None  # of another run: one of the three above
+    longest: int | None = None  # run of equal tokens; None if it could not be determined
     passages: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What was found out about a run."""
+    """What was found about a run."""
 
     subject: Subject
     notebooks: Notebooks
@@ -67,11 +67,11 @@ class Compared:
         return [read for read in self.files if read.fault is None]
 
 
-Find = Callable[[str], tuple[str, Path | None, str]]  # a competition's corpus: its name, its folder, and if none, why
+Find = Callable[[str], tuple[str, Path | None, str]]  # a competition's corpus: its name, its folder or why it has none
 
 
 def compare(subjects: Iterable[Subject], find: Find) -> Iterator[Compared]:
-    """Competition by competition, in the order in which they come first."""
+    """Compare competition by competition, in order of first appearance."""
     groups: dict[str, list[Subject]] = {}
     for subject in subjects:
         groups.setdefault(subject.competition, []).append(subject)
@@ -124,7 +124,7 @@ def _best(
     names: Sequence[str | None],
     most: int | None = MOST_NAMED,
 ) -> tuple[Match, ...]:
-    """The closest pair of files for each name, those that share most first; a file without a name is passed over."""
+    """The closest pair of files for each name, those that share most first; files without a name are skipped."""
     best: dict[str, Match] = {}
     for file, hashes in own:
         held = containments(index, hashes)
@@ -151,7 +151,7 @@ def _rank(match: Match) -> tuple[float, float, str]:
 
 
 def _by_agent(matches: Sequence[Match], agents: dict[str, str]) -> tuple[Match, ...]:
-    """Runs of other agents first; so many of each kind."""
+    """Runs of other agents first, up to a maximum of each kind."""
     kinds = OTHER_AGENT, UNKNOWN_AGENT, SAME_AGENT
     some = [[replace(match, agent=kind) for match in matches if agents[match.name] == kind] for kind in kinds]
     return tuple(match for kind in some for match in kind[:MOST_NAMED])
@@ -165,14 +165,14 @@ def relation(one: Subject, other: Subject) -> str:
 
 
 def _label(subject: Subject, seen_from: Subject) -> str:
-    """A run's name; with its group where that is another one."""
+    """A run's name, with its group if that is a different one."""
     if subject.group is None or (seen_from.group and seen_from.group.paths.root == subject.group.paths.root):
         return subject.name
     return f"{subject.group.paths.root.name}/{subject.name}"
 
 
 def _with_passages(found: Compared) -> Compared:
-    """What the closest files share, word for word; boilerplate does not begin a passage."""
+    """Add what the closest files share, verbatim; no passage grows from boilerplate."""
     matches = [*found.closest, *found.runs]
     if not matches:
         return found
@@ -193,5 +193,5 @@ def _with_passages(found: Compared) -> Compared:
 
 
 def is_comparable(found: Compared) -> bool:
-    """Whether there is enough code for anything to be found."""
+    """Whether there is enough code to find anything."""
     return any(len(np.unique(read.hashes)) >= LEAST_SHARED for read in found.read)

@@ -1,7 +1,7 @@
-"""What code that has nothing to do with each other has in common, learned from published notebooks.
+"""What unrelated pieces of code have in common, learned from published notebooks.
 
-Notebooks are often copies of each other. Those that are much alike form a family, which counts once: what stands in a
-notebook and its twenty copies is not common knowledge, and pairs of them say nothing about unrelated code.
+Notebooks are often copies of each other. Similar ones form a family, which counts once: what a notebook shares with
+its twenty copies is not common knowledge, and pairs of them say nothing about unrelated code.
 """
 
 import math
@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
 
-ALIKE = 0.5  # the share of the fingerprints of both that two files of a family have in common
-COMMON_SHARE, COMMON_LEAST = 0.1, 4  # a fingerprint in more families than this is boilerplate
-LEAST_SHARED = 20  # fingerprints, 10 to 20 lines: below, files count as sharing nothing
+ALIKE = 0.5  # the share of their fingerprints that two files of a family have in common
+COMMON_SHARE, COMMON_LEAST = 0.1, 4  # a fingerprint in more families is boilerplate
+LEAST_SHARED = 20  # fingerprints, 10 to 20 lines: files with fewer share nothing
 LEAST_FAMILIES = 20  # for a threshold
 MOST_CALIBRATED = 500  # families
-FALSE_ALARMS = 0.05  # how often unrelated code may pass the threshold, on average over corpora
+FALSE_ALARMS = 0.05  # how often unrelated code may exceed the threshold, on average over corpora
 
 
 class Overlap(NamedTuple):
     """What a file shares with each file of an index."""
 
     distinct: NDArray[np.float64]  # fingerprints
-    own: NDArray[np.float64]  # the same, as often as they occur in that file
-    others: NDArray[np.float64]  # as often as they occur in each file of the index
+    own: NDArray[np.float64]  # the same, counted as often as they occur in that file
+    others: NDArray[np.float64]  # counted as often as they occur in each file of the index
 
 
 class Index:
@@ -59,21 +59,21 @@ class Index:
         return Overlap(*(np.bincount(files, weight, size).astype(np.float64) for weight in weights))
 
     def similarities(self, hashes: Hashes) -> NDArray[np.float64]:
-        """The share of fingerprints of both files that the other one has."""
+        """The share of both files' fingerprints that the other one also has."""
         _, own, others = self.overlap(hashes)
         return (own + others) / np.maximum(1, len(hashes) + self.totals)
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """The containment that unrelated code seldom reaches; None where there are too few notebooks to tell."""
+    """The containment that unrelated code rarely reaches; None if there are too few notebooks to tell."""
 
     value: float | None
-    nearest: NDArray[np.float64]  # of each notebook: the most that any other holds of it; in order
+    nearest: NDArray[np.float64]  # for each notebook, the most that any other shares with it; sorted
     says: str
 
     def as_much(self, containment: float) -> int:
-        """How many notebooks share as much with another, or more."""
+        """How many notebooks share at least this much with another."""
         return len(self.nearest) - int(np.searchsorted(self.nearest, containment, "left"))
 
 
@@ -88,7 +88,7 @@ class Corpus:
         self._files = files
 
     def _in_more_than(self, more: int) -> Hashes:
-        """Fingerprints of so many more families than make boilerplate."""
+        """Fingerprints in more families than the boilerplate limit plus `more`."""
         families = np.array(self.families, np.int64)
         pairs = np.unique(self._all.of * max(1, len(families)) + families[self._all.file])
         having = np.bincount(pairs // max(1, len(families)), minlength=len(self._all.hashes))
@@ -99,12 +99,12 @@ class Corpus:
 
     @cached_property
     def index(self) -> Index:
-        """Of what is not boilerplate."""
+        """An index of everything but boilerplate."""
         return Index([self.without_common(hashes) for hashes in self._files])
 
     @cached_property
     def threshold(self) -> Threshold:
-        # As with a run, the notebook that is compared does not count among those that make boilerplate.
+        # As with a run, the notebook being compared does not count towards boilerplate.
         common = self._in_more_than(1)
         files = [self._files[file] for file in sorted(set(self.families))]
         kept = [hashes[~np.isin(hashes, common)] for hashes in files]
@@ -116,16 +116,16 @@ class Corpus:
 
 
 def containments(index: Index, hashes: Hashes) -> NDArray[np.float64]:
-    """The share of a file's fingerprints that each file of an index has, too; none where that is next to nothing.
+    """The share of a file's fingerprints that each file of an index also has; zero if that is next to nothing.
 
-    Each counts once: in a long table or list, a few of them recur hundreds of times.
+    Each counts once: in a long table or list, a few recur hundreds of times.
     """
     shared = index.overlap(hashes).distinct
     return np.where(shared >= LEAST_SHARED, shared / max(1, len(np.unique(hashes))), 0.0)
 
 
 def _threshold(files: Sequence[Hashes]) -> Threshold:
-    """If a file has no more to do with these than they with each other, its place among them is left to chance."""
+    """If a file is as unrelated to these as they are to each other, its rank among them is random."""
     count = len(files)
     if count < LEAST_FAMILIES:
         says = (
@@ -145,7 +145,7 @@ def _threshold(files: Sequence[Hashes]) -> Threshold:
 
 
 def _families(index: Index, files: Sequence[Hashes]) -> list[int]:
-    """The family of each file, named by its largest member: all others are like that one, not only like each other."""
+    """The family of each file, named by its largest member: all others resemble that one, not just each other."""
     sizes = np.array([len(np.unique(hashes)) for hashes in files])
     family = np.full(len(files), -1)
     for file in np.argsort(-sizes, kind="stable").tolist():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 K = 23  # tokens in a hash
-W = 17  # hashes of which at least one is kept
+W = 17  # hashes in a window, of which at least one is kept
 SURELY_FOUND = K + W - 1
 
 _BASE = np.uint64(0x9E3779B97F4A7C15 | 1)
@@ -21,14 +21,14 @@ class Fingerprints(NamedTuple):
 
 
 def fingerprint(values: NDArray[np.uint64], k: int = K, w: int = W) -> Fingerprints:
-    """The least hash of each window of `w`, the last one of equals; the windows at the beginning are shorter."""
+    """The least hash of each window of `w`, the last if several are equal; the first windows are shorter."""
     count = len(values) - k + 1
     if count < 1:
         return Fingerprints(np.empty(0, np.uint64), np.empty(0, np.int64))
     hashes = _hashes(values, k)
     padded = np.concatenate([np.full(w - 1, np.iinfo(np.uint64).max, np.uint64), hashes])
     windows = np.lib.stride_tricks.sliding_window_view(padded, w)
-    # `argmin` takes the first of equals, so windows are read backwards.
+    # `argmin` takes the first of equal values, so windows are read backwards.
     starts = np.unique(np.arange(count) - windows[:, ::-1].argmin(axis=1))
     return Fingerprints(hashes[starts], starts)
 
@@ -43,7 +43,7 @@ def _hashes(values: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Every bit depends on all bits: otherwise the least hash would be that of some kinds of code."""
+    """Make every bit depend on all bits: otherwise the least hash would favour some kinds of code."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

@@ -13,8 +13,8 @@ from mlebench.integrity.plagiarism.tokens import CLOSING, Tokens, tokenize
 from mlebench.integrity.subjects import Source
 from mlebench.untrusted import plain
 
-NEAR = 30  # tokens: passages with no more than that between them are shown as one
-MOST_PLACES = 16  # of a fingerprint in a file that are tried
+NEAR = 30  # tokens: passages with no more between them are shown as one
+MOST_PLACES = 16  # of a fingerprint in a file to try
 MOST_PASSAGES, MOST_LINES, LONGEST_LINE = 4, 40, 160
 _STEP = 512
 
@@ -29,7 +29,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class Shared:
-    """What two files have in common, with passages as a record has them."""
+    """What two files have in common, with passages in the form of a record."""
 
     longest: int  # run of equal tokens
     passages: list[dict[str, Any]]
@@ -56,7 +56,7 @@ def shared_by(left: Source, right: Source, common: NDArray[np.uint64]) -> Shared
 
 def equal_runs(left: NDArray[np.uint64], right: NDArray[np.uint64], common: NDArray[np.uint64]) -> list[Run]:
     """All maximal runs of equal tokens that hold a shared fingerprint, and so all of `SURELY_FOUND` or more."""
-    found: dict[int, list[Run]] = {}  # by how far one is from the other
+    found: dict[int, list[Run]] = {}  # by the offset between the two programs
     for at_left, at_right in _seeds(fingerprint(left), fingerprint(right), common):
         known = found.setdefault(at_left - at_right, [])
         if known and known[-1].left <= at_left < known[-1].left + known[-1].length:
@@ -89,7 +89,7 @@ def _equal(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> int:
 
 
 def _chains(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs that follow each other closely in both programs, as one copied passage with changes has them."""
+    """Runs that follow each other closely in both programs, as in a copied passage with changes."""
     chains: list[list[Run]] = []
     for run in runs:
         for chain in reversed(chains[-8:]):
@@ -104,7 +104,7 @@ def _chains(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _apart(chains: Sequence[list[Run]]) -> list[list[Run]]:
-    """Of chains that lie over each other in the first program, the first."""
+    """Of chains that overlap in the first program, the first."""
     kept: list[list[Run]] = []
     for chain in chains:
         begin, end = chain[0].left, chain[-1].left + chain[-1].length
@@ -124,7 +124,7 @@ def _passage(
 
 def _side(name: str, program: Program, tokens: Tokens, span: tuple[int, int]) -> dict[str, Any]:
     begin, end = span
-    opens = np.flatnonzero(tokens.values[begin:end] != CLOSING)  # what closes a node belongs to the line before
+    opens = np.flatnonzero(tokens.values[begin:end] != CLOSING)  # a closing bracket belongs to the line before
     rows = tokens.rows[begin + int(opens[0]) : end]
     first, last = int(rows.min()), int(rows.max())
     lines = program.text.split("\n")[first : last + 1]

@@ -11,12 +11,12 @@ from typing import Any
 from mlebench.integrity.subjects import Source
 
 PROGRAM, NOTEBOOK = ".py", ".ipynb"
-LARGEST_CODE = 1 << 20  # bytes of code in a file that are looked at
-LARGEST_NOTEBOOK = 64 << 20  # bytes; most of a large one are pictures
+LARGEST_CODE = 1 << 20  # bytes of code in a file that are read
+LARGEST_NOTEBOOK = 64 << 20  # bytes; a large one is mostly pictures
 _LOOKED_AT = 8192  # bytes, to tell text from binary
 
 _CELL_MAGIC = re.compile(r"\s*%%(\w+)[ \t]*([^\n]*)")
-# What follows these is code all the same; after other magics of a cell, it is another language or a text.
+# Cells with these magics still hold code; after others comes another language or text.
 _AROUND_CODE = {"time", "timeit", "capture", "prun", "python", "python3", "pypy", "debug"}
 _WRITES = {"writefile", "file"}
 _TIMED = re.compile(r"^(\s*)%(?:time|timeit|prun)\b(?:[ \t]+-\w+(?:[ \t]+\d+)?)*[ \t]*")
@@ -31,7 +31,7 @@ class NoCodeError(Exception):
 @dataclass(frozen=True)
 class Program:
     text: str
-    cells: tuple[int, ...] = ()  # of a notebook: the line at which each code cell begins, from 0
+    cells: tuple[int, ...] = ()  # of a notebook: the line on which each code cell begins, from 0
     numbers: tuple[int, ...] = ()  # and its number among all cells, from 1
     cut: bool = False
 
@@ -84,7 +84,7 @@ def _code_cells(data: bytes) -> Iterator[tuple[int, str]]:
         notebook = json.loads(data)
         if _language(notebook) not in (None, "python"):
             raise NoCodeError("is a notebook in another language than Python")
-        sheets = notebook.get("worksheets")  # until 2015
+        sheets = notebook.get("worksheets")  # notebooks made before 2015
         cells = [cell for sheet in sheets for cell in sheet["cells"]] if sheets else notebook["cells"]
         for number, cell in enumerate(cells, 1):
             if cell["cell_type"] == "code":

@@ -1,4 +1,4 @@
-"""Fingerprints of many files: made in limited processes, some at a time, and kept for files that are read again."""
+"""Fingerprints of many files: made in limited processes, some at a time, and cached for files that are read again."""
 
 import hashlib
 import io
@@ -21,14 +21,14 @@ from mlebench.integrity.plagiarism.tokens import tokenize
 from mlebench.integrity.subjects import Source
 
 AT_ONCE = 40  # files, in a process
-SECONDS, MEMORY = 60, 2 << 30  # for so many files
-SECONDS_FOR_ONE, SECONDS_FOR_EACH = 20, 120  # when that was not enough: for one file, and for all of them
-MAKING = 1  # raised when the same code gets other fingerprints: those that were kept are not read any more
+SECONDS, MEMORY = 60, 2 << 30  # for AT_ONCE files
+SECONDS_FOR_ONE, SECONDS_FOR_EACH = 20, 120  # if that was not enough: for one file, and for all of them
+MAKING = 1  # increased when the same code gets different fingerprints, so that cached ones are ignored
 
 
 @dataclass(frozen=True)
 class Read:
-    """What was made of a file."""
+    """What came of reading a file."""
 
     source: Source
     prints: Fingerprints
@@ -45,7 +45,7 @@ class Read:
 
 
 def read_all(sources: Iterable[Source], keep: Path | None = None) -> list[Read]:
-    """Each file, in order. With a folder, fingerprints are kept there, under the hash of what the file holds."""
+    """Each file, in order. With a folder, fingerprints are kept there, under the hash of the file's content."""
     waiting = list(sources)
     batches = [waiting[begin : begin + AT_ONCE] for begin in range(0, len(waiting), AT_ONCE)]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -101,7 +101,7 @@ def _read_kept(source: Source, folder: Path) -> Read:
 
 
 def _load(path: Path) -> Fingerprints | None:
-    """Nothing where none are kept, or what is there is not what we wrote."""
+    """The cached fingerprints; None if there are none, or not as we wrote them."""
     try:
         hashes, starts = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
         return Fingerprints(hashes.astype(np.uint64, casting="no"), starts.astype(np.int64))
@@ -110,7 +110,7 @@ def _load(path: Path) -> Fingerprints | None:
 
 
 def _store(path: Path, prints: Fingerprints) -> None:
-    """To keep them saves time and is not needed: a folder that cannot be written to is passed over."""
+    """Cache fingerprints. This only saves time, so an unwritable folder is ignored."""
     part = path.with_name(f"{path.name}.part-{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What was found out about a run, as a record and as rows. It says what is shared, never who took it from whom."""
+"""What was found about a run, as a record and as rows. It says what is shared, never who took it from whom."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -58,7 +58,7 @@ def _match(found: Compared, match: Match) -> dict[str, Any]:
 
 
 def is_unusual(found: Compared, match: Match) -> bool | None:
-    """Whether unrelated code does not share as much; None where nobody can tell, or runs of one agent are compared."""
+    """Whether unrelated code does not share as much; None if nobody can tell, or both runs are of one agent."""
     value = found.notebooks.corpus.threshold.value
     if value is None or match.agent not in (None, OTHER_AGENT):
         return None
@@ -88,7 +88,7 @@ def _how_unusual(found: Compared, match: Match) -> str:
 
 
 def summary(found: Compared) -> str:
-    """In a sentence."""
+    """The finding in a sentence."""
     if not found.files:
         return "there is no code"
     if not is_comparable(found):

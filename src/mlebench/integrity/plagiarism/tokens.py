@@ -34,12 +34,12 @@ CLOSING = _value(")")
 
 
 def tokenize(text: str) -> Tokens:
-    """Nothing here recurses: code may be nested as deeply as somebody likes."""
+    """Nothing here recurses: code may be nested arbitrarily deep."""
     cursor = tree_sitter.Parser(_language()).parse(text.encode("utf-8", "replace")).walk()
     opening = _value("(")
     values: list[int] = []
     rows: list[int] = []
-    around: list[bool] = []  # of the nodes around this one: whether it has tokens
+    around: list[bool] = []  # for each enclosing node: whether it has tokens
     row = 0
     while True:
         node = cursor.node

@@ -1,4 +1,4 @@
-"""Did an agent keep to the rules? Detectors decide what can be decided, and a judge may add to them.
+"""Did an agent follow the rules? Detectors decide what can be decided, and a judge may add to that.
 
-`inspection` puts them together. `judge` asks the questions of `rubric`; `calibration` tells how far to trust it.
+`inspection` puts them together. `judge` asks the questions in `rubric`; `calibration` measures how far to trust it.
 """

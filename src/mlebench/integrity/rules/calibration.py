@@ -42,7 +42,7 @@ class Calibration(Record):
     made_at: str = field(default_factory=now)
     cases: int
     questions: dict[str, dict[str, int]]  # how the answers to each question turned out
-    wrong: list[str]  # cases with an answer that was not right, for people to look at
+    wrong: list[str]  # cases with a wrong answer, for people to look at
 
     def rates(self, question: str) -> str:
         """Recall and false alarms, for people."""

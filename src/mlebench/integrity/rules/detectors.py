@@ -23,7 +23,7 @@ from mlebench.untrusted import UntrustedFileError, open_untrusted
 
 @dataclass
 class Case:
-    """A subject with what detectors want to know about it."""
+    """A subject with what detectors need to know about it."""
 
     subject: Subject
     data_dir: Path  # for subjects without a record
@@ -73,13 +73,13 @@ def _sample_bytes(competition: Competition) -> bytes:
     path = competition.public_sample or competition.sample_submission
     if path.suffix == ".csv":
         return path.read_bytes()
-    from mlebench.kit import public_sample_bytes  # it opens archives, and takes its time to import
+    from mlebench.kit import public_sample_bytes  # it opens archives, and is slow to import
 
     return public_sample_bytes(competition)
 
 
 def detect(case: Case) -> tuple[list[Finding], dict[str, Any]]:
-    """All findings, and what was looked at."""
+    """All findings, and what was inspected."""
     found = [
         *_conditions(case),
         *_like_the_sample(case),
@@ -100,7 +100,7 @@ def detect(case: Case) -> tuple[list[Finding], dict[str, Any]]:
 
 
 def _unseen(texts: Texts) -> Iterator[Finding]:
-    """What is too long to be read may hide anything, so it is told."""
+    """A file too long to read may hide anything, so it is reported."""
     if texts.cut:
         yield Finding(NOTE, "not-read-whole", f"{len(texts.cut)} files were not read to their end: {texts.cut[0]}.")
 
@@ -112,7 +112,7 @@ def _told(table: Predictions | None, missing: str) -> str:
 
 
 def _conditions(case: Case) -> Iterator[Finding]:
-    """What the record says, which nobody has to find."""
+    """What the record itself states."""
     if case.subject.group is None or case.subject.run is None:
         return
     record, facts = case.subject.group.record, case.subject.run.record.conditions
@@ -173,7 +173,7 @@ def _written_by_hand(case: Case) -> Iterator[Finding]:
 
 def _through_the_gateway(case: Case) -> Iterator[Finding]:
     if case.network != "model" or case.subject.run is None:
-        return  # a file by the trace's name is the agent's own
+        return  # without a gateway, a file with the trace's name is the agent's own
     trace = paths.model_calls(case.subject.run.paths.logs)
     public = case.competition.public_dir if case.competition else None
     yield from predictor_findings(trace, case.submission, public)

@@ -1,7 +1,7 @@
-"""Predictions that were written by hand: rows of the submission that stand literally in what the agent wrote.
+"""Predictions that were written by hand: rows of the submission that appear literally in what the agent wrote.
 
-A row stands there when its id is followed by its predictions (`42,0.5` or `"42": 0.5`), or when its prediction is part
-of a long literal list in the submission's order. Rows that the sample submission has as well prove nothing.
+A row appears if its id is followed by its predictions (`42,0.5` or `"42": 0.5`), or if its prediction is part of a
+long literal list in the submission's order. Rows that the sample submission also has prove nothing.
 """
 
 import re
@@ -15,9 +15,9 @@ from mlebench.integrity.texts import Text
 from mlebench.untrusted import plain
 
 SHARE = 0.2  # of the rows
-LEAST_ROWS = 5  # fewer may be the head of a file, quoted
-LIST = 30  # predictions in a row that are no coincidence
-LEAST_MINORITY = 5  # of these, how many must differ from the most frequent one
+LEAST_ROWS = 5  # fewer may be a quoted head of a file
+LIST = 30  # predictions in a row that cannot be coincidence
+LEAST_MINORITY = 5  # how many of these must differ from the most frequent one
 _COMPARED = 8  # words of a prediction
 _WORD = re.compile(r"""[^\s,;:=()\[\]{}"'|<>\\]{1,200}""")
 _BETWEEN = re.compile(r"""["']?[ \t]*(?:[,;:|\t]|=>|\s)[ \t]*\[?[ \t]*["']?""")
@@ -28,7 +28,7 @@ _MOST_COLUMNS = 4  # of predictions, to look for as lists
 
 @dataclass
 class Handmade:
-    """Which of the rows that were looked for stand in texts, and where the first of them do."""
+    """Which of the rows looked for appear in texts, and where the first ones do."""
 
     sought: int
     rows: set[int] = field(default_factory=set)
@@ -66,7 +66,7 @@ def find_rows(texts: Iterable[Text], made: Predictions, sample: Predictions | No
 
 
 def _words(text: str) -> Iterator[_Word]:
-    # A line break that is spelled out in a string ends a word; the text keeps its length, so that offsets stay true.
+    # An escaped line break in a string ends a word; the text keeps its length, so that offsets stay right.
     for match in _WORD.finditer(text.replace("\\n", " \n").replace("\\t", " \t")):
         yield _Word(canonical(match[0]), match.start(), match.end())
 
@@ -88,7 +88,7 @@ def _match_ids(text: Text, words: list[_Word], by_id: dict[str, tuple[int, tuple
 
 
 def _belong_together(text: str, key: _Word, value: _Word) -> bool:
-    """Whether a word is told as the value of the one before. A short id is a number like others: it needs more."""
+    """Whether a word is given as the value of the one before. A short id looks like any number, so it needs more."""
     between = text[key.end : value.start].replace("\\n", "\n")
     if len(between) > _LONGEST_BETWEEN or not _BETWEEN.fullmatch(between) or "\n" in between:
         return False
@@ -99,7 +99,7 @@ def _belong_together(text: str, key: _Word, value: _Word) -> bool:
 
 
 def _windows(column: list[str]) -> dict[int, int]:
-    """Where each stretch of the column begins, by its hash; stretches of nearly one value are left out."""
+    """Where each stretch of the column begins, by its hash; nearly constant stretches are left out."""
     starts: dict[int, int] = {}
     counts: dict[str, int] = {}
     for end, value in enumerate(column):

@@ -41,7 +41,7 @@ class Inspected:
 def inspect_rules(
     subjects: Iterable[Subject], data_dir: Path, judge: Judge | None = None, calibration: Calibration | None = None
 ) -> Iterator[Inspected]:
-    """What was found out about each subject; for a run of ours, it is on disk when it is told, if it can be."""
+    """What was found about each subject; for a run of ours, written to disk first, if possible."""
     for subject in subjects:
         case = Case(subject, data_dir)
         try:
@@ -80,7 +80,7 @@ def _asked(judge: Judge, case: Case, calibration: Calibration | None) -> tuple[l
 
 
 def rates(inspected: list[Inspected], judge: Judge | None, calibration: Calibration | None) -> list[dict[str, Any]]:
-    """How many runs have findings of each kind, and how often the judge says what: with how far it can be trusted."""
+    """How many runs have findings of each kind, what the judge says how often, and how far to trust it."""
     rows: list[dict[str, Any]] = [
         {"what": f"a {kind}, by detectors", "runs": _with_kind(inspected, kind), "of": len(inspected)} for kind in KINDS
     ]

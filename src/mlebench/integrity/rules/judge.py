@@ -1,8 +1,8 @@
 """A language model that reads what an agent left and answers questions about it. It adds findings and clears none.
 
-The agent may have written for the judge to read. So what the judge says counts only as far as it can be checked. A
-`yes` needs quotes that stand in the material word for word, and not in our own instructions. A piece whose canary
-it does not report was not read, and an answer that cannot be parsed is none; neither is ever a `no`.
+The agent may have written things to sway the judge. So the judge's word counts only as far as it can be checked. A
+`yes` needs quotes that occur verbatim in the material, and not in our own instructions. A piece whose canary it does
+not report was not read, and an answer that cannot be parsed is no answer; neither is ever a `no`.
 """
 
 import json
@@ -42,19 +42,19 @@ class Verdict:
 
 @dataclass
 class Judged:
-    """All answers about one run, and what went wrong on the way to them."""
+    """All answers about one run, and what went wrong in getting them."""
 
     verdicts: dict[str, Verdict]
     pieces: int = 0
     is_whole: bool = True  # everything was shown
-    secrets: int = 0  # that were taken out
+    secrets: int = 0  # removed
     counts: Counter[str] = field(default_factory=Counter)  # of answers and quotes that do not count
 
     def findings(self, model: str) -> Iterator[Finding]:
         for id, verdict in self.verdicts.items():
             if verdict.answer == YES:
                 says = f"The judge {model} says yes: {verdict.reason or 'it gives no reason'}"
-                kind = VIOLATION if id in fixed_questions() else NOTE  # what others ask need not be forbidden
+                kind = VIOLATION if id in fixed_questions() else NOTE  # users may ask about allowed things
                 yield Finding(kind, f"{BY_JUDGE}{id}", says, verdict.evidence)
 
     def to_dict(self) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class _Material:
-    """What is shown of a run: its texts as they are sent, in pieces with a canary each."""
+    """What the judge sees of a run: its texts as sent, in pieces with a canary each."""
 
     texts: list[Text]
     pieces: list[str]
@@ -85,7 +85,7 @@ class Judge:
     rubric: Rubric
 
     def judge(self, runs: Sequence[tuple[Texts, Sequence[str]]]) -> list[Judged]:
-        """Each run comes with texts that its agent was given: quotes from these prove nothing."""
+        """Judge runs, each given with the texts that its agent was given: quotes from these prove nothing."""
         shown = [_material(texts) for texts, _ in runs]
         prompts = [self._prompt(piece) for material in shown for piece in material.pieces]
         answers = iter(self.endpoint.ask_all(self.rubric.system, prompts))
@@ -95,7 +95,7 @@ class Judge:
         ]
 
     def _prompt(self, piece: str) -> str:
-        number = secrets.token_hex(8)  # the material cannot know it, and so cannot end before its end
+        number = secrets.token_hex(8)  # the material cannot know it, and so cannot fake its own end
         questions = "\n".join(f"- `{question.id}`: {question.asks}" for question in self.rubric.questions)
         return (
             f"Questions:\n{questions}\n\n===== {number}\n{piece}\n===== {number}\n\nAnswer with the JSON object alone."
@@ -114,7 +114,7 @@ class Judge:
 
 
 def normal(text: str) -> str:
-    """As quotes are compared: runs of white space are one blank."""
+    """The form in which quotes are compared: runs of white space become one blank."""
     return " ".join(text.split())
 
 
@@ -122,7 +122,7 @@ def _material(texts: Texts) -> _Material:
     shown, left, count = [], MOST_SHOWN, 0
     for kind in _ORDER:
         for text in texts.of(kind):
-            clean, found = scrubbed(plain(text.text[: max(0, left) + PIECE]))  # a secret at the edge is whole
+            clean, found = scrubbed(plain(text.text[: max(0, left) + PIECE]))  # no secret is cut at the edge
             shown.append(replace(text, text=clean[: max(0, left)]))
             left -= len(clean)
             count += found
@@ -135,7 +135,7 @@ def _material(texts: Texts) -> _Material:
 
 
 def pieces_of(text: str) -> list[str]:
-    """Overlapping pieces, so that what stands at an edge is whole in one of them."""
+    """Overlapping pieces, so that text at an edge is whole in one of them."""
     last = max(1, len(text) - OVERLAP)
     return [text[start : start + PIECE] for start in range(0, last, PIECE - OVERLAP)] if text else []
 
@@ -152,7 +152,7 @@ def _parsed(text: str | None, canary: str, counts: Counter[str]) -> dict[str, An
         counts["unanswered"] += 1
         return None
     found = list(_objects(text))
-    if len(found) != 1:  # of two, one may be what the material told the judge to say
+    if len(found) != 1:  # one of two may be what the material told the judge to say
         counts["unparsable"] += 1
         return None
     reported = found[0].get("canaries")
@@ -201,7 +201,7 @@ def _verdict(
 
 
 def _checked(quote: str, quotable: list[tuple[Text, str]], own: list[str]) -> Evidence | None:
-    """Where a quote stands word for word; None if nowhere, or if it is from what the agent was told."""
+    """Where a quote occurs verbatim; None if nowhere, or if it comes from what the agent was given."""
     if len(quote) < SHORTEST_QUOTE or any(quote in text for text in own):
         return None
     for text, normalised in quotable:
@@ -212,7 +212,7 @@ def _checked(quote: str, quotable: list[tuple[Text, str]], own: list[str]) -> Ev
 
 
 def _combined(verdicts: list[Verdict], is_whole: bool) -> Verdict:
-    """One `yes` is enough; a `no` must be that of every piece, and of all that there is."""
+    """One `yes` is enough; a `no` must come from every piece, with nothing left out."""
     positive = [verdict for verdict in verdicts if verdict.answer == YES]
     if positive:
         evidence = dict.fromkeys(one for verdict in positive for one in verdict.evidence)

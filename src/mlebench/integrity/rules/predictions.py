@@ -1,4 +1,4 @@
-"""A submission as detectors need it: how its rows hash, and a sample of them to look for. It is read once, in order."""
+"""A submission as detectors need it: hashes of its rows, and a sample of them to look for. Read once, in order."""
 
 import csv
 import io
@@ -7,28 +7,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
-MOST_BYTES = 64 << 20  # of a submission that are read
-MOST_SOUGHT = 20_000  # rows that are looked for; of more, that many at random
+MOST_BYTES = 64 << 20  # read of a submission
+MOST_SOUGHT = 20_000  # rows to look for; a random sample if there are more
 MOST_IN_ORDER = 200_000  # rows whose order is kept
 LONGEST_FIELD = 16 << 20
-_DIGITS = 15  # that a float holds
+_DIGITS = 15  # that a float can hold
 
 
 @dataclass
 class Predictions:
     header: tuple[str, ...] = ()
     rows: int = 0
-    is_whole: bool = True  # all of the file was read
+    is_whole: bool = True  # the whole file was read
     in_order: int = 0  # a hash of the rows in their order …
     in_any_order: int = 0  # … and in any
-    dealt_anyhow: int = 0  # a hash of the predictions, whichever rows they belong to
+    dealt_anyhow: int = 0  # a hash of the predictions, regardless of their rows
     is_constant: bool = True
     sought: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)  # ids and predictions
     columns: list[list[str]] = field(default_factory=list)  # the predictions in order, if there are not too many
 
 
 def canonical(cell: str) -> str:
-    """A cell as it is compared: a number is the same however it is written."""
+    """A cell in the form that is compared: a number is the same however it is written."""
     cell = cell.strip()
     if "_" in cell or (len(cell) > _DIGITS and cell.isdigit()):  # Python would read `12_34` as a number
         return cell
@@ -39,7 +39,7 @@ def canonical(cell: str) -> str:
 
 
 def read_predictions(file: IO[bytes], ids: Sequence[str] = ()) -> Predictions | None:
-    """None when it is no table. `ids` are the columns that name a row; the first one unless stated."""
+    """None if it is not a table. `ids` are the columns that name a row; by default the first."""
     data = file.read(MOST_BYTES + 1)
     found = Predictions(is_whole=len(data) <= MOST_BYTES)
     if not found.is_whole:

@@ -1,4 +1,4 @@
-"""A model that was used as the predictor: the gateway's trace shows which test rows it was shown."""
+"""Detects a model used as the predictor: the gateway's trace shows which test rows it was shown."""
 
 import csv
 import io
@@ -14,16 +14,16 @@ from mlebench.integrity.rules.predictions import LONGEST_FIELD, MOST_SOUGHT, Pre
 from mlebench.run.jsonlines import Omissions, read_objects
 from mlebench.untrusted import plain
 
-LEAST_CALLS = 3  # that show rows which no call before has shown
+LEAST_CALLS = 3  # with rows that no earlier call has shown
 MOST_READ = 64 << 20  # bytes of a table of test rows
-_PHRASE = 5  # words that tell a text
+_PHRASE = 5  # words that identify a text
 _WORD = re.compile(r"""[^\s,;:=()\[\]{}"'|<>\\]{1,200}""")
-_TELLING_ID = re.compile(r"(?=.*[^\d.])\S{4,}|\d{6,}(?:\.0)?")  # as it is compared
+_TELLING_ID = re.compile(r"(?=.*[^\d.])\S{4,}|\d{6,}(?:\.0)?")  # in canonical form
 
 
 @dataclass
 class Shown:
-    """What of the test set stood in requests."""
+    """The part of the test set that appeared in requests."""
 
     rows: set[int] = field(default_factory=set)
     calls: int = 0  # that showed new rows
@@ -66,7 +66,7 @@ def _count(shown: Shown, rows: set[int], trace: Path, number: int, request: str)
 
 
 def _requests(trace: Path) -> Iterator[str]:
-    """What each call says that no call before has said: an agent sends its whole conversation again and again."""
+    """What is new in each call: an agent sends its whole conversation again and again."""
     seen: set[int] = set()
     for call in read_objects(trace, Omissions()):
         try:
@@ -91,7 +91,7 @@ def _strings(value: Any) -> Iterable[str]:
 
 
 def _phrases(public: Path) -> dict[int, int]:
-    """The beginnings of long texts of test rows. The files are ours, and their names hold `test`."""
+    """The beginnings of long texts in test rows. The files are ours, and their names contain `test`."""
     found: dict[int, int] = {}
     csv.field_size_limit(LONGEST_FIELD)
     for path in sorted(public.glob("*test*.csv")):

@@ -1,4 +1,4 @@
-"""What the judge is asked: files in `rubric/`, questions of the user's own, and words of the user's own."""
+"""What the judge is asked: files in `rubric/`, the user's own questions, and the user's own words."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ class Rubric:
 
     @property
     def version(self) -> str:
-        """Other words make another rubric, for which no earlier calibration counts."""
+        """Different words make a different rubric, which needs a calibration of its own."""
         said = [self.system, [[question.id, question.asks] for question in self.questions]]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]
 
@@ -47,7 +47,7 @@ def fixed_questions() -> dict[str, Question]:
 
 
 def load_rubric(named: Sequence[str] = (), extra: Path | None = None) -> Rubric:
-    """The fixed questions, or those that are named: by their ids, or by YAML files with questions of one's own."""
+    """The fixed questions, or the named ones: by their ids, or by YAML files with the user's own questions."""
     fixed = fixed_questions()
     chosen: list[Question] = [] if named else list(fixed.values())
     for name in named:

@@ -10,7 +10,7 @@ MODULES = (standings, grid, compare, competition, groups, group, run)
 
 
 def page_at(site: Site, path: str) -> Page | None:
-    """The page with this path; None when there is none."""
+    """The page with this path; None if there is none."""
     for module in MODULES:
         for pattern, make in module.ROUTES:
             if match := re.fullmatch(pattern, path):
@@ -19,6 +19,6 @@ def page_at(site: Site, path: str) -> Page | None:
 
 
 def paths_of(site: Site) -> Iterator[str]:
-    """The paths of all pages, those that people look at first coming first."""
+    """The paths of all pages, those that people look at first at the front."""
     for module in MODULES:
         yield from module.paths(site)

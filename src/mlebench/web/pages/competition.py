@@ -91,7 +91,7 @@ def _leaderboard(competition: Competition) -> list[float]:
 
 
 def _distribution(board: list[float], lower: bool) -> dict[str, Any]:
-    """How many teams had which score. The worst twentieth is put together, since it may be anywhere."""
+    """How many teams had which score. The worst twentieth is lumped together, since it may be anywhere."""
     worst_first = sorted(board, reverse=lower)
     start, end = worst_first[len(board) // 20], worst_first[-1]
     width = (end - start) / BINS

@@ -13,7 +13,7 @@ from mlebench.web.remains import Place, short, shown, tail
 from mlebench.web.site import Page, Site
 
 MOST_ROWS = 1000  # on a page
-MOST_SHOWN = 12  # runs that go on, or that failed in the same way
+MOST_SHOWN = 12  # runs in progress, or that failed in the same way
 JUDGED = ("graded", "missing")
 ADVICE = {
     "infra_error": "The infrastructure failed, not the agent.",

@@ -27,7 +27,7 @@ ROUTES = ((r"groups\.html", page),)
 
 
 def counts_of(runs: Sequence[Run]) -> dict[str, int]:
-    """How many runs are in which state. Those that `failed` are not among those that `ended`."""
+    """How many runs are in each state. `ended` does not include those that `failed`."""
     states = Counter("failed" if is_failed(run) else run.record.state for run in runs)
     return {
         "runs": len(runs),
@@ -48,13 +48,13 @@ def medals_of(runs: Sequence[Run]) -> dict[str, int]:
 
 
 def cost_of(group: Group, runs: Sequence[Run]) -> float | None:
-    """US dollars; None where no run tells."""
+    """US dollars; None if no run has a cost."""
     known = [use["cost"] for run in runs if (use := model_use(group, run)) and use["cost"] is not None]
     return sum(known) if known else None
 
 
 def heading_of(group: Group) -> dict[str, Any]:
-    """What pages about a group and its runs say of it."""
+    """What pages about a group and its runs say about the group."""
     record = group.record
     return {
         "name": group.paths.root.name,

@@ -113,7 +113,7 @@ def _glance(site: Site, run: Run) -> dict[str, Any]:
 
 
 def _thresholds(site: Site, run: Run) -> tuple[dict[str, float] | None, bool]:
-    """What the run was, or will be, measured against."""
+    """The thresholds that the run was, or will be, measured against."""
     report = run.record.report or {}
     found = {name: number_of(report.get(f"{name}_threshold")) for name in LINES}
     if None not in found.values():
@@ -129,7 +129,7 @@ def _thresholds(site: Site, run: Run) -> tuple[dict[str, float] | None, bool]:
 
 
 def _story(run: Run) -> dict[str, Any]:
-    """What the agent and its model did, so far as they tell. What the host knows stands in the timeline."""
+    """What the agent and its model did, by their own account. What the host knows is in the timeline."""
     nothing: dict[str, Any] = {"events": [], "count": 0, "left_out": [], "usage": None}
     if not run.record.started_at:
         return nothing
@@ -150,12 +150,12 @@ def _story(run: Run) -> dict[str, Any]:
 
 
 def _title(event: Event) -> str:
-    """Without its kind, which stands beside it."""
+    """An event's title without its kind, which is shown beside it."""
     return "" if event.title == event.kind else event.title.removeprefix(f"{event.kind}, ")
 
 
 def _card(group: Group, run: Run) -> dict[str, Any]:
-    """The conditions of a run; what it has not told yet is what was asked for."""
+    """The conditions of a run; those not recorded yet are the requested ones."""
     asked = group.record
     agent = {name: asked.agent.get(name) for name in ("name", "model", "scaffold", "identity") if asked.agent.get(name)}
     first = {"agent": agent, "agent_command": asked.agent_command} if asked.agent_command else {"agent": agent}
@@ -176,7 +176,7 @@ def _card(group: Group, run: Run) -> dict[str, Any]:
 def _code(place: Place) -> list[dict[str, Any]]:
     """The beginnings of the first programs and texts."""
     found = [one for one in listing(place.base, f"{place.home}{CODE}").files if one["kind"] is None]
-    found.sort(key=lambda one: not one["path"].lower().endswith(TEXTS))  # what people read comes first
+    found.sort(key=lambda one: not one["path"].lower().endswith(TEXTS))  # files that people read come first
     return [
         {"name": one["name"], **head(place.base, f"{place.home}{CODE}/{one['path']}", LONGEST_CODE).to_dict()}
         for one in found[:MOST_CODE]
@@ -184,7 +184,7 @@ def _code(place: Place) -> list[dict[str, Any]]:
 
 
 def _files(site: Site, run: Run, place: Place) -> list[dict[str, Any]]:
-    """What there is, folder by folder. Addresses only where files can be asked for."""
+    """The files, folder by folder. They have addresses only if files are served."""
     folders = []
     for name in (SUBMISSION, LOGS, CODE, "snapshots", "attempts"):
         prefix = place.home if name in (SUBMISSION, LOGS, CODE) else ""
@@ -199,14 +199,14 @@ def _files(site: Site, run: Run, place: Place) -> list[dict[str, Any]]:
 
 
 def _url(site: Site, run: Run, inside: str | None, path: str) -> str | None:
-    """Where a file of a run can be asked for, if it can be."""
+    """The address of a run's file, if files are served."""
     if not site.files or inside is None or (path == RUN_LOG and not (run.paths.root / inside / path).is_file()):
         return None
     return address(run.paths.root.parent.name, run.paths.root.name, f"{inside}{path}")
 
 
 def _findings(run: Run) -> Iterator[dict[str, Any]]:
-    """What was found out about it later."""
+    """What was found about the run later."""
     if run.record.state != ENDED:
         return
     apart = run.paths.finding(SHARED_CODE).name  # has a section of its own

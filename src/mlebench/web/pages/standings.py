@@ -1,4 +1,4 @@
-"""Who does how well: a line for each agent under the same conditions, over each split and category."""
+"""How well agents do: a row for each agent under the same conditions, for each split and category."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -10,11 +10,11 @@ from mlebench.report.standings import EntryStandings
 from mlebench.web.site import Board, Page, Site
 
 HOME = "index.html"
-CONDITIONS = ("network", "description", "knowledge")  # of which reports alone tell nothing
+CONDITIONS = ("network", "description", "knowledge")  # which bare reports do not state
 
 
 def path_of(site: Site, board: Board) -> str:
-    """The first board is what people see first."""
+    """The first board is the front page."""
     return HOME if site.boards and board.name == site.boards[0].name else f"standings/{board.name}.html"
 
 
@@ -62,7 +62,7 @@ ROUTES = ((HOME.replace(".", r"\."), page), (r"standings/([a-z0-9-]+)\.html", pa
 
 
 def _scope_names(board: Board) -> list[dict[str, Any]]:
-    """What can be chosen: splits, then categories; of the splits, the one that most agents were run on first."""
+    """The choices: splits, those that most agents were run on first, then categories."""
     counts: dict[tuple[str, str], int] = {}
     for found in board.standings.entries:
         for scope in found.scopes:
