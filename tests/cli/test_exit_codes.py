@@ -16,6 +16,7 @@ import pytest
 from competition_folders import add_competition, drop_privileges
 
 from mlebench.cli import VERBS
+from mlebench.contract.scaffold import new_competition
 from mlebench.registry import Competition
 
 OUTPUTS = [
@@ -41,6 +42,8 @@ OUTPUTS = [
     ["image", "--help"],
     ["inspect", "failures", "{jsonl}", "--json"],
     ["view", "--help"],
+    ["new-competition", "--help"],
+    ["test-competition", "{competition}"],
     ["validate", "{sample}", "spaceship-titanic"],
     ["grade-sample", "{sample}", "spaceship-titanic"],
     ["grade", "--submission", "{jsonl}", "--output-dir", "{out}"],
@@ -66,7 +69,13 @@ def filled(data: Path, titanic: Competition, tmp_path: Path) -> dict[str, str]:
     jsonl = tmp_path / "s.jsonl"
     jsonl.write_text(json.dumps({"competition_id": titanic.id, "submission_path": str(titanic.sample_submission)}))
     sample = data / titanic.id / "prepared/public/sample_submission.csv"
-    return {"sample": str(sample), "jsonl": str(jsonl), "out": str(tmp_path / "out")}
+    competition = new_competition(tmp_path / "fishing-exit-codes")
+    return {
+        "sample": str(sample),
+        "jsonl": str(jsonl),
+        "out": str(tmp_path / "out"),
+        "competition": str(competition),
+    }
 
 
 def _is_one_line(text: str) -> bool:
