@@ -1,6 +1,7 @@
+import logging
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             [pytest.param(id, id=id, marks=pytest.mark.xdist_group(id)) for id in Registry().list_competition_ids()],
             scope="session",
         )
+
+
+@pytest.fixture(autouse=True)
+def _log_as_before() -> Iterator[None]:
+    """A command that a test runs in this process sets up the log for a terminal; later tests want to see theirs."""
+    log = logging.getLogger("mlebench")
+    before = log.handlers[:], log.level, log.propagate
+    yield
+    log.handlers[:], log.propagate = before[0], before[2]
+    log.setLevel(before[1])
 
 
 @pytest.fixture(scope="session")
