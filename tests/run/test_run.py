@@ -194,7 +194,7 @@ def test_runs_tells_what_happened(mlebench: Mlebench, run: Runner, tmp_path: Pat
         (["--network", "model"], "name it with --model"),
         (["--gpus", "7"], "no GPU '7'"),
         (["--knowledge", "/nowhere"], "not a folder"),
-        (["-c", "spooky-author-identification"], "mlebench prepare --twin -c spooky-author-identification"),
+        (["-c", "spooky-author-identification"], "mlebench prepare -c spooky-author-identification --twin"),
     ],
 )
 def test_what_cannot_work_is_said_before_anything_is_planned(
