@@ -105,8 +105,8 @@ class Trap:
 
     def _run(self, *options: str, sandbox: str, code: int | None) -> "Caught":
         command = [sys.executable, "-P", "-m", "mlebench", "run"]
-        command += ["-c", self.competition.id, "--sandbox", sandbox, "--runs-dir", str(self.runs), "--time-limit", "180"]
-        command += ["--data-dir", str(self.competition.paths.data_dir), *options]
+        command += ["-c", self.competition.id, "--sandbox", sandbox, "--runs-dir", str(self.runs)]
+        command += ["--time-limit", "180", "--data-dir", str(self.competition.paths.data_dir), *options]
         env = {**os.environ, "SOME_API_KEY": self.canaries["environment"]}
         before = set(self.runs.iterdir())
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, preexec_fn=self._hold_key)
