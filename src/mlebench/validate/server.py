@@ -219,6 +219,7 @@ def _bound(family: int, address: Any) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind(address)
+        bound.listen()  # clients may connect as soon as they read the address, before uvicorn is ready
     except (OSError, OverflowError) as error:
         bound.close()
         reason = getattr(error, "strerror", None) or error
