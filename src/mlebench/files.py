@@ -1,8 +1,10 @@
-"""Writes files whole or not at all."""
+"""Writes files whole or not at all, and makes folders that must be new."""
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
+
+from mlebench.errors import PrerequisiteError
 
 
 def write_whole(path: Path, text: str | Iterable[str]) -> None:
@@ -14,3 +16,13 @@ def write_whole(path: Path, text: str | Iterable[str]) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def make_new_folder(folder: Path) -> None:
+    """Make a folder that a person named; it must not exist yet."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise PrerequisiteError(f"{folder} is there already: choose another name, or remove it") from None
+    except OSError as error:
+        raise PrerequisiteError(f"cannot make {folder}: {(error.strerror or '').lower()}") from None

@@ -26,7 +26,7 @@ from mlebench.cli.inspect import command
 from mlebench.data.sources import TwinSource
 from mlebench.errors import PrerequisiteError
 from mlebench.gateway.access import plan_access
-from mlebench.integrity.endpoint import JudgeEndpoint
+from mlebench.integrity.endpoint import ModelEndpoint
 from mlebench.integrity.familiarity import originals
 from mlebench.integrity.familiarity.completion import similarity
 from mlebench.integrity.familiarity.deadlines import Deadline, deadline_of, parse_cutoff, read_meta_kaggle
@@ -77,7 +77,7 @@ def real(tmp_path: Path) -> Registry:
 
 def model_at(server: Endpoint, folder: Path, **options: Any) -> Model:
     access = plan_access(["m"], {}, provider="openai", endpoint=server.url, **options)
-    return Model(JudgeEndpoint(access, folder / "calls", QUICK, name="the model"), folder / "answers")
+    return Model(ModelEndpoint(access, folder / "calls", QUICK, name="the model"), folder / "answers")
 
 
 def survey(model: Model, texts: Path, registry: Registry, *ids: str, samples: int = 12) -> list[Familiarity]:

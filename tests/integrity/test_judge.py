@@ -16,7 +16,7 @@ from scripted_models import playing
 
 from mlebench.errors import PrerequisiteError
 from mlebench.gateway.access import plan_access
-from mlebench.integrity.endpoint import JudgeEndpoint
+from mlebench.integrity.endpoint import ModelEndpoint
 from mlebench.integrity.rules.calibration import calibrate, load_cases, store, stored
 from mlebench.integrity.rules.judge import OVERLAP, PIECE, Judge, Judged, normal, pieces_of
 from mlebench.integrity.rules.rubric import fixed_questions, load_rubric
@@ -37,7 +37,7 @@ def judge(server: Endpoint, tmp_path: Path) -> Judge:
 
 def judge_at(server: Endpoint, folder: Path, **options: Any) -> Judge:
     access = plan_access(["m"], {}, provider="openai", endpoint=server.url, **options)
-    return Judge(JudgeEndpoint(access, folder / "judge", QUICK), load_rubric())
+    return Judge(ModelEndpoint(access, folder / "judge", QUICK), load_rubric())
 
 
 def material(call: Call) -> str:

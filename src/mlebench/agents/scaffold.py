@@ -7,6 +7,7 @@ from pathlib import Path
 from mlebench import paths
 from mlebench.agents.spec import built_in
 from mlebench.errors import PrerequisiteError
+from mlebench.files import make_new_folder
 
 _FILES = ("template/start.sh", "template/agent.py", "dummy/sample.py", "dummy/seven_zip.py")
 _CONFIG = """\
@@ -28,12 +29,7 @@ def new_agent(name: str, parent: Path) -> Path:
     if name in built_in():
         raise PrerequisiteError(f"there is a built-in agent {name}: choose another name")
     folder = parent / name
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        raise PrerequisiteError(f"{folder} is there already: choose another name, or remove it") from None
-    except OSError as error:
-        raise PrerequisiteError(f"cannot make {folder}: {(error.strerror or '').lower()}") from None
+    make_new_folder(folder)
     (folder / paths.CONFIG).write_text(_CONFIG.format(name=name), encoding="utf-8")
     for file in _FILES:
         shutil.copyfile(paths.agents_dir() / file, folder / Path(file).name)

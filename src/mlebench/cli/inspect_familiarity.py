@@ -108,7 +108,7 @@ def _performance(reports: Sequence[str], runs_dir: Path) -> dict[str, dict[str, 
 def _model(options: dict[str, Any]) -> "Model":
     from mlebench.gateway.access import OPENAI, plan_access
     from mlebench.gateway.prices import read_prices
-    from mlebench.integrity.endpoint import JudgeEndpoint
+    from mlebench.integrity.endpoint import ModelEndpoint
     from mlebench.integrity.familiarity.model import Model
 
     access = plan_access(
@@ -119,7 +119,7 @@ def _model(options: dict[str, Any]) -> "Model":
     )
     say(f"Pieces of original texts, and of our own descriptions, go to {options['model']} at {access.endpoint}")
     kept = paths.familiarity_dir()
-    return Model(JudgeEndpoint(access, kept / "calls", name="the model"), kept / "answers")
+    return Model(ModelEndpoint(access, kept / "calls", name="the model"), kept / "answers")
 
 
 def _show(found: "list[Familiarity]", correlations: "list[Correlation]", options: dict[str, Any]) -> None:

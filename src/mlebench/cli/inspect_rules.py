@@ -81,7 +81,7 @@ def _refuse(group: str | None, model: str | None, options: dict[str, Any]) -> No
 def _judge(model: str, options: dict[str, Any]) -> "Judge":
     from mlebench.gateway.access import OPENAI, plan_access
     from mlebench.gateway.prices import read_prices
-    from mlebench.integrity.endpoint import JudgeEndpoint
+    from mlebench.integrity.endpoint import ModelEndpoint
     from mlebench.integrity.rules.judge import Judge
     from mlebench.integrity.rules.rubric import load_rubric
 
@@ -93,7 +93,7 @@ def _judge(model: str, options: dict[str, Any]) -> "Judge":
         provider=OPENAI,
         **{name: options[name] for name in ("endpoint", "key_env", "budget")},
     )
-    return Judge(JudgeEndpoint(access, options["judge_log"] or paths.judge_dir()), rubric)
+    return Judge(ModelEndpoint(access, options["judge_log"] or paths.judge_dir()), rubric)
 
 
 def _calibration(judge: "Judge", anew: bool) -> "Calibration | None":
@@ -123,7 +123,7 @@ def _show(one: "Inspected") -> None:
 
 
 def _show_all(inspected: "list[Inspected]", rows: list[dict[str, Any]]) -> None:
-    from mlebench.integrity.findings import KINDS
+    from mlebench.run.findings import KINDS
 
     ids = list(inspected[0].answers) if inspected else []
     header = ["run", "competition", *(f"{kind}s" for kind in KINDS), *(f"judge: {id}" for id in ids)]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from mlebench import paths
 from mlebench.errors import PrerequisiteError
+from mlebench.files import make_new_folder
 from mlebench.registry import Registry
 
 _ID, _NAME = "COMPETITION-ID", "COMPETITION-NAME"
@@ -21,12 +22,7 @@ def new_competition(folder: Path) -> Path:
     words = (template / paths.DESCRIPTION).read_text(encoding="utf-8").partition("\n---\n")[2].lower()
     if id.lower() in words:
         raise PrerequisiteError(f"{id!r} is a word that descriptions use, and may not name: choose a longer name")
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        raise PrerequisiteError(f"{folder} is there already: choose another name, or remove it") from None
-    except OSError as error:
-        raise PrerequisiteError(f"cannot make {folder}: {(error.strerror or '').lower()}") from None
+    make_new_folder(folder)
     name = re.sub(r"[-_]+", " ", id).capitalize()
     for file in sorted(path for path in template.iterdir() if path.is_file()):
         text = file.read_text(encoding="utf-8").replace(_ID, id).replace(_NAME, name)

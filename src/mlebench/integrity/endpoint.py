@@ -1,4 +1,7 @@
-"""Calls the judge. Its trace and usage go to a folder of their own, never into the run that it judges."""
+"""Calls a model for a tool: a judge, or the model that is asked what it knows.
+
+Trace and usage go to a folder of their own, never into a run that is judged.
+"""
 
 import asyncio
 import time
@@ -25,9 +28,9 @@ _DAY = 86_400.0
 
 
 @dataclass
-class JudgeEndpoint:
+class ModelEndpoint:
     access: ModelAccess
-    log: Path  # holds a folder for each use of the judge
+    log: Path  # holds a folder for each use
     timing: Timing = TIMING
     name: str = "the judge"  # in messages
     folder: Path = field(init=False)

@@ -23,10 +23,9 @@ from mlebench.integrity.failures.rules import (
 )
 from mlebench.integrity.failures.submission_values import BEST_IS_ONE, error_of, misread, trivial, turned_round
 from mlebench.integrity.failures.validations import Validation, last_validation
-from mlebench.integrity.findings import NOTE, VIOLATION, Evidence, Finding, Findings
 from mlebench.integrity.subjects import Subject
 from mlebench.registry import Competition, Registry
-from mlebench.run.findings import read_findings
+from mlebench.run.findings import NOTE, VIOLATION, Evidence, Finding, Findings, read_findings
 from mlebench.run.records import NONE
 from mlebench.sandbox.base import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, TIMEOUT
 

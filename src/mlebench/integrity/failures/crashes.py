@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from mlebench.integrity.failures.logs import lines_of, logs_in_order
 from mlebench.integrity.failures.rules import CAUSES, CODE, LAST_LINES, LAST_WORDS, LINES_AFTER_THE_END, SIGNALS
 from mlebench.integrity.failures.tracebacks import Raised, last_raised
-from mlebench.integrity.findings import Evidence
 from mlebench.integrity.subjects import Source
+from mlebench.run.findings import Evidence
 
 
 @dataclass(frozen=True)

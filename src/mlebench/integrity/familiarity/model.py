@@ -9,7 +9,7 @@ from typing import Any
 
 from mlebench.errors import PrerequisiteError
 from mlebench.gateway.wire import CHAT, COMPLETIONS
-from mlebench.integrity.endpoint import JudgeEndpoint, content_of
+from mlebench.integrity.endpoint import ModelEndpoint, content_of
 
 GREEDY = {"temperature": 0}
 # Two ways to ask for the same thing: OpenAI's old one, and vLLM's own.
@@ -22,7 +22,7 @@ class NoLogprobsError(PrerequisiteError):
 
 @dataclass
 class Model:
-    endpoint: JudgeEndpoint
+    endpoint: ModelEndpoint
     kept: Path  # the folder with earlier answers
     calls: int = 0  # actually made, not looked up
     _answers: dict[str, Any] = field(default_factory=dict)

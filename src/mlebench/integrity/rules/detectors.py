@@ -9,7 +9,6 @@ from typing import Any
 
 from mlebench import paths
 from mlebench.errors import PrerequisiteError
-from mlebench.integrity.findings import CONDITION, NOTE, VIOLATION, Finding
 from mlebench.integrity.rules.handmade import find_rows
 from mlebench.integrity.rules.patterns import pattern_findings
 from mlebench.integrity.rules.predictions import Predictions, read_predictions
@@ -17,6 +16,7 @@ from mlebench.integrity.rules.predictor import predictor_findings
 from mlebench.integrity.subjects import Subject
 from mlebench.integrity.texts import LOG, WRITTEN, Texts, texts_of
 from mlebench.registry import Competition, Registry
+from mlebench.run.findings import CONDITION, NOTE, VIOLATION, Finding
 from mlebench.run.knowledge import shown
 from mlebench.untrusted import UntrustedFileError, open_untrusted
 

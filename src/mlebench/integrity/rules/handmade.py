@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mlebench.integrity.findings import Evidence
 from mlebench.integrity.rules.predictions import Predictions, canonical
 from mlebench.integrity.texts import Text
+from mlebench.run.findings import Evidence
 from mlebench.untrusted import plain
 
 SHARE = 0.2  # of the rows

@@ -8,13 +8,12 @@ from typing import Any
 
 from mlebench.faults import reason_of
 from mlebench.integrity.apart import GaveUpError, apart
-from mlebench.integrity.findings import BY_JUDGE, JUDGE, KINDS, NOTE, Finding, Findings
 from mlebench.integrity.rules.calibration import Calibration
 from mlebench.integrity.rules.detectors import Case, detect
 from mlebench.integrity.rules.judge import Judge
 from mlebench.integrity.subjects import Subject
 from mlebench.integrity.texts import Texts, texts_of
-from mlebench.run.findings import NOT_ENOUGH, UNCALIBRATED, YES
+from mlebench.run.findings import BY_JUDGE, JUDGE, KINDS, NOT_ENOUGH, NOTE, UNCALIBRATED, YES, Finding, Findings
 from mlebench.run.images import environment_dir
 
 logger = logging.getLogger(__name__)

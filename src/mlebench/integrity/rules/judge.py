@@ -14,12 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mlebench.integrity.endpoint import JudgeEndpoint
-from mlebench.integrity.findings import BY_JUDGE, NOTE, VIOLATION, Evidence, Finding
+from mlebench.integrity.endpoint import ModelEndpoint
 from mlebench.integrity.rules.rubric import Rubric, fixed_questions
 from mlebench.integrity.secrets import scrubbed
 from mlebench.integrity.texts import ACTION, ANSWER, CODE, LOG, MESSAGE, Text, Texts
-from mlebench.run.findings import ANSWERS, NO, NOT_ENOUGH, YES
+from mlebench.run.findings import ANSWERS, BY_JUDGE, NO, NOT_ENOUGH, NOTE, VIOLATION, YES, Evidence, Finding
 from mlebench.untrusted import plain
 
 PIECE = 60_000  # characters
@@ -81,7 +80,7 @@ class _Material:
 
 @dataclass(frozen=True)
 class Judge:
-    endpoint: JudgeEndpoint
+    endpoint: ModelEndpoint
     rubric: Rubric
 
     def judge(self, runs: Sequence[tuple[Texts, Sequence[str]]]) -> list[Judged]:

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mlebench.integrity.findings import CONDITION, NOTE, VIOLATION, Evidence, Finding
 from mlebench.integrity.texts import ANSWER, CODE, DONE, LOG, Text, Texts
 from mlebench.paths import PRIVATE
+from mlebench.run.findings import CONDITION, NOTE, VIOLATION, Evidence, Finding
 from mlebench.untrusted import plain
 
 MOST_EVIDENCE = 5  # for a rule

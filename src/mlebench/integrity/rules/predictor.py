@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlebench.integrity.findings import NOTE, VIOLATION, Evidence, Finding
 from mlebench.integrity.rules.handmade import LEAST_ROWS, SHARE
 from mlebench.integrity.rules.predictions import LONGEST_FIELD, MOST_SOUGHT, Predictions, canonical
+from mlebench.run.findings import NOTE, VIOLATION, Evidence, Finding
 from mlebench.run.jsonlines import Omissions, read_objects
 from mlebench.untrusted import plain
 
