@@ -45,6 +45,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Tests of one group share what one of them builds; on two processes they would take it from each other."""
+    if session.config.getoption("loadgroup", default=False):  # of a process of pytest-xdist
+        grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
+        if not all("@" in item.nodeid.rpartition("]")[2] for item in grouped):
+            raise pytest.UsageError("this pytest-xdist does not keep groups together under this pytest")
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`case`: golden cases of every competition. `twin`, `competition_id`: every competition once."""
     cases = golden_cases(1 if metafunc.config.getoption("--one-case") else None)
