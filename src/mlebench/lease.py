@@ -19,6 +19,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ class Lease:
         return self._folder / f"{self.number}.json"
 
     def _content(self) -> str:
-        return json.dumps({"token": self.token, "counter": self._counter, **self._holder.__dict__})
+        return json.dumps({"token": self.token, "counter": self._counter, **asdict(self._holder)})
 
     def create(self) -> bool:
         """False if another process was quicker."""

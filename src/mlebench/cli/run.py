@@ -1,6 +1,7 @@
 """mlebench run"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -199,12 +200,7 @@ def _wishes(options: dict[str, Any], gpus: str | None) -> "tuple[Wishes, str | N
     wishes = Wishes(options["time_limit"], options["memory"], options["cpus"], options["shm"])
     if options["container_config"]:
         from_file, listed, runtime = read_container_config(options["container_config"])
-        wishes = Wishes(
-            *(
-                ours if ours is not None else theirs
-                for ours, theirs in zip(vars(wishes).values(), vars(from_file).values(), strict=True)
-            )
-        )
+        wishes = replace(from_file, **wishes.given())
         gpus = gpus or (None if listed is None else ",".join(listed) or "none")
         options["runtime"] = runtime or options["runtime"]
     return wishes, gpus

@@ -4,7 +4,7 @@ import os
 import platform
 import shutil
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,9 @@ class Wishes:
     cpus: float | None = None
     shm: int | None = None
 
+    def given(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
 
 def limits_for(wishes: Wishes, workers: int, runs_dir: Path, *, elsewhere: bool = False) -> Limits:
     """The limits of each run; for runs `elsewhere`, this machine's memory and CPUs do not matter."""
@@ -33,7 +36,7 @@ def limits_for(wishes: Wishes, workers: int, runs_dir: Path, *, elsewhere: bool 
     cpus = CPUS if elsewhere else min(CPUS, max(1.0, cpu_count() / workers))
     disk = int(_free_disk(runs_dir) * (1 - RESERVE) / workers)
     limits = Limits(HOURS * 3600.0, memory=memory, cpus=cpus, disk=disk, inodes=INODES)
-    return replace(limits, **{name: value for name, value in wishes.__dict__.items() if value is not None})
+    return replace(limits, **wishes.given())
 
 
 def share_of_memory(workers: int) -> int:

@@ -8,7 +8,7 @@ import contextlib
 import os
 import stat
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ class Collected:
             self.left_out.append({"name": name[:200], "reason": reason})
 
     def to_dict(self) -> dict[str, Any]:
-        return dict(self.__dict__)
+        return asdict(self)
 
 
 def collect(source: Path, target: Path, room: Room | None = None, seen: Collected | None = None) -> Collected:

@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ class Listing:
     is_whole: bool = True  # whether all were counted
 
     def to_dict(self) -> dict[str, Any]:
-        return dict(self.__dict__)
+        return asdict(self)
 
     def add(self, name: str, status: os.stat_result) -> None:
         self.count += 1
@@ -124,7 +124,7 @@ class Text:
     fault: str | None = None  # why nothing is shown
 
     def to_dict(self) -> dict[str, Any]:
-        return dict(self.__dict__)
+        return asdict(self)
 
 
 def head(base: Path, name: str, longest: int) -> Text:

@@ -1,7 +1,7 @@
 """Familiarity against performance: do agents do better where their model knows the competition better?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from mlebench.errors import PrerequisiteError
@@ -33,7 +33,7 @@ class Correlation:
             "competitions": len(self.points),
             "spearman": self.estimate.to_dict() if self.estimate else None,
             "refused": self.refused,
-            "points": [vars(point) for point in self.points],
+            "points": [asdict(point) for point in self.points],
         }
 
 
