@@ -10,6 +10,7 @@ from importlib import import_module
 
 from mlebench import __version__
 from mlebench.cli.codes import DONE, FAILED, INTERRUPTED, USAGE
+from mlebench.cli.suggestions import hint
 from mlebench.faults import explanation
 
 TYPE_CHECKING = False  # as in `typing`, whose import alone takes a tenth of the time of --help
@@ -38,23 +39,6 @@ VERBS = {
     "validate": "check a submission's format, without the answers",
     "verify": "compare prepared data with its record and the published checksums",
     "view": "serve pages about runs: standings, competitions, agents compared, runs as they go on",
-}
-
-# What people call these commands elsewhere.
-ALSO_CALLED = {
-    "check": "validate",
-    "download": "prepare",
-    "evaluate": "grade",
-    "exec": "run",
-    "info": "show",
-    "leaderboard": "report",
-    "ls": "list",
-    "new": "new-competition",
-    "score": "grade-sample",
-    "serve": "view",
-    "standings": "report",
-    "submit": "grade-sample",
-    "test": "test-competition",
 }
 
 _TO_MODULE = str.maketrans("- ", "__")
@@ -87,7 +71,7 @@ def _run(verb: str, *arguments: str) -> None:
     elif verb == "--version":
         _say(f"mlebench {__version__}\n", sys.stdout)
     elif verb not in VERBS:
-        _end(f"Error: there is no command {verb!r}; {_hint(verb)}\n", USAGE)
+        _end(f"Error: there is no command {verb!r}; {hint(verb, VERBS, '`mlebench --help` lists them')}\n", USAGE)
     else:
         if verb == "prepare" and any(word.startswith("--jobs") for word in arguments):
             # The server starts up in parallel with this process.
@@ -97,14 +81,6 @@ def _run(verb: str, *arguments: str) -> None:
         running = import_module("mlebench.cli.running")
         module = import_module(f"mlebench.cli.{verb.translate(_TO_MODULE)}")
         running.run_verb(module.command, verb, [*arguments])  # not `list(…)`: `list` may be a module here
-
-
-def _hint(verb: str) -> str:
-    """The command that was probably meant."""
-    import difflib
-
-    near = [ALSO_CALLED[verb]] if verb in ALSO_CALLED else difflib.get_close_matches(verb, VERBS, n=1)
-    return f"did you mean {near[0]}?" if near else "`mlebench --help` shows them"
 
 
 def _give_up_output() -> None:

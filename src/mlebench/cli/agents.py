@@ -7,10 +7,11 @@ import click
 
 from mlebench.agents import Agent, built_in, load_agent, venvs
 from mlebench.agents.spec import COMMAND
+from mlebench.cli.groups import VerbGroup
 from mlebench.cli.output import busy, cell, print_json, print_table
 
 
-@click.group("agents", invoke_without_command=True)
+@click.group("agents", invoke_without_command=True, cls=VerbGroup)
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:

@@ -7,6 +7,7 @@ import click
 
 from mlebench import paths
 from mlebench.cli.codes import FAILED
+from mlebench.cli.groups import VerbGroup
 from mlebench.cli.options import data_dir_option, registry_at
 from mlebench.cli.output import print_json, print_table, say, size_text, track
 from mlebench.cli.output import without_braces as plain
@@ -21,7 +22,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 MOST_JOBS = 8
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def command() -> None:
     """Pack a run group into one file that others can check."""
 

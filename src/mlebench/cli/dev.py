@@ -5,11 +5,12 @@ from pathlib import Path
 import click
 
 from mlebench.cli.dev_kernels import download_kernels
+from mlebench.cli.groups import VerbGroup
 from mlebench.cli.options import registry_at
 from mlebench.cli.running import Failures
 
 
-@click.group("dev")
+@click.group("dev", cls=VerbGroup)
 def command() -> None:
     """For those who maintain competitions or write agents."""
 

@@ -3,11 +3,12 @@
 import click
 
 from mlebench.agents import load_agent
+from mlebench.cli.groups import VerbGroup
 from mlebench.cli.output import say
 from mlebench.sandbox.docker import IMAGE, image_id
 
 
-@click.group("image")
+@click.group("image", cls=VerbGroup)
 def command() -> None:
     """Build the images that agents run in, in docker."""
 

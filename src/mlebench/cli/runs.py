@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
+from mlebench.cli.groups import VerbGroup
 from mlebench.cli.options import data_dir_option, registry_at
 from mlebench.cli.output import print_json, print_table, say, size_text
 from mlebench.cli.placing import placement_of, placement_of_group, placement_options
@@ -24,7 +25,7 @@ runs_dir_option = click.option(
 )
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, cls=VerbGroup)
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @runs_dir_option
 @data_dir_option
