@@ -244,11 +244,11 @@ def test_model_and_budget_are_the_bundle_s_unless_others_are_given(
     assert (first["endpoint"], first["key_env"]) == ("http://127.0.0.1:9/v1", None)
     assert (second["models"], second["budget"]) == (["large-2"], "5tokens")
     assert "Model: small-1 at http://127.0.0.1:9/v1, budget of a run: 7000tokens" in said
-    assert "Not as in the bundle: endpoint http://127.0.0.1:9/v1, there http://evil.example/v1" in said
-    assert "Not as in the bundle: tools none, there web_search" in said
-    assert "Not as in the bundle: seeds 1, there 2" in said
+    assert "Differs from the bundle: endpoint http://127.0.0.1:9/v1, not http://evil.example/v1" in said
+    assert "Differs from the bundle: tools none, not web_search" in said
+    assert "Differs from the bundle: seeds 1, not 2" in said
     assert "bundle: budget" not in said
-    assert "Not as in the bundle: budget 5tokens, there 7000tokens" in other
+    assert "Differs from the bundle: budget 5tokens, not 7000tokens" in other
 
 
 @pytest.mark.parametrize(

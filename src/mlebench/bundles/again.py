@@ -59,7 +59,7 @@ def model_of(bundle: Bundle) -> dict[str, Any]:
 def differences(bundle: Bundle, here: GroupRecord) -> list[str]:
     """The conditions that may affect scores and that differ between a group and the bundle's."""
     then, now = _conditions(bundle.group.record), _conditions(here)
-    found = [f"{name} {_told(now[name])}, there {_told(then[name])}" for name in then if then[name] != now[name]]
+    found = [f"{name} {_told(now[name])}, not {_told(then[name])}" for name in then if then[name] != now[name]]
     return found + [f"the data of {id} is not the same" for id in here.competitions if _is_other_data(id, bundle, here)]
 
 

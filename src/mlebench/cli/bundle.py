@@ -29,9 +29,13 @@ def command() -> None:
 
 @command.command()
 @click.argument("group")
-@click.option("-o", "--output", type=FILE, help="The bundle. Default: GROUP.bundle.tar.gz in this folder.")
+@click.option(
+    "-o", "--output", type=FILE, help="The file to write. Default: GROUP.bundle.tar.gz in the current folder."
+)
 @click.option("--sign", "key", metavar="KEY", type=FILE, help="Sign it with an SSH key; the signature is FILE.sig.")
-@click.option("--redact", is_flag=True, help="Remove secrets, and say so in the bundle. Default: refuse them.")
+@click.option(
+    "--redact", is_flag=True, help="Remove secrets, and record that in the bundle. Default: refuse to pack them."
+)
 @runs_dir_option
 @data_dir_option
 def make(
@@ -39,7 +43,7 @@ def make(
 ) -> None:
     """Pack a run GROUP: records, submissions, code, logs, reports and findings.
 
-    The group is named by its path or the beginning of its name. The same group gives the same bytes.
+    The group is named by its path or the beginning of its name. Packing it again gives the same bytes.
     """
     from mlebench.bundles.make import make_bundle
     from mlebench.bundles.signature import sign
@@ -64,14 +68,14 @@ def make(
 
 @command.command()
 @click.argument("file", type=FILE)
-@click.option("--signers", type=FILE, help="A file of allowed signers (see ssh-keygen): one of them must have signed.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--signers", type=FILE, help="A file of allowed signers (see ssh-keygen); one of them must have signed.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @runs_dir_option
 @data_dir_option
 def verify(file: Path, signers: Path | None, as_json: bool, runs_dir: Path | None, data_dir: Path | None) -> None:
     """Check a bundle and grade its submissions again, with the data of this machine.
 
-    Nothing in the bundle is executed. What comes of it is kept in the runs directory, where `mlebench report` finds it.
+    Nothing in the bundle is executed. The verdict is kept in the runs directory, where `mlebench report` finds it.
     Exit code 1: the bundle is refused, a run differs, or --signers is given and none of them has signed.
     """
     from mlebench.bundles.signature import GOOD
@@ -92,7 +96,7 @@ def verify(file: Path, signers: Path | None, as_json: bool, runs_dir: Path | Non
     try:
         keep_verdict(verdict, _runs_dir(runs_dir, data_dir))
     except OSError as error:
-        say(f"Warning: the verdict is not kept: {reason_of(error)}")
+        say(f"Warning: cannot keep the verdict: {reason_of(error)}")
     if as_json:
         print_json(verdict.to_dict() | {"trust": verdict.trust})
     else:

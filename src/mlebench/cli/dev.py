@@ -12,19 +12,19 @@ from mlebench.cli.running import Failures
 
 @click.group("dev", cls=VerbGroup)
 def command() -> None:
-    """For those who maintain competitions or write agents."""
+    """Tools for maintainers of competitions and authors of agents."""
 
 
 @command.command("download-leaderboard")
 @click.option("-c", "--competition-id", help="A competition.")
 @click.option("--all", "everything", is_flag=True, help="All competitions.")
-@click.option("--force", is_flag=True, help="Get it from Kaggle anew.")
+@click.option("--force", is_flag=True, help="Download it again.")
 def download_leaderboard(competition_id: str | None, everything: bool, force: bool) -> None:
-    """Make sure that the leaderboard is there."""
+    """Download leaderboards that are missing, and print where they are."""
     from mlebench.data import ensure_leaderboard_exists
 
     if not everything and not competition_id:
-        raise click.UsageError("say which: -c ID or --all")
+        raise click.UsageError("name a competition with -c ID, or give --all")
     registry = registry_at(None)
     failures = Failures()
     for id in registry.list_competition_ids() if everything else [str(competition_id)]:
@@ -35,14 +35,14 @@ def download_leaderboard(competition_id: str | None, everything: bool, force: bo
 
 @command.command("scripted-model")
 @click.argument("script")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any that is free.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any free port.")
 @click.option(
-    "--log", type=click.Path(dir_okay=False, path_type=Path), help="A file that gets a line for each request."
+    "--log", type=click.Path(dir_okay=False, path_type=Path), help="A file to which a line is added for each request."
 )
 def scripted_model(script: str, port: int, log: Path | None) -> None:
-    """Answer as a model would, from SCRIPT: a YAML or JSON file, or the name of a script that ships.
+    """Serve a model that answers from SCRIPT: a YAML or JSON file, or the name of a built-in script.
 
-    The first line on stdout is the base URL. OpenAI's and Anthropic's APIs are understood. It ends with Ctrl-C.
+    The first line on stdout is the base URL. It speaks OpenAI's and Anthropic's APIs. Press Ctrl-C to stop it.
     """
     from mlebench.gateway.scripted.script import read_script
     from mlebench.gateway.scripted.server import serve

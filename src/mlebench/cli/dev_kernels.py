@@ -16,7 +16,7 @@ from mlebench.cli.running import Failures
 def download_kernels(ids: Sequence[str], refresh_list: bool) -> None:
     """Download published notebooks, for `inspect plagiarism`.
 
-    Those that are here already stay. The lists ship with the competitions; they do not say everything there is.
+    Notebooks that are already here are kept. The lists ship with the competitions and are not complete.
     """
     from mlebench.data import kernels
     from mlebench.paths import kernels_dir

@@ -10,15 +10,17 @@ from mlebench.sandbox.docker import IMAGE, image_id
 
 @click.group("image", cls=VerbGroup)
 def command() -> None:
-    """Build the images that agents run in, in docker."""
+    """Build the Docker images that agents run in."""
 
 
 @command.command()
-@click.option("--agent", metavar="FOLDER[#ID]", help="Build the image of this agent's Dockerfile.")
+@click.option("--agent", metavar="FOLDER[#ID]", help="Build this agent's own image, from its Dockerfile.")
 @click.option(
-    "--base-image", metavar="IMAGE", help="What mlebench-env is built on. Default: python:3.11-slim-bookworm."
+    "--base-image", metavar="IMAGE", help="The image to build mlebench-env on. Default: python:3.11-slim-bookworm."
 )
-@click.option("--light", is_flag=True, help="mlebench-env is a bare Python, without the packages agents commonly use.")
+@click.option(
+    "--light", is_flag=True, help="Build mlebench-env as a bare Python, without the packages agents commonly use."
+)
 @click.option("--tag", help="The image's name. Default: mlebench-env, or the name of the agent's folder.")
 @click.argument("options", nargs=-1, metavar="[-- OPTIONS OF DOCKER BUILD]")
 def build(agent: str | None, base_image: str | None, light: bool, tag: str | None, options: tuple[str, ...]) -> None:

@@ -172,7 +172,7 @@ def _reservations(competition: Competition, options: Options) -> str:
     if options.original_description and head.description == OURS:
         found.append(f"{paths.DESCRIPTION} is ours")
         command += " --description original"
-    return f"but {', and '.join(found)}; `{command}` prepares it anew" if found else ""
+    return f"but {', and '.join(found)}; `{command}` prepares it again" if found else ""
 
 
 def _prepare_one(
