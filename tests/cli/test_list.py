@@ -86,7 +86,7 @@ def test_search_path_that_leads_nowhere_is_told(
     faults = [
         f"{empty} holds no competition: none of its folders has a config.yaml",
         f"{tmp_path / 'nowhere'} does not exist",
-        f"{own} is a competition's own folder; name the one that it lies in, {tmp_path / 'own'}",
+        f"{own} is a competition's own folder; name the folder that contains it, {tmp_path / 'own'}",
     ]
     assert err.splitlines() == [f"search path: {fault}" for fault in faults]
     _, out, _ = ran(capsys, "doctor")

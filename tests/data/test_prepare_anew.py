@@ -69,7 +69,7 @@ def test_when_it_fails_the_data_is_what_it_was(
 def test_data_that_a_run_uses_is_not_replaced(competition: Competition, tmp_path: Path) -> None:
     before = contents(competition.paths.prepared)
     mark_open(competition, tmp_path, "token")
-    with pytest.raises(PrerequisiteError, match="a run uses this data, so preparing it anew has to wait"):
+    with pytest.raises(PrerequisiteError, match="a run uses this data, so preparing it again has to wait"):
         prepare(competition, TwinSource(seed=3), FORCE)
     assert contents(competition.paths.prepared) == before
     unmark_open(competition, "token")

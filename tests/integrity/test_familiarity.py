@@ -529,7 +529,7 @@ def points(number: int) -> list[Point]:
 def test_too_few_competitions_make_no_correlation() -> None:
     (found,) = correlate([], {"a": {KNOWN: 0.5}})
     assert found.estimate is None
-    assert found.refused == "0 competitions have both figures; it takes 10"
+    assert found.refused == "0 competitions have both figures; at least 10 are needed"
 
 
 def test_drawings_show_every_competition() -> None:
@@ -608,7 +608,7 @@ def test_the_command_measures_correlates_and_draws(
     known = made["competitions"][0]["completion"]["difference"]
     assert known["low"] > 0.2
     assert known["n"] == 9
-    assert made["correlations"][0]["refused"] == "2 competitions have both figures; it takes 10"
+    assert made["correlations"][0]["refused"] == "2 competitions have both figures; at least 10 are needed"
     # the key goes to the endpoint and stands nowhere
     assert all(seen.headers["authorization"] == f"Bearer {KEY}" for seen in server.seen)
     assert not any(KEY in path.read_text() for path in tmp_path.rglob("*.json*"))

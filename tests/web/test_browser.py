@@ -77,7 +77,7 @@ def test_standings_are_filtered_and_the_address_remembers(page: Page, served: st
     assert _agents(page) == ["three"]
     page.get_by_role("searchbox").fill("nobody")
     assert _agents(page) == []
-    assert page.get_by_text("Nothing fits these filters.").is_visible()
+    assert page.get_by_text("Nothing matches these filters.").is_visible()
 
 
 def test_categories_can_be_chosen(page: Page, served: str) -> None:

@@ -26,7 +26,7 @@ _FOR_JUDGE = ("endpoint", "key_env", "questions", "extra_prompt", "budget", "jud
 @click.option(
     "--questions",
     metavar="IDS",
-    help="Ids of questions, or YAML files, separated by commas. Default: all built-in ones.",
+    help="Ids of questions, or YAML files, separated by commas. Default: all fixed questions.",
 )
 @click.option(
     "--extra-prompt", type=click.Path(dir_okay=False, path_type=Path), help="A file with instructions of your own."

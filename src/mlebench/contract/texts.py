@@ -31,10 +31,10 @@ def example(case: Case) -> Iterator[str]:
         return
     if shown.is_sketch:
         if "sketch" not in wording.text:
-            yield f"the example in {DESCRIPTION} is no `csv` block: say that it is a sketch, or make it one."
+            yield f"the example in {DESCRIPTION} is not a `csv` block: say that it is a sketch, or make it one."
         filled = _filled_in(shown, list(sample[0]))
         if filled is None:
-            yield f"the example in {DESCRIPTION} does not have the columns of the sample submission: mend its header."
+            yield f"the example in {DESCRIPTION} does not have the columns of the sample submission: fix its header."
             return
         shown = filled
     targets = case.competition.submission["targets"]
@@ -43,7 +43,7 @@ def example(case: Case) -> Iterator[str]:
     elif shown.rows:
         valid, why = check_format(io.BytesIO(_on_all_ids(shown, sample, targets)), case.competition)
         if not valid:
-            yield f"the values that {DESCRIPTION} shows are not accepted: {why} Mend the example or the grader."
+            yield f"the values that {DESCRIPTION} shows are not accepted: {why} Fix the example or the grader."
 
 
 def _on_all_ids(shown: Example, sample: list[dict[str, str]], targets: list[str]) -> bytes:
