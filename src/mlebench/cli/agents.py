@@ -37,7 +37,10 @@ def command(context: click.Context, as_json: bool) -> None:
 @click.argument("agent")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 def show(agent: str, as_json: bool) -> None:
-    """Show what is known about AGENT: a name or a folder, with #ID appended to choose an entry of its config.yaml."""
+    """Show what is known about an agent.
+
+    AGENT is a name or a folder; add #ID to choose an entry of its config.yaml.
+    """
     loaded = _load(agent)
     facts = {**loaded.facts(), "needs": _needs(loaded), "state": _state(loaded)}
     if as_json:
@@ -58,7 +61,10 @@ def show(agent: str, as_json: bool) -> None:
     help="Where to create it.",
 )
 def new(name: str, folder: Path) -> None:
-    """Create an agent of your own: a folder NAME that works as it is, with a place for your code."""
+    """Create an agent of your own.
+
+    The folder NAME works as it is, and has a place for your code.
+    """
     from mlebench.agents.scaffold import new_agent
 
     made = new_agent(name, folder)
@@ -75,7 +81,10 @@ def new(name: str, folder: Path) -> None:
 )
 @click.option("--python", help="The Python for the venv. Default: the version that the agent names, or this one.")
 def install(agent: str, wheels: Path | None, python: str | None) -> None:
-    """Make the venv of AGENT from the locked versions in its requirements, unless it is already there."""
+    """Install the packages that an agent needs.
+
+    They go into a venv of their own, in the locked versions that AGENT names. If it is already there, nothing is done.
+    """
     loaded = _load(agent)
     with busy(f"installing what {loaded.name} needs"):
         venv, is_new = venvs.install(loaded, wheels, python)

@@ -41,9 +41,10 @@ def command() -> None:
 def make(
     group: str, output: Path | None, key: Path | None, redact: bool, runs_dir: Path | None, data_dir: Path | None
 ) -> None:
-    """Pack a run GROUP: records, submissions, code, logs, reports and findings.
+    """Pack a run group.
 
-    The group is named by its path or the beginning of its name. Packing it again gives the same bytes.
+    A bundle holds records, submissions, code, logs, reports and findings. GROUP is the group's path or the beginning of
+    its name. Packing it again gives the same bytes.
     """
     from mlebench.bundles.make import make_bundle
     from mlebench.bundles.signature import sign
@@ -73,10 +74,11 @@ def make(
 @runs_dir_option
 @data_dir_option
 def verify(file: Path, signers: Path | None, as_json: bool, runs_dir: Path | None, data_dir: Path | None) -> None:
-    """Check a bundle and grade its submissions again, with the data of this machine.
+    """Check a bundle and grade its submissions again.
 
-    Nothing in the bundle is executed. The verdict is kept in the runs directory, where `mlebench report` finds it.
-    Exit code 1: the bundle is refused, a run differs, or --signers is given and none of them has signed.
+    They are graded with the data of this machine; nothing in the bundle is executed. The verdict is kept in the
+    runs directory, where `mlebench report` finds it. Exit code 1: the bundle is refused, a run differs, or
+    --signers is given and none of them has signed.
     """
     from mlebench.bundles.signature import GOOD
     from mlebench.bundles.verify import keep_verdict, verify_bundle

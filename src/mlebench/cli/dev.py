@@ -20,7 +20,10 @@ def command() -> None:
 @click.option("--all", "everything", is_flag=True, help="All competitions.")
 @click.option("--force", is_flag=True, help="Download it again.")
 def download_leaderboard(competition_id: str | None, everything: bool, force: bool) -> None:
-    """Download leaderboards that are missing, and print where they are."""
+    """Download missing leaderboards.
+
+    Prints where each of them is.
+    """
     from mlebench.data import ensure_leaderboard_exists
 
     if not everything and not competition_id:
@@ -35,14 +38,21 @@ def download_leaderboard(competition_id: str | None, everything: bool, force: bo
 
 @command.command("scripted-model")
 @click.argument("script")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any free port.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="The port to listen on; 0: any free one.",
+)
 @click.option(
     "--log", type=click.Path(dir_okay=False, path_type=Path), help="A file to which a line is added for each request."
 )
 def scripted_model(script: str, port: int, log: Path | None) -> None:
-    """Serve a model that answers from SCRIPT: a YAML or JSON file, or the name of a built-in script.
+    """Serve a model that answers from a script.
 
-    The first line on stdout is the base URL. It speaks OpenAI's and Anthropic's APIs. Press Ctrl-C to stop it.
+    SCRIPT is a YAML or JSON file, or the name of a built-in script. The first line on stdout is the base URL. It
+    speaks OpenAI's and Anthropic's APIs. Press Ctrl-C to stop it.
     """
     from mlebench.gateway.scripted.script import read_script
     from mlebench.gateway.scripted.server import serve

@@ -24,10 +24,11 @@ def command() -> None:
 @click.option("--tag", help="The image's name. Default: mlebench-env, or the name of the agent's folder.")
 @click.argument("options", nargs=-1, metavar="[-- OPTIONS OF DOCKER BUILD]")
 def build(agent: str | None, base_image: str | None, light: bool, tag: str | None, options: tuple[str, ...]) -> None:
-    """Build mlebench-env or, with --agent, an agent's own image on top of it.
+    """Build mlebench-env or an agent's own image.
 
-    An agent's Dockerfile usually begins with FROM mlebench-env. That image is built first if it is missing, or if
-    --base-image or --light is given. What follows `--` goes to `docker build`: -- --build-arg PIP_INDEX_URL
+    The Dockerfile of an agent, named with --agent, usually begins with FROM mlebench-env. That image is built first
+    if it is missing, or if --base-image or --light is given. What follows `--` goes to `docker build`: --
+    --build-arg PIP_INDEX_URL
     """
     from mlebench.run.images import agent_tag, build_agent, build_environment, builds_on_environment
 

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 )
 @click.pass_context
 def failures(context: click.Context, named: Sequence[str], as_json: bool, output: Path | None) -> None:
-    """Say how runs ended, each under one category, and what each agent should fix first.
+    """Say how runs ended, and what to fix first.
 
-    Each run's verdict is kept in its folder, in findings/failures.json.
+    Each run gets one category; for each agent, the most frequent ones come first. A run's verdict is kept in its
+    folder, in findings/failures.json.
     """
     from mlebench.integrity.failures import tables
 

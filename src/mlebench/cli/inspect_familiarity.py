@@ -55,10 +55,11 @@ _FOR_MODEL = ("endpoint", "key_env", "budget", "texts", "send_texts")
 )
 @click.pass_context
 def familiarity(context: click.Context, competitions: Sequence[str], **options: Any) -> None:
-    """Measure how well a model knows competitions: all of them, or those named.
+    """Measure how well a model knows competitions.
 
-    Compares deadlines with the model's cut-off. With --model, also measures how much better it continues original texts
-    than perturbed ones; with --reports too, whether agents do better where that difference is larger.
+    Without names, all competitions. Compares deadlines with the model's cut-off. With --model, also measures how
+    much better it continues original texts than perturbed ones; with --reports too, whether agents do better where
+    that difference is larger.
     """
     from mlebench.integrity.familiarity.deadlines import parse_cutoff, read_meta_kaggle
     from mlebench.integrity.familiarity.performance import correlate

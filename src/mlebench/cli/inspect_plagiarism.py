@@ -32,10 +32,10 @@ RUN_HEADER = ["run", "closest run", "of", "file", "contained", "similar", "longe
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @click.pass_context
 def plagiarism(context: click.Context, named: Sequence[str], corpus: Path | None, show: bool, as_json: bool) -> None:
-    """Say what the code of runs shares with published notebooks and with each other, and how unusual that is.
+    """Find code shared with notebooks and other runs.
 
-    Renaming variables or reordering code does not hide what is shared. The findings are kept in each run's folder, in
-    findings/plagiarism.json, with the longest passages.
+    Says how much is shared, and how unusual that is. Renaming variables or reordering code does not hide what is
+    shared. The findings are kept in each run's folder, in findings/plagiarism.json, with the longest passages.
     """
     from mlebench.integrity.plagiarism.compare import compare
     from mlebench.integrity.plagiarism.report import record_of

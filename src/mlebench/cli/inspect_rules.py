@@ -42,7 +42,7 @@ _FOR_JUDGE = ("endpoint", "key_env", "questions", "extra_prompt", "budget", "jud
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @click.pass_context
 def rules(context: click.Context, group: str | None, model: str | None, as_json: bool, **options: Any) -> None:
-    """Find out which rules the runs of GROUP broke.
+    """Find out which rules the runs of a group broke.
 
     GROUP is a run group, or a JSON-lines file with `logs_path`, `code_path` and `submission_path`.
     """

@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     click.option(
-        "--model", "models", multiple=True, metavar="NAME", help="A model that runs may use; the first is the default."
+        "--model",
+        "models",
+        multiple=True,
+        metavar="NAME",
+        help="A model that runs may use; may be repeated, and the first is the default.",
     ),
     click.option("--endpoint", metavar="URL", help="The model's address. Default: its provider's."),
     click.option(

@@ -31,7 +31,11 @@ def placement_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="NAME=VALUE",
             help="An sbatch option, such as partition=gpu; may be repeated. Defaults: `slurm:` in the settings.",
         ),
-        click.option("--executor", type=click.Choice(EXECUTORS), help="Where runs take place. Default: local."),
+        click.option(
+            "--executor",
+            type=click.Choice(EXECUTORS),
+            help="Where runs take place. Default: local or, for an existing group, where it was.",
+        ),
     ):
         command = option(command)
     return command

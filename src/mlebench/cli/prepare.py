@@ -53,7 +53,7 @@ EXCLUSIVE = (
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Competitions at a time; threads, where they are fewer.",
+    help="Competitions to prepare at a time; if fewer are named, each gets more threads.",
 )
 @click.option("--check", is_flag=True, help="Only show what is there, what is missing and how large it is.")
 @click.option(

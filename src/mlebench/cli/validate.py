@@ -42,7 +42,7 @@ SERVER_PORT = 5000
     "ports",
     type=click.IntRange(0, 65535),
     multiple=True,
-    help="With --serve; may be repeated. Default: 5000.",
+    help="With --serve: the port to listen on; may be repeated. Default: 5000.",
 )
 @click.option("--host", help="With --serve: the address to listen on. Default: 127.0.0.1, this machine only.")
 @click.option("--unix", type=click.Path(path_type=Path), help="With --serve: a unix socket to listen on.")

@@ -13,7 +13,13 @@ PORT = 8765
 
 @click.command()
 @click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0: any free port.")
+@click.option(
+    "--port",
+    default=PORT,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port to listen on; 0: any free one.",
+)
 @click.option("--host", help="The address to listen on. Default: this machine only.")
 @data_dir_option
 def command(folders: tuple[Path, ...], port: int, host: str | None, data_dir: Path | None) -> None:
