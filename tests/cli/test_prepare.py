@@ -81,7 +81,7 @@ def test_several_at_once_end_with_a_table_of_all_and_a_count(tmp_path: Path) -> 
     for line in (f"{NOMAD}: prepared", "no-such-one: failed: there is no competition"):
         assert f"\n{line}" in f"\n{done.stderr}"
     assert len(re.findall(rf"^\[.*\] {NOMAD}: ", done.stderr, re.MULTILINE)) == 1  # that it begins
-    assert done.stderr.splitlines()[-1].startswith("2 of 3 are prepared in")
+    assert done.stderr.splitlines()[-1].startswith("2 of 3 prepared in")
 
 
 def test_a_bug_is_a_traceback_and_in_the_table_one_line(

@@ -90,7 +90,7 @@ def _nodes(placement: "Placement", shared: Path) -> Iterator[Finding]:
         )
         kept = ", ".join(facts["limits"])
         yield Finding(
-            "ok" if kept else "look",
+            "ok" if kept else "note",
             f"{node}: cgroups",
             kept or "none",
             "" if kept else "limits will be watched, not enforced",
@@ -99,7 +99,7 @@ def _nodes(placement: "Placement", shared: Path) -> Iterator[Finding]:
         yield Finding("ok", f"{node}: agents' venvs", ", ".join(facts["venvs"]) or "none")
         late = abs(facts["ahead"]) > 60
         advice = "synchronise it: runs do not depend on it, but times in records do" if late else ""
-        yield Finding("look" if late else "ok", f"{node}: clock", f"{facts['ahead']:+g} s", advice)
+        yield Finding("note" if late else "ok", f"{node}: clock", f"{facts['ahead']:+g} s", advice)
         faults = "; ".join(facts["disk"])
         advice = "results are not safe on this disk: name another with --runs-dir" if faults else ""
         yield Finding("bad" if faults else "ok", f"{node}: disk", faults or "works", advice)
@@ -151,7 +151,7 @@ def _disk(folder: Path) -> Iterator[Finding]:
     free = shutil.disk_usage(_existing(folder)).free / 1e9
     enough = free > 200
     yield Finding(
-        "ok" if enough else "look", "disk", f"{free:.0f} GB free", "" if enough else "the lite split needs 200 GB"
+        "ok" if enough else "note", "disk", f"{free:.0f} GB free", "" if enough else "the lite split needs 200 GB"
     )
 
 
@@ -167,8 +167,8 @@ def _prepared(registry: Registry) -> Iterator[Finding]:
             yield Finding("bad", id, str(error), "fix this")
         except OSError as error:
             yield Finding("bad", id, explanation(error) or str(error), "fix this")
-    advice = "" if prepared else "mlebench prepare -c ID, or try twins: mlebench demo"
-    yield Finding("ok" if prepared else "look", "prepared", f"{prepared} of {len(ids)} competitions", advice)
+    advice = "" if prepared else "run `mlebench prepare -c ID`, or `mlebench demo` to try twins"
+    yield Finding("ok" if prepared else "note", "prepared", f"{prepared} of {len(ids)} competitions", advice)
 
 
 def _kaggle() -> Iterator[Finding]:
@@ -178,7 +178,7 @@ def _kaggle() -> Iterator[Finding]:
         yield Finding("ok", "kaggle login", ", ".join(found))
     else:
         yield Finding(
-            "look", "kaggle login", "none", "needed only for downloads: put an API token in ~/.kaggle/access_token"
+            "note", "kaggle login", "none", "needed only for downloads: put an API token in ~/.kaggle/access_token"
         )
 
 
@@ -187,7 +187,7 @@ def _sandboxes() -> Iterator[Finding]:
 
     for name in ("docker", "podman", "bubblewrap"):
         fault = sandbox_named(name).fault()
-        yield Finding("look" if fault else "ok", name, "does not work here" if fault else "works", fault or "")
+        yield Finding("note" if fault else "ok", name, "does not work here" if fault else "works", fault or "")
 
 
 def _gpus() -> Iterator[Finding]:

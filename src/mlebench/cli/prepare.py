@@ -143,7 +143,7 @@ def _conclude(outcomes: list, data_dir: Path) -> None:
     elif failed:
         click.echo(failed[0].reason, err=True)
     if len(outcomes) > 1 or not failed:
-        click.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} are prepared in {data_dir}", err=True)
+        click.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} prepared in {data_dir}", err=True)
     if failed:
         sys.exit(FAILED)
 

@@ -79,7 +79,7 @@ def read_entries(path: Path) -> list[Entry]:
     except OSError as error:
         raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}") from error
     except ValueError:
-        raise PrerequisiteError(f"{str(path)!r} cannot be the name of a file") from None
+        raise PrerequisiteError(f"{str(path)!r} cannot be a file's name") from None
     return [_entry(number, line) for number, line in lines if line and not line.startswith(("#", "//"))]
 
 
