@@ -137,7 +137,7 @@ def test_what_stands_behind_the_end(bundle: Path, tmp_path: Path) -> None:
     assert "after its end" in refused(tar(target, members(bundle), trailing=bytes(512)))
     for length in (0, 5, 10, 300, len(genuine) // 2, len(genuine) - 1):
         target.write_bytes(genuine[:length])
-        assert "cut short" in refused(target) or "no bundle" in refused(target)
+        assert "cut short" in refused(target) or "not a bundle" in refused(target)
 
 
 def test_what_stands_between_members(bundle: Path, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_other_files_are_no_bundles(bundle: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(target, "w") as archive:
         for name, data in unpack(bundle).items():
             archive.writestr(name, data)
-    assert "no bundle" in refused(target)
+    assert "not a bundle" in refused(target)
     target.write_bytes(gzip.compress(zlib.decompress(bundle.read_bytes(), 31), mtime=1))
     assert "packed it again" in refused(target)
     buffer = io.BytesIO()

@@ -109,7 +109,7 @@ def test_data_that_is_prepared_anew_meanwhile_gets_no_verdict(
         return [*look(self), verification.Difference("public/train.csv", "does not have the md5 on record")]
 
     monkeypatch.setattr(verification._Look, "differences", replaced_meanwhile)
-    with pytest.raises(PrerequisiteError, match="prepared anew meanwhile"):
+    with pytest.raises(PrerequisiteError, match="prepared again in the meantime"):
         verify(competition)
 
 
@@ -179,7 +179,7 @@ def test_a_published_checksum_tells_what_a_time_cannot(linked: Competition) -> N
     listed = linked.paths.prepared / "manifest.files.jsonl"
     lines = [*listed.read_text().splitlines(), '["public/placed.csv", {"size": 5, "mtime_ns": 1}]']
     listed.write_text("\n".join(sorted(lines)))
-    assert "no checksum" in dict(verify(linked))["public/placed.csv"]
+    assert "its checksum is unknown" in dict(verify(linked))["public/placed.csv"]
     linked.checksums.write_text(json.dumps({"public": {"placed.csv": "0" * 32}}))
     for adopt in (True, False):
         assert [fault for _, fault in verify(linked, adopt=adopt)] == [
