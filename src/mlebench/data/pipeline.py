@@ -197,7 +197,7 @@ def _unpacked(competition: Competition, archive: Path, options: Options, watch: 
         return where.raw
     if options.keep_raw and (where.raw.is_symlink() or where.raw.is_mount()):
         raise PrerequisiteError(
-            f"{where.raw} is a link or a mount, which nothing can be unpacked to: prepare without --keep-raw"
+            f"{where.raw} is a link or a mount, not a folder to unpack into: prepare without --keep-raw"
         )
     folder = unpack(archive, where, competition.beside_archive, watch)
     return folder.rename(where.raw) if options.keep_raw else folder

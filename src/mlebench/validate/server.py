@@ -72,7 +72,7 @@ class Validator:
                 upload = await self._received(request)
         except TimeoutError:
             return _response(
-                fault(408, "The upload took too long.", f"At most it may take {self.limits.seconds:g} seconds.")
+                fault(408, "The upload took too long.", f"It may take at most {self.limits.seconds:g} seconds.")
             )
         except _RefusedError as error:
             return _response(error.answer)
