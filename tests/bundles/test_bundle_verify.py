@@ -257,7 +257,7 @@ def test_model_and_budget_are_the_bundle_s_unless_others_are_given(
         ({"network": "model", "model": {"models": ["a\x1b[2J"]}}, "names that no model has"),
         ({"network": "model", "model": {"models": ["a"], "budget": 5}}, "the budget of its group makes no sense"),
         ({"network": "model", "model": {"models": ["a"], "budget": "much"}}, "is not a budget"),
-        ({"agent": {"name": "dummy", "identity": "other", "model": None}}, "has other files"),
+        ({"agent": {"name": "dummy", "identity": "other", "model": None}}, "does not have the files of that in"),
         ({"agent_source": "/nowhere/agent#x"}, "is not here: name one with --agent"),
         ({"agent_source": "command#command", "agent_command": "touch /tmp/x"}, "give --agent-command yourself"),
         ({"knowledge": "/etc"}, "name yours with --knowledge"),

@@ -73,7 +73,7 @@ def files_named(case: Case) -> Iterator[str]:
     names = {name for name, _ in _files(case)}
     if unnamed := sorted(name for name in names if not wording.names_file(name)):
         more = f" and {len(unnamed) - 1} more" * (len(unnamed) > 1)
-        yield f"{DESCRIPTION} does not name the public file `{unnamed[0]}`{more}, in backticks: tell what is in it."
+        yield f"{DESCRIPTION} does not name the public file `{unnamed[0]}`{more}, in backticks: say what is in it."
 
 
 def columns_named(case: Case) -> Iterator[str]:
@@ -86,7 +86,7 @@ def columns_named(case: Case) -> Iterator[str]:
         ]
         if unnamed:
             more = f" and {len(unnamed) - 1} more" * (len(unnamed) > 1)
-            yield f"{DESCRIPTION} does not name the column `{unnamed[0]}`{more} of {name}: tell what it holds."
+            yield f"{DESCRIPTION} does not name the column `{unnamed[0]}`{more} of {name}: say what it holds."
 
 
 def _wording(case: Case) -> Wording:
