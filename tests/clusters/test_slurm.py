@@ -228,7 +228,7 @@ def test_options_come_from_the_settings_too(
     [
         (["--executor", "slurm", "--slurm-option", "array=1-9"], "array"),
         (["--executor", "slurm", "--slurm-option", "what is this"], "NAME=VALUE"),
-        (["--executor", "slurm", "--gpus", "0,1"], "how many"),
+        (["--executor", "slurm", "--gpus", "0,1"], "the number of GPUs"),
         (["--slurm-option", "partition=gpu"], "--executor slurm"),
         (["--executor", "slurm", "--ray-address", "auto"], "--executor ray"),
     ],

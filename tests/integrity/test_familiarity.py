@@ -592,7 +592,7 @@ def test_the_command_measures_correlates_and_draws(
     model = ["--model", "m", "--endpoint", server.url, "--key-env", "THE_KEY", "--texts", str(texts), "--send-texts"]
     more = ["--reports", f"mine={tmp_path / 'report.json'}", "--plot", str(tmp_path / "plot.svg"), "--samples", "4"]
     done = inspect(*model, *more, KNOWN, UNKNOWN, *ids, "random-acts-of-pizza", "--cutoff", "2019-07")
-    assert f"go to m at {server.url}" in done.stderr
+    assert f"to m at {server.url}" in done.stderr
     assert "mine, familiarity against performance: Spearman" in done.stdout
     assert "n = 1" in done.stdout
     assert "random-acts-of-pizza" in done.stdout

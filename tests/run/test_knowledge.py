@@ -91,10 +91,10 @@ def _other_data(folder: Path, _: Competition) -> Path:
         (_socket, "is a socket"),
         (_copy_of_answers, "holds the answers of a competition"),
         (_other_data, "is private data"),
-        (lambda _, competition: competition.private_dir, "lies in"),
-        (lambda _, competition: competition.paths.data_dir.parent, "holds"),
-        (lambda folder, _: folder.parent, "holds"),  # the runs directory lies in it
-        (lambda _, competition: competition.folder, "lies in"),
+        (lambda _, competition: competition.private_dir, "is inside"),
+        (lambda _, competition: competition.paths.data_dir.parent, "contains"),
+        (lambda folder, _: folder.parent, "contains"),  # the runs directory lies in it
+        (lambda _, competition: competition.folder, "is inside"),
         (lambda folder, _: folder / "paper.txt", "is not a folder"),
     ],
 )

@@ -119,7 +119,7 @@ def test_pages_follow_runs_that_go_on(page: Page, own_runs: Path) -> None:
                 next(own_runs.glob(f"*one/{record['competition']}_*/run.json")).read_bytes()
             )
             path.write_text(json.dumps(done | {"run_id": record["run_id"], "seed": 0}))
-        row.get_by_text("going on").wait_for(state="hidden", timeout=30_000)
+        row.get_by_text("running").wait_for(state="hidden", timeout=30_000)
         assert row.locator(".figure").count() == 1
         assert _agents(page) == ["one", "three", "two"]  # as the reader had sorted them
         page.goto("about:blank")  # before nobody answers it any more
