@@ -131,7 +131,7 @@ def test_what_is_wrong_with_one_rows_file_is_that_rows_alone(titanic: Competitio
     assert [report["status"] for report in reports] == ["missing"] * 8 + ["invalid", "missing"]
     for report, word in zip(
         reports,
-        ["pipe", "folder", "link", "link", "link", "too long", "no file", "no file", "1048576", "ends in .csv"],
+        ["pipe", "folder", "link", "link", "link", "too long", "no file", "no file", "1048576", "not named"],
         strict=True,
     ):
         assert word in report["reason"]

@@ -111,7 +111,7 @@ def test_pages_follow_runs_that_go_on(page: Page, own_runs: Path) -> None:
     with Serving(own_runs) as address:
         page.goto(f"{address}/index.html")
         row = page.locator("tbody tr:visible", has_text="three")
-        assert "1 going on, 1 to come" in row.inner_text()
+        assert "1 running, 1 to come" in row.inner_text()
         page.locator("table.standings").get_by_role("columnheader", name="Agent").get_by_role("button").click()
         for path in own_runs.glob("*three/*/run.json"):
             record = json.loads(path.read_bytes())
