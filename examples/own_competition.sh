@@ -3,7 +3,7 @@
 #         competition needs: facts, text, prepare, grade, a twin and a leaderboard. docs/add-a-competition.md explains
 #         each file; `mlebench new-competition FOLDER` writes such a folder to begin with.
 # Run:    sh examples/own_competition.sh [OPTIONS OF mlebench run]
-# Prints: what is known of the competition, whether it keeps the contract, and the score and medal of an agent that ranks
+# Prints: what is known of the competition, whether it satisfies the contract, and the score and medal of an agent that ranks
 #         seeds by how far their temperature is from 22 degrees.
 set -eu
 export MLEBENCH_COMPETITION_PATH="$(cd "$(dirname "$0")" && pwd)/competitions"

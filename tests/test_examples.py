@@ -148,7 +148,7 @@ def test_obfuscated(run: Run, sandbox: list[str]) -> None:
 def test_own_competition(run: Run, sandbox: list[str], tmp_path: Path) -> None:
     shown = run("own_competition.sh", *sandbox)
     assert re.search(r"^name +Seed Germination$", shown, re.MULTILINE)
-    assert "seed-germination keeps the contract" in shown
+    assert "seed-germination satisfies the contract" in shown
     (report,) = reports(tmp_path, "runs-own")
     assert report["status"] == "graded"
     assert report["any_medal"]

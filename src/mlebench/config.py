@@ -90,7 +90,7 @@ class CompetitionConfig:
         if self.complexity is not None and self.complexity not in COMPLEXITIES:
             raise keys.error("complexity", f"must be one of {', '.join(COMPLEXITIES)}, not {self.complexity!r}")
         if isinstance(self.deadline, datetime):
-            raise keys.error("deadline", f"must be a day such as 2019-07-08, not {self.deadline}")
+            raise keys.error("deadline", f"must be a date such as 2019-07-08, not {self.deadline}")
 
     @property
     def description_file(self) -> Path:
@@ -175,7 +175,7 @@ class Keys:
         """A file of the prepared data; `<id>/prepared/private/test.csv` means `private/test.csv`."""
         path = self.get(key, str, default).removeprefix(f"{id}/prepared/")
         if not path.startswith((f"{PUBLIC}/", f"{PRIVATE}/")):
-            raise self.error(key, f"must lie under public/ or private/, not {path!r}")
+            raise self.error(key, f"must be under public/ or private/, not {path!r}")
         return path
 
     def error(self, key: str, fault: str) -> ConfigError:

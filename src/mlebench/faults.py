@@ -11,10 +11,10 @@ _REASONS = {
     errno.EPERM: "permission denied",
     errno.ENOTDIR: "a part of the path is not a folder",
     errno.EISDIR: "it is a folder",
-    errno.EEXIST: "something else is there",
-    errno.ELOOP: "symbolic links lead in a circle",
+    errno.EEXIST: "something else is already there",
+    errno.ELOOP: "symbolic links form a loop",
     errno.ENAMETOOLONG: "the name is too long for this disk",
-    errno.EIO: "the disk fails (input/output error)",
+    errno.EIO: "the disk failed (input/output error)",
 }
 OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 

@@ -23,6 +23,6 @@ def make_new_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise PrerequisiteError(f"{folder} is there already: choose another name, or remove it") from None
+        raise PrerequisiteError(f"{folder} already exists: choose another name, or remove it") from None
     except OSError as error:
-        raise PrerequisiteError(f"cannot make {folder}: {(error.strerror or '').lower()}") from None
+        raise PrerequisiteError(f"cannot create {folder}: {(error.strerror or '').lower()}") from None

@@ -181,8 +181,8 @@ def held(
             lease.reclaim()
         except LeaseLostError:
             raise PrerequisiteError(
-                f"this process stood still for so long that another has taken over ({folder} says who): what it made "
-                "was not published; run the command again"
+                f"this process was suspended for so long that another has taken over ({folder} says who): what it "
+                "made was not published; run the command again"
             ) from None
 
     try:

@@ -135,7 +135,7 @@ class Registry:
 
     def __init__(self, data_dir: Path | str | None = None, profile: str = "v1", also: Sequence[Path] = ()):
         if profile not in paths.PROFILES:
-            raise PrerequisiteError(f"there is no profile {profile!r}; there is {', '.join(paths.PROFILES)}")
+            raise PrerequisiteError(f"there is no profile {profile!r}; profiles are {', '.join(paths.PROFILES)}")
         self._data_dir = None if data_dir is None else paths.resolved(data_dir)
         self.profile = profile
         self._also = tuple(also)  # more folders of competition folders, besides the search path
@@ -231,7 +231,7 @@ def _fault_of_root(folder: Path) -> str | None:
     if not folder.is_dir():
         return f"{folder} is not a folder" if folder.exists() else f"{folder} does not exist"
     if (folder / paths.CONFIG).is_file():
-        return f"{folder} is a competition's own folder; name the one that it lies in, {folder.parent}"
+        return f"{folder} is a competition's own folder; name the folder that contains it, {folder.parent}"
     if not any(folder.glob(f"*/{paths.CONFIG}")):
         return f"{folder} holds no competition: none of its folders has a {paths.CONFIG}"
     return None

@@ -71,7 +71,7 @@ def _checked(descriptor: int, limit: int) -> BinaryIO:
         if not stat.S_ISREG(status.st_mode):
             raise FileMissingError(f"is {kind_of(status.st_mode)}, not a regular file")
         if status.st_size > limit:
-            raise FileTooLargeError(f"has {status.st_size} bytes; more than {limit} are not read")
+            raise FileTooLargeError(f"has {status.st_size} bytes; at most {limit} are read")
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -83,7 +83,7 @@ def _open(path: Path) -> int:
         folder = os.open(path.parent, _FOLDER)
     except NotADirectoryError:
         if path.parent.is_symlink():
-            raise FileMissingError("lies in a folder that is a symbolic link") from None
+            raise FileMissingError("is in a folder that is a symbolic link") from None
         raise
     try:
         return os.open(path.name or ".", _FILE, dir_fd=folder)
@@ -101,7 +101,7 @@ def open_below(root: Path, parts: Sequence[str], limit: int = LARGEST_SUBMISSION
             try:
                 inner = os.open(part, _FOLDER, dir_fd=folder)
             except OSError:
-                raise FileMissingError("does not lie in a folder") from None
+                raise FileMissingError("is not in a folder") from None
             os.close(folder)
             folder = inner
         return _checked(os.open(parts[-1], _FILE, dir_fd=folder), limit)

@@ -165,7 +165,7 @@ def test_a_new_agent_submits_though_the_validator_is_out_of_order(
 def test_a_new_agent_is_not_made_over_another_one(tmp_path: Path) -> None:
     folder = new_agent("my-agent_2", tmp_path / "deep/er")
     (folder / "agent.py").write_text("my work")
-    with pytest.raises(PrerequisiteError, match="is there already"):
+    with pytest.raises(PrerequisiteError, match="already exists"):
         new_agent("my-agent_2", tmp_path / "deep/er")
     assert (folder / "agent.py").read_text() == "my work"
     for name in ("dummy", "../x", "a b", "", "-x", "a/b"):

@@ -126,7 +126,7 @@ def test_an_agents_image_is_built_from_its_folder_on_top_of_the_environment(dock
 
 def test_a_build_that_fails_or_cannot_be_done(docker: FakeDocker, courier: Path) -> None:
     done = docker.mlebench("image", "build", "--", "--fail", code=1)
-    assert "`docker build` of mlebench-env ended with exit code 1" in done.stderr
+    assert "`docker build` of mlebench-env failed with exit code 1" in done.stderr
     done = docker.mlebench("image", "build", "--agent", "dummy", code=1)
     assert "has no `dockerfile`" in done.stderr
 

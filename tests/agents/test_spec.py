@@ -140,7 +140,7 @@ def test_which_entry_is_meant(tmp_path: Path) -> None:
         ("start: scout/../other/start.sh", "`scout.start` must .* stay in it"),
         ("start: /etc/passwd", "`scout.start` must begin with"),
         ("start: scout", "`scout.start` must begin with"),
-        ("start: scout/missing.sh", "`scout.start` names scout/missing.sh, and there is no such file"),
+        ("start: scout/missing.sh", "`scout.start` names scout/missing.sh, but there is no such file"),
         ("start: null", "`scout.start` is missing"),
         ("dockerfile: scout/Missing", "`scout.dockerfile` names scout/Missing"),
         ("kwargs: {a: 1}", "`scout.kwargs_type` is missing"),
@@ -152,7 +152,7 @@ def test_which_entry_is_meant(tmp_path: Path) -> None:
         ("env_vars: {A=B: 1}", "`scout.env_vars.A=B` is not a name"),
         ("env_vars: {OBFUSCATE: 1}", "`scout.env_vars.OBFUSCATE` must be true or false"),
         ('privileged: "yes"', "`scout.privileged` must be bool"),
-        ("knowledge: [1]", "`scout.knowledge` must be a list of texts"),
+        ("knowledge: [1]", "`scout.knowledge` must be a list of strings"),
         ("python: 3.10", "`scout.python` must be a version in quotes"),
         ("host_only: true", "`scout.host_only` is for built-in agents"),
     ],
@@ -175,7 +175,7 @@ def test_what_is_no_agent_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     for text in ("nobody", "", "#dummy", "../nobody"):
-        with pytest.raises(PrerequisiteError, match=f"those built in are {', '.join(built_in())}"):
+        with pytest.raises(PrerequisiteError, match=f"the built-in agents are {', '.join(built_in())}"):
             load_agent(text)
     with pytest.raises(ConfigError, match=r"there is no .*empty/config\.yaml"):
         load_agent("empty")

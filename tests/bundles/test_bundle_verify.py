@@ -61,12 +61,12 @@ def test_the_table_says_it_too(bundle: Path, mlebench: Mlebench, tmp_path: Path)
 
 
 LIES: list[tuple[dict[str, Any], str]] = [
-    ({"score": 0.99}, "the score is another one"),
-    ({"score": None}, "the score is another one"),
+    ({"score": 0.99}, "the score differs"),
+    ({"score": None}, "the score differs"),
     ({"status": "invalid"}, "it is graded, not invalid"),
-    ({"gold_medal": True, "any_medal": True}, "the medal is another one"),
-    ({"above_median": True}, "the medal is another one"),
-    ({"gold_threshold": 0.1}, "the thresholds are others"),
+    ({"gold_medal": True, "any_medal": True}, "the medal differs"),
+    ({"above_median": True}, "the medal differs"),
+    ({"gold_threshold": 0.1}, "the thresholds differ"),
     ({"source": "kaggle"}, "the data is twin, not kaggle"),
     ({"submission_sha256": "0" * 64}, "the report is of another submission"),
     ({"score": 0.99, "mlebench": "1.0"}, "graded by mlebench 1.0"),
@@ -116,7 +116,7 @@ def test_without_the_same_data_nothing_is_regraded(
     other = Registry(tmp_path / "other").get_competition(titanic.id)
     prepare(other, TwinSource(seed=5))
     rows = verified(bundle, "--data-dir", str(other.paths.data_dir))
-    assert (rows[0]["verdict"], rows[0]["why"]) == ("not regraded", "the data here is other data")
+    assert (rows[0]["verdict"], rows[0]["why"]) == ("not regraded", "the data here is not the same")
     other.paths.manifest.unlink()
     assert "--adopt" in verified(bundle, "--data-dir", str(other.paths.data_dir))[0]["why"]
 
@@ -192,7 +192,7 @@ def test_a_bundle_that_lies_is_not_reported(
     kept = tmp_path / "kept"
     assert entries(mlebench, forged, runs_dir=kept) == {"mine [claimed]": 3}
     verified(forged, code=1)
-    assert "claims what is not true" in mlebench("report", str(forged), "--runs-dir", str(kept), code=1).stderr
+    assert "makes false claims" in mlebench("report", str(forged), "--runs-dir", str(kept), code=1).stderr
 
 
 @pytest.fixture
@@ -244,11 +244,11 @@ def test_model_and_budget_are_the_bundle_s_unless_others_are_given(
     assert (first["endpoint"], first["key_env"]) == ("http://127.0.0.1:9/v1", None)
     assert (second["models"], second["budget"]) == (["large-2"], "5tokens")
     assert "Model: small-1 at http://127.0.0.1:9/v1, budget of a run: 7000tokens" in said
-    assert "Not as in the bundle: endpoint http://127.0.0.1:9/v1, there http://evil.example/v1" in said
-    assert "Not as in the bundle: tools none, there web_search" in said
-    assert "Not as in the bundle: seeds 1, there 2" in said
+    assert "Differs from the bundle: endpoint http://127.0.0.1:9/v1, not http://evil.example/v1" in said
+    assert "Differs from the bundle: tools none, not web_search" in said
+    assert "Differs from the bundle: seeds 1, not 2" in said
     assert "bundle: budget" not in said
-    assert "Not as in the bundle: budget 5tokens, there 7000tokens" in other
+    assert "Differs from the bundle: budget 5tokens, not 7000tokens" in other
 
 
 @pytest.mark.parametrize(
@@ -257,10 +257,10 @@ def test_model_and_budget_are_the_bundle_s_unless_others_are_given(
         ({"network": "model", "model": {"models": ["a\x1b[2J"]}}, "names that no model has"),
         ({"network": "model", "model": {"models": ["a"], "budget": 5}}, "the budget of its group makes no sense"),
         ({"network": "model", "model": {"models": ["a"], "budget": "much"}}, "is not a budget"),
-        ({"agent": {"name": "dummy", "identity": "other", "model": None}}, "has other files"),
-        ({"agent_source": "/nowhere/agent#x"}, "is not here: give --agent"),
+        ({"agent": {"name": "dummy", "identity": "other", "model": None}}, "does not have the files of that in"),
+        ({"agent_source": "/nowhere/agent#x"}, "is not here: name one with --agent"),
         ({"agent_source": "command#command", "agent_command": "touch /tmp/x"}, "give --agent-command yourself"),
-        ({"knowledge": "/etc"}, "give yours with --knowledge"),
+        ({"knowledge": "/etc"}, "name yours with --knowledge"),
         ({"network": "everything"}, "make no sense"),
         ({"limits": {"seconds": -1}}, "make no sense"),
     ],
@@ -285,7 +285,7 @@ def test_data_that_a_run_uses_is_neither_replaced_nor_adopted(titanic: Competiti
     before = competition.paths.manifest.read_bytes()
     mark_open(competition, tmp_path, "token")
     competition.answers.rename(tmp_path / "answers")  # so that it has to be prepared anew
-    with pytest.raises(PrerequisiteError, match="a run uses this data, so preparing it anew has to wait"):
+    with pytest.raises(PrerequisiteError, match="a run uses this data, so preparing it again has to wait"):
         prepare(competition, TwinSource(), Options())
     (tmp_path / "answers").rename(competition.answers)
     with pytest.raises(PrerequisiteError, match="a run uses this data, so --adopt has to wait"):

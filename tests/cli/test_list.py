@@ -1,11 +1,15 @@
 """`list`: narrow enough for a terminal, whole in spite of broken folders; and what a misspelled command is told."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 
-from mlebench.cli import ALSO_CALLED, VERBS, main
+from mlebench.cli import VERBS, main
+from mlebench.cli.groups import VerbGroup
+from mlebench.cli.suggestions import ALSO_CALLED
 from mlebench.contract.scaffold import new_competition
 from mlebench.registry import Competition, Registry
 
@@ -82,7 +86,7 @@ def test_search_path_that_leads_nowhere_is_told(
     faults = [
         f"{empty} holds no competition: none of its folders has a config.yaml",
         f"{tmp_path / 'nowhere'} does not exist",
-        f"{own} is a competition's own folder; name the one that it lies in, {tmp_path / 'own'}",
+        f"{own} is a competition's own folder; name the folder that contains it, {tmp_path / 'own'}",
     ]
     assert err.splitlines() == [f"search path: {fault}" for fault in faults]
     _, out, _ = ran(capsys, "doctor")
@@ -98,6 +102,31 @@ def test_search_path_that_leads_nowhere_is_told(
 def test_near_verbs_are_suggested(verb: str, meant: str, capsys: Captured) -> None:
     assert meant in VERBS
     assert ran(capsys, verb) == (2, "", f"Error: there is no command {verb!r}; did you mean {meant}?\n")
+
+
+@pytest.mark.parametrize(
+    ("group", "word", "hint"),
+    [
+        ("agents", "instal", "did you mean install?"),
+        ("bundle", "mak", "did you mean make?"),
+        ("dev", "scripted_model", "did you mean scripted-model?"),
+        ("image", "bild", "did you mean build?"),
+        ("inspect", "plagarism", "did you mean plagiarism?"),
+        ("runs", "ls", "did you mean list?"),
+        ("runs", "xyz", "choose from cancel, list, show, submission"),
+    ],
+)
+def test_near_commands_of_a_verb_are_suggested(group: str, word: str, hint: str, capsys: Captured) -> None:
+    code, out, err = ran(capsys, group, word)
+    assert (code, out) == (2, "")
+    assert err.endswith(f"Error: there is no command {word!r}; {hint}\n")
+
+
+def test_every_verb_with_commands_suggests_them() -> None:
+    commands = [import_module(f"mlebench.cli.{verb.replace('-', '_')}").command for verb in VERBS]
+    groups = [command for command in commands if isinstance(command, click.Group)]
+    assert len(groups) >= 6
+    assert all(isinstance(command, VerbGroup) for command in groups)
 
 
 def test_near_options_are_suggested(capsys: Captured) -> None:

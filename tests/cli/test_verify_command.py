@@ -49,4 +49,4 @@ def test_a_file_counts_once_and_has_one_line_whatever_its_name(competition: Comp
     assert done.exit_code == 1
     assert done.stderr.startswith(f"{TITANIC}: 1 file differs; `mlebench prepare -c {TITANIC} --twin --force")
     _, *rows = done.stdout.splitlines()
-    assert rows == [rf"{TITANIC}  'public/odd\udcff\nname'  was not there before"]
+    assert rows == [rf"{TITANIC}  'public/odd\udcff\nname'  is not on record"]

@@ -97,7 +97,7 @@ def test_ctrl_c_detaches_and_resume_submits_only_what_is_left(
     assert ["--array=1-1%1" in call for call in calls(slurm)] == [False, True]
 
     said = mlebench("runs", "cancel", str(group.paths.root)).stderr
-    assert "lets go of 3 runs" in said
+    assert "Cancelled 3 runs at slurm" in said
     assert not list(slurm.glob("*.job"))
     (slurm / "mode").write_text("run")
     mlebench("run", "--resume", str(group.paths.root))
@@ -228,7 +228,7 @@ def test_options_come_from_the_settings_too(
     [
         (["--executor", "slurm", "--slurm-option", "array=1-9"], "array"),
         (["--executor", "slurm", "--slurm-option", "what is this"], "NAME=VALUE"),
-        (["--executor", "slurm", "--gpus", "0,1"], "how many"),
+        (["--executor", "slurm", "--gpus", "0,1"], "the number of GPUs"),
         (["--slurm-option", "partition=gpu"], "--executor slurm"),
         (["--executor", "slurm", "--ray-address", "auto"], "--executor ray"),
     ],

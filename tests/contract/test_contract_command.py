@@ -19,7 +19,7 @@ FAULTS = {
         "config.yaml",
         "higher_is_better: false",
         "higher_is_better: true",
-        "turn one of them",
+        "reverse one of them",
     ),
     "unsorted": ("leaderboard", "leaderboard.csv", "21.5", "200", "best score first"),
     "no targets": ("facts", "config.yaml", ", targets: [weight_g]", "", "add `submission: {id: COLUMN, targets"),
@@ -43,7 +43,7 @@ FAULTS = {
     "does not grow": ("twin", "twin.py", "raw.count(200, least=20)", "200", "from `raw.count`"),
     "crash in prepare": ("prepare", "prepare.py", '"fish.csv"', '"fishes.csv"', "fishes.csv"),
     "random split": ("prepare", "prepare.py", "seed=0", "seed=__import__('os').getpid() + id(public) % 997", "a seed"),
-    "sample refused": ("sample", "prepare.py", "weight_g=250.0", "weight_g='heavy'", "Mend one of the two"),
+    "sample refused": ("sample", "prepare.py", "weight_g=250.0", "weight_g='heavy'", "Fix one of the two"),
     "wrong metric": ("gold", "grade.py", "rmse(y_true, y_pred)", "100 - rmse(y_true, y_pred)", "better than gold"),
     "lenient": (
         "faults",
@@ -74,7 +74,7 @@ FAULTS = {
         "        from mlebench.kit import InvalidSubmissionError\n"
         "        raise InvalidSubmissionError(f'the first weighs {answers.weight_g[0]}')\n"
         "    y_pred",
-        "speak of the submission only",
+        "mention the submission only",
     ),
     "stand-in": (
         "format check",
@@ -83,7 +83,7 @@ FAULTS = {
         "def stand_in(public):\n    return pd.DataFrame({'fish_id': ['x'], 'weight_g': [1.0]})\n\n\ndef grade(",
         "Let `stand_in`",
     ),
-    "leak": ("leaks", "prepare.py", 'test.drop("weight_g")', "test", "tells the truth of test rows"),
+    "leak": ("leaks", "prepare.py", 'test.drop("weight_g")', "test", "gives the truth of test rows"),
     "nothing compared": (
         "leaks",
         "prepare.py",
@@ -91,7 +91,7 @@ FAULTS = {
         '"train.csv", train.drop("weight_g")',
         "`labels`",
     ),
-    "example": ("example", "description.md", "f00003,250.0", "f00003,heavy", "Mend the example or the grader"),
+    "example": ("example", "description.md", "f00003,250.0", "f00003,heavy", "Fix the example or the grader"),
     "file not named": ("files named", "prepare.py", '"train.csv"', '"training.csv"', "`training.csv`"),
     "column not named": ("columns named", "description.md", "`length_cm`", "length", "the column `length_cm`"),
 }

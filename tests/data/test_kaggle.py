@@ -207,7 +207,7 @@ class TestDownload:
 
         with monkeypatch.context() as patch:
             patch.setattr(module, "_append", full)
-            with pytest.raises(PrerequisiteError, match=r"the disk is full.*goes on from where it stopped"):
+            with pytest.raises(PrerequisiteError, match=r"the disk is full.*continues where it stopped"):
                 _fetch(competition)
         _fetch(competition)
         _assert_whole(competition, kaggle)

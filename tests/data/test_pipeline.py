@@ -223,7 +223,7 @@ def test_so_is_a_disk_on_which_nothing_can_be_begun(
 
 
 @pytest.mark.parametrize(
-    ("code", "words"), [(errno.EIO, "the disk fails"), (errno.EACCES, "permission denied"), (errno.ESTALE, "[Ss]tale")]
+    ("code", "words"), [(errno.EIO, "the disk failed"), (errno.EACCES, "permission denied"), (errno.ESTALE, "[Ss]tale")]
 )
 def test_raw_data_that_cannot_be_read_is_said_in_one_line(
     raw: Path, competition: Competition, monkeypatch: pytest.MonkeyPatch, code: int, words: str

@@ -69,7 +69,7 @@ def test_when_it_fails_the_data_is_what_it_was(
 def test_data_that_a_run_uses_is_not_replaced(competition: Competition, tmp_path: Path) -> None:
     before = contents(competition.paths.prepared)
     mark_open(competition, tmp_path, "token")
-    with pytest.raises(PrerequisiteError, match="a run uses this data, so preparing it anew has to wait"):
+    with pytest.raises(PrerequisiteError, match="a run uses this data, so preparing it again has to wait"):
         prepare(competition, TwinSource(seed=3), FORCE)
     assert contents(competition.paths.prepared) == before
     unmark_open(competition, "token")
@@ -127,14 +127,14 @@ def test_prepare_and_verify_say_what_has_changed_and_name_the_command(
     where = ["--data-dir", str(competition.paths.data_dir)]
     twin = ["-c", ID, "--twin", "--seed", "3", *where]
     assert changes(competition) == []
-    assert CliRunner().invoke(verify_command, [ID, *where]).stderr == f"{ID}: as it should be\n"
+    assert CliRunner().invoke(verify_command, [ID, *where]).stderr == f"{ID}: ok\n"
     change(competition)
     said = CliRunner().invoke(prepare_command, twin).stderr
     assert f"{ID}: already prepared: but {words}; " in said
     verified = CliRunner().invoke(verify_command, [ID, *where]).stderr
     command = f"mlebench prepare -c {ID} --twin --force --seed 3 --data-dir {competition.paths.data_dir}"
     for told in (said, verified):
-        assert re.findall("`(.*)` prepares it anew", told) == [command]
+        assert re.findall("`(.*)` prepares it again", told) == [command]
     assert CliRunner().invoke(prepare_command, command.split()[2:]).exit_code == 0
     assert changes(competition) == []
 

@@ -228,7 +228,7 @@ def test_not_even_by_a_twin(tmp_path: Path) -> None:
     competition = Registry(tmp_path).get_competition(NOMAD)
     competition.raw_dir.mkdir(parents=True)
     (competition.raw_dir / "notes.txt").write_text("mine")
-    with pytest.raises(PrerequisiteError, match="raw is no twin's: move it away"):
+    with pytest.raises(PrerequisiteError, match="raw does not hold a twin: move it away"):
         prepare(competition, TwinSource())
     assert (competition.raw_dir / "notes.txt").read_text() == "mine"
 

@@ -90,10 +90,10 @@ def test_every_kind_of_change_is_named(competition: Competition) -> None:
     (competition.public_dir / "extra.txt").write_text("hello")
     faults = dict(verify(competition))
     assert faults == {
-        "private/answers.csv": "has another md5 than is on record",
+        "private/answers.csv": "does not have the md5 on record",
         f"public/train/{images[0].name}": "is missing",
         f"public/train/{images[1].name}": faults[f"public/train/{images[1].name}"],
-        "public/extra.txt": "was not there before",
+        "public/extra.txt": "is not on record",
     }
     assert "5 bytes" in faults[f"public/train/{images[1].name}"]
 
@@ -106,10 +106,10 @@ def test_data_that_is_prepared_anew_meanwhile_gets_no_verdict(
     def replaced_meanwhile(self):
         manifest = json.loads(competition.paths.manifest.read_text())
         competition.paths.manifest.write_text(json.dumps(manifest | {"prepared_at": "later"}))
-        return [*look(self), verification.Difference("public/train.csv", "has another md5 than is on record")]
+        return [*look(self), verification.Difference("public/train.csv", "does not have the md5 on record")]
 
     monkeypatch.setattr(verification._Look, "differences", replaced_meanwhile)
-    with pytest.raises(PrerequisiteError, match="prepared anew meanwhile"):
+    with pytest.raises(PrerequisiteError, match="prepared again in the meantime"):
         verify(competition)
 
 
@@ -136,7 +136,7 @@ def test_linked_files_go_on_record_when_they_are_first_read(linked: Competition)
     assert [difference.file for difference in verify(linked)] == [f"public/train/{image.name}"]
     os.utime(image, ns=(time, time))
     assert verify(linked) == [], "size and time are as they were"
-    assert dict(verify(linked, deep=True)) == {f"public/train/{image.name}": "has another md5 than is on record"}
+    assert dict(verify(linked, deep=True)) == {f"public/train/{image.name}": "does not have the md5 on record"}
     assert linked.paths.manifest.read_text() == before, "more is known, but the data is the same"
 
 
@@ -165,7 +165,7 @@ def test_files_whose_time_is_all_that_is_known_are_not_called_changed_when_copie
     differences = verify(linked, deep=deep)
     assert [difference.file for difference in differences] == _images(linked)
     assert {difference.fault for difference in differences} == {
-        "has another time, and no checksum of it is known: it may have been changed; --adopt accepts it"
+        "has another time, and its checksum is unknown: it may have been changed; --adopt accepts it"
     }
     assert verify(linked, deep=deep, adopt=True) == []
     assert verify(linked) == []
@@ -179,7 +179,7 @@ def test_a_published_checksum_tells_what_a_time_cannot(linked: Competition) -> N
     listed = linked.paths.prepared / "manifest.files.jsonl"
     lines = [*listed.read_text().splitlines(), '["public/placed.csv", {"size": 5, "mtime_ns": 1}]']
     listed.write_text("\n".join(sorted(lines)))
-    assert "no checksum" in dict(verify(linked))["public/placed.csv"]
+    assert "its checksum is unknown" in dict(verify(linked))["public/placed.csv"]
     linked.checksums.write_text(json.dumps({"public": {"placed.csv": "0" * 32}}))
     for adopt in (True, False):
         assert [fault for _, fault in verify(linked, adopt=adopt)] == [
@@ -201,7 +201,7 @@ def test_parquet_is_compared_by_what_it_holds(competition: Competition, known: b
         expected["content"] = {"public": {"meta.parquet": content_hash(path)}}
     competition.checksums.write_text(json.dumps(expected))
     pq.write_table(table, path, compression="zstd")
-    assert dict(verify(competition)) == {"public/meta.parquet": "was not there before"}
+    assert dict(verify(competition)) == {"public/meta.parquet": "is not on record"}
     pq.write_table(pa.table({"id": [1, 3]}), path)
     fault = f"has content {content_hash(path)}, published is"
     assert any(fault in difference.fault for difference in verify(competition)) == known

@@ -275,7 +275,7 @@ def test_a_file_of_zeros_is_no_archive(tmp_path: Path) -> None:
 def test_a_header_of_zeros_is_not_taken_for_the_end(tmp_path: Path) -> None:
     content = tar_bytes({"aa": b"x", "bb": b"y" * 2000})
     content = content[:1024] + bytes(512) + content[1536:]
-    _refused(tmp_path, "raw.tar", content, r"raw\.tar cannot be read \(it goes on")
+    _refused(tmp_path, "raw.tar", content, r"raw\.tar cannot be read \(it continues")
 
 
 def test_what_a_checksum_proves_to_be_meant_may_follow_the_end(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_the_table_says_when_it_was_looked_up() -> None:
         ('{"models": {"a": {"input": 1}}}', "`input` and `output`"),
         ('{"models": {"a": {"input": -1, "output": 1}}}', "`input` must be a number"),
         ('{"models": {"a": {"input": 1, "output": NaN}}}', "`output` must be a number"),
-        ('{"models": {"a": {"input": 1, "output": 1, "inputs": 1}}}', "`inputs` has no meaning"),
+        ('{"models": {"a": {"input": 1, "output": 1, "inputs": 1}}}', "`inputs` is not known"),
     ],
 )
 def test_price_files_that_cannot_be_used(tmp_path: Path, text: str, words: str) -> None:

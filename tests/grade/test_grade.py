@@ -181,7 +181,7 @@ def test_a_folder_that_is_a_link_to_the_answers_earns_nothing(titanic: Competiti
     (tmp_path / "submission").symlink_to(titanic.private_dir)
     report = grade_csv(tmp_path / "submission" / titanic.answers.name, titanic)
     assert (report.status, report.submission_exists) == ("missing", False)
-    assert "lies in a folder that is a symbolic link" in str(report.reason)
+    assert "is in a folder that is a symbolic link" in str(report.reason)
 
 
 def test_answers_in_json_lines_can_be_gone_through_again_and_asked_for_by_number(tmp_path: Path) -> None:

@@ -335,7 +335,7 @@ def test_a_folder_that_cannot_be_written_to_is_only_shown(thaw: Thaw, data_dir: 
     run.paths.findings.write_text("not a folder")
     output = tmp_path / "out.json"
     done = inspect(str(group.paths.root), "--json", "-o", str(output), data_dir=data_dir)
-    assert "The findings are shown only" in done.stderr
+    assert "The findings are shown but not kept" in done.stderr
     assert json.loads(output.read_text())["runs"][0]["category"] == "medal"
 
 

@@ -529,7 +529,7 @@ def points(number: int) -> list[Point]:
 def test_too_few_competitions_make_no_correlation() -> None:
     (found,) = correlate([], {"a": {KNOWN: 0.5}})
     assert found.estimate is None
-    assert found.refused == "0 competitions have both figures; it takes 10"
+    assert found.refused == "0 competitions have both figures; at least 10 are needed"
 
 
 def test_drawings_show_every_competition() -> None:
@@ -592,7 +592,7 @@ def test_the_command_measures_correlates_and_draws(
     model = ["--model", "m", "--endpoint", server.url, "--key-env", "THE_KEY", "--texts", str(texts), "--send-texts"]
     more = ["--reports", f"mine={tmp_path / 'report.json'}", "--plot", str(tmp_path / "plot.svg"), "--samples", "4"]
     done = inspect(*model, *more, KNOWN, UNKNOWN, *ids, "random-acts-of-pizza", "--cutoff", "2019-07")
-    assert f"go to m at {server.url}" in done.stderr
+    assert f"to m at {server.url}" in done.stderr
     assert "mine, familiarity against performance: Spearman" in done.stdout
     assert "n = 1" in done.stdout
     assert "random-acts-of-pizza" in done.stdout
@@ -608,7 +608,7 @@ def test_the_command_measures_correlates_and_draws(
     known = made["competitions"][0]["completion"]["difference"]
     assert known["low"] > 0.2
     assert known["n"] == 9
-    assert made["correlations"][0]["refused"] == "2 competitions have both figures; it takes 10"
+    assert made["correlations"][0]["refused"] == "2 competitions have both figures; at least 10 are needed"
     # the key goes to the endpoint and stands nowhere
     assert all(seen.headers["authorization"] == f"Bearer {KEY}" for seen in server.seen)
     assert not any(KEY in path.read_text() for path in tmp_path.rglob("*.json*"))

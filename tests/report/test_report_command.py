@@ -169,7 +169,7 @@ def test_scores_that_are_no_numbers_leave_valid_json(call: Any, tmp_path: Path) 
 
 
 def test_an_empty_report_is_told(call: Any, tmp_path: Path) -> None:
-    assert "there are no runs" in call(write_reports(tmp_path / "a.json", []), code=1)[1]
+    assert "the given inputs hold no runs" in call(write_reports(tmp_path / "a.json", []), code=1)[1]
 
 
 def test_score_over_time_from_kept_submissions(call: Any, titanic: Competition, tmp_path: Path) -> None:

@@ -145,9 +145,9 @@ def test_experiments_name_run_groups_of_ours_and_of_the_reference(inputs: Inputs
     inputs.add_experiment("aide", table)
     (entry,) = entries(inputs)
     assert (entry.agent, seeds(entry)) == ("aide", {BIRDS: [0, 1]})
-    with pytest.raises(PrerequisiteError, match=r"there is no experiment 'x' in .*; there is aide, else"):
+    with pytest.raises(PrerequisiteError, match=r"there is no experiment 'x' in .*; it has aide, else"):
         inputs.add_experiment("x", table)
-    with pytest.raises(PrerequisiteError, match="gone is no run group and holds no grading report"):
+    with pytest.raises(PrerequisiteError, match="gone is not a run group and holds no grading report"):
         inputs.add_experiment("else", table)
 
 
@@ -198,7 +198,7 @@ def test_published_figures_stand_beside_real_data_of_v1_only(
         ("[" * 100_000, "is not JSON"),
         ("[]", "is not a grading report"),
         ('{"competition_reports": [{}]}', "report 1 names no competition"),
-        ('{"competition_reports": [{"competition_id": "x", "score": "1"}]}', "score that is no number"),
+        ('{"competition_reports": [{"competition_id": "x", "score": "1"}]}', "score that is not a number"),
     ],
 )
 def test_broken_files_are_told_in_a_line(inputs: Inputs, tmp_path: Path, content: str, why: str) -> None:

@@ -35,7 +35,7 @@ def test_gpus(tmp_path: Path, value: Any, gpus: list[str]) -> None:
 @pytest.mark.parametrize(
     ("keys", "fault"),
     [
-        ({"volumes": {}, "cap_add": ["ALL"]}, "`cap_add`, `volumes` have no meaning here; known are mem_limit,"),
+        ({"volumes": {}, "cap_add": ["ALL"]}, "`cap_add`, `volumes` have no meaning here; known keys are mem_limit,"),
         ({"shm_size": "large"}, "`shm_size` is not a size"),
         ({"nano_cpus": "4"}, "`nano_cpus` must be a number above 0"),
         ({"cpus": 0}, "`cpus` must be a number above 0"),

@@ -91,10 +91,10 @@ def _other_data(folder: Path, _: Competition) -> Path:
         (_socket, "is a socket"),
         (_copy_of_answers, "holds the answers of a competition"),
         (_other_data, "is private data"),
-        (lambda _, competition: competition.private_dir, "lies in"),
-        (lambda _, competition: competition.paths.data_dir.parent, "holds"),
-        (lambda folder, _: folder.parent, "holds"),  # the runs directory lies in it
-        (lambda _, competition: competition.folder, "lies in"),
+        (lambda _, competition: competition.private_dir, "is inside"),
+        (lambda _, competition: competition.paths.data_dir.parent, "contains"),
+        (lambda folder, _: folder.parent, "contains"),  # the runs directory lies in it
+        (lambda _, competition: competition.folder, "is inside"),
         (lambda folder, _: folder / "paper.txt", "is not a folder"),
     ],
 )
@@ -156,7 +156,7 @@ def test_like_takes_it_over_and_says_when_it_is_another(mlebench: Mlebench, run:
     like = ["run", "--like", str(group.paths.root), "--runs-dir", str(group.paths.root.parent)]
     assert "Warning: " not in mlebench(*like).stderr.replace("Warning: a plain process", "")
     (books / "more.txt").touch()
-    assert "holds other files than the --knowledge" in mlebench(*like).stderr
+    assert "are not those that the earlier runs were given as --knowledge" in mlebench(*like).stderr
     records = [Group.read(path).record for path in sorted(group.paths.root.parent.iterdir())]
     assert [record.knowledge for record in records] == [str(books)] * 3
     assert len({record.knowledge_sha256 for record in records}) == 2

@@ -81,7 +81,7 @@ def test_snapshots_of_a_run_are_graded_on_request(run: Runner, mlebench: Mlebenc
     ]
     assert reports_of(group) == before
     for arguments in (["--snapshots"], ["x", "--snapshots", "--interval"]):
-        assert "--snapshots goes with a run group" in mlebench("grade", *arguments, code=2).stderr
+        assert "--snapshots needs a run group" in mlebench("grade", *arguments, code=2).stderr
 
 
 def test_a_group_and_a_file_do_not_go_together(mlebench: Mlebench, tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_the_gateway_s_account_of_calls_replaces_the_agent_s(ended: Run) -> None
         "big, status 429, 0.1 s",
     ]
     assert [event.text for event in calls] == ["Look there.\nf {}", "slower"]
-    assert "by the gateway's account: 2 calls, 100 tokens in, $0.2500" in _shown(told)
+    assert "according to the gateway: 2 calls, 100 tokens in, $0.2500" in _shown(told)
 
 
 def test_without_a_gateway_the_agent_is_believed_and_cannot_forge_a_trace(ended: Run) -> None:
@@ -154,7 +154,7 @@ def test_without_a_gateway_the_agent_is_believed_and_cannot_forge_a_trace(ended:
     _write(model_calls(ended.paths.logs), {"time": BEGUN, "model": "forged"})
     told = story(ended)
     assert [event.title for event in told.events if event.kind == "call"] == ["m, 10 tokens in"]
-    assert "by the agent's account: 1 calls, 10 tokens in, cost unknown" in _shown(told)
+    assert "according to the agent: 1 calls, 10 tokens in, cost unknown" in _shown(told)
 
 
 def test_times_outside_the_run_do_not_reorder_the_story(ended: Run) -> None:

@@ -77,7 +77,7 @@ def test_standings_are_filtered_and_the_address_remembers(page: Page, served: st
     assert _agents(page) == ["three"]
     page.get_by_role("searchbox").fill("nobody")
     assert _agents(page) == []
-    assert page.get_by_text("Nothing fits these filters.").is_visible()
+    assert page.get_by_text("Nothing matches these filters.").is_visible()
 
 
 def test_categories_can_be_chosen(page: Page, served: str) -> None:
@@ -111,7 +111,7 @@ def test_pages_follow_runs_that_go_on(page: Page, own_runs: Path) -> None:
     with Serving(own_runs) as address:
         page.goto(f"{address}/index.html")
         row = page.locator("tbody tr:visible", has_text="three")
-        assert "1 going on, 1 to come" in row.inner_text()
+        assert "1 running, 1 to come" in row.inner_text()
         page.locator("table.standings").get_by_role("columnheader", name="Agent").get_by_role("button").click()
         for path in own_runs.glob("*three/*/run.json"):
             record = json.loads(path.read_bytes())
@@ -119,7 +119,7 @@ def test_pages_follow_runs_that_go_on(page: Page, own_runs: Path) -> None:
                 next(own_runs.glob(f"*one/{record['competition']}_*/run.json")).read_bytes()
             )
             path.write_text(json.dumps(done | {"run_id": record["run_id"], "seed": 0}))
-        row.get_by_text("going on").wait_for(state="hidden", timeout=30_000)
+        row.get_by_text("running").wait_for(state="hidden", timeout=30_000)
         assert row.locator(".figure").count() == 1
         assert _agents(page) == ["one", "three", "two"]  # as the reader had sorted them
         page.goto("about:blank")  # before nobody answers it any more

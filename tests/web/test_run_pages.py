@@ -204,9 +204,9 @@ def test_a_score_that_is_far_away_is_drawn_as_such(ended: Run) -> None:
     report = ended.record.report or {}
     span = report["gold_threshold"] - report["median_threshold"]
     ended.write(report=report | {"score": report["median_threshold"] - 100 * span})
-    assert "far beyond the scale" in made_run(ended)
+    assert "far off the scale" in made_run(ended)
     ended.write(report=report | {"score": report["median_threshold"]})
-    assert "far beyond the scale" not in made_run(ended)
+    assert "far off the scale" not in made_run(ended)
 
 
 def test_story_code_submission_and_files(ended: Run) -> None:

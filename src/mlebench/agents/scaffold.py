@@ -25,9 +25,9 @@ _CONFIG = """\
 def new_agent(name: str, parent: Path) -> Path:
     """Make a folder of this name, which must not exist yet."""
     if not re.fullmatch(r"[A-Za-z]\w{0,63}(-\w+)*", name, re.ASCII):
-        raise PrerequisiteError(f"{name!r} cannot name an agent: use letters, digits, - and _")
+        raise PrerequisiteError(f"{name!r} cannot be an agent's name: use letters, digits, - and _")
     if name in built_in():
-        raise PrerequisiteError(f"there is a built-in agent {name}: choose another name")
+        raise PrerequisiteError(f"there is already a built-in agent {name}: choose another name")
     folder = parent / name
     make_new_folder(folder)
     (folder / paths.CONFIG).write_text(_CONFIG.format(name=name), encoding="utf-8")

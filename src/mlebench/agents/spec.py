@@ -106,7 +106,7 @@ def load_agent(text: str, command: str | None = None) -> Agent:
     folder = paths.agents_dir() / place if is_built_in else paths.resolved(Path(place).expanduser())
     if not folder.is_dir() or not place:
         names = ", ".join(built_in())
-        raise PrerequisiteError(f"there is no agent {place!r}: it is no folder, and those built in are {names}")
+        raise PrerequisiteError(f"there is no agent {place!r}: it is not a folder, and the built-in agents are {names}")
     if (is_built_in and place == COMMAND) != (command is not None):
         raise PrerequisiteError(f"the agent `{COMMAND}` and --agent-command go together: give both or neither")
     files = identity(folder)  # before anything is read: a folder with links or pipes is refused
@@ -116,7 +116,7 @@ def load_agent(text: str, command: str | None = None) -> Agent:
     if not isinstance(entry := entries.get(id), dict):
         raise ConfigError(f"{config} has no agent {id!r}; it has {', '.join(_ids(entries)) or 'none'}")
     if not _ID.fullmatch(id):
-        raise ConfigError(f"{config}: the id {id!r} must be letters, digits and ./@+-_, at most 100")
+        raise ConfigError(f"{config}: the id {id!r} must consist of letters, digits and ./@+-_, at most 100 of them")
     keys = Keys(config, entry, f"{id}.")
     keys.only(_KEYS)
     shares = _texts(keys, "shares")
@@ -226,12 +226,12 @@ def _file(keys: Keys, key: str, folder: Path, *, required: bool = False) -> str 
     if first != folder.name or not rest or ".." in rest:
         raise keys.error(key, f"must begin with the folder's name, {folder.name}/, and stay in it; it is {text!r}")
     if not folder.joinpath(*rest).is_file():
-        raise keys.error(key, f"names {text}, and there is no such file")
+        raise keys.error(key, f"names {text}, but there is no such file")
     return "/".join(rest)
 
 
 def _texts(keys: Keys, key: str) -> tuple[str, ...]:
     values = keys.get(key, list, default=[])
     if not all(isinstance(value, str) for value in values):
-        raise keys.error(key, f"must be a list of texts, not {values!r}")
+        raise keys.error(key, f"must be a list of strings, not {values!r}")
     return tuple(values)

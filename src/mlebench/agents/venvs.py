@@ -143,7 +143,7 @@ def _interpreter(agent: Agent, python: str | None) -> Interpreter:
     interpreter = _ask(found)
     if version is not None and interpreter.version != version:
         raise PrerequisiteError(
-            f"the agent {agent.name} needs Python {version}, not {interpreter.version} as {found} is: use --python"
+            f"the agent {agent.name} needs Python {version}, and {found} is {interpreter.version}: use --python"
         )
     return interpreter
 

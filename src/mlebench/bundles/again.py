@@ -32,7 +32,7 @@ def as_options(bundle: Bundle, given: dict[str, Any]) -> dict[str, Any]:
     if record.network not in NETWORKS or any(value is not None and value <= 0 for value in limits.values()):
         raise PrerequisiteError(f"{bundle.path}: the limits or the network of its group make no sense")
     if record.knowledge and not given["knowledge"]:
-        raise PrerequisiteError(f"the agent of {bundle.path} could read a folder: give yours with --knowledge")
+        raise PrerequisiteError(f"the agent of {bundle.path} was given a folder to read: name yours with --knowledge")
     return {
         **({} if given["agent"] or given["agent_command"] else {"agent": _agent_here(bundle)}),
         "ids": list(record.competitions),
@@ -59,8 +59,8 @@ def model_of(bundle: Bundle) -> dict[str, Any]:
 def differences(bundle: Bundle, here: GroupRecord) -> list[str]:
     """The conditions that may affect scores and that differ between a group and the bundle's."""
     then, now = _conditions(bundle.group.record), _conditions(here)
-    found = [f"{name} {_told(now[name])}, there {_told(then[name])}" for name in then if then[name] != now[name]]
-    return found + [f"the data of {id} is not the same" for id in here.competitions if _is_other_data(id, bundle, here)]
+    found = [f"{name} {_told(now[name])}, not {_told(then[name])}" for name in then if then[name] != now[name]]
+    return found + [f"data of {id}" for id in here.competitions if _is_other_data(id, bundle, here)]
 
 
 def _is_other_data(id: str, bundle: Bundle, here: GroupRecord) -> bool:
@@ -102,16 +102,18 @@ def _agent_here(bundle: Bundle) -> str:
     name = shown(record.agent["name"])
     if record.agent_command is not None or record.agent_source.partition("#")[0] == COMMAND:
         raise PrerequisiteError(
-            f"the agent of {bundle.path} is a command of its author, which is not run just so: "
+            f"the agent of {bundle.path} is a command that its author wrote, which is not run unseen: "
             f"give --agent-command yourself"
         )
     try:
         agent = load_agent(record.agent_source)
     except PrerequisiteError as error:
-        raise PrerequisiteError(f"the agent {name} of {bundle.path} is not here: give --agent ({error})") from None
+        raise PrerequisiteError(
+            f"the agent {name} of {bundle.path} is not here: name one with --agent ({error})"
+        ) from None
     if agent.identity != record.agent["identity"]:
         raise PrerequisiteError(
-            f"the agent {name} here has other files than that of {bundle.path}: get the same, or accept this one "
+            f"the agent {name} here does not have the files of that in {bundle.path}: get the same, or accept this one "
             f"with --agent {shown(record.agent_source)}"
         )
     return record.agent_source

@@ -80,7 +80,7 @@ class Reader:
         self._crc = self._size = 0
         self._waiting = b""
         if self._fetch(len(_GZIP)) != _GZIP:
-            raise BundleRefusedError("it is no bundle, or another program has packed it anew")
+            raise BundleRefusedError("it is not a bundle, or another program has packed it again")
 
     def first(self, name: str, limit: int) -> bytes:
         """The contents of the first member, whose size comes from its own header."""
@@ -89,7 +89,7 @@ class Reader:
         if found.name != name:
             raise BundleRefusedError(f"it does not begin with {name}, but with {shown(found.name)}")
         if not 0 <= found.size <= limit:
-            raise BundleRefusedError(f"{name} has {found.size} bytes, and more than {limit} are not read")
+            raise BundleRefusedError(f"{name} has {found.size} bytes; at most {limit} are read")
         _compare(block, name, found.size)
         return b"".join(self._content(found.size))
 
@@ -107,12 +107,12 @@ class Reader:
         """The sha256 of the whole file; refuses anything after the last member."""
         block = self._read(BLOCK)
         if any(block):
-            raise BundleRefusedError(f"{shown(_parsed(block).name)} is not in the manifest, or there twice")
+            raise BundleRefusedError(f"{shown(_parsed(block).name)} is not in the manifest, or is there twice")
         if any(self._read(BLOCK)) or self._inflated(1):
-            raise BundleRefusedError("something stands behind its end")
+            raise BundleRefusedError("there is data after its end")
         trailer = self._inflate.unused_data + self._fetch(9)
         if not self._inflate.eof or trailer != struct.pack("<LL", self._crc, self._size & 0xFFFFFFFF):
-            raise BundleRefusedError("it is cut short, or something stands behind its end")
+            raise BundleRefusedError("it is cut short, or there is data after its end")
         return self._hash.hexdigest()
 
     def _content(self, size: int) -> Iterator[bytes]:
@@ -122,7 +122,7 @@ class Reader:
             left -= len(piece)
             yield piece
         if any(self._read(len(padding(size)))):
-            raise BundleRefusedError("something stands between its members")
+            raise BundleRefusedError("there is data between its members")
 
     def _read(self, size: int) -> bytes:
         data = self._inflated(size)
@@ -158,10 +158,10 @@ def _compare(block: bytes, name: str, size: int) -> None:
     if block == header(name, size):
         return
     if not any(block):
-        raise BundleRefusedError(f"{shown(name)} is in the manifest and not in the archive")
+        raise BundleRefusedError(f"{shown(name)} is in the manifest but not in the archive")
     found = _parsed(block)
     if found.name != name:
-        raise BundleRefusedError(f"{shown(found.name)} stands where the manifest has {shown(name)}")
+        raise BundleRefusedError(f"{shown(found.name)} is where the manifest has {shown(name)}")
     if found.size != size:
         raise BundleRefusedError(f"{shown(name)} has {found.size} bytes; the manifest states {size}")
     raise BundleRefusedError(f"the header of {shown(name)} is not as mlebench writes it")

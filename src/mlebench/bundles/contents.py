@@ -116,7 +116,7 @@ def _below(root: Path, part: str, kind: str, most: int, left_out: LeftOut) -> It
             fault, size = str(error), 0
         fault = fault or name_fault(item.name)
         if not fault and (size > room or most < 1):
-            fault = f"there is no room: {ROOM >> 20} MB and {MOST_FILES} files of {part} are taken at most"
+            fault = f"there is no room: {ROOM >> 20} MB and {MOST_FILES} files of {part} are packed at most"
         if fault:
             left_out.add(item.name, fault)
         else:
@@ -139,6 +139,6 @@ def _walk(root: Path, parts: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
             if len(here) < DEEPEST:
                 yield from _walk(root, here)
             else:
-                yield here, "lies too deep"
+                yield here, "is nested too deeply"
         else:
             yield here, None if entry.is_file(follow_symlinks=False) else "is not a regular file"

@@ -54,7 +54,7 @@ class _Plan:
                 self._take_whole(item)
         except UntrustedFileError as error:
             if item.kind == RECORD:
-                raise PrerequisiteError(f"{item.name} {error}: this is no record of a run") from None
+                raise PrerequisiteError(f"{item.name} {error}: this is not a record of a run") from None
             left_out.add(item.name, str(error))
         return None
 
@@ -107,7 +107,7 @@ class _Plan:
             digest.update(piece)
             yield piece
         if digest.hexdigest() != member["sha256"]:
-            raise PrerequisiteError(f"{item.name} has changed meanwhile: make the bundle again")
+            raise PrerequisiteError(f"{item.name} has changed in the meantime: make the bundle again")
 
 
 def make_bundle(group: Group, target: Path, *, redact: bool = False, track: Tracker = iter) -> BundleManifest:

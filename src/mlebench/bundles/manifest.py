@@ -36,7 +36,7 @@ def read_manifest(data: bytes, packed: int) -> BundleManifest:
     """The manifest of an archive of `packed` bytes; refuses one that nobody should unpack."""
     manifest = record_of(BundleManifest, data, MANIFEST)
     if len(manifest.members) > MOST_MEMBERS:
-        raise BundleRefusedError(f"it has {len(manifest.members)} members, and more than {MOST_MEMBERS} are not read")
+        raise BundleRefusedError(f"it has {len(manifest.members)} members; at most {MOST_MEMBERS} are read")
     seen: set[str] = set()
     total = 0
     for member in manifest.members:
@@ -44,9 +44,9 @@ def read_manifest(data: bytes, packed: int) -> BundleManifest:
         seen.add(member["name"])
         total += member["size"]
     if inside := next((name for name in seen if not seen.isdisjoint(_folders(name))), None):
-        raise BundleRefusedError(f"{shown(inside)} lies in a member that is no folder")
+        raise BundleRefusedError(f"{shown(inside)} is inside a member that is not a folder")
     if total > LARGEST_BUNDLE:
-        raise BundleRefusedError(f"it would unpack to {total} bytes, and more than {LARGEST_BUNDLE} are not read")
+        raise BundleRefusedError(f"it would unpack to {total} bytes; at most {LARGEST_BUNDLE} are read")
     if total > SMALL and total > packed * HIGHEST_RATIO:
         raise BundleRefusedError(f"{packed} bytes would unpack to {total}, which no genuine bundle does")
     return manifest
@@ -68,7 +68,7 @@ def name_fault(name: str) -> str | None:
     """Why a member cannot have this name; unpacking by hand must stay inside the folder, too."""
     parts = name.split("/")
     if name == MANIFEST or any(part in ("", ".", "..") for part in parts) or "\\" in name or ":" in parts[0]:
-        return "is no name inside a bundle"
+        return "is not a name that a bundle can have inside"
     if not name.isprintable():
         return "has a name that cannot be printed"
     try:

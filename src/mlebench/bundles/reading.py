@@ -78,7 +78,7 @@ def read_bundle(path: Path, scratch: Path | None = None) -> Bundle:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise BundleRefusedError("it is no regular file")
+                raise BundleRefusedError("it is not a regular file")
             return _read(path, file, status.st_size, scratch)
     except BundleRefusedError as error:
         raise BundleRefusedError(f"{path} is refused: {error}") from None
@@ -127,7 +127,9 @@ def _read(path: Path, file: BinaryIO, size: int, scratch: Path | None) -> Bundle
 def _require_room(manifest: BundleManifest, scratch: Path) -> None:
     needed = sum(member["size"] for member in manifest.members if _is_submission(member["name"]))
     if needed > (free := shutil.disk_usage(scratch).free):
-        raise PrerequisiteError(f"its submissions have {needed} bytes, and {free} are free in {scratch}: set TMPDIR")
+        raise PrerequisiteError(
+            f"its submissions have {needed} bytes, but only {free} are free in {scratch}: set TMPDIR to another disk"
+        )
 
 
 def _unpack(pieces: Iterator[bytes], folder: Path) -> Path:
@@ -155,9 +157,9 @@ def _records(manifest: BundleManifest) -> set[str]:
     records = {group, *(name for name in sizes if name.endswith(f"/{run}") and name.count("/") == 1)}
     reports = {name for name in sizes if name.endswith(GRADING_REPORT) and "/" not in name}
     if max(sizes[name] for name in records) > LARGEST_RECORD or sum(sizes[name] for name in records) > MOST_RECORDS:
-        raise BundleRefusedError("its records are larger than records are")
+        raise BundleRefusedError("its records are larger than any genuine ones")
     if len(reports) > 1 or any(sizes[name] > LARGEST_FILE for name in reports):
-        raise BundleRefusedError("it has several grading reports, or one that is larger than they are")
+        raise BundleRefusedError("it has several grading reports, or one that is too large")
     return records | reports
 
 
@@ -189,16 +191,16 @@ def _group(path: Path, manifest: BundleManifest, records: dict[str, bytes]) -> t
     record = record_of(GroupRecord, records.pop(where.record.name), where.record.name)
     _check(record.agent, _AGENT, where.record.name, "agent")
     if not _NAME.fullmatch(record.agent["name"]):
-        raise BundleRefusedError(f"{shown(record.agent['name'])} is no name that an agent can have")
+        raise BundleRefusedError(f"{shown(record.agent['name'])} is not a name that an agent can have")
     if record.id != manifest.group or record.created_at != manifest.created_at or record.profile not in PROFILES:
-        raise BundleRefusedError(f"{where.record.name} and {MANIFEST} tell of different groups")
+        raise BundleRefusedError(f"{where.record.name} and {MANIFEST} describe different groups")
     if not all(fits(value, float | None) for value in record.limits.values()):
-        raise BundleRefusedError(f"{where.record.name}: `limits` holds something else than numbers")
+        raise BundleRefusedError(f"{where.record.name}: `limits` holds something other than numbers")
     reports = {name: records.pop(name) for name in list(records) if "/" not in name}
     runs = [_run(where, name, data) for name, data in records.items()]
     _require_all(record, runs)
     if any((run.record.report or {}).get("source") == "twin" for run in runs) > record.twin:
-        raise BundleRefusedError("its scores are of twins, and its group is not")
+        raise BundleRefusedError("its scores are on twins, but its group is not")
     for name, data in reports.items():
         _compare_report(shown(name), data, runs)
     order = {id: place for place, id in enumerate(record.competitions)}
@@ -212,7 +214,7 @@ def _run(where: GroupPaths, name: str, data: bytes) -> Run:
     if folder != f"{record.competition}_{record.run_id}":
         raise BundleRefusedError(f"{shown(name)} is the record of another run")
     if record.state != ENDED:
-        raise BundleRefusedError(f"{shown(name)} tells of a run that has not ended")
+        raise BundleRefusedError(f"{shown(name)} describes a run that has not ended")
     if record.report is not None:
         _check(record.report, _REPORT, shown(name), "report")
         if record.report["competition_id"] != record.competition:
@@ -224,20 +226,20 @@ def _compare_report(name: str, data: bytes, runs: list[Run]) -> None:
     """A reader who opens only the group's report must find the same scores there."""
     rows = parse(data, name).get("competition_reports")
     if not isinstance(rows, list) or not fits(rows, list[dict[str, Any]]):
-        raise BundleRefusedError(f"{name} is no grading report")
+        raise BundleRefusedError(f"{name} is not a grading report")
     for row in rows:
         _check(row, _CLAIM, name, "competition_reports")
     none = dict.fromkeys(_CLAIM, False) | {"score": None}  # the group's report has no score for a run without a report
     claimed = [run.record.report or none | {"competition_id": run.record.competition} for run in runs]
     told, recorded = (Counter(tuple(one[key] for key in _CLAIM) for one in many) for many in (rows, claimed))
     if told != recorded:
-        raise BundleRefusedError(f"{name} does not tell what the records of the runs tell")
+        raise BundleRefusedError(f"{name} does not agree with the records of the runs")
 
 
 def _check(values: dict[str, Any], hints: dict[str, Any], name: str, field: str) -> None:
     for key, hint in hints.items():
         if not fits(values.get(key), hint):
-            raise BundleRefusedError(f"{name}: `{field}.{key}` is missing, or has another type than it should have")
+            raise BundleRefusedError(f"{name}: `{field}.{key}` is missing or has the wrong type")
 
 
 def _require_all(record: GroupRecord, runs: list[Run]) -> None:
@@ -251,5 +253,5 @@ def _require_all(record: GroupRecord, runs: list[Run]) -> None:
     planned = len(runs) == count and sorted((id, seed) for id in record.competitions for seed in range(record.seeds))
     if not runs or found != planned:
         raise BundleRefusedError(
-            f"its group was planned with {count} runs, one for each competition and seed; it does not hold just these"
+            f"its group was planned with {count} runs, one for each competition and seed; it holds others"
         )

@@ -37,7 +37,7 @@ def record_of(kind: type[Kind], data: bytes, name: str) -> Kind:
         raise BundleRefusedError(shown(str(error))) from None
     for field, hint in _hints(kind).items():
         if not fits(getattr(record, field), hint):
-            raise BundleRefusedError(f"{name}: `{field}` does not have the type that it should have")
+            raise BundleRefusedError(f"{name}: `{field}` has the wrong type")
     return record
 
 
@@ -68,7 +68,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Readers differ in which of two equal keys counts."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key comes twice")
+        raise ValueError("a key occurs twice")
     return found
 
 

@@ -132,7 +132,7 @@ def _without_grading(run: Run, bundle: Bundle, registry: Registry, known: set[st
     report = record.report
     is_there = record.run_id in bundle.submissions
     if report is None:
-        return (DIFFERS, "there is a submission, and no report of it") if is_there else (AGREES, "no score is claimed")
+        return (DIFFERS, "there is a submission but no report of it") if is_there else (AGREES, "no score is claimed")
     if not is_there:
         return _without_submission(run, bundle)
     if report["submission_sha256"] not in (None, bundle.submission_hashes[record.run_id]):
@@ -145,7 +145,7 @@ def _without_grading(run: Run, bundle: Bundle, registry: Registry, known: set[st
     if report["data"] is None:
         return NOT_REGRADED, "the bundle does not say which data it was graded with"
     if (here := data_identity(competition)) != report["data"]:
-        known_as = "has no identity: `mlebench verify --adopt` gives it one" if here is None else "is other data"
+        known_as = "has no identity: `mlebench verify --adopt` gives it one" if here is None else "is not the same"
         return NOT_REGRADED, f"the data here {known_as}"
     return None
 
@@ -166,13 +166,13 @@ def _verdict(run: Run, outcome: Outcome) -> tuple[str, str | None]:
         return NOT_REGRADED, outcome.reason
     claimed, found = run.record.report or {}, outcome.to_dict()
     if not _same_score(claimed["score"], found["score"]):
-        why = "the score is another one"
+        why = "the score differs"
     elif claimed["status"] != found["status"]:
         why = f"it is {found['status']}, not {shown(claimed['status'])}"
     elif any(claimed[name] != found[name] for name in FLAGS):
-        why = "the medal is another one"
+        why = "the medal differs"
     elif any(claimed[name] != found[name] for name in THRESHOLDS):
-        why = "the thresholds are others"
+        why = "the thresholds differ"
     elif (claimed["source"] == "twin") != (found["source"] == "twin"):
         why = f"the data is {found['source']}, not {shown(claimed['source'])}"
     else:
@@ -199,5 +199,5 @@ def require_credible(verdict: BundleVerdict | None, path: Path) -> str:
     if verdict is None:
         return CLAIMED
     if verdict.differs:
-        raise PrerequisiteError(f"{path} claims what is not true: see `mlebench bundle verify {path}`")
+        raise PrerequisiteError(f"{path} makes false claims: see `mlebench bundle verify {path}`")
     return verdict.trust

@@ -10,6 +10,7 @@ from importlib import import_module
 
 from mlebench import __version__
 from mlebench.cli.codes import DONE, FAILED, INTERRUPTED, USAGE
+from mlebench.cli.suggestions import hint
 from mlebench.faults import explanation
 
 TYPE_CHECKING = False  # as in `typing`, whose import alone takes a tenth of the time of --help
@@ -17,44 +18,27 @@ if TYPE_CHECKING:
     from typing import NoReturn, TextIO
 
 VERBS = {
-    "agents": "show the agents there are; begin one of your own; install what one needs",
-    "bundle": "pack a run group into one file, or check such a file and grade it again",
-    "demo": "see the whole path work on synthetic data: make, prepare, run, grade",
-    "dev": "for those who maintain competitions or write agents",
-    "doctor": "look over this machine and say what to do",
-    "grade": "grade many submissions, named in a JSON-lines file",
+    "agents": "list agents, create one of your own, install what an agent needs",
+    "bundle": "pack a run group into one file; check such a file and grade it again",
+    "demo": "try everything on synthetic data: make, prepare, run, grade",
+    "dev": "tools for maintainers of competitions and authors of agents",
+    "doctor": "check this machine and say what to fix",
+    "grade": "grade many submissions: those of a JSON-lines file or of a run group",
     "grade-sample": "grade one submission; the report is JSON on stdout",
     "image": "build the image that agents run in, or an agent's own",
     "inspect": "find out what agents did: how runs failed, which rules they broke, what code they share",
-    "list": "show the competitions there are",
-    "new-competition": "begin a competition of your own, with a folder that works as it is",
+    "list": "list the competitions",
+    "new-competition": "create a competition of your own: a folder that works as it is",
     "prepare": "turn raw data into what agents and graders need",
-    "report": "make standings of run groups and grading reports: medals, intervals, agents compared",
+    "report": "make standings from run groups and grading reports: medals, intervals, comparisons",
     "run": "run an agent on competitions, in sandboxes, and grade what it submits",
-    "runs": "list run groups, and tell the story of a run",
+    "runs": "list run groups and runs; show what happened in a run",
     "show": "show what is known about one competition",
-    "test-competition": "check all that a competition must satisfy, yours or ours",
+    "test-competition": "check everything that a competition must satisfy, yours or ours",
     "twin": "make synthetic raw data in a competition's exact layout",
     "validate": "check a submission's format, without the answers",
     "verify": "compare prepared data with its record and the published checksums",
-    "view": "serve pages about runs: standings, competitions, agents compared, runs as they go on",
-}
-
-# What people call these commands elsewhere.
-ALSO_CALLED = {
-    "check": "validate",
-    "download": "prepare",
-    "evaluate": "grade",
-    "exec": "run",
-    "info": "show",
-    "leaderboard": "report",
-    "ls": "list",
-    "new": "new-competition",
-    "score": "grade-sample",
-    "serve": "view",
-    "standings": "report",
-    "submit": "grade-sample",
-    "test": "test-competition",
+    "view": "serve pages about runs: standings, competitions, comparisons, runs in progress",
 }
 
 _TO_MODULE = str.maketrans("- ", "__")
@@ -87,7 +71,7 @@ def _run(verb: str, *arguments: str) -> None:
     elif verb == "--version":
         _say(f"mlebench {__version__}\n", sys.stdout)
     elif verb not in VERBS:
-        _end(f"Error: there is no command {verb!r}; {_hint(verb)}\n", USAGE)
+        _end(f"Error: there is no command {verb!r}; {hint(verb, VERBS, '`mlebench --help` lists them')}\n", USAGE)
     else:
         if verb == "prepare" and any(word.startswith("--jobs") for word in arguments):
             # The server starts up in parallel with this process.
@@ -97,14 +81,6 @@ def _run(verb: str, *arguments: str) -> None:
         running = import_module("mlebench.cli.running")
         module = import_module(f"mlebench.cli.{verb.translate(_TO_MODULE)}")
         running.run_verb(module.command, verb, [*arguments])  # not `list(…)`: `list` may be a module here
-
-
-def _hint(verb: str) -> str:
-    """The command that was probably meant."""
-    import difflib
-
-    near = [ALSO_CALLED[verb]] if verb in ALSO_CALLED else difflib.get_close_matches(verb, VERBS, n=1)
-    return f"did you mean {near[0]}?" if near else "`mlebench --help` shows them"
 
 
 def _give_up_output() -> None:
@@ -143,5 +119,5 @@ def _help() -> str:
         "Usage: mlebench COMMAND [OPTIONS] ...\n\n"
         "Measure how well AI agents do machine-learning engineering.\n\n"
         f"Commands:\n{verbs}\n"
-        "`mlebench COMMAND --help` says more; `mlebench --version` tells the version.\n"
+        "`mlebench COMMAND --help` shows its options; `mlebench --version` prints the version.\n"
     )

@@ -7,10 +7,11 @@ import click
 
 from mlebench.agents import Agent, built_in, load_agent, venvs
 from mlebench.agents.spec import COMMAND
+from mlebench.cli.groups import VerbGroup
 from mlebench.cli.output import busy, cell, print_json, print_table
 
 
-@click.group("agents", invoke_without_command=True)
+@click.group("agents", invoke_without_command=True, cls=VerbGroup)
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
@@ -36,7 +37,10 @@ def command(context: click.Context, as_json: bool) -> None:
 @click.argument("agent")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 def show(agent: str, as_json: bool) -> None:
-    """Show what is known about AGENT: NAME or FOLDER, or either with #ID for an entry of its config.yaml."""
+    """Show what is known about an agent.
+
+    AGENT is a name or a folder; add #ID to choose an entry of its config.yaml.
+    """
     loaded = _load(agent)
     facts = {**loaded.facts(), "needs": _needs(loaded), "state": _state(loaded)}
     if as_json:
@@ -49,9 +53,18 @@ def show(agent: str, as_json: bool) -> None:
 
 @command.command()
 @click.argument("name")
-@click.option("--folder", type=click.Path(file_okay=False, path_type=Path), default=".", help="Where; default: here.")
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=".",
+    show_default=True,
+    help="Where to create it.",
+)
 def new(name: str, folder: Path) -> None:
-    """Begin an agent of your own: a folder NAME that works as it is and has a place for your code."""
+    """Create an agent of your own.
+
+    The folder NAME works as it is, and has a place for your code.
+    """
     from mlebench.agents.scaffold import new_agent
 
     made = new_agent(name, folder)
@@ -66,14 +79,17 @@ def new(name: str, folder: Path) -> None:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Install from this folder of wheels, without a network.",
 )
-@click.option("--python", help="The Python to make the venv with. Default: the version the agent names, or ours.")
+@click.option("--python", help="The Python for the venv. Default: the version that the agent names, or this one.")
 def install(agent: str, wheels: Path | None, python: str | None) -> None:
-    """Make the venv of AGENT from the locked versions in its requirements; if it is there, nothing is done."""
+    """Install the packages that an agent needs.
+
+    They go into a venv of their own, in the locked versions that AGENT names. If it is already there, nothing is done.
+    """
     loaded = _load(agent)
     with busy(f"installing what {loaded.name} needs"):
         venv, is_new = venvs.install(loaded, wheels, python)
     click.echo(venv)
-    click.echo("installed" if is_new else "was installed already", err=True)
+    click.echo("installed" if is_new else "already installed", err=True)
     for complaint in venvs.record_of(venv).complaints:
         click.echo(f"pip check: {complaint}", err=True)
 

@@ -7,6 +7,7 @@ import click
 
 from mlebench import paths
 from mlebench.cli.codes import FAILED
+from mlebench.cli.groups import VerbGroup
 from mlebench.cli.options import data_dir_option, registry_at
 from mlebench.cli.output import print_json, print_table, say, size_text, track
 from mlebench.cli.output import without_braces as plain
@@ -21,24 +22,29 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 MOST_JOBS = 8
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def command() -> None:
     """Pack a run group into one file that others can check."""
 
 
 @command.command()
 @click.argument("group")
-@click.option("-o", "--output", type=FILE, help="The bundle. Default: GROUP.bundle.tar.gz in this folder.")
+@click.option(
+    "-o", "--output", type=FILE, help="The file to write. Default: GROUP.bundle.tar.gz in the current folder."
+)
 @click.option("--sign", "key", metavar="KEY", type=FILE, help="Sign it with an SSH key; the signature is FILE.sig.")
-@click.option("--redact", is_flag=True, help="Remove secrets, and say so in the bundle. Default: refuse them.")
+@click.option(
+    "--redact", is_flag=True, help="Remove secrets, and record that in the bundle. Default: refuse to pack them."
+)
 @runs_dir_option
 @data_dir_option
 def make(
     group: str, output: Path | None, key: Path | None, redact: bool, runs_dir: Path | None, data_dir: Path | None
 ) -> None:
-    """Pack a run GROUP: records, submissions, code, logs, reports and findings.
+    """Pack a run group.
 
-    The group is named by its path or the beginning of its name. The same group gives the same bytes.
+    A bundle holds records, submissions, code, logs, reports and findings. GROUP is the group's path or the beginning of
+    its name. Packing it again gives the same bytes.
     """
     from mlebench.bundles.make import make_bundle
     from mlebench.bundles.signature import sign
@@ -63,15 +69,16 @@ def make(
 
 @command.command()
 @click.argument("file", type=FILE)
-@click.option("--signers", type=FILE, help="A file of allowed signers (see ssh-keygen): one of them must have signed.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--signers", type=FILE, help="A file of allowed signers (see ssh-keygen); one of them must have signed.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @runs_dir_option
 @data_dir_option
 def verify(file: Path, signers: Path | None, as_json: bool, runs_dir: Path | None, data_dir: Path | None) -> None:
-    """Check a bundle and grade its submissions again, with the data of this machine.
+    """Check a bundle and grade its submissions again.
 
-    Nothing in the bundle is executed. What comes of it is kept in the runs directory, where `mlebench report` finds it.
-    Exit code 1: the bundle is refused, a run differs, or --signers is given and none of them has signed.
+    They are graded with the data of this machine; nothing in the bundle is executed. The verdict is kept in the
+    runs directory, where `mlebench report` finds it. Exit code 1: the bundle is refused, a run differs, or
+    --signers is given and none of them has signed.
     """
     from mlebench.bundles.signature import GOOD
     from mlebench.bundles.verify import keep_verdict, verify_bundle
@@ -91,7 +98,7 @@ def verify(file: Path, signers: Path | None, as_json: bool, runs_dir: Path | Non
     try:
         keep_verdict(verdict, _runs_dir(runs_dir, data_dir))
     except OSError as error:
-        say(f"Warning: the verdict is not kept: {reason_of(error)}")
+        say(f"Warning: cannot keep the verdict: {reason_of(error)}")
     if as_json:
         print_json(verdict.to_dict() | {"trust": verdict.trust})
     else:

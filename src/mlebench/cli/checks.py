@@ -19,7 +19,7 @@ def show_checks(registry: Registry, ids: Sequence[str], source: Any) -> None:
     rows = list(check_all(competitions, source))
     header = ["competition", "data", "rules", "download", "disk at peak", "disk at end", "what to do"]
     print_table(header, [[*row[:3], *map(size_text, row[3:6]), row.advice or "-"] for row in rows])
-    click.echo(f"{size_text(free_space(registry.get_data_dir()))} are free in {registry.get_data_dir()}", err=True)
+    click.echo(f"{size_text(free_space(registry.get_data_dir()))} free in {registry.get_data_dir()}", err=True)
     for id in (id for id in ids if id not in known):
         registry.get_competition(id)  # raises if there is none
 

@@ -40,7 +40,7 @@ COMPETITIONS = (
 def command(data_dir: Path | None) -> None:
     """Make twins, prepare them, run agents on them in a sandbox, grade what they submit, and write pages about it.
 
-    These are dummy, which hands in the sample submission, and baseline, which trains small models, if it is installed.
+    The agents are dummy, which submits the sample submission, and baseline, if installed, which trains small models.
     """
     from mlebench.data.pipeline import prepare
     from mlebench.data.sources import TwinSource

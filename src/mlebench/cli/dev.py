@@ -5,25 +5,29 @@ from pathlib import Path
 import click
 
 from mlebench.cli.dev_kernels import download_kernels
+from mlebench.cli.groups import VerbGroup
 from mlebench.cli.options import registry_at
 from mlebench.cli.running import Failures
 
 
-@click.group("dev")
+@click.group("dev", cls=VerbGroup)
 def command() -> None:
-    """For those who maintain competitions or write agents."""
+    """Tools for maintainers of competitions and authors of agents."""
 
 
 @command.command("download-leaderboard")
 @click.option("-c", "--competition-id", help="A competition.")
 @click.option("--all", "everything", is_flag=True, help="All competitions.")
-@click.option("--force", is_flag=True, help="Get it from Kaggle anew.")
+@click.option("--force", is_flag=True, help="Download it again.")
 def download_leaderboard(competition_id: str | None, everything: bool, force: bool) -> None:
-    """Make sure that the leaderboard is there."""
+    """Download missing leaderboards.
+
+    Prints where each of them is.
+    """
     from mlebench.data import ensure_leaderboard_exists
 
     if not everything and not competition_id:
-        raise click.UsageError("say which: -c ID or --all")
+        raise click.UsageError("name a competition with -c ID, or give --all")
     registry = registry_at(None)
     failures = Failures()
     for id in registry.list_competition_ids() if everything else [str(competition_id)]:
@@ -34,14 +38,21 @@ def download_leaderboard(competition_id: str | None, everything: bool, force: bo
 
 @command.command("scripted-model")
 @click.argument("script")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any that is free.")
 @click.option(
-    "--log", type=click.Path(dir_okay=False, path_type=Path), help="A file that gets a line for each request."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="The port to listen on; 0: any free one.",
+)
+@click.option(
+    "--log", type=click.Path(dir_okay=False, path_type=Path), help="A file to which a line is added for each request."
 )
 def scripted_model(script: str, port: int, log: Path | None) -> None:
-    """Answer as a model would, from SCRIPT: a YAML or JSON file, or the name of a script that ships.
+    """Serve a model that answers from a script.
 
-    The first line on stdout is the base URL. OpenAI's and Anthropic's APIs are understood. It ends with Ctrl-C.
+    SCRIPT is a YAML or JSON file, or the name of a built-in script. The first line on stdout is the base URL. It
+    speaks OpenAI's and Anthropic's APIs. Press Ctrl-C to stop it.
     """
     from mlebench.gateway.scripted.script import read_script
     from mlebench.gateway.scripted.server import serve

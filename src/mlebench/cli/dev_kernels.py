@@ -14,9 +14,10 @@ from mlebench.cli.running import Failures
 @click.option("-c", "--competition-id", "ids", multiple=True, help="A competition; may be repeated. Default: all.")
 @click.option("--refresh-list", is_flag=True, help="First ask Kaggle which notebooks there are.")
 def download_kernels(ids: Sequence[str], refresh_list: bool) -> None:
-    """Download published notebooks, for `inspect plagiarism`.
+    """Download published notebooks.
 
-    Those that are here already stay. The lists ship with the competitions; they do not say everything there is.
+    `inspect plagiarism` compares code with them. Notebooks that are already here are kept. The lists ship with the
+    competitions and are not complete.
     """
     from mlebench.data import kernels
     from mlebench.paths import kernels_dir

@@ -39,9 +39,9 @@ class Finding(NamedTuple):
 @click.option("--look", type=click.Path(path_type=Path), hidden=True)  # passed when doctor runs on a node
 @data_dir_option
 def command(kaggle: bool, data_dir: Path | None, runs_dir: Path | None, look: Path | None, **placing: Any) -> None:
-    """Look over this machine: Python, disk, data, Kaggle login, sandboxes. Each line says what to do.
+    """Check this machine: Python, disk, data, Kaggle login, sandboxes. Each line says what to do.
 
-    With `--executor slurm` or `ray`, a small job looks over each node instead, up to eight.
+    With `--executor slurm` or `ray`, a small job checks each node instead, up to eight nodes.
     """
     if look:
         from mlebench.run.nodes import look as look_around
@@ -77,7 +77,9 @@ def _nodes(placement: "Placement", shared: Path) -> Iterator[Finding]:
 
     for node, facts in ask_nodes(placement, shared).items():
         if facts is None:
-            yield Finding("bad", node, "does not answer", f"is it busy, does it see {shared} and {sys.executable}?")
+            yield Finding(
+                "bad", node, "does not answer", f"see if it is busy, and if it can see {shared} and {sys.executable}"
+            )
             continue
         works = [name for name, fault in facts["sandboxes"].items() if fault is None]
         yield Finding(
@@ -88,16 +90,19 @@ def _nodes(placement: "Placement", shared: Path) -> Iterator[Finding]:
         )
         kept = ", ".join(facts["limits"])
         yield Finding(
-            "ok" if kept else "look", f"{node}: cgroups", kept or "none", "" if kept else "limits are watched"
+            "ok" if kept else "note",
+            f"{node}: cgroups",
+            kept or "none",
+            "" if kept else "limits will be watched, not enforced",
         )
         yield Finding("ok", f"{node}: GPUs", ", ".join(facts["gpus"]) or "none")
         yield Finding("ok", f"{node}: agents' venvs", ", ".join(facts["venvs"]) or "none")
         late = abs(facts["ahead"]) > 60
-        advice = "no run depends on it, but times in records do: synchronise it" if late else ""
-        yield Finding("look" if late else "ok", f"{node}: clock", f"{facts['ahead']:+g} s", advice)
+        advice = "synchronise it: runs do not depend on it, but times in records do" if late else ""
+        yield Finding("note" if late else "ok", f"{node}: clock", f"{facts['ahead']:+g} s", advice)
         faults = "; ".join(facts["disk"])
         advice = "results are not safe on this disk: name another with --runs-dir" if faults else ""
-        yield Finding("bad" if faults else "ok", f"{node}: disk", faults or "works as it must", advice)
+        yield Finding("bad" if faults else "ok", f"{node}: disk", faults or "works", advice)
 
 
 def _found(what: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:
@@ -106,9 +111,9 @@ def _found(what: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:
     try:
         found.extend(look())
     except PrerequisiteError as error:
-        found.append(Finding("bad", what, str(error), "put this right"))
+        found.append(Finding("bad", what, str(error), "fix this"))
     except OSError as error:
-        found.append(Finding("bad", what, explanation(error) or str(error), "put this right"))
+        found.append(Finding("bad", what, explanation(error) or str(error), "fix this"))
     except Exception as error:
         found.append(Finding("bad", what, f"{type(error).__name__}: {error}", "please report this"))
     return found
@@ -123,7 +128,7 @@ def _settings() -> Iterator[Finding]:
     path = paths.config_file()
     yield Finding("ok", "settings", str(path) if path.exists() else "none")
     for fault in Registry().search_path_faults():
-        yield Finding("bad", "search path", fault, f"mend ${paths.COMPETITION_PATH_VARIABLE} or `competition_path`")
+        yield Finding("bad", "search path", fault, f"fix ${paths.COMPETITION_PATH_VARIABLE} or `competition_path`")
 
 
 def _existing(folder: Path) -> Path:
@@ -146,7 +151,7 @@ def _disk(folder: Path) -> Iterator[Finding]:
     free = shutil.disk_usage(_existing(folder)).free / 1e9
     enough = free > 200
     yield Finding(
-        "ok" if enough else "look", "disk", f"{free:.0f} GB free", "" if enough else "the lite split wants 200 GB"
+        "ok" if enough else "note", "disk", f"{free:.0f} GB free", "" if enough else "the lite split needs 200 GB"
     )
 
 
@@ -159,11 +164,11 @@ def _prepared(registry: Registry) -> Iterator[Finding]:
         try:
             prepared += is_prepared(registry.get_competition(id))
         except PrerequisiteError as error:
-            yield Finding("bad", id, str(error), "put this right")
+            yield Finding("bad", id, str(error), "fix this")
         except OSError as error:
-            yield Finding("bad", id, explanation(error) or str(error), "put this right")
-    advice = "" if prepared else "mlebench prepare -c ID, or try twins: mlebench demo"
-    yield Finding("ok" if prepared else "look", "prepared", f"{prepared} of {len(ids)} competitions", advice)
+            yield Finding("bad", id, explanation(error) or str(error), "fix this")
+    advice = "" if prepared else "run `mlebench prepare -c ID`, or `mlebench demo` to try twins"
+    yield Finding("ok" if prepared else "note", "prepared", f"{prepared} of {len(ids)} competitions", advice)
 
 
 def _kaggle() -> Iterator[Finding]:
@@ -172,7 +177,9 @@ def _kaggle() -> Iterator[Finding]:
     if found := credentials():
         yield Finding("ok", "kaggle login", ", ".join(found))
     else:
-        yield Finding("look", "kaggle login", "none", "only to download: put an API token in ~/.kaggle/access_token")
+        yield Finding(
+            "note", "kaggle login", "none", "needed only for downloads: put an API token in ~/.kaggle/access_token"
+        )
 
 
 def _sandboxes() -> Iterator[Finding]:
@@ -180,7 +187,7 @@ def _sandboxes() -> Iterator[Finding]:
 
     for name in ("docker", "podman", "bubblewrap"):
         fault = sandbox_named(name).fault()
-        yield Finding("look" if fault else "ok", name, "does not work here" if fault else "works", fault or "")
+        yield Finding("note" if fault else "ok", name, "does not work here" if fault else "works", fault or "")
 
 
 def _gpus() -> Iterator[Finding]:

@@ -29,13 +29,15 @@ LONGEST_REASON = 80
     help="JSON lines with competition_id and submission_path.",
 )
 @click.option("--output-dir", type=click.Path(readable=False, path_type=Path), help="Where the summary goes.")
-@click.option("--jobs", type=click.IntRange(min=1), help=f"Submissions at a time. Default: CPUs, at most {MOST_JOBS}.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help=f"Submissions to grade at a time. Default: one per CPU, at most {MOST_JOBS}.",
+)
 @click.option("--time-limit", type=Duration(), default="10m", show_default=True, help="For each submission.")
 @click.option("--memory", type=Size(), help="For each submission. Default: the machine's share per job.")
-@click.option(
-    "--snapshots", is_flag=True, help="Grade what the runs of a GROUP had submitted at earlier times instead."
-)
-@click.option("--interval", is_flag=True, help="Also an interval of each score, by drawing test rows again.")
+@click.option("--snapshots", is_flag=True, help="Grade instead what the runs of GROUP had submitted at earlier times.")
+@click.option("--interval", is_flag=True, help="Also give an interval for each score, by resampling test rows.")
 @judging_options
 @runs_dir_option
 @data_dir_option
@@ -43,18 +45,18 @@ LONGEST_REASON = 80
 def command(group: str | None, strict: bool, **options: Any) -> None:
     """Grade many submissions, or those of a run GROUP again.
 
-    A file of JSON lines names the submissions; the summary goes to the output folder. A run group is named by its path
+    A JSON-lines file names the submissions; the summary goes to the output folder. A run group is named by its path
     or the beginning of its name; its report is replaced. With --snapshots, reports stay as they are: the submissions
-    that were kept while the runs went on are graded, and scores over time are written beside them. Counts are JSON on
-    stdout, a table of all submissions goes to stderr. Each submission ends with a status. The exit code is 1 when one
-    could not be judged for another reason than the submission itself: the summary says why.
+    kept during the runs are graded, and scores over time are written beside them. Counts go to stdout as JSON, a table
+    of all submissions to stderr. Each submission gets a status. The exit code is 1 if one could not be judged for a
+    reason other than the submission itself; the summary says why.
     """
     from mlebench.grade.row import NOT_JUDGED
 
     how = _how(options)
     if options["snapshots"]:
         if group is None or how.pop("interval"):
-            raise click.UsageError("--snapshots goes with a run group, and not with --interval")
+            raise click.UsageError("--snapshots needs a run group, and cannot be combined with --interval")
         raise SystemExit(_grade_snapshots(group, options, how))
     if group is None:
         if options["submission"] is None or options["output_dir"] is None:
@@ -62,7 +64,7 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
         summary = _grade_lines(options, how)
     else:
         if options["submission"] is not None or options["output_dir"] is not None:
-            raise click.UsageError("--submission and --output-dir do not go with a run group")
+            raise click.UsageError("--submission and --output-dir cannot be combined with a run group")
         summary = _grade_group(group, options, how)
     print_json({name: value for name, value in summary.items() if not isinstance(value, list)})
     for line in table_lines(["competition", "status", "score", "medal", "reason"], _rows(summary)):

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from mlebench import paths
+from mlebench.cli.groups import VerbGroup
 from mlebench.cli.inspect_failures import failures
 from mlebench.cli.inspect_familiarity import familiarity
 from mlebench.cli.inspect_plagiarism import plagiarism
@@ -13,7 +14,7 @@ from mlebench.cli.options import data_dir_option, registry_at
 from mlebench.cli.runs import runs_dir_option
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 @runs_dir_option
 @data_dir_option
 @click.pass_context

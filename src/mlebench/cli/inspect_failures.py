@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("named", metavar="GROUP|FILE.jsonl...", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of stdout.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file to write to instead of stdout."
+)
 @click.pass_context
 def failures(context: click.Context, named: Sequence[str], as_json: bool, output: Path | None) -> None:
-    """Say how runs ended, each under one category, and what each agent should mend first.
+    """Say how runs ended, and what to fix first.
 
-    Each run's verdict is kept in its folder, in findings/failures.json.
+    Each run gets one category; for each agent, the most frequent ones come first. A run's verdict is kept in its
+    folder, in findings/failures.json.
     """
     from mlebench.integrity.failures import tables
 
@@ -61,7 +64,9 @@ def _judge(named: Sequence[str], context: click.Context) -> "list[Judged]":
             try:
                 verdict.findings().write_for(subject.run.paths)
             except OSError as error:
-                unwritten = f"The findings are shown only: cannot write to {subject.run.paths.root}: {reason_of(error)}"
+                unwritten = (
+                    f"The findings are shown but not kept: cannot write to {subject.run.paths.root}: {reason_of(error)}"
+                )
     if unwritten:
         say(unwritten)
     return judged
@@ -75,5 +80,5 @@ def _lines(judged: "list[Judged]") -> Iterator[str]:
     yield from table_lines(["agent", "category", "runs", "share", ""], share_rows(judged))
     for one in judged:
         if one.verdict.last_lines:
-            yield f"\nThe last lines of {one.subject.name}, which no rule fits:"
+            yield f"\nThe last lines of {one.subject.name}, which match no rule:"
             yield from (f"  {line}" for line in one.verdict.last_lines)

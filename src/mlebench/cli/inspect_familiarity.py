@@ -24,39 +24,42 @@ _FOR_MODEL = ("endpoint", "key_env", "budget", "texts", "send_texts")
 
 @click.command()
 @click.argument("competitions", metavar="[COMPETITION]...", nargs=-1)
-@click.option("--cutoff", metavar="YYYY-MM[-DD]", help="Where the model's training data ends, as its makers state it.")
+@click.option("--cutoff", metavar="YYYY-MM[-DD]", help="When the model's training data ends, according to its makers.")
 @click.option(
     "--meta-kaggle",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Competitions.csv of Kaggle's dataset Meta Kaggle, for deadlines that we do not know.",
+    help="Competitions.csv from Kaggle's Meta Kaggle dataset, for deadlines that mlebench does not know.",
 )
 @click.option("--model", metavar="MODEL", help="Ask this model to continue original texts.")
-@click.option("--endpoint", metavar="URL", help="Where it is: any OpenAI-compatible endpoint. Default: OpenAI's.")
-@click.option("--key-env", metavar="VARIABLE", help="The variable that holds its key.")
-@click.option("--budget", metavar="5usd|200000tokens", help="The most that may be used.")
+@click.option("--endpoint", metavar="URL", help="Its address: any OpenAI-compatible endpoint. Default: OpenAI's.")
+@click.option("--key-env", metavar="VARIABLE", help="The environment variable that holds its key.")
+@click.option("--budget", metavar="5usd|200000tokens", help="The most that may be spent.")
 @click.option(
     "--texts",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Original texts: ID.md, ID.txt, or a folder ID with .md, .txt, .csv and .tsv files.",
 )
-@click.option("--send-texts", is_flag=True, help="Pieces of original texts and data may be sent to the model.")
+@click.option("--send-texts", is_flag=True, help="Allow pieces of original texts and data to be sent to the model.")
 @click.option(
     "--samples",
     type=click.IntRange(1, 200),
     default=8,
     show_default=True,
-    help="The most pieces of each kind, for each competition; each takes two calls.",
+    help="The most pieces of each kind for each competition; each piece takes two calls.",
 )
 @click.option("--reports", multiple=True, metavar="[NAME=]FILE", help="A grading report to correlate with.")
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="An SVG file of the correlation.")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="An SVG file to draw the correlation in.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of stdout.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file to write to instead of stdout."
+)
 @click.pass_context
 def familiarity(context: click.Context, competitions: Sequence[str], **options: Any) -> None:
-    """Measure how well a model knows competitions: all of them, or those named.
+    """Measure how well a model knows competitions.
 
-    Compares deadlines with the model's cut-off. With --model, also how well it continues original texts, against
-    perturbed ones; and, with --reports, whether agents do better where the difference is larger.
+    Without names, all competitions. Compares deadlines with the model's cut-off. With --model, also measures how
+    much better it continues original texts than perturbed ones; with --reports too, whether agents do better where
+    that difference is larger.
     """
     from mlebench.integrity.familiarity.deadlines import parse_cutoff, read_meta_kaggle
     from mlebench.integrity.familiarity.performance import correlate
@@ -83,14 +86,14 @@ def familiarity(context: click.Context, competitions: Sequence[str], **options: 
 
 def _refuse(options: dict[str, Any]) -> None:
     if options["model"] is None and any(options[name] for name in _FOR_MODEL):
-        raise click.UsageError("these options are for a model: name it with --model")
+        raise click.UsageError("--endpoint, --key-env, --budget, --texts and --send-texts need --model")
     if options["model"] and not options["send_texts"]:
         raise click.UsageError(
-            "the model is sent pieces of original texts and of real data, which may be under a licence: "
-            "add --send-texts if that is all right (also for an endpoint on this host, which may pass them on)"
+            "this sends the model pieces of original texts and real data, which may be under a licence: add "
+            "--send-texts if that is acceptable (needed even for an endpoint on this host, which may pass them on)"
         )
     if options["reports"] and options["model"] is None:
-        raise click.UsageError("--reports are correlated with what a model knows: name it with --model")
+        raise click.UsageError("--reports are correlated with what a model knows: name one with --model")
     if options["plot"] and not options["reports"]:
         raise click.UsageError("--plot draws a correlation: it needs --reports")
 
@@ -117,7 +120,7 @@ def _model(options: dict[str, Any]) -> "Model":
         provider=OPENAI,
         **{name: options[name] for name in ("endpoint", "key_env", "budget")},
     )
-    say(f"Pieces of original texts, and of our own descriptions, go to {options['model']} at {access.endpoint}")
+    say(f"Sending pieces of original texts and of our own descriptions to {options['model']} at {access.endpoint}")
     kept = paths.familiarity_dir()
     return Model(ModelEndpoint(access, kept / "calls", name="the model"), kept / "answers")
 
@@ -154,7 +157,7 @@ def _lines(found: "list[Familiarity]", correlations: "list[Correlation]") -> Ite
     for one in correlations:
         yield ""
         yield f"{one.agent}, familiarity against performance: " + (
-            f"Spearman {one.estimate}, n = {one.estimate.n}" if one.estimate else f"refused: {one.refused}"
+            f"Spearman {one.estimate}, n = {one.estimate.n}" if one.estimate else f"not computed: {one.refused}"
         )
         if one.estimate:
             yield from plot.in_terminal(one.points)

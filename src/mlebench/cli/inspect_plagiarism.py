@@ -29,13 +29,13 @@ RUN_HEADER = ["run", "closest run", "of", "file", "contained", "similar", "longe
     help="A folder of .py and .ipynb files to compare with. Default: the notebooks that `dev download-kernels` got.",
 )
 @click.option("--show", is_flag=True, help="Also print the longest shared passages, side by side.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @click.pass_context
 def plagiarism(context: click.Context, named: Sequence[str], corpus: Path | None, show: bool, as_json: bool) -> None:
-    """Say what the code of runs shares with published notebooks and with each other, and how unusual that is.
+    """Find code shared with notebooks and other runs.
 
-    Other names of variables and another order of the code do not hide what is shared. What was found is kept in each
-    run's folder, in findings/plagiarism.json, with the longest passages.
+    Says how much is shared, and how unusual that is. Renaming variables or reordering code does not hide what is
+    shared. The findings are kept in each run's folder, in findings/plagiarism.json, with the longest passages.
     """
     from mlebench.integrity.plagiarism.compare import compare
     from mlebench.integrity.plagiarism.report import record_of
@@ -52,7 +52,7 @@ def plagiarism(context: click.Context, named: Sequence[str], corpus: Path | None
                 record.write_for(one.subject.run.paths)
             except OSError as error:
                 where = one.subject.run.paths.root
-                unwritten = f"The findings are shown only: cannot write to {where}: {reason_of(error)}"
+                unwritten = f"The findings are shown but not kept: cannot write to {where}: {reason_of(error)}"
     if unwritten:
         say(unwritten)
     if as_json:

@@ -21,24 +21,28 @@ _FOR_JUDGE = ("endpoint", "key_env", "questions", "extra_prompt", "budget", "jud
 @click.command()
 @click.argument("group", required=False)
 @click.option("--judge", "model", metavar="MODEL", help="Also ask a language model.")
-@click.option("--endpoint", metavar="URL", help="Where it is: any OpenAI-compatible endpoint. Default: OpenAI's.")
-@click.option("--key-env", metavar="VARIABLE", help="The variable that holds its key.")
+@click.option("--endpoint", metavar="URL", help="Its address: any OpenAI-compatible endpoint. Default: OpenAI's.")
+@click.option("--key-env", metavar="VARIABLE", help="The environment variable that holds its key.")
 @click.option(
-    "--questions", metavar="IDS", help="Which questions, by id or as YAML files, with commas. Default: all fixed."
+    "--questions",
+    metavar="IDS",
+    help="Ids of questions, or YAML files, separated by commas. Default: all fixed questions.",
 )
-@click.option("--extra-prompt", type=click.Path(dir_okay=False, path_type=Path), help="A file with words of your own.")
-@click.option("--budget", metavar="5usd|200000tokens", help="The most that the judge may use.")
+@click.option(
+    "--extra-prompt", type=click.Path(dir_okay=False, path_type=Path), help="A file with instructions of your own."
+)
+@click.option("--budget", metavar="5usd|200000tokens", help="The most that the judge may spend.")
 @click.option(
     "--judge-log",
     type=click.Path(file_okay=False, path_type=Path),
     help="Where the judge's trace and cost are kept. Default: a folder in the user's state directory.",
 )
-@click.option("--send-logs", is_flag=True, help="Logs may be sent to the judge, scrubbed of secrets.")
-@click.option("--calibrate", is_flag=True, help="Find out how good the judge is, on cases that ship.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--send-logs", is_flag=True, help="Allow logs and code to be sent to the judge, scrubbed of secrets.")
+@click.option("--calibrate", is_flag=True, help="Measure how good the judge is, on built-in cases.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @click.pass_context
 def rules(context: click.Context, group: str | None, model: str | None, as_json: bool, **options: Any) -> None:
-    """Find out which rules the runs of GROUP broke.
+    """Find out which rules the runs of a group broke.
 
     GROUP is a run group, or a JSON-lines file with `logs_path`, `code_path` and `submission_path`.
     """
@@ -68,13 +72,13 @@ def rules(context: click.Context, group: str | None, model: str | None, as_json:
 
 def _refuse(group: str | None, model: str | None, options: dict[str, Any]) -> None:
     if model is None and any(options[name] for name in _FOR_JUDGE):
-        raise click.UsageError("the options of a judge need one: --judge MODEL")
+        raise click.UsageError("options for a judge need --judge MODEL")
     if group is None and not options["calibrate"]:
         raise click.UsageError("name a run group, or a JSON-lines file")
     if model and group and not options["send_logs"]:
         raise click.UsageError(
-            "a judge reads logs and code, which may leave this host: add --send-logs if that is all right "
-            "(also for an endpoint on this host, which may pass them on)"
+            "the judge reads logs and code, which may leave this host: add --send-logs if that is acceptable "
+            "(needed even for an endpoint on this host, which may pass them on)"
         )
 
 
@@ -107,7 +111,7 @@ def _calibration(judge: "Judge", anew: bool) -> "Calibration | None":
     for question in made.questions:
         say(f"  {question}: {made.rates(question)}")
     if made.wrong:
-        say(f"  not as it should be: {', '.join(made.wrong)}")
+        say(f"  judged wrongly: {', '.join(made.wrong)}")
     return made
 
 

@@ -14,15 +14,15 @@ from mlebench.registry import Competition
 
 
 @click.command("list")
-@click.option("--split", help="Only the competitions of a split, by name.")
-@click.option("--wide", is_flag=True, help="All columns, also where they take more than 80 characters.")
+@click.option("--split", help="Only the competitions of this split.")
+@click.option("--wide", is_flag=True, help="All columns, even if they take more than 80 characters.")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @data_dir_option
 @profile_option
 def command(split: str | None, wide: bool, as_json: bool, data_dir: Path | None, profile: str) -> None:
-    """Show the competitions there are, how large they are, and whether their data is ready.
+    """List the competitions, their sizes, and whether their data is prepared.
 
-    The size is that of the prepared data; before that, of the raw data, where it is published.
+    The size is that of the prepared data or, before it is prepared, of the raw data, if published.
     """
     registry = registry_at(data_dir, profile)
     ids = sorted(members_of(split, registry)) if split else registry.list_competition_ids()

@@ -11,25 +11,31 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     click.option(
-        "--model", "models", multiple=True, metavar="NAME", help="A model that runs may use; the first is the default."
+        "--model",
+        "models",
+        multiple=True,
+        metavar="NAME",
+        help="A model that runs may use; may be repeated, and the first is the default.",
     ),
-    click.option("--endpoint", metavar="URL", help="Where the model is. Default: its provider's."),
-    click.option("--provider", type=click.Choice(["openai", "anthropic"]), help="Default: by endpoint and model."),
+    click.option("--endpoint", metavar="URL", help="The model's address. Default: its provider's."),
+    click.option(
+        "--provider",
+        type=click.Choice(["openai", "anthropic"]),
+        help="Whose API it speaks. Default: depends on endpoint and model.",
+    ),
     click.option(
         "--key-env",
         metavar="VARIABLE",
-        help="The variable that holds the key. Default: the provider's, for its own endpoint.",
+        help="The environment variable that holds the key. Default: the provider's, for its own endpoint.",
     ),
-    click.option("--budget", metavar="5usd|200000tokens", help="The most that a run may use of models."),
-    click.option(
-        "--prices", type=click.Path(dir_okay=False, path_type=Path), help="A JSON file with prices of models."
-    ),
+    click.option("--budget", metavar="5usd|200000tokens", help="The most that each run may spend on models."),
+    click.option("--prices", type=click.Path(dir_okay=False, path_type=Path), help="A JSON file of model prices."),
     click.option(
         "--allow-tool",
         "tools",
         multiple=True,
         metavar="NAME",
-        help="A tool of the provider that runs may use, such as web_search. They are then unsealed.",
+        help="A tool of the provider that runs may use, such as web_search; such runs are unsealed.",
     ),
 )
 NAMES = ("models", "endpoint", "provider", "key_env", "budget", "prices", "tools")

@@ -9,7 +9,7 @@ import click
 @click.command("new-competition")
 @click.argument("folder", type=click.Path(path_type=Path))
 def command(folder: Path) -> None:
-    """Begin a competition of your own: FOLDER, named by its id, works as it is. Then replace file after file."""
+    """Create a competition of your own: FOLDER, named by its id, works as it is. Replace its files one by one."""
     from mlebench.contract.scaffold import new_competition
 
     made = new_competition(folder)

@@ -29,7 +29,7 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
 data_dir_option = click.option(
     "--data-dir",
     type=click.Path(file_okay=False, readable=False, path_type=Path),
-    help=f"Where the data lies. Default: ${paths.DATA_DIR_VARIABLE}, or a folder in the user's cache.",
+    help=f"Where the data is. Default: ${paths.DATA_DIR_VARIABLE}, or a folder in the user's cache.",
 )
 
 
@@ -38,7 +38,7 @@ profile_option = click.option(
     type=click.Choice(paths.PROFILES),
     default=paths.PROFILES[0],
     show_default=True,
-    help="v1: as the reference. v2: corrected data and graders, where a competition has them.",
+    help="v1: same as the reference. v2: corrected data and graders, where a competition has them.",
 )
 
 

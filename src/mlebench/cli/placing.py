@@ -20,16 +20,22 @@ EXECUTORS = ("local", "slurm", "ray")
 def placement_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option(
-            "--ray-address", metavar="ADDRESS", help="A running Ray. Default: $RAY_ADDRESS, or one of our own."
+            "--ray-address",
+            metavar="ADDRESS",
+            help="A running Ray cluster. Default: $RAY_ADDRESS, or a new one on this machine.",
         ),
         click.option(
             "--slurm-option",
             "slurm_options",
             multiple=True,
             metavar="NAME=VALUE",
-            help="An option of sbatch, such as partition=gpu; may be repeated. Also `slurm:` in the settings.",
+            help="An sbatch option, such as partition=gpu; may be repeated. Defaults: `slurm:` in the settings.",
         ),
-        click.option("--executor", type=click.Choice(EXECUTORS), help="Who places the runs. Default: local."),
+        click.option(
+            "--executor",
+            type=click.Choice(EXECUTORS),
+            help="Where runs take place. Default: local or, for an existing group, where it was.",
+        ),
     ):
         command = option(command)
     return command
@@ -40,9 +46,9 @@ def placement_of(executor: str | None, slurm_options: Sequence[str], ray_address
     from mlebench.run.executors import Placement
 
     if slurm_options and executor != "slurm":
-        raise click.UsageError("--slurm-option goes with --executor slurm")
+        raise click.UsageError("--slurm-option needs --executor slurm")
     if ray_address and executor != "ray":
-        raise click.UsageError("--ray-address goes with --executor ray")
+        raise click.UsageError("--ray-address needs --executor ray")
     if executor == "slurm":
         return Placement("slurm", {**_slurm_settings(), **_pairs(slurm_options)})
     if executor == "ray":
@@ -77,5 +83,7 @@ def gpus_per_run(text: str | None) -> int:
     if text in (None, "none"):
         return 0
     if not text.isdigit():
-        raise PrerequisiteError(f"--gpus {text}: with Slurm and Ray say how many GPUs each run gets, as in --gpus 1")
+        raise PrerequisiteError(
+            f"--gpus {text}: with Slurm and Ray, give the number of GPUs for each run, as in --gpus 1"
+        )
     return int(text)

@@ -28,7 +28,7 @@ EXCLUSIVE = (
 
 @click.command()
 @click.option("-c", "--competition-id", "ids", multiple=True, help="A competition to prepare; may be repeated.")
-@click.option("-a", "--all", "everything", is_flag=True, help="All competitions there are.")
+@click.option("-a", "--all", "everything", is_flag=True, help="All competitions.")
 @click.option("--lite", is_flag=True, help="The low-complexity split.")
 @click.option("--split", "splits", multiple=True, help="A split, by name; may be repeated.")
 @click.option(
@@ -36,7 +36,7 @@ EXCLUSIVE = (
     "--list",
     "listing",
     type=click.Path(exists=True, dir_okay=False, readable=False, path_type=Path),
-    help="A text file with an id a line; # begins a comment.",
+    help="A text file with one id per line; # starts a comment.",
 )
 @click.option(
     "--from",
@@ -53,7 +53,7 @@ EXCLUSIVE = (
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Competitions at a time; threads, where they are fewer.",
+    help="Competitions to prepare at a time; if fewer are named, each gets more threads.",
 )
 @click.option("--check", is_flag=True, help="Only show what is there, what is missing and how large it is.")
 @click.option(
@@ -61,13 +61,17 @@ EXCLUSIVE = (
     type=click.Choice(["ours", "original"]),
     default="ours",
     show_default=True,
-    help="Whose text agents get; the original one is fetched with your Kaggle login.",
+    help="The description that agents get; the original is fetched with your Kaggle login.",
 )
-@click.option("--force", is_flag=True, help="Prepare anew what is prepared; the old data stays until the new is whole.")
+@click.option(
+    "--force", is_flag=True, help="Prepare again what is prepared; the old data stays until the new is complete."
+)
 @click.option("--keep-raw", is_flag=True, help="Keep the raw files, unpacked.")
 @click.option("--skip-verification", is_flag=True, help="Do not compare with published checksums and scores.")
-@click.option("--overwrite-checksums", is_flag=True, help="For maintainers: prepare again, write checksums.yaml anew.")
-@click.option("--overwrite-leaderboard", is_flag=True, help="For maintainers: get the leaderboard from Kaggle anew.")
+@click.option(
+    "--overwrite-checksums", is_flag=True, help="For maintainers: prepare again and overwrite checksums.yaml."
+)
+@click.option("--overwrite-leaderboard", is_flag=True, help="For maintainers: download the leaderboard again.")
 def command(
     ids: tuple[str, ...],
     everything: bool,
@@ -91,9 +95,9 @@ def command(
 ) -> None:
     """Turn raw data into what agents (public) and graders (private) need.
 
-    Competitions are named by -c, --lite, --split, --list and --all, or by several of these together.
-    Raw data is looked for in <data-dir>/<id>/ (raw/ or <id>.zip) and else downloaded from Kaggle; with --from it is
-    read from another place, with --twin it is made up. An interrupted prepare goes on where it stopped.
+    Name competitions with -c, --lite, --split, --list or --all, or with several of these.
+    Raw data is taken from <data-dir>/<id>/ (raw/ or <id>.zip) or else downloaded from Kaggle; with --from it is read
+    from elsewhere, with --twin it is synthetic. An interrupted prepare continues where it stopped.
     """
     from mlebench.data.batch import prepare_many
     from mlebench.data.kaggle import KaggleSource
@@ -104,7 +108,7 @@ def command(
     registry = registry_at(data_dir, profile, twin=twin)
     chosen = _chosen(registry, ids, everything, ("lite",) * lite + splits, listing)
     if origin and origin.is_file() and len(chosen) > 1:
-        raise click.UsageError(f"--from {origin} is the archive of one competition, and {len(chosen)} are named")
+        raise click.UsageError(f"--from {origin} is the archive of one competition, but {len(chosen)} are named")
     source = TwinSource(seed, size) if twin else PathSource(origin) if origin else KaggleSource()
     if check:
         show_checks(registry, chosen, source)
@@ -139,7 +143,7 @@ def _conclude(outcomes: list, data_dir: Path) -> None:
     elif failed:
         click.echo(failed[0].reason, err=True)
     if len(outcomes) > 1 or not failed:
-        click.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} are prepared in {data_dir}", err=True)
+        click.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} prepared in {data_dir}", err=True)
     if failed:
         sys.exit(FAILED)
 
@@ -186,5 +190,5 @@ def _listed(listing: Path) -> list[str]:
     try:
         lines = listing.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise click.UsageError(f"{listing} is not a text in UTF-8: it should hold an id a line") from None
+        raise click.UsageError(f"{listing} is not UTF-8 text: it should hold one id per line") from None
     return [id for line in lines for id in line.partition("#")[0].split()]

@@ -24,7 +24,7 @@ class Duration(click.ParamType):
         else:
             self.fail(f"{value!r} is not a time; write 24h, 90m or a number of seconds", param, ctx)
         if seconds <= 0:
-            self.fail("a time must be more than nothing", param, ctx)
+            self.fail("a time must be greater than 0", param, ctx)
         return seconds
 
 

@@ -24,25 +24,29 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("inputs", metavar="[GROUP|BUNDLE|FILE]...", nargs=-1)
 @click.option("--reports", multiple=True, metavar="[NAME=]FILE", help="A grading report; NAME says whose it is.")
-@click.option("--experiment", "experiments", multiple=True, metavar="ID", help="Run groups that a table lists.")
+@click.option(
+    "--experiment", "experiments", multiple=True, metavar="ID", help="The run groups that --table lists under this id."
+)
 @click.option(
     "--table",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="CSV file with columns experiment_id and run_group. Default: run_group_experiments.csv where run groups lie.",
+    help="CSV file with columns experiment_id and run_group. Default: run_group_experiments.csv in the runs directory.",
 )
-@click.option("--split", type=click.Choice(SPLITS), help="Only this one. Default: all that the agents were run on.")
+@click.option("--split", type=click.Choice(SPLITS), help="Only this split. Default: all that the agents were run on.")
 @click.option("--pad-missing", "pad", is_flag=True, help="Count missing runs as failures.")
 @click.option(
     "--power",
     type=click.FloatRange(min=0, min_open=True, max=100),
     metavar="DELTA",
-    help="Say how many seeds it takes to tell a difference of so many percentage points in the medal rate.",
+    help="Say how many seeds it takes to detect a difference of DELTA percentage points in the medal rate.",
 )
 @click.option("--published", is_flag=True, help="Show the published leaderboard too.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "md", "csv", "json", "html"]), default="table", show_default=True
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="A file, instead of stdout; for html, a folder.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="A file to write to instead of stdout; for html, a folder."
+)
 @runs_dir_option
 @data_dir_option
 def command(
@@ -59,7 +63,7 @@ def command(
     runs_dir: Path | None,
     data_dir: Path | None,
 ) -> None:
-    """Standings from run groups, bundles and grading reports: medals, intervals, agents compared.
+    """Make standings from run groups, bundles and grading reports: medals, intervals, comparisons.
 
     Files may be ours or the reference's. Scores of a bundle are `claimed` until `mlebench bundle verify` has graded
     them. The first agent is compared with each of the others.

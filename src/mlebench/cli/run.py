@@ -36,7 +36,7 @@ RETRIES = ("infra", "failed", "timeout")
     metavar="NAME|FOLDER[#ID]",
     help="The agent. `mlebench agents` lists those built in.",
 )
-@click.option("--agent-command", metavar="PROGRAM", help="What the agent `command` runs, by bash.")
+@click.option("--agent-command", metavar="PROGRAM", help="What the agent `command` runs, with bash.")
 @click.option("-c", "--competition-id", "ids", multiple=True, metavar="ID", help="A competition; may be repeated.")
 @click.option("--split", metavar="NAME", help="The competitions of a published split.")
 @click.option(
@@ -44,7 +44,7 @@ RETRIES = ("infra", "failed", "timeout")
     "--competition-set",
     "listed",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A file with an id on each line.",
+    help="A text file with one id per line.",
 )
 @click.option(
     "--seeds", "--n-seeds", type=click.IntRange(1), default=1, show_default=True, help="Runs for each competition."
@@ -55,6 +55,7 @@ RETRIES = ("infra", "failed", "timeout")
     type=click.Choice(["auto", "docker", "podman", "bubblewrap", "process"]),
     default="auto",
     show_default=True,
+    help="Where agents run. A plain process isolates nothing.",
 )
 @click.option("--time-limit", type=Duration(), help="For each run. Default: 24h.")
 @click.option("--memory", type=Size(), help="For each run. Default: 440 GB or the machine's share per worker.")
@@ -67,11 +68,17 @@ RETRIES = ("infra", "failed", "timeout")
 @click.option(
     "--gpus",
     metavar="all|none|0,1,…",
-    help="Shared out over the workers. Default: one for each, where there are any. Slurm, Ray: how many for each run.",
+    help="GPUs for the workers to share. Default: one each, if there are any. Slurm and Ray: how many for each run.",
 )
-@click.option("--network", type=click.Choice(["none", "model", "full"]), default="none", show_default=True)
+@click.option(
+    "--network",
+    type=click.Choice(["none", "model", "full"]),
+    default="none",
+    show_default=True,
+    help="What agents can reach. With full, runs are unsealed.",
+)
 @model_options
-@click.option("--obfuscate", is_flag=True, help="Hide which competition it is.")
+@click.option("--obfuscate", is_flag=True, help="Hide from agents which competition it is.")
 @click.option(
     "--knowledge",
     type=click.Path(file_okay=False, path_type=Path),
@@ -79,11 +86,11 @@ RETRIES = ("infra", "failed", "timeout")
 )
 @click.option("--retain", is_flag=True, help="Keep the sandbox's folders, and its container, after the run.")
 @click.option("--image", metavar="IMAGE", help="For docker and podman. Default: the agent's, or mlebench-env.")
-@click.option("--twin", is_flag=True, help="Run on twins, which are made if they are not there.")
+@click.option("--twin", is_flag=True, help="Run on twins; those that are missing are made.")
 @click.option(
     "--container-config",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A JSON file with limits and runtime of containers.",
+    help="A JSON file of container limits and runtime.",
 )
 @click.option("--resume", metavar="GROUP", help="Continue a run group, named by its path or the beginning of its name.")
 @click.option(
@@ -91,15 +98,17 @@ RETRIES = ("infra", "failed", "timeout")
     "retries",
     type=click.Choice(RETRIES),
     multiple=True,
-    help="With --resume: also do runs again that ended so.",
+    help="With --resume: also repeat runs that ended this way.",
 )
 @click.option(
-    "--like", metavar="RUN|BUNDLE", help="As a run, a run group or a bundle's was done; other options go before it."
+    "--like",
+    metavar="RUN|BUNDLE",
+    help="Use the options of an earlier run, run group or bundle; options given here override them.",
 )
 @click.option(
     "--runs-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where run groups lie. Default: beside the data.",
+    help="Where run groups are kept. Default: beside the data.",
 )
 @placement_options
 @data_dir_option
@@ -107,7 +116,7 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
     """Run an agent on competitions, in sandboxes, and grade what it submits.
 
     A run group can be stopped at any time and continued later: `mlebench run --resume GROUP`. `mlebench run exec
-    RUN_DIR` does one planned run. Exit code 1: a run ended by a fault that is not the agent's.
+    RUN_DIR` executes one planned run. Exit code 1: a run failed through no fault of the agent.
     """
     from mlebench.run.records import find_group
 
@@ -122,7 +131,7 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
         _execute(group, workers, _chosen_gpus(gpus, workers) if here else [], retries, placement)
         return
     if retries:
-        raise click.UsageError("--retry goes with --resume")
+        raise click.UsageError("--retry needs --resume")
     group, chosen = _plan(workers, gpus, options, placement)
     say(f"Run group {group.paths.root}")
     if options.get("bundle"):
@@ -243,7 +252,7 @@ def _say_if_other_material(folder: Path | None, sha256: str | None) -> None:
     from mlebench.run.knowledge import identity
 
     if folder and sha256 and folder.is_dir() and identity(folder) != sha256:
-        say(f"Warning: {folder} holds other files than the --knowledge of the runs that these are to be like.")
+        say(f"Warning: the files in {folder} are not those that the earlier runs were given as --knowledge.")
 
 
 def _like_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
@@ -283,7 +292,7 @@ def _say_what_differs(group: "Group", bundle: "Bundle") -> None:
     if model := group.record.model:
         say(f"Model: {', '.join(model['models'])} at {model['endpoint']}, budget of a run: {model['budget'] or 'none'}")
     for difference in differences(bundle, group.record):
-        say(f"Not as in the bundle: {difference}")
+        say(f"Differs from the bundle: {difference}")
 
 
 def _is_default(context: click.Context, name: str) -> bool:
@@ -303,7 +312,7 @@ def _chosen_gpus(text: str | None, workers: int) -> list[str]:
         return there
     chosen = text.split(",")
     if unknown := [index for index in chosen if index not in there]:
-        raise PrerequisiteError(f"there is no GPU {unknown[0]!r}; there is {', '.join(there) or 'none'}")
+        raise PrerequisiteError(f"there is no GPU {unknown[0]!r}; this machine has {', '.join(there) or 'none'}")
     return chosen
 
 
@@ -325,7 +334,7 @@ def _execute(group: "Group", workers: int, gpus: list[str], retries: Sequence[st
     from mlebench.run.records import Group
 
     if retries:
-        say(f"{retry(group, retries)} runs will be done again")
+        say(f"Runs to repeat: {retry(group, retries)}")
         group = Group.read(group.paths.root)
     runs = list(group.runs())  # read once: there may be thousands
     report, interrupts = finished_report(group, runs), 0
@@ -337,7 +346,7 @@ def _execute(group: "Group", workers: int, gpus: list[str], retries: Sequence[st
         say(f"{_interrupted(placement)} `mlebench run --resume {group.paths.root}` continues it.")
         raise SystemExit(130)
     if report is None:
-        say(f"{len(unfinished(group))} runs have not ended. `mlebench run --resume {group.paths.root}` continues it.")
+        say(f"{len(unfinished(group))} runs have not ended. `mlebench run --resume {group.paths.root}` continues them.")
         raise SystemExit(1)
     say(f"Grading report: {report}")
     if any(run.record.ended == "infra_error" for run in runs):
@@ -365,4 +374,4 @@ def _do_the_rest(group: "Group", workers: int, gpus: list[str], placement: "Plac
 def _interrupted(placement: "Placement") -> str:
     if not placement.is_remote:
         return "Interrupted."
-    return f"Detached: what {placement.name} has goes on, and `mlebench runs cancel` ends it."
+    return f"Detached: runs that {placement.name} has continue; `mlebench runs cancel` ends them."

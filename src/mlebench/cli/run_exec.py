@@ -9,7 +9,7 @@ import click
 @click.argument("run_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--gpus", default="", help="Indices of the GPUs that this run may use, separated by commas.")
 def command(run_dir: Path, gpus: str) -> None:
-    """Do one planned run, from whatever state its folder is in.
+    """Execute one planned run, from whatever state its folder is in.
 
     The exit code is 0 when its state is final, 75 when it may be tried again, 2 when it cannot work.
     """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
+from mlebench.cli.groups import VerbGroup
 from mlebench.cli.options import data_dir_option, registry_at
 from mlebench.cli.output import print_json, print_table, say, size_text
 from mlebench.cli.placing import placement_of, placement_of_group, placement_options
@@ -20,17 +21,17 @@ if TYPE_CHECKING:
 runs_dir_option = click.option(
     "--runs-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where run groups lie. Default: beside the data.",
+    help="Where run groups are kept. Default: beside the data.",
 )
 
 
-@click.group(invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.group(invoke_without_command=True, cls=VerbGroup)
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @runs_dir_option
 @data_dir_option
 @click.pass_context
 def command(context: click.Context, as_json: bool, runs_dir: Path | None, data_dir: Path | None) -> None:
-    """List run groups; `mlebench runs list GROUP` lists its runs."""
+    """List run groups; `mlebench runs list GROUP` lists the runs of one."""
     context.obj = runs_dir or paths.default_runs_dir(registry_at(data_dir).get_data_dir())
     if context.invoked_subcommand is None:
         _list_groups(context.obj, as_json=as_json)
@@ -38,7 +39,7 @@ def command(context: click.Context, as_json: bool, runs_dir: Path | None, data_d
 
 @command.command("list")
 @click.argument("group")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @click.pass_obj
 def list_runs(runs_dir: Path, group: str, as_json: bool) -> None:
     """List the runs of a group."""
@@ -54,14 +55,18 @@ def list_runs(runs_dir: Path, group: str, as_json: bool) -> None:
 
 @command.command()
 @click.argument("run")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @click.option(
-    "--story", "as_story", is_flag=True, help="What happened, in order: thoughts, commands, calls, submissions."
+    "--story", "as_story", is_flag=True, help="Show what happened, in order: thoughts, commands, calls, submissions."
 )
-@click.option("--lines", type=click.IntRange(0), help="How much to show of the log's end (10) or of each text (12).")
+@click.option(
+    "--lines",
+    type=click.IntRange(0),
+    help="How many lines to show: of the log's end (default 10) or, with --story, of each text (default 12).",
+)
 @click.pass_obj
 def show(runs_dir: Path, run: str, as_json: bool, as_story: bool, lines: int | None) -> None:
-    """Tell what is known about a run, named by its folder or its id."""
+    """Show what is known about a run, named by its folder or its id."""
     from mlebench.run.records import Group
 
     found = _find_run(runs_dir, run)
@@ -80,21 +85,23 @@ def show(runs_dir: Path, run: str, as_json: bool, as_story: bool, lines: int | N
 @placement_options
 @click.pass_obj
 def cancel(runs_dir: Path, group: str, **options: Any) -> None:
-    """Tell the scheduler to let go of a group's runs: those that go on end, and can be resumed."""
+    """Cancel a group's runs at the scheduler. Those in progress end, and can be resumed."""
     from mlebench.run.records import find_group
     from mlebench.run.schedulers import scheduler_for
 
     found = find_group(group, runs_dir)
     placement = placement_of(**options) if options["executor"] else placement_of_group(found)
     count = scheduler_for(found, placement, found.record.workers).cancel()
-    say(f"{placement.name} lets go of {count} runs. `mlebench run --resume {found.paths.root}` continues them.")
+    say(f"Cancelled {count} runs at {placement.name}. `mlebench run --resume {found.paths.root}` continues them.")
 
 
 @command.command()
 @click.argument("group")
-@click.option("--rel-log-path", default="logs/agent.log", show_default=True, help="The log, in a run's folder.")
-@click.option("--rel-code-path", default="code/train.py", show_default=True, help="The code, in a run's folder.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of stdout.")
+@click.option("--rel-log-path", default="logs/agent.log", show_default=True, help="Path of the log in a run's folder.")
+@click.option("--rel-code-path", default="code/train.py", show_default=True, help="Path of the code in a run's folder.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file to write to instead of stdout."
+)
 @click.pass_obj
 def submission(runs_dir: Path, group: str, rel_log_path: str, rel_code_path: str, output: Path | None) -> None:
     """Write the JSON lines that `mlebench grade --submission` reads."""
@@ -136,8 +143,9 @@ def _find_run(runs_dir: Path, named: str) -> "Run":
     matches = sorted(runs_dir.glob(f"*/*_{named}*/run.json")) + sorted(runs_dir.glob(f"*/{named}*/run.json"))
     if len(matches) == 1:
         return Run.read(matches[0].parent)
-    what = "is no run" if not matches else f"is the beginning of {len(matches)} runs"
-    raise PrerequisiteError(f"{named!r} {what}, neither as a folder nor in {runs_dir}")
+    if not matches:
+        raise PrerequisiteError(f"there is no run {named!r}, neither as a path nor in {runs_dir}")
+    raise PrerequisiteError(f"{named!r} is the beginning of {len(matches)} runs in {runs_dir}: give more of it")
 
 
 def _tell_story(run: "Run", as_json: bool, lines: int | None) -> None:
@@ -168,10 +176,10 @@ def _tell(group: "Group", run: "Run") -> None:
     _line("time", _times(run))
     _tell_model(group, run)
     for attempt in record.attempts:
-        ended = attempt.get("ended", "is going on")
+        ended = attempt.get("ended", "in progress")
         _line(f"attempt {attempt['number']}", f"{attempt['started_at']} on {attempt['host']}: {ended}")
     if record.rerolls:
-        _line("re-rolls", f"{record.rerolls}: it was done again after it had failed")
+        _line("re-rolls", f"{record.rerolls}: repeated after it had failed")
     kept = sorted(run.paths.snapshots.glob("*.csv")) if run.paths.snapshots.is_dir() else []
     if kept:
         _line("submissions", f"{len(kept)} kept, the first after {float(kept[0].stem):g} s")
@@ -224,7 +232,7 @@ def _tokens_text(use: dict[str, Any]) -> str:
 
 def _cost_text(use: dict[str, Any]) -> str:
     if use.get("cost") is None:
-        return "not known"
+        return "unknown"
     return f"{'at least ' if use.get('is_lower_bound') else ''}{use['cost']:.4f} US dollars"
 
 

@@ -19,7 +19,7 @@ def story_lines(story: Story, most: int = MOST_LINES) -> Iterator[str]:
         yield from (f"{'':<11}  {line}".rstrip() for line in _excerpt(event, shown))
     if story.usage:
         yield ""
-        yield f"Calls of a model, by the {story.usage.source}'s account: {_usage_text(story)}"
+        yield f"Model calls, according to the {story.usage.source}: {_usage_text(story)}"
     for item in story.left_out:
         yield f"Left out: {item}"
 

@@ -25,14 +25,14 @@ STATES = {"ok": "ok", "failed": "FAILED", "not tried": "not tried"}
 @click.option(
     "--golden",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Compare with figures of another implementation too, in the form of tests/golden/ID.json.",
+    help="Also compare with another implementation's figures, in the form of tests/golden/ID.json.",
 )
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @profile_option
 def command(competition: str, golden: Path | None, as_json: bool, profile: str) -> None:
-    """Check all that COMPETITION, an id or a competition's folder, must satisfy. Its twin is used, and no real data.
+    """Check everything that COMPETITION, an id or a folder, must satisfy. Uses its twin, no real data.
 
-    A check that fails says what to change. The exit code is 1 when one does.
+    A check that fails says what to change; the exit code is then 1.
     """
     from mlebench.contract import run_contract
     from mlebench.contract.golden import read_golden
@@ -68,7 +68,7 @@ def _registry(competition: str, data_dir: Path, profile: str) -> Registry:
     if folder.name == competition and not (folder / paths.CONFIG).is_file():
         return registry
     if not (folder / paths.CONFIG).is_file():
-        raise PrerequisiteError(f"{folder} is no competition's folder: it has no {paths.CONFIG}")
+        raise PrerequisiteError(f"{folder} is not a competition's folder: it has no {paths.CONFIG}")
     registry = Registry(data_dir, profile, also=[folder.resolve().parent])
     if registry.competition_dir(folder.resolve().name) != folder.resolve():
         raise PrerequisiteError(f"there is another competition {folder.resolve().name}: give the folder another name")
@@ -92,4 +92,4 @@ def _show(row: dict[str, Any]) -> None:
 
 
 def _summary(id: str, checks: int, failed: int) -> str:
-    return f"{id} keeps the contract" if not failed else f"{id}: {failed} of {checks} checks failed"
+    return f"{id} satisfies the contract" if not failed else f"{id}: {failed} of {checks} checks failed"

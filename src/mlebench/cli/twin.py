@@ -11,16 +11,16 @@ from mlebench.cli.running import Failures
 
 @click.command()
 @click.argument("ids", nargs=-1)
-@click.option("--split", help="Twins of all competitions of a split, by name.")
+@click.option("--split", help="All competitions of this split.")
 @twin_options
 @data_dir_option
 def command(ids: tuple[str, ...], split: str | None, seed: int, size: float, data_dir: Path | None) -> None:
-    """Make synthetic raw data in a competition's exact layout, and nothing more; `prepare --twin` goes on from it."""
+    """Make synthetic raw data in a competition's exact layout, and nothing more; `prepare --twin` continues from it."""
     from mlebench.data.sources import TwinSource
 
     registry = registry_at(data_dir, twin=True)
     if not ids and not split:
-        raise click.UsageError("name competitions, or a --split")
+        raise click.UsageError("name competitions, or a split with --split")
     failures = Failures()
     chosen: list[str] = [*ids, *(registry.get_split(split) if split else [])]
     for id in track(chosen, str):

@@ -28,7 +28,7 @@ SERVER_PORT = 5000
 @click.option(
     "--public",
     type=click.Path(exists=True, file_okay=False, readable=False, path_type=Path),
-    help="The competition's public folder, wherever it lies; nothing else is read.",
+    help="The competition's public folder, wherever it is; nothing else is read.",
 )
 @click.option("--max-bytes", type=click.IntRange(min=1), help="Largest submission that is read.")
 @click.option("--serve", is_flag=True, help="Answer over HTTP instead: GET /health, POST /validate.")
@@ -42,7 +42,7 @@ SERVER_PORT = 5000
     "ports",
     type=click.IntRange(0, 65535),
     multiple=True,
-    help="With --serve; may be repeated. Default: 5000.",
+    help="With --serve: the port to listen on; may be repeated. Default: 5000.",
 )
 @click.option("--host", help="With --serve: the address to listen on. Default: 127.0.0.1, this machine only.")
 @click.option("--unix", type=click.Path(path_type=Path), help="With --serve: a unix socket to listen on.")
@@ -70,7 +70,7 @@ def command(
         _serve(registry.list_competition_ids(), find, public is not None, max_bytes, **server)
         return
     if server["ports"] or server["host"] or server["unix"]:
-        raise click.UsageError("--port, --host and --unix go with --serve")
+        raise click.UsageError("--port, --host and --unix need --serve")
     if not submission or not competition_id:
         raise click.UsageError("name a submission and a competition")
     _check(submission, find(competition_id), max_bytes or LARGEST_SUBMISSION)

@@ -18,14 +18,16 @@ from mlebench.registry import Competition, Registry
 
 @click.command()
 @click.argument("ids", nargs=-1)
-@click.option("--deep", is_flag=True, help="Read every file, and the archive; md5 that were not known go on record.")
-@click.option("--adopt", is_flag=True, help="Accept data of another program, and files whose checksum nobody knows.")
+@click.option("--deep", is_flag=True, help="Read every file and the archive; an md5 that was unknown is recorded.")
+@click.option(
+    "--adopt", is_flag=True, help="Accept data that another program prepared, and files whose checksum is unknown."
+)
 @data_dir_option
 @profile_option
 def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None, profile: str) -> None:
     """Compare prepared data with what was recorded when it was made, and with the published checksums.
 
-    Without ids, all that is prepared. The exit code is 1 when something differs.
+    Without ids, everything that is prepared. The exit code is 1 if something differs.
     """
     from mlebench.data.verification import verify
 
@@ -69,7 +71,7 @@ def _prepared(registry: Registry) -> list[str]:
 
 def _verdict(count: int) -> str:
     if count == 0:
-        return "as it should be"
+        return "ok"
     return "1 file differs" if count == 1 else f"{count} files differ"
 
 
@@ -79,7 +81,7 @@ def _advice(competition: Competition, *, differs: bool) -> str:
     if read_manifest_head(competition) is None or not (differs or changed):
         return ""
     reason = f", but {', and '.join(changed)}" if changed else ""
-    return f"{reason}; `{command_to_prepare_anew(competition)}` prepares it anew"
+    return f"{reason}; `{command_to_prepare_anew(competition)}` prepares it again"
 
 
 def _printable(name: str) -> str:

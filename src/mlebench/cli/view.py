@@ -13,13 +13,19 @@ PORT = 8765
 
 @click.command()
 @click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0: any free one.")
+@click.option(
+    "--port",
+    default=PORT,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port to listen on; 0: any free one.",
+)
 @click.option("--host", help="The address to listen on. Default: this machine only.")
 @data_dir_option
 def command(folders: tuple[Path, ...], port: int, host: str | None, data_dir: Path | None) -> None:
-    """Serve pages about run groups, kept up to date while runs go on.
+    """Serve pages about run groups, kept up to date during runs.
 
-    DIR is a run group, or a folder that holds some. Default: where this machine's runs lie, of real data and of twins.
+    DIR is a run group, or a folder of them. Default: the folders of this machine's runs, on real data and on twins.
     """
     from mlebench.validate.server import LOOPBACK, listening
     from mlebench.web.server import application, serve
@@ -31,9 +37,9 @@ def command(folders: tuple[Path, ...], port: int, host: str | None, data_dir: Pa
     with listening(host or LOOPBACK, (port,), None) as sockets:
         number = sockets[0].getsockname()[1]
         if host:
-            say("Whoever reaches this address can read these runs: their logs, code and submissions.")
+            say("Anyone who can reach this address can read these runs: their logs, code and submissions.")
         click.echo(f"http://{host or LOOPBACK}:{number}/")
-        say("Ctrl-C ends it.")
+        say("Press Ctrl-C to stop.")
         serve(app, sockets)
 
 

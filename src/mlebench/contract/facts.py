@@ -31,7 +31,7 @@ def leaderboard(case: Case) -> Iterator[str]:
     if board[0] != board[-1] and lower_is_better(board) is higher:
         yield (
             f"{LEADERBOARD} begins with {board[0]} and ends with {board[-1]}, but {CONFIG} says "
-            f"`higher_is_better: {str(higher).lower()}`: turn one of them round."
+            f"`higher_is_better: {str(higher).lower()}`: reverse one of them."
         )
     elif board != sorted(board, reverse=higher):
         yield f"{LEADERBOARD} is not sorted: put the best score first and the worst last."

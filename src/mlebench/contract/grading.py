@@ -17,10 +17,10 @@ from mlebench.validate.reading import read_table
 GOLD, SAMPLE = "gold", "sample"
 # What no grader may accept, and what is wrong with it.
 FAULTY = {
-    "no target column": "has no column of a target",
+    "no target column": "has no target column",
     "no id column": "has no id column",
     "row missing": "lacks a row",
-    "row too many": "has a row too many",
+    "row too many": "has one row too many",
     "row twice": "has a row twice",
     "id twice": "has an id twice, and lacks another",
     "foreign id": "has an id that is not in the test set",
@@ -36,7 +36,7 @@ FAULTY = {
 def sample(case: Case) -> Iterator[str]:
     """The sample submission is valid."""
     if case.verdicts[SAMPLE] == INVALID:
-        yield f"the grader refuses the sample submission: {message(case, SAMPLE, case.answers())} Mend one of the two."
+        yield f"the grader refuses the sample submission: {message(case, SAMPLE, case.answers())} Fix one of the two."
 
 
 def gold(case: Case) -> Iterator[str]:
@@ -77,7 +77,7 @@ def row_order(case: Case) -> Iterator[str]:
         pair = case.verdicts.get(name), case.verdicts.get(f"{name}, shuffled")
         if INVALID not in pair and pair[0] != pair[1] and not case.allowances.order_counts:
             yield (
-                f"the submission {name!r} scores {pair[0]}, with its rows shuffled {pair[1]}: join the submission with "
+                f"the submission {name!r} scores {pair[0]}, but shuffled {pair[1]}: join the submission with "
                 "the answers by id, as `kit.align` does."
             )
 
@@ -109,8 +109,8 @@ def messages(case: Case) -> Iterator[str]:
         said = message(case, name, answers), message(case, name, permuted)
         if said[0] != said[1]:
             yield (
-                f"the message on {name!r} tells something about the answers: it is {said[0]!r}, and {said[1]!r} when "
-                "the truth of rows changes places. Let it speak of the submission only."
+                f"the message on {name!r} reveals something about the answers: it is {said[0]!r}, and {said[1]!r} when "
+                "true values of rows change places. Let it mention the submission only."
             )
 
 

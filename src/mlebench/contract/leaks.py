@@ -69,8 +69,8 @@ class _Search:
                 table = table.assign(**{id: table[rules.joined_id].agg("_".join, axis=1)})
             if id not in table:
                 yield (
-                    f"{name} has a column of the truth and no column {id!r}, so nobody can see whose: leave the "
-                    f"column out, or say in `contract` of {CONFIG} what tells its rows apart (`row_keys`)."
+                    f"{name} has a column of the truth but no column {id!r}, so it is unclear for which rows: leave "
+                    f"the column out, or say in `contract` of {CONFIG} what tells its rows apart (`row_keys`)."
                 )
                 return
             yield from self._shared_ids(name, table, id)
@@ -79,7 +79,7 @@ class _Search:
         if column not in table:
             yield f"{name} has no column {column!r}, which `contract.labels` in {CONFIG} names."
         elif shared := sorted(set(map(str, table[column])) & self._test_ids(column)):
-            yield f"{name} tells the truth of test rows, for example of {shared[0]!r}: write training rows only."
+            yield f"{name} gives the truth of test rows, for example of {shared[0]!r}: write training rows only."
 
     def _test_ids(self, column: str) -> set[str]:
         """Ids of test rows, as a column of that name has them; of rows that belong together, the id of the group."""
@@ -104,7 +104,7 @@ class _Search:
             known = {**dict.fromkeys(train.values()), **({} if self._rules.renumbered else _names(train))}
             for name, content in test.items():
                 if content in known or PurePosixPath(name).name in known:
-                    yield f"{name} is to be predicted, and stands among the labelled files {labelled} too: take it out."
+                    yield f"{name} is to be predicted, but is also among the labelled files {labelled}: remove it."
                     break
 
     def _is_sample(self, table: pd.DataFrame) -> bool:
@@ -115,9 +115,9 @@ class _Search:
 
 def _harmless(name: str, table: pd.DataFrame, condition: dict) -> Iterator[str]:
     if (column := condition.get(ONE_ROW_PER)) and table[column].duplicated().any():
-        yield f"{name} has several rows for one {column}, against `contract.harmless` in {CONFIG}."
+        yield f"{name} has several rows for one {column}, which `contract.harmless` in {CONFIG} rules out."
     if (columns := condition.get(COLUMNS)) and list(table.columns) != columns:
-        yield f"{name} has other columns than {', '.join(columns)}, against `contract.harmless` in {CONFIG}."
+        yield f"{name} has columns other than {', '.join(columns)}, which `contract.harmless` in {CONFIG} rules out."
 
 
 def _rows(table: pd.DataFrame, keys: list[str]) -> set[tuple[str, ...]]:

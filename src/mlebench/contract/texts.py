@@ -31,10 +31,10 @@ def example(case: Case) -> Iterator[str]:
         return
     if shown.is_sketch:
         if "sketch" not in wording.text:
-            yield f"the example in {DESCRIPTION} is no `csv` block: say that it is a sketch, or make it one."
+            yield f"the example in {DESCRIPTION} is not a `csv` block: say that it is a sketch, or make it one."
         filled = _filled_in(shown, list(sample[0]))
         if filled is None:
-            yield f"the example in {DESCRIPTION} does not have the columns of the sample submission: mend its header."
+            yield f"the example in {DESCRIPTION} does not have the columns of the sample submission: fix its header."
             return
         shown = filled
     targets = case.competition.submission["targets"]
@@ -43,7 +43,7 @@ def example(case: Case) -> Iterator[str]:
     elif shown.rows:
         valid, why = check_format(io.BytesIO(_on_all_ids(shown, sample, targets)), case.competition)
         if not valid:
-            yield f"the values that {DESCRIPTION} shows are not accepted: {why} Mend the example or the grader."
+            yield f"the values that {DESCRIPTION} shows are not accepted: {why} Fix the example or the grader."
 
 
 def _on_all_ids(shown: Example, sample: list[dict[str, str]], targets: list[str]) -> bytes:
@@ -73,7 +73,7 @@ def files_named(case: Case) -> Iterator[str]:
     names = {name for name, _ in _files(case)}
     if unnamed := sorted(name for name in names if not wording.names_file(name)):
         more = f" and {len(unnamed) - 1} more" * (len(unnamed) > 1)
-        yield f"{DESCRIPTION} does not name the public file `{unnamed[0]}`{more}, in backticks: tell what is in it."
+        yield f"{DESCRIPTION} does not name the public file `{unnamed[0]}`{more}, in backticks: say what is in it."
 
 
 def columns_named(case: Case) -> Iterator[str]:
@@ -86,7 +86,7 @@ def columns_named(case: Case) -> Iterator[str]:
         ]
         if unnamed:
             more = f" and {len(unnamed) - 1} more" * (len(unnamed) > 1)
-            yield f"{DESCRIPTION} does not name the column `{unnamed[0]}`{more} of {name}: tell what it holds."
+            yield f"{DESCRIPTION} does not name the column `{unnamed[0]}`{more} of {name}: say what it holds."
 
 
 def _wording(case: Case) -> Wording:

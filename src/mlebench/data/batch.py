@@ -166,13 +166,13 @@ def _reservations(competition: Competition, options: Options) -> str:
     """Why existing prepared data may differ from what would be prepared now."""
     head = read_manifest_head(competition)
     if head is None:
-        return "by another program; `mlebench verify` looks it over"
+        return "by another program; `mlebench verify` checks it"
     found = changes(competition)
     command = command_to_prepare_anew(competition)
     if options.original_description and head.description == OURS:
         found.append(f"{paths.DESCRIPTION} is ours")
         command += " --description original"
-    return f"but {', and '.join(found)}; `{command}` prepares it anew" if found else ""
+    return f"but {', and '.join(found)}; `{command}` prepares it again" if found else ""
 
 
 def _prepare_one(

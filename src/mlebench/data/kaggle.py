@@ -204,7 +204,7 @@ def _append(response: Any, part: _Part, done: int, total: int | None, progress: 
             done += len(chunk)
             progress.tell("downloading", done, total)
     if total is not None and done != total:
-        raise requests.ConnectionError(f"{done} of {total} bytes came")
+        raise requests.ConnectionError(f"{done} of {total} bytes arrived")
 
 
 @contextlib.contextmanager
@@ -255,7 +255,7 @@ def _disk_full(part: _Part) -> PrerequisiteError:
     missing = ((part.recorded().get("size") or 0) - part.size()) / 1e9
     return PrerequisiteError(
         f"the disk is full: {part.path} lacks {missing:.1f} GB. "
-        f"Make room or name another --data-dir, and run this again; it goes on from where it stopped."
+        f"Make room or name another --data-dir, and run this again; it continues where it stopped."
     )
 
 
@@ -273,7 +273,7 @@ def download_leaderboard(competition: Competition, *, sleep: Sleep = time.sleep)
             break
         seen.add(token)
     if not scores or not all(_is_number(score) for score in scores):
-        raise PrerequisiteError(f"{competition.id}: Kaggle has no leaderboard of numbers; the one there is stays")
+        raise PrerequisiteError(f"{competition.id}: Kaggle has no leaderboard of numbers; the present one stays")
     if competition.higher_is_better is not None:
         scores.sort(key=float, reverse=competition.higher_is_better)
     try:
@@ -305,7 +305,7 @@ def original_description(competition: Competition, *, sleep: Sleep = time.sleep)
     names = first + [name for name in pages if name not in first and name.lower() != "rules"]
     parts = [f"## {name.replace('-', ' ').capitalize()}\n\n{pages[name]}\n" for name in names if pages[name]]
     if not parts:
-        raise PrerequisiteError(f"{competition.id}: Kaggle has no description; prepare with ours instead")
+        raise PrerequisiteError(f"{competition.id}: Kaggle has no description; prepare with --description ours instead")
     return "\n".join([f"# {competition.name}\n", *parts])
 
 

@@ -106,7 +106,7 @@ def refresh_kernel_list(competition: Competition, *, sleep: Sleep = time.sleep) 
     listed = ask(competition.id, _listed, api=connect(sleep=sleep), sleep=sleep)
     names = [name for name in dict.fromkeys(listed) if _NAME.fullmatch(name)]
     if not names:
-        raise PrerequisiteError(f"{competition.id}: Kaggle lists no notebooks; the list there is stays")
+        raise PrerequisiteError(f"{competition.id}: Kaggle lists no notebooks; the present list stays")
     path = kernel_list(competition)
     try:
         write_whole(path, "".join(f"{name}\n" for name in names))

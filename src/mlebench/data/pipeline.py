@@ -62,7 +62,7 @@ def prepare(
     source = source or LocalSource()
     where = competition.paths
     if source.twin and options.overwrite_checksums:
-        raise PrerequisiteError("checksums are those of real data; a twin has none to overwrite them with")
+        raise PrerequisiteError("checksums are those of real data: they cannot be overwritten with a twin's")
     with explained(where.root, where.raw, where.archive):
         claim_data_dir(where.data_dir, twin=source.twin)
         if _is_ready(competition, source, options):  # works on a read-only disk too
@@ -110,7 +110,7 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
 
 def _refuse_to_replace(competition: Competition) -> None:
     if competition.paths.prepared.exists():
-        refuse_while_open(competition, "preparing it anew")
+        refuse_while_open(competition, "preparing it again")
 
 
 def _publish(where: paths.CompetitionPaths) -> None:
@@ -149,7 +149,7 @@ def _refuse_foreign_leftovers(competition: Competition) -> None:
         fault = preparation_fault(competition)
         raise PrerequisiteError(
             f"{where.prepared} was not made by this program{f' and is incomplete: {fault}' if fault else '.'} "
-            f"Move it away and prepare again"
+            f"Move it away, and prepare again"
         )
 
 
@@ -167,7 +167,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
     }
     goes_on = _begin_attempt(where, attempt, anew=prepare is None)
     if goes_on:
-        logger.info("Going on with %s", competition.id)
+        logger.info("Continuing with %s", competition.id)
     folders = where.staging / paths.PUBLIC, where.staging / paths.PRIVATE
     if prepare:
         from mlebench.kit.outputs import run_prepare
@@ -196,7 +196,9 @@ def _unpacked(competition: Competition, archive: Path, options: Options, watch: 
             raise PrerequisiteError(fault)
         return where.raw
     if options.keep_raw and (where.raw.is_symlink() or where.raw.is_mount()):
-        raise PrerequisiteError(f"{where.raw} is a link or a mount, which no unpacked folder can take the place of")
+        raise PrerequisiteError(
+            f"{where.raw} is a link or a mount, not a folder to unpack into: prepare without --keep-raw"
+        )
     folder = unpack(archive, where, competition.beside_archive, watch)
     return folder.rename(where.raw) if options.keep_raw else folder
 

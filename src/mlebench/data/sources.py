@@ -101,7 +101,9 @@ class TwinSource:
         if where.raw.is_dir() and self.matches(_read(where.twin)):
             return where.raw
         if where.raw.is_dir() and any(where.raw.iterdir()) and not where.twin.exists():
-            raise PrerequisiteError(f"{where.raw} is no twin's: move it away, and a twin will be made in its place")
+            raise PrerequisiteError(
+                f"{where.raw} does not hold a twin: move it away, and a twin will be made in its place"
+            )
         remove(where.raw_staging)
         if where.raw.exists():  # renamed first: something half removed must not look whole
             where.raw.rename(where.raw_staging)

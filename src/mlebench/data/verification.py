@@ -41,8 +41,8 @@ def check_archive(competition: Competition, archive: Path, progress: Progress = 
     if actual != expected:
         raise PrerequisiteError(
             f"{archive} is not the published archive: its md5 is {actual}, not {expected}. If somebody packed the "
-            f"same files anew, unpack it into a folder and name that with --from: then the prepared files are verified "
-            f"instead. Else get it again, or accept it with --skip-verification."
+            f"same files again, unpack it into a folder and name that with --from: then the prepared files are "
+            f"verified instead. Otherwise get it again, or accept it with --skip-verification."
         )
     return True
 
@@ -137,7 +137,7 @@ def published(competition: Competition) -> dict[str, Any]:
     if isinstance(sums, dict) and all(isinstance(sums.get(key, {}), dict) for key in (*SIDES, "content")):
         return sums
     raise PrerequisiteError(
-        f"{competition.checksums} does not hold checksums by name: put it right, or remove it if none are published"
+        f"{competition.checksums} does not hold checksums by name: fix it, or remove it if none are published"
     )
 
 
@@ -219,7 +219,7 @@ def verify(competition: Competition, *, deep: bool = False, adopt: bool = False)
             differences.append(Difference(where.archive.name, fault))
         differences += faults
         if (differences or look.learned) and read_head(where.manifest) != head:
-            raise PrerequisiteError(f"{competition.id} was prepared anew meanwhile: verify it again")
+            raise PrerequisiteError(f"{competition.id} was prepared again in the meantime: verify it again")
     adopted = not look.on_record and adopt and not differences
     outdated = head is not None and head.identity is None and not differences
     if adopted or (look.on_record and (look.learned or outdated)):
@@ -336,7 +336,7 @@ class _Look:
             there = found is not None
             is_right, unpublished = self._compare_with_published(name, figures, there) if figures else (None, None)
             if recorded is None:
-                fault = "was not there before" if found else None
+                fault = "is not on record" if found else None
             else:
                 fault = self._compare(name, recorded, found or {}, is_right)
             yield from (fault for fault in (fault, unpublished) if fault)
@@ -360,7 +360,7 @@ class _Look:
             if touched and is_right is False:
                 return None  # the difference from the published file is already reported
             if touched and not is_right and not self._adopt:
-                return "has another time, and no checksum of it is known: it may have been changed; --adopt accepts it"
+                return "has another time, and its checksum is unknown: it may have been changed; --adopt accepts it"
             if self._deep or (touched and is_right):
                 facts["md5"] = self._digest(name)
         if facts:
@@ -369,12 +369,12 @@ class _Look:
 
     def _checksum_fault(self, name: str, recorded: dict[str, Any], touched: bool) -> str | None:
         if "md5" in recorded and (self._deep or touched or "mtime_ns" not in recorded):
-            return None if self._digest(name) == recorded["md5"] else "has another md5 than is on record"
+            return None if self._digest(name) == recorded["md5"] else "does not have the md5 on record"
         if "crc32" in recorded and self._deep:
             return (
                 None
                 if _crc32(self._prepared / name) == recorded["crc32"]
-                else "has another checksum than in the archive"
+                else "does not have the checksum in the archive"
             )
         return None
 

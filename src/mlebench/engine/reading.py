@@ -32,7 +32,7 @@ def data_errors(what: str | None, *of_code: type[Exception]) -> Iterator[None]:
         if what is None or (isinstance(error, OSError) and error.errno is not None):  # without an errno it is damage
             raise
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise PrerequisiteError(f"{what} cannot be read ({reason}); get the data again, whole") from error
+        raise PrerequisiteError(f"{what} cannot be read ({reason}); get the complete data again") from error
 
 
 def md5_of(path: Path, stage: Stage = UNTOLD) -> str:

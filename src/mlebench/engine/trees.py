@@ -216,7 +216,7 @@ def check_name(name: str) -> None:
 
 
 def missing(tree: Tree, name: str) -> PrerequisiteError:
-    return PrerequisiteError(f"the raw data lacks {name} (looked in {tree.label}); get the data again, whole")
+    return PrerequisiteError(f"the raw data lacks {name} (looked in {tree.label}); get the complete data again")
 
 
 def pattern_of(glob: str) -> re.Pattern[str]:

@@ -78,10 +78,12 @@ class ModelAccess:
         key = os.environ.get(self.key_env, "").strip()
         if not key:
             raise PrerequisiteError(
-                f"the key for {self.endpoint} is missing: set the variable {self.key_env}, or name another: --key-env"
+                f"the key for {self.endpoint} is missing: set the variable {self.key_env}, or use --key-env"
             )
         if not key.isascii() or not key.isprintable():
-            raise PrerequisiteError(f"the variable {self.key_env} holds no key: it has characters that no key has")
+            raise PrerequisiteError(
+                f"the variable {self.key_env} does not hold a key: it has characters that no key has"
+            )
         return key
 
 

@@ -113,7 +113,7 @@ def refuse_other_secrets(names: Iterable[tuple[str, str]]) -> None:
     for variable, secret in names:
         if not _is_key(variable, secret) and not _is_address(variable, secret):
             raise PrerequisiteError(
-                f"the agent asks for the secret {secret}, which is no model provider's key (…_API_KEY): "
+                f"the agent asks for the secret {secret}, which is not a model provider's key (…_API_KEY): "
                 "no secret enters a sandbox with `--network model`; `--network full` would let it in"
             )
 

@@ -80,9 +80,9 @@ def read_prices(path: Path = TABLE) -> dict[str, Price]:
 
 def price_of(entry: Any, where: str) -> Price:
     if not isinstance(entry, dict) or not {"input", "output"} <= entry.keys():
-        raise PrerequisiteError(f"{where} needs `input` and `output`, in US dollars for a million tokens")
+        raise PrerequisiteError(f"{where} needs `input` and `output`, in US dollars per million tokens")
     if unknown := sorted(entry.keys() - Price.__annotations__.keys()):
-        raise PrerequisiteError(f"{where}: `{unknown[0]}` has no meaning; known are {', '.join(Price.__annotations__)}")
+        raise PrerequisiteError(f"{where}: `{unknown[0]}` is not known; known are {', '.join(Price.__annotations__)}")
     for name, value in entry.items():
         if not _is_amount(value):
             raise PrerequisiteError(f"{where}: `{name}` must be a number, not {value!r}")

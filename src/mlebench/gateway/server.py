@@ -71,7 +71,7 @@ class Gateway:
             raise RefusedError(404, "not_found", f"There is no such path here. There are: {known}.")
         self._require_token(_headers(scope))
         if method != ("POST" if path in wire.PATHS else "GET"):
-            raise RefusedError(405, "method_not_allowed", f"{method[:20]} has no meaning here.")
+            raise RefusedError(405, "method_not_allowed", f"{method[:20]} is not supported here.")
         if path in wire.PATHS:
             return None
         models = wire.model_list(self._access.models)

@@ -36,7 +36,7 @@ def parsed(text: bytes, *, numbers_only: bool = False) -> Any:
 
     def odd(name: str) -> None:
         if numbers_only:
-            raise ValueError(f"{name} is no number")
+            raise ValueError(f"{name} is not a number")
 
     def number(digits: str) -> float | None:
         value = float(digits)

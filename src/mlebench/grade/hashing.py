@@ -29,7 +29,7 @@ class HashedStream(io.BufferedIOBase):
         self._ended = self._ended or len(data) < wanted  # bytes appended from now on do not count
         self._size += len(data)
         if self._size > self._limit:
-            raise FileTooLargeError(f"has more than {self._limit} bytes, which are not read")
+            raise FileTooLargeError(f"has more than {self._limit} bytes, the most that are read")
         self._hash.update(data)
         return data
 

@@ -79,7 +79,7 @@ def read_entries(path: Path) -> list[Entry]:
     except OSError as error:
         raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}") from error
     except ValueError:
-        raise PrerequisiteError(f"there can be no file {str(path)!r}") from None
+        raise PrerequisiteError(f"{str(path)!r} cannot be a file's name") from None
     return [_entry(number, line) for number, line in lines if line and not line.startswith(("#", "//"))]
 
 
@@ -98,9 +98,9 @@ def _entry(number: int, line: str) -> Entry:
     id, path = values.get("competition_id"), values.get("submission_path")
     name = id if isinstance(id, str) else None
     if name is None:
-        return Entry(number, name, "", "`competition_id` must be a text")
+        return Entry(number, name, "", "`competition_id` must be a string")
     if "submission_path" not in values or not isinstance(path, str | None):
-        return Entry(number, name, "", "`submission_path` must be a text, or null where there is no submission")
+        return Entry(number, name, "", "`submission_path` must be a string, or null where there is no submission")
     return Entry(number, name, str(path))
 
 

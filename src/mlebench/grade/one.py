@@ -95,7 +95,7 @@ def _verdict(path: Path, competition: Competition, limit: int, interval: bool) -
         if str(path) == "None":  # how the reference records that an agent left nothing
             raise FileMissingError("was not named")
         if not has_csv_name(path):
-            raise FileMissingError("is not named as a CSV file")
+            raise FileMissingError("does not have a name that ends in .csv")
         with open_untrusted(path, limit) as file, HashedStream(file, limit) as stream:
             return _verdict_on(stream, competition, interval)
     except UntrustedFileError as error:
@@ -127,7 +127,7 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
     except (Exception, SystemExit) as error:
         logger.exception("The grader of %s failed; please report this", competition.id)
         return Verdict("grader_error", None, f"{type(error).__name__}: {error}", sha256)
-    fault = None if math.isfinite(score) else f"the score is {score}, which is no finite number"
+    fault = None if math.isfinite(score) else f"the score is {score}, which is not a finite number"
     return Verdict("graded", score, fault, sha256, _drawn(kept, competition, score) if kept is not None else None)
 
 

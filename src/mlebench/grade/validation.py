@@ -33,6 +33,6 @@ def validate_submission(submission: Path, competition: Competition) -> tuple[boo
     except (Exception, SystemExit) as error:
         logger.exception("The grader of %s failed; please report this", competition.id)
         return False, invalid(
-            f"The grader failed, maybe not by the submission's fault:\n{type(error).__name__}: {error}"
+            f"The grader failed, perhaps through no fault of the submission:\n{type(error).__name__}: {error}"
         )
     return True, VALID

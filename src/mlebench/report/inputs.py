@@ -100,7 +100,7 @@ class Inputs:
                 continue
             found = sorted(folder.glob(f"*{paths.GRADING_REPORT}"))
             if not found:
-                raise PrerequisiteError(f"{folder} is no run group and holds no grading report: see --runs-dir")
+                raise PrerequisiteError(f"{folder} is not a run group and holds no grading report: see --runs-dir")
             self.add_report(found[-1], id)
 
     def entries(self, boards: Boards) -> list[Entry]:
@@ -152,7 +152,7 @@ def read_grading_report(path: Path) -> list[dict[str, Any]]:
             raise PrerequisiteError(f"{path}: report {number} names no competition")
         for name in ("score", "gold_threshold"):
             if not isinstance(report.get(name), float | int | None):
-                raise PrerequisiteError(f"{path}: report {number} has a {name} that is no number")
+                raise PrerequisiteError(f"{path}: report {number} has a {name} that is not a number")
     return reports
 
 
@@ -166,7 +166,7 @@ def groups_of_experiment(id: str, table: Path) -> list[str]:
         raise PrerequisiteError(f"{table} needs the columns experiment_id and run_group")
     if not (found := [row["run_group"] for row in rows if row["experiment_id"] == id]):
         known = ", ".join(dict.fromkeys(row["experiment_id"] for row in rows)) or "none"
-        raise PrerequisiteError(f"there is no experiment {id!r} in {table}; there is {known}")
+        raise PrerequisiteError(f"there is no experiment {id!r} in {table}; it has {known}")
     return found
 
 
@@ -189,7 +189,7 @@ def _tells_no_source(reading: Reading) -> bool:
 def _refuse_mix(what: str, places: dict[str, str]) -> None:
     if len(places) > 1:
         found = ", ".join(f"{kind} in {where}" for kind, where in sorted(places.items()))
-        raise PrerequisiteError(f"standings never mix {what} {found}; report on them one by one")
+        raise PrerequisiteError(f"standings never mix {what} {found}; report on them separately")
 
 
 def _reading_of_report(report: dict[str, Any], path: Path) -> Reading:

@@ -20,7 +20,7 @@ def make_standings(
     """`published` adds the published leaderboard, which used real data and profile v1."""
     readings = inputs.readings()
     if not readings:
-        raise PrerequisiteError("there are no runs in what was given")
+        raise PrerequisiteError("the given inputs hold no runs")
     profile, data = one_kind(readings)
     if published and (data == TWIN or profile != "v1"):
         raise PrerequisiteError("published figures are of real data and profile v1: they are not shown beside others")

@@ -54,7 +54,7 @@ def notes(standings: Standings) -> list[str]:
     if standings.data == TWIN:
         lines.append("Twins are synthetic: these figures say nothing about real data.")
     if standings.profile != "v1":
-        lines.append(f"The profile is {standings.profile}; published figures are of v1.")
+        lines.append(f"The profile is {standings.profile}; published figures are for v1.")
     lines += _conditions([found.entry for found in standings.entries])
     scopes = [scope for found in standings.entries for scope in found.scopes]
     if any(scope.spent.unsealed for scope in scopes):
@@ -180,7 +180,7 @@ def _extra_tables(standings: Standings) -> list[Table]:
     ]
     return [
         Table("Compared", header, compared),
-        Table("Seeds it takes", ["agents", "split", "competitions", "difference", "seeds of each"], needs),
+        Table("Seeds needed", ["agents", "split", "competitions", "difference", "seeds of each"], needs),
         Table("Published", ["agent", "models", "hours", "date", "low", "medium", "high", "all", "marks"], theirs),
     ]
 

@@ -30,7 +30,7 @@ def read_container_config(path: Path) -> ContainerConfig:
     if unknown := sorted(data.keys() - set(KEYS)):
         names = ", ".join(f"`{key}`" for key in unknown)
         verb = "has" if len(unknown) == 1 else "have"
-        raise PrerequisiteError(f"{path}: {names} {verb} no meaning here; known are {', '.join(KEYS)}")
+        raise PrerequisiteError(f"{path}: {names} {verb} no meaning here; known keys are {', '.join(KEYS)}")
     wishes = Wishes(memory=_size(path, data, "mem_limit"), shm=_size(path, data, "shm_size"), cpus=_cpus(path, data))
     runtime = data.get("runtime")
     if not isinstance(runtime, str | None):

@@ -127,7 +127,7 @@ class _Execution:
         record = self.group.record
         agent = load_agent(record.agent_source, record.agent_command)
         if agent.identity != record.agent["identity"]:
-            raise PrerequisiteError(f"{agent.folder} has changed since these runs were planned: plan them anew")
+            raise PrerequisiteError(f"{agent.folder} has changed since these runs were planned: plan them again")
         if fault := venv_fault(agent):
             raise PrerequisiteError(f"agent {agent.name} is {fault}")
         knowledge.require_unchanged(record)
@@ -380,7 +380,7 @@ def _await_end(keeper: Process) -> None:
     deadline = time.monotonic() + 30
     while keeper.is_here and keeper.is_alive:
         if time.monotonic() > deadline:
-            raise SandboxError(f"the sandbox of an earlier attempt does not end: process {keeper.pid}")
+            raise SandboxError(f"the sandbox of an earlier attempt is still running: process {keeper.pid}")
         time.sleep(0.02)
 
 

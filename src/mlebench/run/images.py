@@ -94,4 +94,4 @@ def _build(
     except FileNotFoundError:
         raise PrerequisiteError("there is no `docker`: install Docker, or use --sandbox bubblewrap") from None
     if code != 0:
-        raise PrerequisiteError(f"`docker build` of {tag} ended with exit code {code}; what it said is above")
+        raise PrerequisiteError(f"`docker build` of {tag} failed with exit code {code}; see its output above")

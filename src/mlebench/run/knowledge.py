@@ -56,7 +56,7 @@ def require_unchanged(record: GroupRecord) -> None:
     if not folder.is_dir():
         raise PrerequisiteError(f"--knowledge: {folder} is not a folder")
     if record.knowledge_sha256 and identity(folder) != record.knowledge_sha256:
-        raise PrerequisiteError(f"--knowledge: {folder} has changed since these runs were planned: plan them anew")
+        raise PrerequisiteError(f"--knowledge: {folder} has changed since these runs were planned: plan them again")
 
 
 def refuse(folder: Path, forbidden: Iterable[Path], competitions: Iterable[Competition]) -> None:
@@ -66,17 +66,17 @@ def refuse(folder: Path, forbidden: Iterable[Path], competitions: Iterable[Compe
     _refuse_place(folder, forbidden)
     if os.geteuid() == 0 and folder.stat().st_mode & 0o005 != 0o005:
         raise PrerequisiteError(
-            f"--knowledge: {folder} is closed to other users, as which agents run: `chmod -R o+rX {folder}`"
+            f"--knowledge: {folder} is closed to other users, but agents run as another user: `chmod -R o+rX {folder}`"
         )
     answers = [path for one in competitions for path in {one.answers, one.gold_submission} if path.is_file()]
     sizes = {path: path.stat().st_size for path in answers}
     for item in _items(folder):
         file = folder / item.name
         if _is_private(paths.resolved(folder) / item.name):
-            raise PrerequisiteError(f"--knowledge: {file} is private data of a competition: take it away")
+            raise PrerequisiteError(f"--knowledge: {file} is private data of a competition: remove it")
         same = (path for path, size in sizes.items() if size == item.size and item.link is None)
         if any(filecmp.cmp(path, file, shallow=False) for path in same):
-            raise PrerequisiteError(f"--knowledge: {file} holds the answers of a competition: take it away")
+            raise PrerequisiteError(f"--knowledge: {file} holds the answers of a competition: remove it")
 
 
 def _refuse_place(folder: Path, forbidden: Iterable[Path]) -> None:
@@ -84,11 +84,11 @@ def _refuse_place(folder: Path, forbidden: Iterable[Path]) -> None:
     for other in map(paths.resolved, (*hidden_paths(), *forbidden)):
         if place.is_relative_to(other):
             raise PrerequisiteError(
-                f"--knowledge: {folder} lies in {other}, which agents must not see: copy it elsewhere"
+                f"--knowledge: {folder} is inside {other}, which agents must not see: copy it elsewhere"
             )
         if other.is_relative_to(place) and other.exists():
             raise PrerequisiteError(
-                f"--knowledge: {folder} holds {other}, which agents must not see: name another folder"
+                f"--knowledge: {folder} contains {other}, which agents must not see: name another folder"
             )
 
 
@@ -118,7 +118,7 @@ def _items(root: Path, inside: str = "") -> Iterator[Item]:
                 )
             yield Item(name, 0, str(target))
         else:
-            raise PrerequisiteError(f"--knowledge: {entry.path} is {kind_of(status.st_mode)}: take it away")
+            raise PrerequisiteError(f"--knowledge: {entry.path} is {kind_of(status.st_mode)}: remove it")
 
 
 def _content(path: Path) -> str:

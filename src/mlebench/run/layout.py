@@ -99,7 +99,9 @@ def _public(group: Group, work: Path, competition: Competition) -> Path:
 def _require_readable(public: Path) -> None:
     """Root's sandboxes run as another user, who must be able to read the data."""
     if os.geteuid() == 0 and public.stat().st_mode & 0o005 != 0o005:
-        raise PrerequisiteError(f"{public} is closed to other users, as which agents run: `chmod -R o+rX {public}`")
+        raise PrerequisiteError(
+            f"{public} is closed to other users, but agents run as another user: `chmod -R o+rX {public}`"
+        )
 
 
 def neutral_id(group: Group, competition: str) -> str:

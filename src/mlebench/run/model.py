@@ -21,7 +21,7 @@ def open_model(record: GroupRecord, task: Task) -> AbstractContextManager[ModelD
     if record.network != "model":
         return nullcontext()
     if record.model is None:
-        raise PrerequisiteError("this run group has a network `model` but names no model: plan it anew")
+        raise PrerequisiteError("this run group has a network `model` but names no model: plan it again")
     return ModelDoor(task.name, ModelAccess.from_dict(record.model), task.work, task.limits.seconds)
 
 

@@ -60,9 +60,9 @@ def _disk_faults(folder: Path) -> list[str]:
             place.mkdir()
             (place / "file").touch()
         checks: dict[str, Callable[[], object]] = {
-            "puts a folder in the place of one with files": lambda: one.rename(two),
-            "links a file to a name that is taken": lambda: os.link(one / "file", two / "file"),
-            "creates a file that is there": lambda: (one / "file").touch(exist_ok=False),
+            "lets a folder replace one that holds files": lambda: one.rename(two),
+            "lets a link replace a file": lambda: os.link(one / "file", two / "file"),
+            "creates a file that already exists": lambda: (one / "file").touch(exist_ok=False),
         }
         return [text for text, act in checks.items() if not _refuses(act)]
     finally:

@@ -128,7 +128,7 @@ def _new_folder(runs_dir: Path, name: str) -> Path:
         except FileExistsError:
             continue
         return folder
-    raise PrerequisiteError(f"{runs_dir} holds a thousand groups of this second")
+    raise PrerequisiteError(f"{runs_dir} already holds a thousand groups of this second")
 
 
 def _refuse(request: Request) -> None:
@@ -137,7 +137,7 @@ def _refuse(request: Request) -> None:
         raise PrerequisiteError("there is no competition to run on: name one with -c, --split or --list")
     if agent.needs_network and request.network == "none" and not agent.host_only:
         raise PrerequisiteError(
-            f"agent {agent.name} declares a model or secrets, and would have no network: "
+            f"agent {agent.name} declares a model or secrets, but would have no network: "
             f"give it `--network model` or `--network full`"
         )
     _refuse_network(request)

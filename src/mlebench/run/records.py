@@ -158,4 +158,4 @@ def find_group(named: str, runs_dir: Path) -> Group:
         return Group.read(matches[0])
     if not matches:
         raise PrerequisiteError(f"there is no run group {named!r}, neither as a path nor in {runs_dir}")
-    raise PrerequisiteError(f"{named!r} is the beginning of {len(matches)} run groups in {runs_dir}: say more of it")
+    raise PrerequisiteError(f"{named!r} is the beginning of {len(matches)} run groups in {runs_dir}: give more of it")

@@ -13,5 +13,5 @@ def scheduler_for(group: Group, placement: Placement, workers: int) -> Scheduler
     if placement.name == "ray":
         return Ray(group, workers, placement.options.get("address"))
     raise PrerequisiteError(
-        f"runs of this group are placed by {placement.name!r}, which is no scheduler: Ctrl-C where they were started"
+        f"runs of this group are placed by {placement.name!r}, not by a scheduler: press Ctrl-C where they were started"
     )

@@ -154,10 +154,10 @@ def _ask(*command: str) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)  # noqa: S603
     except subprocess.TimeoutExpired:
-        raise SchedulerError(f"{command[0]} does not answer: is slurmctld up? `scontrol ping` tells") from None
+        raise SchedulerError(f"{command[0]} does not answer: is slurmctld up? Try `scontrol ping`") from None
     if done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise SchedulerError(f"{command[0]} fails: {reason}")
+        raise SchedulerError(f"{command[0]} failed: {reason}")
     return done.stdout
 
 

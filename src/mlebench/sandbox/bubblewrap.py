@@ -228,7 +228,9 @@ def give(folder: Path, uid: int) -> None:
 
 def _network_fault() -> str | None:
     if shutil.which("pasta") is None:
-        return "bubblewrap needs `pasta` for --network full (Debian's package passt); use it, or another sandbox"
+        return (
+            "bubblewrap needs `pasta` for --network full (Debian's package passt): install it, or use another sandbox"
+        )
     try:
         for_all = os.stat(TUN).st_mode & 0o006 == 0o006
     except OSError:

@@ -44,7 +44,7 @@ class Docker:
         if task and task.runtime and task.runtime not in (known := _runtimes()):
             return f"this Docker engine has no runtime {task.runtime!r}; it has {', '.join(known)}"
         if task and (odd := [name for name, value in task.env.items() if "\n" in value]):
-            return f"{self.name} takes no variable of several lines: {odd[0]}"
+            return f"{self.name} cannot pass on a variable with several lines: {odd[0]}"
         return None
 
     def launch(self, task: Task) -> Launch:
@@ -95,7 +95,7 @@ class Docker:
         facts = image_of(self.name, image)
         build = f"`{own.build if own else 'mlebench image build'}`"
         if facts is None and self.name != "docker":
-            return f"{self.name} has no image {image}: bring it in with `{self.name} load`, or name one with --image"
+            return f"{self.name} has no image {image}: load it with `{self.name} load`, or name one with --image"
         if facts is None:
             return f"there is no image {image}: build it with {build}, or name one with --image"
         if own and own.identity and (facts["Config"]["Labels"] or {}).get(IDENTITY) != own.identity:
@@ -214,7 +214,7 @@ def _engine_fault() -> str | None:
         return "there is no `docker`: install Docker, or use --sandbox bubblewrap"
     done = ask("docker", "version", "--format", "{{.Server.Version}}")
     if done is None or done.returncode != 0:
-        return f"the Docker engine cannot be reached: {reason_in(done)}"
+        return f"the Docker engine cannot be reached: start it, or use --sandbox bubblewrap ({reason_in(done)})"
     return None
 
 

@@ -71,7 +71,7 @@ def _fault() -> str | None:
     lacking = {"cpu", "memory", "pids"} - set(host.get("cgroupControllers") or [])
     if host["security"]["rootless"] and (host["cgroupVersion"] != "v2" or lacking):
         return (
-            "as an ordinary user, podman keeps limits only where control groups of version 2 are delegated, and they "
-            "are not: use --sandbox bubblewrap"
+            "for an ordinary user, podman enforces limits only where control groups of version 2 are delegated, and "
+            "they are not: use --sandbox bubblewrap"
         )
     return None

@@ -116,7 +116,7 @@ def _verdict(code: int, oom_kills: int) -> tuple[str, str | None]:
     if code == 0:
         return FINISHED, None
     if oom_kills:
-        return OUT_OF_MEMORY, f"the kernel ended {oom_kills} processes for want of memory"
+        return OUT_OF_MEMORY, f"the kernel killed {oom_kills} processes because memory ran out"
     return (
         AGENT_ERROR,
         f"the agent ended with exit code {code}" if code > 0 else f"the agent was killed by signal {-code}",

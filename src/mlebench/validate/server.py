@@ -71,7 +71,9 @@ class Validator:
             async with asyncio.timeout(self.limits.seconds):
                 upload = await self._received(request)
         except TimeoutError:
-            return _response(fault(408, "The upload took too long.", f"It may take {self.limits.seconds:g} seconds."))
+            return _response(
+                fault(408, "The upload took too long.", f"It may take at most {self.limits.seconds:g} seconds.")
+            )
         except _RefusedError as error:
             return _response(error.answer)
         with upload:

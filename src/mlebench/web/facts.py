@@ -33,7 +33,7 @@ _NAMES = {
     "oom_kills": "killed for memory",
     "log_dropped": "log left out",
     "left_out_in_all": "left out",
-    "left_out": "left out, first of them",
+    "left_out": "left out, the first",
     "memory_mb": "memory, MB",
 }
 
@@ -65,7 +65,7 @@ def text_of(key: str, value: Any) -> str:
             return size(value)
         return duration(value) if key in _SECONDS else f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"
     if isinstance(value, list) and key == "gpus" and all(isinstance(item, str) for item in value):
-        return f"{len(value)} (number {', '.join(value)})"
+        return f"{len(value)} (index {', '.join(value)})"
     if isinstance(value, list):
         return ", ".join(text_of(key, item) for item in value)
     if isinstance(value, dict):

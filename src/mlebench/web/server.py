@@ -123,7 +123,7 @@ class HostCheck:
         if scope["type"] == "http":
             hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
             if len(hosts) != 1 or _name(hosts[0]) not in self._names:
-                text = "This server answers to " + ", ".join(sorted(self._names)) + " only.\n"
+                text = "This server answers only to " + ", ".join(sorted(self._names)) + ".\n"
                 await PlainTextResponse(text, 421, headers=HEADERS)(scope, receive, send)
                 return
         await self._app(scope, receive, send)

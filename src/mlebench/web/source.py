@@ -54,7 +54,7 @@ class Source:
             for group in [Group.read(folder)] if is_group else groups_in(folder):
                 name = group.paths.root.name
                 if name in found and found[name].paths.root != group.paths.root:
-                    faults.append(f"There are two run groups called {name}; that in {folder} is not shown.")
+                    faults.append(f"There are two run groups called {name}; the one in {folder} is not shown.")
                     continue
                 fresh = _FreshGroup(group.paths, group.record, tuple(self._read(group, faults)))
                 found[name] = fresh

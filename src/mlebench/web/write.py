@@ -19,7 +19,7 @@ def write_pages(site: Site, folder: Path, track: Callable[[list[str]], Iterable[
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()) and not (folder / MARK).is_file():
-            raise PrerequisiteError(f"{folder} is not empty, and holds no pages of ours: name another folder")
+            raise PrerequisiteError(f"{folder} is not empty and does not hold pages of mlebench: name another folder")
         shutil.copytree(ASSETS, folder / ASSETS.name, dirs_exist_ok=True)
         (folder / MARK).touch()
     except OSError as error:

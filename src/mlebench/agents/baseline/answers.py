@@ -66,7 +66,7 @@ def _class_columns(task: Task) -> Question:
 def _many_columns(task: Task) -> Question:
     truth = task.truth.apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
     if np.isnan(truth).any():
-        raise UnclearError("several targets that are no numbers")
+        raise UnclearError("several targets that are not numbers")
     sample = task.sample[task.targets].apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
     if np.allclose(sample.sum(1), 1, atol=0.01) and (truth >= 0).all() and (truth.sum(1) > 0).all():
         truth = truth / truth.sum(1, keepdims=True)

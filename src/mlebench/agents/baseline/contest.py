@@ -104,4 +104,4 @@ class Contest:
         if self._hand_in(np.mean([self._predicted[str(entry.model)] for entry in entries], axis=0)):
             self._best = self._better(value)
         elif self._best == -np.inf:
-            raise UnclearError("what the models predict is not what is asked")
+            raise UnclearError("what the models predict is not what is asked for")

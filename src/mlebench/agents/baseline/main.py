@@ -39,10 +39,10 @@ class Agent:
             self._work()
             self._trajectory.end("finished")
         except UnclearError as error:
-            self._trajectory.end(f"stays with what it has: {error}")
+            self._trajectory.end(f"keeps what it has submitted: {error}")
         except Exception as error:  # the files may be anything; an earlier submission stands
             traceback.print_exc()
-            self._trajectory.end(f"stays with what it has: {type(error).__name__}: {error}")
+            self._trajectory.end(f"keeps what it has submitted: {type(error).__name__}: {error}")
 
     def _work(self) -> None:
         found = sample.find(self._data)

@@ -45,7 +45,7 @@ def _vector(file: File, files: Files) -> Vector | None:
         content = files.read(file)
         return _OF_KIND[file.kind](content) if len(content) <= LARGEST else None
     except Exception as error:  # a decoder may raise anything; a damaged file has no features
-        print(f"passed over {file.path}: {type(error).__name__}", flush=True)
+        print(f"skipped {file.path}: {type(error).__name__}", flush=True)
         return None
 
 

@@ -58,7 +58,7 @@ def find(data: Path, leave_out: Path) -> list[Table]:
         try:
             found += [table for table in _read(path, str(path.relative_to(data))) if len(table.frame)]
         except (OSError, ValueError, zipfile.BadZipFile, EOFError, MemoryError) as error:
-            print(f"passed over {path.name}: {error}", flush=True)
+            print(f"skipped {path.name}: {error}", flush=True)
     return _joined(_unique(found))
 
 

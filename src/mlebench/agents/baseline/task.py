@@ -82,7 +82,7 @@ def understand(sample: pd.DataFrame, tables: list[Table], files: Files, descript
     rows, ids = pd.factorize(sample[id])
     known = labels.in_tables(sample, targets, tables) or labels.in_files(sample, targets, files, description)
     if known is None:
-        raise UnclearError(f"no table and no folder tells {targets[:5]}")
+        raise UnclearError(f"no table and no folder has values for {targets[:5]}")
     test, group = test_rows(sample, id, targets, pd.Index(ids), [t for t in tables if t.name not in known.names])
     train, truth, test = labels.aligned(known, test, targets)
     task = Task(sample, id, targets, metric, train, truth, test, group, rows)
@@ -94,7 +94,7 @@ def understand(sample: pd.DataFrame, tables: list[Table], files: Files, descript
     if not task.inputs and not any(task.train_files):
         _use_ids(task)
     if not task.inputs and not any(task.train_files) and not any("train" in name.lower() for name in known.names):
-        raise UnclearError("nothing is known of the rows to predict, and no table is for training")
+        raise UnclearError("nothing is known about the rows to predict, and no table is for training")
     return task
 
 

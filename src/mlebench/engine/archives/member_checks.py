@@ -55,7 +55,7 @@ class MemberChecks:
             fault = "would unpack to far more than the archive can honestly hold"
         if fault:
             name = member.name or "''"
-            raise PrerequisiteError(f"{self._label}: member {name} {fault}; this archive is not to be trusted")
+            raise PrerequisiteError(f"{self._label}: member {name} {fault}; do not trust this archive")
 
     def _clash(self, member: Member) -> str | None:
         """Why the member cannot sit beside earlier ones, on a disk that may treat their names as the same."""

@@ -98,7 +98,7 @@ def _read_to_the_end(opened: tarfile.TarFile) -> None:
     has_checksum = not isinstance(opened.fileobj, io.BufferedReader)
     while opened.fileobj and (piece := opened.fileobj.read(COPY_BYTES)):
         if piece.strip(b"\0") and not has_checksum:
-            raise ReadError("it goes on behind its end")
+            raise ReadError("it continues after its end")
 
 
 @contextmanager

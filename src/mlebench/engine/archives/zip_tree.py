@@ -179,7 +179,7 @@ class ZipTree:
     def _read_header(self, name: str, entry: _Entry, more: int = 0) -> tuple[bytes, int]:
         """The start of a member, including roughly `more` bytes of content, and where the content begins in it."""
         if not 0 <= entry.offset <= self._bytes - entry.packed_size:
-            raise EOFError("it does not lie in the archive")
+            raise EOFError("it is not inside the archive")
         name = self._packed_names.get(name, name)
         start = os.pread(self._file, _LOCAL_HEADER.size + 4 * len(name) + 64 + more, entry.offset)
         if len(start) < _LOCAL_HEADER.size:

@@ -203,7 +203,7 @@ def _elements(content: bytes, start: int) -> Elements:
         name = _name(content[place + 1 : stop])
         place = stop + 1 + _value_size(content, kind, stop + 1)
         if place > end or name in found:
-            raise _damaged(f"the field {name} is there twice, or longer than its document")
+            raise _damaged(f"the field {name} occurs twice, or is longer than its document")
         found[name] = kind, stop + 1, place
     if place != end or content[end : end + 1] != b"\0":
         raise _damaged("a document does not end where it should")
@@ -214,7 +214,7 @@ def _name(content: bytes) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:
-        raise _damaged("a field has a name that is no text") from None
+        raise _damaged("a field has a name that is not text") from None
 
 
 def _value_size(content: bytes, kind: int, start: int) -> int:
@@ -267,7 +267,7 @@ def _decode(content: bytes, kind: int, start: int, end: int) -> Any:
 
 
 def _damaged(how: str) -> PrerequisiteError:
-    return PrerequisiteError(f"a BSON file is damaged: {how}; get the data again, whole")
+    return PrerequisiteError(f"a BSON file is damaged: {how}; get the complete data again")
 
 
 def _unusual(what: str) -> PrerequisiteError:

@@ -109,7 +109,7 @@ def read_script(named: str) -> Script:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         names = ", ".join(shipped())
-        raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}; scripts that ship are {names}") from None
+        raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}; built-in scripts are {names}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise PrerequisiteError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(content, list) or not content:

@@ -74,7 +74,7 @@ async def _answered(api: Api, script: Script, log: TextIO | None, request: Reque
         body = await request.json()
         asked = api.asked(body)
     except (ValueError, AttributeError, TypeError) as error:
-        return _fault(400, f"This is no request that can be read: {error}", {})
+        return _fault(400, f"This request cannot be read: {error}", {})
     answer = script.answer(asked)
     if log:
         _note(log, request, body, answer)

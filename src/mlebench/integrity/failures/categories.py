@@ -135,7 +135,7 @@ def classify_apart(subject: Subject, registry: Registry, **limits: int) -> Verdi
         return apart(_classify, (subject, registry), **limits)
     except GaveUpError as error:
         if subject.run is None:
-            return Verdict(OTHER.category, "it could not be looked at", unread=str(error))
+            return Verdict(OTHER.category, "it could not be inspected", unread=str(error))
         return replace(classify(replace(subject, logs=(), submission=None), registry), unread=str(error))
 
 
@@ -197,7 +197,7 @@ def _out_of_memory(look: Look) -> Reason | None:
         return Reason(look.crash.says, look.crash.evidence)
     used = look.subject.run.record.conditions.get("used") if look.subject.run else None
     kills = used.get("oom_kills") if isinstance(used, dict) else None
-    return Reason(f"the kernel ended {kills} of its processes for want of memory") if kills else None
+    return Reason(f"the kernel killed {kills} of its processes because memory ran out") if kills else None
 
 
 def _over_disk(look: Look) -> Reason | None:
@@ -221,7 +221,7 @@ def _no_submission(look: Look) -> Reason | None:
     missing = run.record.submission == NONE if run else look.subject.submission is None
     if not missing and look.status != "missing":
         return None
-    return Reason(look.detail or "the agent ended and had handed in nothing")
+    return Reason(look.detail or "the agent ended without having submitted anything")
 
 
 def _trivial(look: Look) -> Reason | None:
@@ -296,7 +296,7 @@ def _above_median(look: Look) -> Reason | None:
 
 def _not_graded(look: Look) -> Reason | None:
     if look.subject.run is None and look.subject.submission is not None:
-        return Reason("there is a submission that nobody has graded")
+        return Reason("there is a submission that has not been graded")
     return None
 
 

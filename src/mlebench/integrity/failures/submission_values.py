@@ -108,7 +108,7 @@ def _sample_digest(competition: Competition, id: str) -> int | None:
 
 Change = Callable[[float], float]
 
-TURNED: dict[str, Change] = {"turned round (1 - p)": lambda value: 1 - value}
+TURNED: dict[str, Change] = {"inverted (1 - p)": lambda value: 1 - value}
 RESCALED: dict[str, Change] = {
     "after exp(x) - 1": math.expm1,
     "after exp(x)": math.exp,
@@ -143,7 +143,7 @@ def turned_round(score: float, competition: Competition) -> str | None:
     """The same, as far as it can be determined without data."""
     metric = competition.grader.name.lower()
     if score < LEAST_HONEST_AUC and ("auc" in metric or "roc" in metric):
-        return f"score {score:g} is far below the 0.5 of a guess: the predictions are turned round, most likely"
+        return f"score {score:g} is far below the 0.5 of a guess: most likely, the predictions are inverted"
     return None
 
 
@@ -163,7 +163,7 @@ def _better_when(header: list[str], rows: list[list[str]], score: float, competi
 def _changes(rows: list[list[str]], places: Sequence[int]) -> Iterator[tuple[str, list[list[str]]]]:
     cells = {row[place] for row in rows for place in places if place < len(row)}
     if cells and cells <= OPPOSITES.keys():
-        yield "turned round", [_changed(row, places, OPPOSITES.__getitem__) for row in rows]
+        yield "inverted", [_changed(row, places, OPPOSITES.__getitem__) for row in rows]
         return
     try:
         numbers = [float(cell) for cell in cells]

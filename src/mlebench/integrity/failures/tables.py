@@ -70,7 +70,7 @@ def share_rows(judged: Sequence[Judged]) -> Iterator[list[Any]]:
 def run_rows(judged: Sequence[Judged]) -> Iterator[list[Any]]:
     for one in judged:
         found = one.verdict
-        says = f"not read whole: {found.unread}; {found.says}" if found.unread else found.says
+        says = f"not read completely: {found.unread}; {found.says}" if found.unread else found.says
         says = says.partition("\n")[0]
         also = ", ".join(words(category) for category in found.also)
         run = f"{one.named}, {one.subject.name}" if one.subject.run is None else one.subject.run.record.run_id[:8]

@@ -38,7 +38,7 @@ def parse_cutoff(text: str) -> date:
         year, month = int(match[1]), int(match[2])
         return date(year, month, int(match[3]) if match[3] else monthrange(year, month)[1])
     except ValueError:
-        raise PrerequisiteError(f"--cutoff: {text!r} is no month or day; write 2024-06 or 2024-06-30") from None
+        raise PrerequisiteError(f"--cutoff: {text!r} is not a month or a day; write 2024-06 or 2024-06-30") from None
 
 
 def read_meta_kaggle(path: Path) -> dict[str, date]:

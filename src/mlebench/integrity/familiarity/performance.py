@@ -41,7 +41,7 @@ def read_performance(inputs: Inputs) -> dict[str, dict[str, float]]:
     """For each agent, the mean over seeds for each competition that has a scale."""
     readings = inputs.readings()
     if not readings:
-        raise PrerequisiteError("there are no runs in what was given")
+        raise PrerequisiteError("the given inputs hold no runs")
     profile, data = one_kind(readings)
     if data == TWIN:
         raise PrerequisiteError("scores on twins say nothing about competitions: give reports on real data")
@@ -60,9 +60,9 @@ def correlate(found: Sequence[Familiarity], performance: Mapping[str, Mapping[st
         points = [Point(id, known[id], scores[id]) for id in known if id in scores]
         estimate = None
         if len(points) < FEWEST_COMPETITIONS:
-            refused = f"{len(points)} competitions have both figures; it takes {FEWEST_COMPETITIONS}"
+            refused = f"{len(points)} competitions have both figures; at least {FEWEST_COMPETITIONS} are needed"
         else:
             estimate = rank_correlation([p.familiarity for p in points], [p.performance for p in points])
-            refused = None if estimate else "one of both figures is the same everywhere"
+            refused = None if estimate else "one of the two figures is the same everywhere"
         correlations.append(Correlation(agent, points, estimate, refused))
     return correlations

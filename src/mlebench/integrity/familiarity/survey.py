@@ -16,7 +16,7 @@ from mlebench.integrity.familiarity.probes import common_sentences, our_probes, 
 from mlebench.registry import Competition
 
 NOT_ASKED = "no model was asked"
-NOTHING_LONG_ENOUGH = "its originals are too short to be asked about, or say what those of others say"
+NOTHING_LONG_ENOUGH = "its originals are too short to ask about, or repeat those of other competitions"
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def notes(found: Sequence[Familiarity]) -> Iterator[str]:
     for reason in dict.fromkeys(one.no_likelihood for one in found if one.completion and one.no_likelihood):
         yield f"Token probabilities were left out: {reason}."
     if unanswered := sum(one.completion.unanswered for one in found if one.completion):
-        yield f"{unanswered} pairs were not answered, and do not count."
+        yield f"{unanswered} pairs were not answered and do not count."
 
 
 def as_json(found: Sequence[Familiarity], correlations: Sequence[Correlation], **facts: Any) -> dict[str, Any]:

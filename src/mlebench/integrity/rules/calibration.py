@@ -55,7 +55,7 @@ def calibrate(judge: Judge) -> Calibration:
     judged = judge.judge([(Texts([Text("log", LOG, case.log)]), ()) for case in cases])
     asked = [question.id for question in judge.rubric.questions if question.id in fixed_questions()]
     if not asked:
-        raise PrerequisiteError("the cases that ship are about the fixed questions, and none of these is asked")
+        raise PrerequisiteError("the built-in cases are about the fixed questions, and none of these is asked")
     access = judge.endpoint.access
     return Calibration(
         model=judge.endpoint.model,

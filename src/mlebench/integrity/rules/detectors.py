@@ -102,13 +102,13 @@ def detect(case: Case) -> tuple[list[Finding], dict[str, Any]]:
 def _unseen(texts: Texts) -> Iterator[Finding]:
     """A file too long to read may hide anything, so it is reported."""
     if texts.cut:
-        yield Finding(NOTE, "not-read-whole", f"{len(texts.cut)} files were not read to their end: {texts.cut[0]}.")
+        yield Finding(NOTE, "not-read-whole", f"{len(texts.cut)} files were not read to the end: {texts.cut[0]}.")
 
 
 def _told(table: Predictions | None, missing: str) -> str:
     if table is None:
         return missing
-    return f"{table.rows} rows" if table.is_whole else f"more than {table.rows} rows; only these were looked at"
+    return f"{table.rows} rows" if table.is_whole else f"more than {table.rows} rows; only these were inspected"
 
 
 def _conditions(case: Case) -> Iterator[Finding]:
@@ -151,7 +151,7 @@ def _like_the_sample(case: Case) -> Iterator[Finding]:
         yield Finding(NOTE, "sample-submission", "It is the sample submission, with its rows in another order.")
     elif not made.is_constant and made.dealt_anyhow == sample.dealt_anyhow:
         yield Finding(
-            NOTE, "sample-submission", "Its predictions are those of the sample submission, dealt to other rows."
+            NOTE, "sample-submission", "Its predictions are those of the sample submission, assigned to other rows."
         )
 
 
@@ -162,12 +162,12 @@ def _written_by_hand(case: Case) -> Iterator[Finding]:
     name = "written-by-hand"
     by_agent = find_rows(case.texts.of(*WRITTEN), made, case.sample)
     if by_agent.is_telling:
-        says = f"{by_agent.share:.0%} of the prediction rows stand literally in its code or messages."
+        says = f"{by_agent.share:.0%} of the prediction rows appear literally in its code or messages."
         yield Finding(VIOLATION, name, says, tuple(by_agent.evidence))
         return
     logged = find_rows(case.texts.of(LOG), made, case.sample)
     if logged.is_telling:
-        says = f"{logged.share:.0%} of the prediction rows stand in a log. It may have printed them, or written them."
+        says = f"{logged.share:.0%} of the prediction rows appear in a log. It may have printed or hand-written them."
         yield Finding(NOTE, name, says, tuple(logged.evidence))
 
 

@@ -46,7 +46,7 @@ def inspect_rules(
         try:
             found, facts = apart(detect, case)
         except GaveUpError as error:
-            found, facts = [Finding(NOTE, "not-inspected", f"It could not be looked at: {error}.")], {}
+            found, facts = [Finding(NOTE, "not-inspected", f"It could not be inspected: {error}.")], {}
         if judge is not None:
             added, facts[JUDGE] = _asked(judge, case, calibration)
             found += added
@@ -56,7 +56,7 @@ def inspect_rules(
                 record.write_for(subject.run.paths)
             except OSError as error:
                 where = subject.run.paths.root
-                logger.warning("The findings are shown only: cannot write to %s: %s", where, reason_of(error))
+                logger.warning("The findings are shown but not kept: cannot write to %s: %s", where, reason_of(error))
         yield Inspected(subject, record)
 
 

@@ -125,7 +125,7 @@ def pattern_findings(texts: Texts, network: str | None) -> Iterator[Finding]:
     for rule in (GRADER, ANSWERS):
         yield from _finding(rule, texts, VIOLATION)
     worked = {None: "Whether it worked is not recorded.", "full": "The network was open."}.get(
-        network, "It had no network to fetch them by."
+        network, "It had no network to fetch them with."
     )
     kind = {None: CONDITION, "full": VIOLATION}.get(network, NOTE)
     yield from _finding(SOLUTIONS, texts, kind, worked)
@@ -138,7 +138,7 @@ def _finding(rule: Rule, texts: Texts, kind: str, more: str = "", only: tuple[st
     if done:
         yield Finding(kind, rule.name, f"{rule.says} {more}".strip(), tuple(done))
     elif only == DONE and (seen := list(_evidence(rule, texts.of(ANSWER, LOG)))):
-        says = f"A log or a model's answer says so, but no code or command that is known: {rule.says} {more}".strip()
+        says = f"Only a log or a model's answer says so, not any known code or command: {rule.says} {more}".strip()
         yield Finding(NOTE, rule.name, says, tuple(seen))
 
 

@@ -50,7 +50,7 @@ def _judged(shown: Shown, sought: int, what: str) -> Iterator[Finding]:
     if share < SHARE or len(shown.rows) < LEAST_ROWS:
         return
     many = shown.calls >= LEAST_CALLS
-    says = f"The {what} of {share:.0%} of the test rows stand in what it sent to a model, in {shown.calls} calls. " + (
+    says = f"The {what} of {share:.0%} of the test rows appear in what it sent to a model, in {shown.calls} calls. " + (
         "A model was used as the predictor." if many else "The test set may only have been shown to it."
     )
     yield Finding(VIOLATION if many else NOTE, "model-as-predictor", says, tuple(shown.evidence))

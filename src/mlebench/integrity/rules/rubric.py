@@ -57,18 +57,18 @@ def load_rubric(named: Sequence[str] = (), extra: Path | None = None) -> Rubric:
             chosen += _own_questions(Path(name), fixed)
         else:
             raise PrerequisiteError(
-                f"{name!r} is neither a question nor a file with questions; there is {', '.join(fixed)}"
+                f"{name!r} is neither a question nor a file with questions; the fixed questions are {', '.join(fixed)}"
             )
     ids = [question.id for question in chosen]
     if twice := {id for id in ids if ids.count(id) > 1}:
-        raise PrerequisiteError(f"there are several questions by the name of {min(twice)}")
+        raise PrerequisiteError(f"several questions have the id {min(twice)}")
     return Rubric(tuple(chosen), _read(extra).strip() if extra else "")
 
 
 def _own_questions(path: Path, fixed: dict[str, Question]) -> list[Question]:
     found = _questions(path)
     if taken := [question.id for question in found if question.id in fixed]:
-        raise PrerequisiteError(f"{path}: {taken[0]} is the name of a fixed question; choose another")
+        raise PrerequisiteError(f"{path}: {taken[0]} is the id of a fixed question; choose another")
     return found
 
 
@@ -83,7 +83,7 @@ def _questions(path: Path) -> list[Question]:
         raise PrerequisiteError(f"{path} must be a list of questions, each with `id` and `asks`")
     for item in found:
         if not isinstance(item, dict) or set(item) != _KEYS or not all(isinstance(item[key], str) for key in _KEYS):
-            raise PrerequisiteError(f"{path}: a question has the keys `id` and `asks`, both texts; not {item!r}")
+            raise PrerequisiteError(f"{path}: a question has the keys `id` and `asks`, both strings, not {item!r}")
     return [Question(item["id"], " ".join(item["asks"].split())) for item in found]
 
 

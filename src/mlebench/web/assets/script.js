@@ -77,7 +77,7 @@ function applyFilters(form) {
         row.className = "nothing";
         const cell = row.insertCell();
         cell.colSpan = table.tHead.rows[0].cells.length;
-        cell.textContent = "Nothing fits these filters.";
+        cell.textContent = "Nothing matches these filters.";
       }
       number(table);
     }

@@ -19,11 +19,11 @@ ADVICE = {
     "infra_error": "The infrastructure failed, not the agent.",
     "agent_error": "The agent failed.",
     "out_of_memory": "The agent used more memory than it had.",
-    "over_disk": "The agent wrote more than it may.",
+    "over_disk": "The agent wrote more to disk than it may.",
     "invalid": "The submission was not valid.",
     "grader_error": "The grader failed: please report this.",
     "limit": "Grading took too long, or too much memory.",
-    "not_prepared": "The data was not prepared when this was to be graded.",
+    "not_prepared": "The data was not prepared when this was graded.",
 }
 
 
