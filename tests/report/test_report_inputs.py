@@ -66,6 +66,15 @@ def test_groups_that_share_the_competitions_of_a_seed_go_together(inputs: Inputs
     assert seeds(entry) == {BIRDS: [0, 1, 2, 3], PIZZA: [0, 1]}
 
 
+def test_a_folder_of_groups_is_not_taken_for_one(inputs: Inputs, tmp_path: Path) -> None:
+    for name in ("g1", "g2"):
+        write_group(tmp_path / "runs", name, [{"competition": BIRDS, "seed": 0, "report": report(BIRDS)}])
+    with pytest.raises(PrerequisiteError, match="runs is not a run group: it holds 2, name one of them"):
+        inputs.add(str(tmp_path / "runs"))
+    with pytest.raises(PrerequisiteError, match="'g' is the beginning of 2 run groups"):
+        inputs.add("g")
+
+
 def test_nothing_is_counted_twice(inputs: Inputs, tmp_path: Path) -> None:
     given = report(BIRDS, agent="mine", seed=0, run_id="g-run0")
     path = write_reports(tmp_path / "a.json", [given])

@@ -1,5 +1,6 @@
 """mlebench runs"""
 
+import glob
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,11 +134,13 @@ def _find_run(runs_dir: Path, named: str) -> "Run":
 
     if paths.RunPaths(Path(named)).record.is_file():
         return Run.read(Path(named))
-    matches = sorted(runs_dir.glob(f"*/*_{named}*/run.json")) + sorted(runs_dir.glob(f"*/{named}*/run.json"))
+    begun = f"{glob.escape(named)}*"
+    matches = sorted({*runs_dir.glob(f"*/*_{begun}/run.json"), *runs_dir.glob(f"*/{begun}/run.json")})
     if len(matches) == 1:
         return Run.read(matches[0].parent)
-    what = "is no run" if not matches else f"is the beginning of {len(matches)} runs"
-    raise PrerequisiteError(f"{named!r} {what}, neither as a folder nor in {runs_dir}")
+    if matches:
+        raise PrerequisiteError(f"{named!r} is the beginning of {len(matches)} runs in {runs_dir}: say more of it")
+    raise PrerequisiteError(f"{named!r} is no run, neither as a folder nor in {runs_dir}")
 
 
 def _tell_story(run: "Run", as_json: bool, lines: int | None) -> None:
