@@ -92,7 +92,7 @@ def test_nothing_is_counted_twice(inputs: Inputs, tmp_path: Path) -> None:
         ({"limits": {"seconds": 90}}, ["time limit 24 h", "time limit 1.5 min"]),
         ({"limits": {"seconds": 86400, "cpus": 2.0}}, ["cpus unknown", "cpus 2"]),
         ({"gpus_per_run": 1}, ["gpus 0", "gpus 1"]),
-        ({"agent": {"name": "mine", "identity": "2" * 64}}, ["files 1.", "files 222222222222."]),
+        ({"agent": {"name": "mine", "identity": "2" * 64}}, ["identity 1.", "identity 222222222222."]),
         (
             {"model": {"models": ["gpt"], "budget": "5usd", "tools": ["web_search"]}},
             ["model none, budget none, tools none.", "model gpt, budget 5usd, tools web_search."],

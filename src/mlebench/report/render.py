@@ -83,7 +83,7 @@ def _told(entry: Entry) -> dict[str, str]:
     nothing = "none" if facts else "unknown"  # bare reports state no conditions
     told = {
         "agent": facts.get("agent") or "unknown",
-        "files": str(facts.get("identity") or "unknown")[:12],
+        "identity": str(facts.get("identity") or "unknown")[:12],
         "time limit": _duration(entry.hours_limit),
         "model": entry.model or nothing,
         "budget": facts.get("budget") or nothing,
