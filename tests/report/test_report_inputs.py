@@ -174,9 +174,9 @@ def test_experiments_name_run_groups_of_ours_and_of_the_reference(inputs: Inputs
 
 def test_an_experiment_does_not_pool_conditions_either(inputs: Inputs, tmp_path: Path) -> None:
     runs_dir, run = tmp_path / "runs", {"competition": BIRDS, "seed": 0, "report": report(BIRDS)}
-    write_group(runs_dir, "plain", [run])
-    write_group(runs_dir, "large", [run], gpus_per_run=1)
-    write_group(runs_dir, "again", [run])
+    write_group(runs_dir, "plain", [run], limits={"seconds": 86400, "cpus": 2})
+    write_group(runs_dir, "large", [run], limits={"seconds": 86400, "cpus": 2}, gpus_per_run=1)
+    write_group(runs_dir, "again", [run], limits={"seconds": 86400, "cpus": 2.0})
     write_group(runs_dir, "other", [run], agent={"name": "other", "identity": "1"})
     write_reports(runs_dir / "theirs/2024-10-08T00-00-00-GMT_grading_report.json", [report(BIRDS)])
     names = ("plain", "large", "again", "other", "theirs")

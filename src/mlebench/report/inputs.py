@@ -75,8 +75,8 @@ class Inputs:
         model = ", ".join(asked.get("models", [])) or record.agent.get("model")
         conditions = _conditions(record)
         folder = record.knowledge_sha256 or record.knowledge  # a changed folder counts as another one
-        same = {what: str(value) for what, value in conditions.items() if what not in knowledge.conditions(record)}
-        key = (name, bundle.sha256) if bundle else (name, agent, hours, model, folder, *same.values())
+        others = [value for what, value in conditions.items() if what not in knowledge.conditions(record)]
+        key = (name, bundle.sha256) if bundle else (name, agent, hours, model, folder, *others)
         for run in group.runs():
             reading = _reading_of_run(run, group, bundle.findings[run.record.run_id] if bundle else read_findings(run))
             self._take(
@@ -139,7 +139,7 @@ def _conditions(record: GroupRecord) -> dict[str, Any]:
         "cpus": record.limits.get("cpus"),
         "gpus": record.gpus_per_run,
         "budget": asked.get("budget"),
-        "tools": list(asked.get("tools", ())),
+        "tools": tuple(asked.get("tools", ())),
     }
 
 
