@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from mlebench.data.pipeline import prepare
-from mlebench.data.sources import TwinSource
+from mlebench.data import TwinSource, prepare
 from mlebench.grade import grade_csv
 from mlebench.registry import Registry
 

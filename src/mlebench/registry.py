@@ -180,7 +180,9 @@ class Registry:
                 return root / competition_id
         import difflib
 
-        near = difflib.get_close_matches(competition_id, self.list_competition_ids(), n=3, cutoff=0.4)
+        ids = self.list_competition_ids()
+        close, far = (difflib.get_close_matches(competition_id, ids, n=3, cutoff=cutoff) for cutoff in (0.8, 0.4))
+        near = close or far
         hint = f"did you mean {' or '.join(near)}?" if near else "`mlebench list` shows them all"
         raise UnknownCompetitionError(f"there is no competition {competition_id!r}; {hint}")
 

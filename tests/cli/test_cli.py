@@ -88,7 +88,7 @@ def test_prepare_goes_on_after_a_failure_and_says_what_failed(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["show", "spaceship-titanik"], 2, "did you mean spaceship-titanic"),
+        (["show", "spaceship-titanik"], 2, "did you mean spaceship-titanic?"),
         (["prepare", "-c", "spaceship-titanik"], 2, "did you mean spaceship-titanic"),
         (["grade-sample", "x.csv", "nope"], 2, "no competition"),
         (
@@ -105,6 +105,10 @@ def test_prepare_goes_on_after_a_failure_and_says_what_failed(tmp_path: Path) ->
         (["dev", "download-leaderboard"], 2, "--all"),
         (["grade", "--submission", "none.jsonl", "--output-dir", "out"], 1, "none.jsonl"),
         (["frobnicate"], 2, "no command"),
+        (["report", "/gone/group"], 1, "there is no run group '/gone/group'"),
+        (["report", "gone**"], 1, "there is no run group 'gone**'"),
+        (["report", "."], 1, "the folder . is not a run group"),
+        (["runs", "show", "/gone/run**"], 1, "'/gone/run**' is no run"),
     ],
 )
 def test_bad_input_gets_one_clear_error(arguments: list[str], code: int, words: str, tmp_path: Path) -> None:

@@ -74,7 +74,9 @@ def test_lines_that_name_nothing_are_listed_with_their_true_numbers(titanic: Com
         *((line, "bad_entry") for line in (3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18)),
         *((line, "unknown_competition") for line in (19, 20, 21, 22)),
     ]
-    assert all(row["reason"] for row in summary["unjudged"])
+    reasons = {row["line"]: row["reason"] for row in summary["unjudged"]}
+    assert all(reasons.values())
+    assert (reasons[4], reasons[18]) == ("`competition_id` must be a text", "the line has no `submission_path`")
     assert [row["competition_id"] for row in summary["unjudged"]][:6] == [None] * 5 + [titanic.id]
     assert [report["status"] for report in summary["competition_reports"]] == ["graded"]
     assert summary["total_runs"] == 1

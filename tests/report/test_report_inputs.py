@@ -66,6 +66,15 @@ def test_groups_that_share_the_competitions_of_a_seed_go_together(inputs: Inputs
     assert seeds(entry) == {BIRDS: [0, 1, 2, 3], PIZZA: [0, 1]}
 
 
+def test_a_folder_of_groups_is_not_taken_for_one(inputs: Inputs, tmp_path: Path) -> None:
+    for name in ("g1", "g2"):
+        write_group(tmp_path / "runs", name, [{"competition": BIRDS, "seed": 0, "report": report(BIRDS)}])
+    with pytest.raises(PrerequisiteError, match="runs is not a run group: it holds 2, name one of them"):
+        inputs.add(str(tmp_path / "runs"))
+    with pytest.raises(PrerequisiteError, match="'g' is the beginning of 2 run groups"):
+        inputs.add("g")
+
+
 def test_nothing_is_counted_twice(inputs: Inputs, tmp_path: Path) -> None:
     given = report(BIRDS, agent="mine", seed=0, run_id="g-run0")
     path = write_reports(tmp_path / "a.json", [given])
@@ -83,7 +92,11 @@ def test_nothing_is_counted_twice(inputs: Inputs, tmp_path: Path) -> None:
         ({"limits": {"seconds": 90}}, ["time limit 24 h", "time limit 1.5 min"]),
         ({"limits": {"seconds": 86400, "cpus": 2.0}}, ["cpus unknown", "cpus 2"]),
         ({"gpus_per_run": 1}, ["gpus 0", "gpus 1"]),
-        ({"agent": {"name": "mine", "identity": "2"}}, []),
+        ({"agent": {"name": "mine", "identity": "2" * 64}}, ["identity 1.", "identity 222222222222."]),
+        (
+            {"model": {"models": ["gpt"], "budget": "5usd", "tools": ["web_search"]}},
+            ["model none, budget none, tools none.", "model gpt, budget 5usd, tools web_search."],
+        ),
         ({"network": "full", "obfuscate": True}, ["network none, description named", "network full, description obf"]),
         ({"knowledge": "/a/b", "knowledge_sha256": "0" * 64}, ["--knowledge none", f"--knowledge b ({'0' * 12})"]),
     ],
@@ -136,19 +149,46 @@ def test_a_group_s_report_alone_tells_of_infrastructure_errors(inputs: Inputs, t
     ]
 
 
+def experiments(tmp_path: Path, *lines: str) -> Path:
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(["experiment_id,run_group", *lines]))
+    return table
+
+
 def test_experiments_name_run_groups_of_ours_and_of_the_reference(inputs: Inputs, tmp_path: Path) -> None:
     runs_dir = tmp_path / "runs"
-    write_group(runs_dir, "ours", [{"competition": BIRDS, "seed": 0, "report": report(BIRDS)}])
-    write_reports(runs_dir / "theirs/2024-10-08T00-00-00-GMT_grading_report.json", [report(BIRDS)])
-    table = tmp_path / "table.csv"
-    table.write_text("experiment_id,run_group\naide,ours\nelse,gone\naide,theirs\n")
+    table = experiments(tmp_path, "aide,a", "aide,b", "else,gone", "old,theirs", "old,more")
+    for name in "ab":
+        write_group(runs_dir, name, [{"competition": BIRDS, "seed": 0, "report": report(BIRDS)}])
+    for name in ("theirs", "more"):
+        write_reports(runs_dir / name / "2024-10-08T00-00-00-GMT_grading_report.json", [report(BIRDS)])
     inputs.add_experiment("aide", table)
-    (entry,) = entries(inputs)
-    assert (entry.agent, seeds(entry)) == ("aide", {BIRDS: [0, 1]})
+    inputs.add_experiment("old", table)
+    found = {entry.agent: seeds(entry) for entry in entries(inputs)}
+    assert found == {"aide": {BIRDS: [0, 1]}, "old": {BIRDS: [0, 1]}}
     with pytest.raises(PrerequisiteError, match=r"there is no experiment 'x' in .*; it has aide, else"):
         inputs.add_experiment("x", table)
     with pytest.raises(PrerequisiteError, match="gone is not a run group and holds no grading report"):
         inputs.add_experiment("else", table)
+
+
+def test_an_experiment_does_not_pool_conditions_either(inputs: Inputs, tmp_path: Path) -> None:
+    runs_dir, run = tmp_path / "runs", {"competition": BIRDS, "seed": 0, "report": report(BIRDS)}
+    write_group(runs_dir, "plain", [run], limits={"seconds": 86400, "cpus": 2})
+    write_group(runs_dir, "large", [run], limits={"seconds": 86400, "cpus": 2}, gpus_per_run=1)
+    write_group(runs_dir, "again", [run], limits={"seconds": 86400, "cpus": 2.0})
+    write_group(runs_dir, "other", [run], agent={"name": "other", "identity": "1"})
+    write_reports(runs_dir / "theirs/2024-10-08T00-00-00-GMT_grading_report.json", [report(BIRDS)])
+    names = ("plain", "large", "again", "other", "theirs")
+    inputs.add_experiment("e", experiments(tmp_path, *(f"e,{name}" for name in names)))
+    found = {entry.agent: entry.inputs for entry in entries(inputs)}
+    theirs = "2024-10-08T00-00-00-GMT_grading_report.json"
+    assert list(found) == ["e (plain)", "e (large)", "e (other)", f"e ({theirs})"]
+    assert found["e (plain)"] == ("plain", "again")
+    told = dict(line.split(": ") for line in notes(make_standings(inputs)) if line.startswith("e ("))
+    words = {"plain": "agent mine", "large": "gpus 1", "other": "agent other", theirs: "agent unknown"}
+    assert all(words[name] in told[f"e ({name})"] for name in words)
+    assert "none" not in told[f"e ({theirs})"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """mlebench runs"""
 
+import glob
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,7 +141,8 @@ def _find_run(runs_dir: Path, named: str) -> "Run":
 
     if paths.RunPaths(Path(named)).record.is_file():
         return Run.read(Path(named))
-    matches = sorted(runs_dir.glob(f"*/*_{named}*/run.json")) + sorted(runs_dir.glob(f"*/{named}*/run.json"))
+    begun = f"{glob.escape(named)}*"
+    matches = sorted({*runs_dir.glob(f"*/*_{begun}/run.json"), *runs_dir.glob(f"*/{begun}/run.json")})
     if len(matches) == 1:
         return Run.read(matches[0].parent)
     if not matches:

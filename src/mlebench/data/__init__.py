@@ -1,11 +1,15 @@
-"""Raw data → prepared data. These names are for existing clients; the work is in `pipeline`."""
+"""Raw data → prepared data: `prepare` from a source, `verify`. The functions defined here are for existing clients."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlebench.data.folders import extract, is_empty
+from mlebench.data.kaggle import KaggleSource
+from mlebench.data.pipeline import Options, prepare
+from mlebench.data.sources import LocalSource, PathSource, Source, TwinSource
 from mlebench.data.state import is_dataset_prepared, preparation_fault
+from mlebench.data.verification import verify
 from mlebench.paths import CompetitionPaths
 from mlebench.registry import Competition
 from mlebench.scoring import read_leaderboard
@@ -14,6 +18,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "KaggleSource",
+    "LocalSource",
+    "Options",
+    "PathSource",
+    "Source",
+    "TwinSource",
     "create_prepared_dir",
     "download_and_prepare_dataset",
     "download_dataset",
@@ -24,6 +34,8 @@ __all__ = [
     "get_leaderboard",
     "is_dataset_prepared",
     "is_empty",
+    "prepare",
+    "verify",
 ]
 
 
@@ -34,9 +46,6 @@ def download_and_prepare_dataset(
 ) -> None:
     # fmt: on
     """Prepare a competition from the raw data in its data directory, downloaded from Kaggle when there is none."""
-    from mlebench.data.kaggle import KaggleSource
-    from mlebench.data.pipeline import Options, prepare
-
     ensure_leaderboard_exists(competition, force=overwrite_leaderboard)
     if not overwrite_checksums and preparation_fault(competition) is None:  # also a twin, where no real data may go
         return

@@ -97,9 +97,12 @@ def _entry(number: int, line: str) -> Entry:
         return Entry(number, None, "", "the line is not a JSON object")
     id, path = values.get("competition_id"), values.get("submission_path")
     name = id if isinstance(id, str) else None
+    for key in ("competition_id", "submission_path"):
+        if key not in values:
+            return Entry(number, name, "", f"the line has no `{key}`")
     if name is None:
         return Entry(number, name, "", "`competition_id` must be a string")
-    if "submission_path" not in values or not isinstance(path, str | None):
+    if not isinstance(path, str | None):
         return Entry(number, name, "", "`submission_path` must be a string, or null where there is no submission")
     return Entry(number, name, str(path))
 

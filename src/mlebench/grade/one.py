@@ -2,6 +2,7 @@
 
 import logging
 import math
+import os
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -95,7 +96,8 @@ def _verdict(path: Path, competition: Competition, limit: int, interval: bool) -
         if str(path) == "None":  # how the reference records that an agent left nothing
             raise FileMissingError("was not named")
         if not has_csv_name(path):
-            raise FileMissingError("does not have a name that ends in .csv")
+            is_folder = os.path.isdir(path)  # noqa: PTH112 a Path would raise for a name that is too long
+            raise FileMissingError("is a folder" if is_folder else "does not have a name that ends in .csv")
         with open_untrusted(path, limit) as file, HashedStream(file, limit) as stream:
             return _verdict_on(stream, competition, interval)
     except UntrustedFileError as error:

@@ -21,7 +21,7 @@ from mlebench.report.spent import model_use
 from mlebench.run import knowledge
 from mlebench.run.findings import Findings, read_findings
 from mlebench.run.over_time import read_over_time
-from mlebench.run.records import Group, Run, find_group
+from mlebench.run.records import Group, GroupRecord, Run, find_group
 
 UNNAMED = "reports"
 
@@ -71,20 +71,12 @@ class Inputs:
         agent = name or record.agent.get("name", record.agent_source)
         hours = record.limits.get("seconds")
         hours = hours / 3600 if hours else None
-        conditions = {
-            "network": record.network,
-            "description": "obfuscated" if record.obfuscate else "named",
-            **knowledge.conditions(record),
-            "cpus": record.limits.get("cpus"),
-            "gpus": record.gpus_per_run,
-        }
         asked = record.model or {}
         model = ", ".join(asked.get("models", [])) or record.agent.get("model")
-        bounds = (model, asked.get("budget"), tuple(asked.get("tools", ())))
-        named = (name, bundle.sha256) if bundle else (name,)
-        read = record.knowledge_sha256 or record.knowledge  # a changed folder counts as another one
-        given = (record.network, record.obfuscate, read, record.limits.get("cpus"), record.gpus_per_run)
-        key = named if name else (agent, record.agent.get("identity"), hours, *given, bounds)
+        conditions = _conditions(record)
+        folder = record.knowledge_sha256 or record.knowledge  # a changed folder counts as another one
+        others = [value for what, value in conditions.items() if what not in knowledge.conditions(record)]
+        key = (name, bundle.sha256) if bundle else (name, agent, hours, model, folder, *others)
         for run in group.runs():
             reading = _reading_of_run(run, group, bundle.findings[run.record.run_id] if bundle else read_findings(run))
             self._take(
@@ -92,7 +84,11 @@ class Inputs:
             )
 
     def add_experiment(self, id: str, table: Path) -> None:
-        """The run groups that a table lists under an id: ours, or folders that hold a grading report."""
+        """The run groups that a table lists under an id: ours, or folders that hold a grading report.
+
+        The id takes the place of the agent's name. Other conditions are separate entries all the same, and so are
+        reports, which state none.
+        """
         for name in groups_of_experiment(id, table):
             folder = self.runs_dir / name
             if paths.GroupPaths(folder).record.is_file():
@@ -130,6 +126,21 @@ class Inputs:
         if what in self._given:
             raise PrerequisiteError(f"{name} is given twice: in {self._given[what]} and in {where}")
         self._given[what] = where
+
+
+def _conditions(record: GroupRecord) -> dict[str, Any]:
+    asked = record.model or {}
+    return {
+        "agent": record.agent.get("name"),
+        "identity": record.agent.get("identity"),
+        "network": record.network,
+        "description": "obfuscated" if record.obfuscate else "named",
+        **knowledge.conditions(record),
+        "cpus": record.limits.get("cpus"),
+        "gpus": record.gpus_per_run,
+        "budget": asked.get("budget"),
+        "tools": tuple(asked.get("tools", ())),
+    }
 
 
 def _printable(text: str) -> str:

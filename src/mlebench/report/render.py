@@ -14,6 +14,7 @@ from mlebench.report.model import TWIN, Entry
 from mlebench.report.spent import TOKENS, Spent
 from mlebench.report.standings import RATES, SCALES, EntryStandings, Scope, Standings
 from mlebench.run.knowledge import shown
+from mlebench.untrusted import plain
 
 SCHEMA = 1
 COUNTED = ("competitions", "seeds", "seeds_given", "missing")
@@ -70,20 +71,28 @@ def _conditions(entries: Sequence[Entry]) -> Iterator[str]:
         told = _told(entry)
         others = [_told(other) for other in entries if other.name == entry.name]
         differing = [what for what, value in told.items() if any(other[what] != value for other in others)]
-        if telling := [what for what in told if what in differing or (what == KNOWLEDGE and told[what] != "none")]:
+        if telling := [
+            what for what in told if what in differing or (what == KNOWLEDGE and told[what] not in ("none", "unknown"))
+        ]:
             yield f"{entry.agent}: {', '.join(f'{what} {told[what]}' for what in telling)}."
 
 
 def _told(entry: Entry) -> dict[str, str]:
     facts = entry.conditions
     folder = facts.get("knowledge")
-    return {
+    nothing = "none" if facts else "unknown"  # bare reports state no conditions
+    told = {
+        "agent": facts.get("agent") or "unknown",
+        "identity": str(facts.get("identity") or "unknown")[:12],
         "time limit": _duration(entry.hours_limit),
-        "model": entry.model or "none",
-        **{what: str(facts.get(what, "unknown")) for what in ("network", "description")},
+        "model": entry.model or nothing,
+        "budget": facts.get("budget") or nothing,
+        "tools": ", ".join(map(str, facts.get("tools") or ())) or nothing,
+        **{what: facts.get(what, "unknown") for what in ("network", "description")},
         **{what: _count(facts.get(what)) for what in ("cpus", "gpus")},
-        KNOWLEDGE: shown(folder, facts.get("knowledge_sha256")) if folder else "none",
+        KNOWLEDGE: shown(folder, facts.get("knowledge_sha256")) if folder else nothing,
     }
+    return {what: plain(str(value)) for what, value in told.items()}
 
 
 def _duration(hours: float | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mlebench import paths
 from mlebench.agents import Agent, venv_fault
-from mlebench.data.state import command_to_prepare, holds_twins, preparation_fault, twin_elsewhere
+from mlebench.data.state import command_to_prepare, holds_twins, preparation_fault, require_prepared, twin_elsewhere
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.gateway.access import ModelAccess
@@ -180,6 +180,8 @@ def _sketch(request: Request) -> Task:
 
 def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
     lacking = [one for id in dict.fromkeys(ids) if preparation_fault(one := registry.get_competition(id))]
+    if len(lacking) == 1:
+        require_prepared(lacking[0])
     if lacking:
         some = ", ".join(one.id for one in lacking[:5]) + (" …" if len(lacking) > 5 else "")
         command = command_to_prepare(lacking[0], *(f"-c {one.id}" for one in lacking[1:5]))

@@ -153,9 +153,21 @@ def find_group(named: str, runs_dir: Path) -> Group:
     """A run group by its path or, in the runs directory, by its name or the beginning of it."""
     if GroupPaths(Path(named)).record.is_file():
         return Group.read(Path(named))
-    matches = sorted(where for where in runs_dir.glob(f"{named}*") if GroupPaths(where).record.is_file())
+    matches = [where for where in _groups_in(runs_dir) if where.name.startswith(named)]
     if len(matches) == 1:
         return Group.read(matches[0])
-    if not matches:
-        raise PrerequisiteError(f"there is no run group {named!r}, neither as a path nor in {runs_dir}")
-    raise PrerequisiteError(f"{named!r} is the beginning of {len(matches)} run groups in {runs_dir}: give more of it")
+    if matches:
+        raise PrerequisiteError(
+            f"{named!r} is the beginning of {len(matches)} run groups in {runs_dir}: give more of it"
+        )
+    if os.path.isdir(named):  # noqa: PTH112 a Path would raise for a name that is too long
+        held = len(_groups_in(Path(named)))
+        hint = f": it holds {held}, name one of them" if held else ""
+        raise PrerequisiteError(f"the folder {named} is not a run group{hint}")
+    raise PrerequisiteError(f"there is no run group {named!r}, neither as a path nor in {runs_dir}")
+
+
+def _groups_in(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(where for where in folder.iterdir() if GroupPaths(where).record.is_file())

@@ -214,7 +214,7 @@ def _engine_fault() -> str | None:
         return "there is no `docker`: install Docker, or use --sandbox bubblewrap"
     done = ask("docker", "version", "--format", "{{.Server.Version}}")
     if done is None or done.returncode != 0:
-        return f"the Docker engine cannot be reached: start it, or use --sandbox bubblewrap ({reason_in(done)})"
+        return f"the Docker engine cannot be reached ({reason_in(done)}): start it, or use --sandbox bubblewrap"
     return None
 
 
