@@ -108,7 +108,7 @@ ROWS = {
     "whale-categorization-playground": 2_610,
 }
 TRUE_ROWS = {"h-and-m-personalized-fashion-recommendations": 75_000}  # answers of some of the rows only
-LONGER_TEXT = {"facebook-recruiting-iii-keyword-extraction": ("Body", 2)}  # how often it is repeated
+LONG_TEXT = ("Title", "Body")  # of facebook-recruiting: the sample submission has them, others need not
 SLICES, ORGANS = 144, 3  # of a day, of a slice in uw-madison-gi-tract-image-segmentation
 PAGE = 45_000  # characters of an article in tensorflow2-question-answering
 Pair = tuple[list[str], list[str]]  # true and predicted cells
@@ -135,16 +135,13 @@ def _repeated(twin: Competition, full: Competition, rng: np.random.Generator) ->
     copies = -(-ROWS[twin.id] // len(tables[2]))
     answers, gold, sample = (_repeat(table, keys, copies) for table in tables)
     answers = answers.head(TRUE_ROWS.get(twin.id, len(answers)))
-    if twin.id in LONGER_TEXT:
-        name, times = LONGER_TEXT[twin.id]
-        answers[name] *= times
     targets, truth = facts["targets"], facts.get("truth", facts["targets"])
     if not set(targets) <= set(gold):
         gold = gold.rename(columns=dict(zip(truth, targets, strict=False)))
     if len(gold) < len(sample):
         gold = pd.concat([gold, sample[~sample[facts["id"]].isin(gold[facts["id"]])]])
     kind = _kind_of_noise(twin)
-    submission = gold[[name for name in sample if name in (facts["id"], *targets) or name in gold]]
+    submission = gold[[name for name in sample if name in gold and name not in LONG_TEXT]]
     submission = _blended(submission, sample, targets, rng) if "blend" in kind else _moved(submission, targets, rng)
     if twin.id in CELLS:
         answers, submission = _with_cells(twin, answers, submission, rng)

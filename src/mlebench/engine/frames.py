@@ -81,7 +81,7 @@ def text_as_objects(frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.copy(deep=False)
     for place in places:  # one by one, so that only one is in memory twice
         frame.isetitem(place, _as_objects(frame.iloc[:, place]))
-    pa.default_memory_pool().release_unused()  # which held the text before
+        pa.default_memory_pool().release_unused()
     return frame
 
 
