@@ -181,9 +181,7 @@ def _kind_of_noise(twin: Competition) -> str:
     )
 
 
-def _blended(
-    gold: pd.DataFrame, sample: pd.DataFrame, targets: list[str], rng: np.random.Generator
-) -> pd.DataFrame:
+def _blended(gold: pd.DataFrame, sample: pd.DataFrame, targets: list[str], rng: np.random.Generator) -> pd.DataFrame:
     weight = rng.random((len(gold), 1)).round(3)
     truth, guess = (side[targets].to_numpy(dtype=float) for side in (gold, sample))
     return gold.assign(**dict(zip(targets, (weight * truth + (1 - weight) * guess).round(9).T, strict=True)))
@@ -204,17 +202,19 @@ def _with_cells(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     make, constants = CELLS[twin.id]
     (target,), truth = twin.submission["targets"], twin.submission.get("truth", twin.submission["targets"])
-    true, predicted = make(rng, len(answers))
+    true, predicted = make(rng, len(submission))
+    true = true[: len(answers)]
     if make is _scans:
         answers, submission = (table.assign(id=_slices(len(answers))) for table in (answers, submission))
     return answers.assign(**{truth[0]: true}, **constants), submission.assign(**{target: predicted})
 
 
 def _classes(rng: np.random.Generator, rows: int, *, count: int, guesses: int = 1, form: str = "{}") -> Pair:
-    names = np.array([form.format(number) for number in range(count)])
-    true, drawn = rng.choice(names, rows), rng.choice(names, (rows, guesses))
+    names = [form.format(number) for number in range(count)]
+    true, drawn = rng.integers(count, size=rows), rng.integers(count, size=(rows, guesses))
     drawn[:, 0] = np.where(rng.random(rows) < 0.7, true, drawn[:, 0])
-    return true.tolist(), list(map(" ".join, rng.permuted(drawn, axis=1).tolist()))
+    predicted = [" ".join([names[number] for number in line.tolist()]) for line in rng.permuted(drawn, axis=1)]
+    return [names[number] for number in true], predicted
 
 
 def _tags(rng: np.random.Generator, rows: int, *, count: int, each: int) -> Pair:
@@ -264,7 +264,14 @@ def _characters(rng: np.random.Generator, rows: int, *, each: int = 176) -> Pair
 
 
 def _masks(
-    rng: np.random.Generator, rows: int, *, height: int, width: int, across: int = 1, empty: str = "", share: float = 0.6
+    rng: np.random.Generator,
+    rows: int,
+    *,
+    height: int,
+    width: int,
+    across: int = 1,
+    empty: str = "",
+    share: float = 0.6,
 ) -> Pair:
     """Discs, `across` times `across` of them; in the prediction, all are a little to the right."""
     cells: Pair = [], []
@@ -318,6 +325,7 @@ CELLS: dict[str, tuple[Callable[..., Pair], dict[str, Any]]] = {
     "google-research-identify-contrails-reduce-global-warming": _sized(
         _masks, "height width", height=256, width=256, empty="-"
     ),
+    "h-and-m-personalized-fashion-recommendations": (partial(_classes, count=105_542, guesses=12, form="1{:08}"), {}),
     "herbarium-2020-fgvc7": (partial(_classes, count=32_093), {}),
     "herbarium-2021-fgvc8": (partial(_classes, count=64_500), {}),
     "herbarium-2022-fgvc9": (partial(_classes, count=15_505), {}),
@@ -330,9 +338,7 @@ CELLS: dict[str, tuple[Callable[..., Pair], dict[str, Any]]] = {
     "kuzushiji-recognition": (_characters, {}),
     "tgs-salt-identification-challenge": _sized(_masks, "", height=101, width=101),
     "uw-madison-gi-tract-image-segmentation": (_scans, {"image_width": "266.0", "image_height": "266.0"}),
-    "vesuvius-challenge-ink-detection": _sized(
-        _masks, "height width", height=7_606, width=5_249, across=20, share=1
-    ),
+    "vesuvius-challenge-ink-detection": _sized(_masks, "height width", height=7_606, width=5_249, across=20, share=1),
     "whale-categorization-playground": (partial(_classes, count=4_251, guesses=5, form="w_{:07x}"), {}),
 }
 

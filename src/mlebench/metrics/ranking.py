@@ -140,7 +140,7 @@ def average_precision_at_k(actual: Collection[Any], predicted: Sequence[Any], k:
     return total / min(len(actual), k)
 
 
-def mean_average_precision_at_k(actual: Sequence[Collection[Any]], predicted: Sequence[Sequence[Any]], k: int) -> float:
+def mean_average_precision_at_k(actual: Iterable[Collection[Any]], predicted: Iterable[Sequence[Any]], k: int) -> float:
     """The mean of `average_precision_at_k` over all lists; higher is better."""
     return np.float64(np.mean([average_precision_at_k(*pair, k) for pair in zip(actual, predicted, strict=False)]))
 

@@ -1,8 +1,8 @@
 """Reading submissions, in the dialect of the tables they were made from."""
 
-import io
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from mlebench.errors import InvalidSubmissionError
 from mlebench.untrusted import LARGEST_SUBMISSION, open_untrusted
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _BLOCK = 1 << 20  # bytes
+_IN_MEMORY = 64 << 20  # bytes; the copy of a larger submission is a temporary file
 
 
 def has_csv_name(path: Path) -> bool:
@@ -40,11 +41,11 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
 
 
 def _without_nul(stream: BinaryIO) -> BinaryIO:
-    """The whole stream in memory, so that it is read once; refuses NUL, which versions of pandas read differently."""
-    content = io.BytesIO()
+    """A copy, so that the stream is read once; refuses NUL, which versions of pandas read differently."""
+    content = SpooledTemporaryFile(_IN_MEMORY)
     while block := stream.read(_BLOCK):
         if b"\0" in block:
             raise InvalidSubmissionError("Submission is not plain UTF-8 text: it has NUL bytes.")
         content.write(block)
     content.seek(0)
-    return content
+    return cast("BinaryIO", content)
