@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 from mlebench.errors import InvalidSubmissionError
 from mlebench.untrusted import LARGEST_SUBMISSION, open_untrusted
@@ -31,7 +31,9 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
     from mlebench.engine.frames import read_frame
 
     try:
-        return read_frame(_without_nul(stream))
+        with SpooledTemporaryFile(_IN_MEMORY) as copy:  # so that the stream is read once
+            _copy_without_nul(stream, copy)
+            return read_frame(copy)
     except pd.errors.EmptyDataError:
         raise InvalidSubmissionError("Submission is empty.") from None
     except UnicodeDecodeError:
@@ -40,12 +42,9 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
         raise InvalidSubmissionError(f"Submission is not a CSV file: {error}") from error
 
 
-def _without_nul(stream: BinaryIO) -> BinaryIO:
-    """A copy, so that the stream is read once; refuses NUL, which versions of pandas read differently."""
-    content = SpooledTemporaryFile(_IN_MEMORY)
+def _copy_without_nul(stream: BinaryIO, copy: IO[bytes]) -> None:
+    """Refuses NUL, which versions of pandas read differently."""
     while block := stream.read(_BLOCK):
         if b"\0" in block:
             raise InvalidSubmissionError("Submission is not plain UTF-8 text: it has NUL bytes.")
-        content.write(block)
-    content.seek(0)
-    return cast("BinaryIO", content)
+        copy.write(block)
