@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 # From 3.1 on pandas always reads floats exactly and warns when it is asked to; before, it has to be asked.
 _EXACT_FLOATS: dict[str, Any] = (
@@ -23,12 +22,13 @@ NA_TOKENS = frozenset(
     + ["<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
 )
 
-SAMPLE = 1000  # cells that show whether most of a column repeat
-
 
 def read_frame(source: Any, **options: Any) -> pd.DataFrame:
     """Read a CSV as the reference does: exact floats, pandas' NA tokens, inferred types, text as Python objects."""
-    return text_as_objects(read_csv(lambda: _from_its_start(source), **options))
+    # Otherwise pandas 3 keeps text in Arrow's memory first, where it takes as much again as the objects made of it.
+    with pd.option_context("mode.string_storage", "python"):
+        frame = read_csv(lambda: _from_its_start(source), **options)
+    return text_as_objects(frame)
 
 
 def _from_its_start(source: Any) -> AbstractContextManager[Any]:
@@ -75,24 +75,8 @@ def _exceeds_64_bits(cell: Any) -> bool:
 
 def text_as_objects(frame: pd.DataFrame) -> pd.DataFrame:
     # pandas 3 infers its own `str` type for text, pandas 2.2 uses objects; sorting and printing follow the latter.
-    places = [place for place, kind in enumerate(frame.dtypes) if isinstance(kind, pd.StringDtype)]
-    if not places:
-        return frame
-    frame = frame.copy(deep=False)
-    for place in places:  # one by one, so that only one is in memory twice
-        frame.isetitem(place, _as_objects(frame.iloc[:, place]))
-        pa.default_memory_pool().release_unused()
-    return frame
-
-
-def _as_objects(text: pd.Series) -> pd.Series:
-    """Cells as Python objects. Where most repeat, equal ones share an object, as in pandas 2.2."""
-    some = text.iloc[:: len(text) // SAMPLE + 1]
-    if some.nunique() > len(some) / 2:
-        return text.astype(object)
-    codes, different = pd.factorize(text)
-    objects = np.append(np.asarray(different, dtype=object), [np.nan])  # whose last place is that of gaps, -1
-    return pd.Series(objects[codes], index=text.index, dtype=object)
+    text = [name for name, kind in frame.dtypes.items() if isinstance(kind, pd.StringDtype)]
+    return frame.astype(dict.fromkeys(text, object)) if text else frame
 
 
 def values_of(series: Any) -> np.ndarray:

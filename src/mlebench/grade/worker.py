@@ -96,11 +96,7 @@ class Worker:
             command = [sys.executable, "-c", _START, str(number), *sys.path]
             # In a session of its own, Ctrl-C does not reach it. It ends when we do: then the line is closed.
             self._process = subprocess.Popen(  # noqa: S603
-                command,
-                pass_fds=[number],
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-                env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},  # Arrow's own keeps what it frees
+                command, pass_fds=[number], stdin=subprocess.DEVNULL, start_new_session=True
             )
         if self._stopped:  # meanwhile
             self._kill()
