@@ -6,7 +6,8 @@
 loss, RMSE, accuracy and MAP@5. Both programs grade the same file of JSON lines with the same command, and every score
 is compared. Memory is that of the largest process. Data is made once, in the scratch folder.
 
-A competition's name is a row too: only the sample submission of its twin of `--size`. `all` is a row for each.
+A competition's name is a row too: a noisy submission of the real number of rows, made by `full_size.py`, or with
+`--size` the sample submission of its twin of that size. `all` is a row for each.
 """
 
 import argparse
@@ -75,7 +76,7 @@ def main() -> None:
     parser.add_argument("--scratch", type=Path, required=True)
     parser.add_argument("--repeat", type=int, default=3, help="rounds, in turn; medians are shown")
     parser.add_argument("--rows", type=int, default=1_000_000, help="of a large submission")
-    parser.add_argument("--size", type=float, default=1.0, help="of the twin of a competition that is a row")
+    parser.add_argument("--size", type=float, help="of the twin of a competition that is a row; default: full size")
     parser.add_argument("batches", nargs="*", metavar="ROW", help="twins, large, all, or competitions")
     arguments = parser.parse_args()
     ours, reference, scratch = (path.absolute() for path in (arguments.ours, arguments.reference, arguments.scratch))
@@ -85,12 +86,34 @@ def main() -> None:
     if "all" in batches:
         batches = sorted(json.loads(_output(ours, "-c", SAMPLES, scratch)))
     for batch in batches:
-        size = {"twins": "1", "large": str(arguments.rows)}.get(batch, f"{arguments.size:g}")
+        if batch not in ("twins", "large") and arguments.size is None:
+            _full_size(batch, scratch, ours, reference, arguments.repeat)
+            continue
+        size = {"twins": "1", "large": str(arguments.rows)}.get(batch, f"{arguments.size or 1:g}")
         data = scratch / f"{batch}-{size}"
         if not (data / "batch.jsonl").exists():
             lines = _large(ours, data, arguments.rows) if batch == "large" else _twins(ours, data, batch, size)
-            (data / "batch.jsonl").write_text("\n".join(map(json.dumps, lines)))
-        _compare(f"{batch}, size {size}", data, ours, reference, arguments.repeat)
+            _write_batch(data, lines)
+        _print(f"{batch}, size {size}", *_compare(batch, data, ours, reference, arguments.repeat))
+
+
+def _full_size(id: str, scratch: Path, ours: Path, reference: Path, repeat: int) -> None:
+    """Print a row of a table; its data, up to 2 GB, is not kept."""
+    twins = scratch / "default-twins"
+    if not (twins / id).exists():
+        _output(ours.parent / "mlebench", "prepare", "--competition-id", id, "--twin", "--data-dir", twins)
+    with TemporaryDirectory(dir=scratch) as folder:
+        data = Path(folder)
+        made = json.loads(_output(ours, Path(__file__).with_name("full_size.py"), twins, data, id))
+        _write_batch(data, [{"competition_id": id, "submission_path": made["submission"]}])
+        mine, theirs = _compare(id, data, ours, reference, repeat)
+    times = f"{mine.cpu_seconds:.2f} s | {theirs.cpu_seconds:.2f} s | {theirs.cpu_seconds / mine.cpu_seconds:.1f} ×"
+    memory = f"{mine.peak_bytes / 1e6:,.0f} MB | {theirs.peak_bytes / 1e6:,.0f} MB"
+    print(f"| {id} | {made['rows']:,} | {times} | {memory} |", flush=True)
+
+
+def _write_batch(data: Path, lines: list[dict[str, str]]) -> None:
+    (data / "batch.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
 
 def _twins(ours: Path, data: Path, batch: str, size: str) -> list[dict[str, str]]:
@@ -111,7 +134,8 @@ def _large(ours: Path, data: Path, rows: int) -> list[dict[str, str]]:
     ]
 
 
-def _compare(batch: str, data: Path, ours: Path, reference: Path, repeat: int) -> None:
+def _compare(batch: str, data: Path, ours: Path, reference: Path, repeat: int) -> list[Cost]:
+    """What a batch costs ours and the reference; scores that differ are printed."""
     rounds: list[tuple[Cost, Cost]] = []
     for _ in range(repeat):
         with TemporaryDirectory() as folder:
@@ -128,7 +152,12 @@ def _compare(batch: str, data: Path, ours: Path, reference: Path, repeat: int) -
             if mine != theirs:
                 different = [pair for pair in zip(mine, theirs, strict=False) if pair[0] != pair[1]]
                 print(f"{batch}: {len(different)} scores differ: {different[:5]}", file=sys.stderr)
-    mine, theirs = (Cost(*map(median, zip(*side, strict=True))) for side in zip(*rounds, strict=True))
+            if unscored := [id for id, score in mine if score is None]:
+                print(f"{batch}: no score for {unscored}", file=sys.stderr)
+    return [Cost(*map(median, zip(*side, strict=True))) for side in zip(*rounds, strict=True)]
+
+
+def _print(batch: str, mine: Cost, theirs: Cost) -> None:
     share = mine.peak_bytes / theirs.peak_bytes
     print(f"{batch}: ours, reference, ratio")
     print(f"  time     {mine.seconds:8.2f} s {theirs.seconds:8.2f} s {theirs.seconds / mine.seconds:6.1f} times")

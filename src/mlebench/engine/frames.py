@@ -25,7 +25,10 @@ NA_TOKENS = frozenset(
 
 def read_frame(source: Any, **options: Any) -> pd.DataFrame:
     """Read a CSV as the reference does: exact floats, pandas' NA tokens, inferred types, text as Python objects."""
-    return text_as_objects(read_csv(lambda: _from_its_start(source), **options))
+    # Otherwise pandas 3 keeps text in Arrow's memory first, where it takes as much again as the objects made of it.
+    with pd.option_context("mode.string_storage", "python"):
+        frame = read_csv(lambda: _from_its_start(source), **options)
+    return text_as_objects(frame)
 
 
 def _from_its_start(source: Any) -> AbstractContextManager[Any]:

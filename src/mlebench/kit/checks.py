@@ -111,7 +111,7 @@ def rows_of_ids(submission: pd.DataFrame, answers: pd.DataFrame, *, id: str) -> 
     """
     ids, expected = values_of(submission[id]), values_of(answers[id])
     rows = pd.Index(expected).get_indexer(pd.Index(ids))
-    if (rows < 0).any() or len(np.unique(rows)) < len(expected):
+    if (rows < 0).any() or not np.bincount(rows, minlength=len(expected)).all():
         raise InvalidSubmissionError(_id_mismatch(id, ids, expected))
     return rows
 

@@ -1,5 +1,6 @@
 """Metrics of an order: scores against classes, ranked lists against sets."""
 
+from array import array
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -139,7 +140,7 @@ def average_precision_at_k(actual: Collection[Any], predicted: Sequence[Any], k:
     return total / min(len(actual), k)
 
 
-def mean_average_precision_at_k(actual: Sequence[Collection[Any]], predicted: Sequence[Sequence[Any]], k: int) -> float:
+def mean_average_precision_at_k(actual: Iterable[Collection[Any]], predicted: Iterable[Sequence[Any]], k: int) -> float:
     """The mean of `average_precision_at_k` over all lists; higher is better."""
     return np.float64(np.mean([average_precision_at_k(*pair, k) for pair in zip(actual, predicted, strict=False)]))
 
@@ -153,17 +154,18 @@ def mean_reciprocal_rank_at_k(actual: Iterable[Any], predicted: Iterable[Sequenc
     return np.float64(np.mean(ranks))
 
 
-def pooled_kendall_tau(y_true: Sequence[Sequence[Any]], y_pred: Sequence[Sequence[Any]]) -> float:
+def pooled_kendall_tau(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[Any]]) -> float:
     """Kendall's tau of all lists together, from -1 to 1; higher is better. Each predicted list is an order of the true.
 
     It is 1 - 4 · (pairs of one list in the wrong order) / Σ n(n - 1) over lists of n items: long lists weigh most.
     """
-    lengths = np.array([len(items) for items in y_true], dtype=np.int64)
-    ranks: list[int] = []  # of what is predicted, over all lists: pairs from different lists are never wrong
+    pairs = 0  # counted twice
+    ranks = array("q")  # of what is predicted, over all lists: pairs from different lists are never wrong
     for true, predicted in zip(y_true, y_pred, strict=True):
+        pairs += len(true) * (len(true) - 1)
         place = {item: rank for rank, item in enumerate(true, start=len(ranks))}
-        ranks.extend(place[item] for item in predicted)
-    return 1 - 4 * _inversions(np.array(ranks, dtype=np.int64)) / int((lengths * (lengths - 1)).sum())
+        ranks.extend(map(place.__getitem__, predicted))
+    return 1 - 4 * _inversions(np.array(ranks, dtype=np.int64)) / pairs
 
 
 def _inversions(ranks: np.ndarray) -> int:

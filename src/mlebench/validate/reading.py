@@ -1,8 +1,8 @@
 """Reading submissions, in the dialect of the tables they were made from."""
 
-import io
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from tempfile import SpooledTemporaryFile
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 from mlebench.errors import InvalidSubmissionError
 from mlebench.untrusted import LARGEST_SUBMISSION, open_untrusted
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _BLOCK = 1 << 20  # bytes
+_IN_MEMORY = 64 << 20  # bytes; the copy of a larger submission is a temporary file
 
 
 def has_csv_name(path: Path) -> bool:
@@ -30,7 +31,9 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
     from mlebench.engine.frames import read_frame
 
     try:
-        return read_frame(_without_nul(stream))
+        with SpooledTemporaryFile(_IN_MEMORY) as copy:  # so that the stream is read once
+            _copy_without_nul(stream, copy)
+            return read_frame(copy)
     except pd.errors.EmptyDataError:
         raise InvalidSubmissionError("Submission is empty.") from None
     except UnicodeDecodeError:
@@ -39,12 +42,9 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
         raise InvalidSubmissionError(f"Submission is not a CSV file: {error}") from error
 
 
-def _without_nul(stream: BinaryIO) -> BinaryIO:
-    """The whole stream in memory, so that it is read once; refuses NUL, which versions of pandas read differently."""
-    content = io.BytesIO()
+def _copy_without_nul(stream: BinaryIO, copy: IO[bytes]) -> None:
+    """Refuses NUL, which versions of pandas read differently."""
     while block := stream.read(_BLOCK):
         if b"\0" in block:
             raise InvalidSubmissionError("Submission is not plain UTF-8 text: it has NUL bytes.")
-        content.write(block)
-    content.seek(0)
-    return content
+        copy.write(block)

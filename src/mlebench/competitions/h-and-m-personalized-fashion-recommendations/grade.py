@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 
@@ -15,10 +17,10 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     # ones to the wrong row; rows left over at the end are ignored.
     predicted = _by_customer(customers[rows], values_of(submission["prediction"])[rows])
     bought = _by_customer(counted, values_of(answers["prediction"]))
-    return mean_average_precision_at_k([set(articles) for articles in bought], predicted, 12)
+    return mean_average_precision_at_k(map(set, bought), predicted, 12)
 
 
-def _by_customer(customers: np.ndarray, articles: np.ndarray) -> list[list[str]]:
+def _by_customer(customers: np.ndarray, articles: np.ndarray) -> Iterator[list[str]]:
     """The articles in each row, in the order of customers."""
     ordered = articles[sorting_order(customers, "customer_id")]
-    return [text.split(" ") for text in as_text(ordered)]
+    return (text.split(" ") for text in as_text(ordered))
