@@ -72,6 +72,7 @@ class Task:
     ports: dict[int, str] = field(default_factory=dict)  # port on the sandbox's loopback: the door it leads to
     network: str = "none"
     gpus: tuple[str, ...] = ()
+    held: tuple[int, ...] = ()  # descriptors that the keeper, and nothing in the sandbox, has open as well
     image: str | None = None
     own_image: OwnImage | None = None
     runtime: str | None = None  # of containers; None: the engine's default

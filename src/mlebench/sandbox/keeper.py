@@ -24,6 +24,7 @@ from typing import Any
 from mlebench.sandbox import usage
 from mlebench.sandbox.base import REACH
 from mlebench.sandbox.cgroups import Cgroup
+from mlebench.sandbox.output import Log
 
 TICK = 0.25
 PEEK = 5.0  # seconds between checks whether a sandbox is alive
@@ -63,6 +64,7 @@ class Spec:
     inodes: int | None = None
     cgroup: bool = True
     status: int | None = None  # where the launched program reports, in JSON, that the task has ended by itself
+    held: list[int] = field(default_factory=list)  # descriptors to keep open, and to pass on to nobody
 
 
 @dataclass
@@ -85,7 +87,7 @@ class Keeper:
         self.spec = spec
         self.ending = Ending()
         self.cgroup = self._make_cgroup()
-        self.log = _Log(Path(spec.log), spec.log_limit)
+        self.log = Log(Path(spec.log), spec.log_limit)
         self.disk = usage.DiskWatch(spec.writable)
         self.output, self._child_output = os.pipe()
         self.status, self._child_status = os.pipe()  # closed when the program runs, unless it reports there
@@ -245,54 +247,6 @@ class Keeper:
         return code
 
 
-class _Log:
-    """The output of a program: keeps what fits, and the end of the rest."""
-
-    TAIL = 1 << 20
-
-    def __init__(self, path: Path, limit: int):
-        self._file = path.open("wb", buffering=0)
-        self._room = limit
-        self._tail = bytearray()
-        self._dropped = 0
-        self._end = b""
-
-    def take(self, pipe: int) -> bool:
-        """Keep what has come; False if no more can come."""
-        for _ in range(64):
-            try:
-                data = os.read(pipe, 1 << 16)
-            except BlockingIOError:
-                return True
-            if not data:
-                return False
-            kept, rest = data[: self._room], data[self._room :]
-            self._room -= len(kept)
-            self._end = data[-500:]
-            with contextlib.suppress(OSError):  # a full disk must not end the run
-                self._file.write(kept)
-            if rest:
-                self._dropped += len(rest)
-                self._tail += rest
-                if len(self._tail) > 2 * self.TAIL:
-                    del self._tail[: -self.TAIL]
-        return True
-
-    def last_line(self) -> str:
-        return bytes(self._end).decode(errors="replace").strip().rpartition("\n")[2]
-
-    def finish(self) -> int:
-        """Write the end, if something before it was left out; return how many bytes were."""
-        tail = self._tail[-self.TAIL :]
-        dropped = self._dropped - len(tail)
-        with contextlib.suppress(OSError):
-            if dropped > 0:
-                self._file.write(b"\n[... %d bytes of output were left out here ...]\n" % dropped)
-            self._file.write(tail)
-        self._file.close()
-        return max(dropped, 0)
-
-
 def _become(spec: Spec, cgroup: Cgroup | None, output: int, status: int) -> None:
     """In the child: take on limits, user and descriptors, and become the program."""
     try:
@@ -388,6 +342,8 @@ def main() -> None:
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)  # the runner decides, through standard input
     spec = Spec(**json.loads(_first_line(0)))
+    for descriptor in spec.held:
+        os.set_inheritable(descriptor, False)
     ending = Keeper(spec).run()
     _say({"event": "ended", **asdict(ending)})
 
