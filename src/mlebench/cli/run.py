@@ -158,7 +158,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any], placement:
     if not options["agent"]:
         raise click.UsageError("name an agent with --agent; `mlebench agents` lists those built in")
     agent = load_agent(options["agent"], options["agent_command"])
-    wishes, gpus = _wishes(options, gpus)
+    wishes, gpus = _wishes(options, "none" if agent.host_only else gpus)
     registry = registry_at(options["data_dir"], twin=options["twin"])
     return Request(
         agent=agent,
@@ -171,9 +171,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any], placement:
         seeds=options["seeds"],
         workers=workers,
         wishes=wishes,
-        gpus=Choice((), gpus_per_run(gpus))
-        if placement.is_remote
-        else choose("none" if agent.host_only else gpus, workers),
+        gpus=Choice((), gpus_per_run(gpus)) if placement.is_remote else choose(gpus, workers),
         placement=placement,
         network=options["network"],
         model=model_access(options, agent.model),

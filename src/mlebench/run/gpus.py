@@ -1,8 +1,9 @@
 """Which GPUs a run gets, and how no two runs on this machine get the same one, whoever started them.
 
-Whoever holds a GPU has a unix socket bound to an abstract name, made from the GPU's UUID. The kernel gives a name to one
-socket at a time, and frees it when the last process that has the socket open has ended, however it ended. So there is no
-file that another user could own, replace or leave behind. `run exec` and the keeper of its sandbox both have the socket.
+To hold a GPU is to have a unix socket open that is bound to an abstract name made from the GPU's UUID. The kernel gives
+a name to one socket at a time, and frees it when the last process that has the socket open has ended, however it ended.
+So there is no file that another user could own, replace or leave behind. `run exec` and the keeper of its sandbox both
+have the socket.
 """
 
 import errno

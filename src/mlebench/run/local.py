@@ -117,10 +117,8 @@ class LocalExecutor:
 
     def _say_waiting(self) -> None:
         if not self._said_waiting:
-            names = ", ".join(self._gpus.pool)
-            logger.info(
-                "Waiting: other runs on this machine hold GPUs, and each run needs %d of %s", self._gpus.share, names
-            )
+            share, names = self._gpus.share, ", ".join(self._gpus.pool)
+            logger.info("Waiting for %d of the GPUs %s: other runs on this machine hold them", share, names)
         self._said_waiting = True
 
     def _start(self, job: _Job, gpus: Held) -> None:

@@ -174,13 +174,8 @@ def _refuse_network(request: Request) -> None:
 def _sketch(request: Request) -> Task:
     """As much of the runs' tasks as a sandbox needs to check whether it can run them."""
     agent = request.agent
-    asked = {
-        "network": request.network,
-        "privileged": agent.privileged,
-        "runtime": request.runtime,
-        "gpus": request.gpus.pool,
-    }
-    return Task("", (), Path(), Limits(seconds=0), **asked, **image_facts(agent, request.image))
+    asked = {"network": request.network, "privileged": agent.privileged, "runtime": request.runtime}
+    return Task("", (), Path(), Limits(seconds=0), gpus=request.gpus.pool, **asked, **image_facts(agent, request.image))
 
 
 def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
