@@ -142,6 +142,7 @@ def _spec(task: Task, launch: Launch) -> dict[str, Any]:
         "peek": list(launch.peek),
         "oom": list(launch.oom),
         "ended": list(launch.ended),
+        "leash": launch.leash,
         "writable": list(launch.writable),
         "memory": limits.memory,
         "cpus": limits.cpus,
