@@ -120,15 +120,13 @@ def test_a_killed_keeper_takes_its_sandbox_along(name: str, tmp_path: Path) -> N
         sandbox_named(name).remove_leftovers(task.name)
 
 
-@pytest.mark.parametrize(
-    ("engine", "number"), [("docker", signal.SIGKILL), ("podman", signal.SIGKILL), ("podman", signal.SIGTERM)]
-)
-def test_a_killed_client_is_not_the_agents_fault(engine: str, number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["docker", "podman"])
+def test_a_killed_client_is_not_the_agents_fault(engine: str, tmp_path: Path) -> None:
     """The container ends with it, so the engine says that it has ended."""
     require(engine)
-    session, task = _begun(engine, tmp_path, "trap '' TERM; echo begun; sleep 31.1414")
+    session, task = _begun(engine, tmp_path, "echo begun; sleep 31.1414")
     (client,) = processes(f"\0--name\0mlebench-{task.name}")
-    os.kill(client, number)
+    os.kill(client, signal.SIGKILL)
     while (outcome := session.poll()) is None:
         session.beat()
         time.sleep(0.02)
