@@ -14,6 +14,7 @@ from conftest_run import SUBMIT, Mlebench, Start
 from mlebench.agents import load_agent
 from mlebench.registry import Competition, Registry
 from mlebench.run.executors import Placement, SchedulerError
+from mlebench.run.gpus import Choice
 from mlebench.run.machine import Wishes
 from mlebench.run.plan import Request, plan
 from mlebench.run.records import Group
@@ -63,7 +64,9 @@ def planned(titanic: Competition, tmp_path: Path) -> Callable[..., Group]:
         registry = Registry(titanic.paths.data_dir)
         where = {"runs_dir": tmp_path / "runs", "sandbox": sandbox_named("process"), "wishes": wishes}
         return plan(
-            Request(agent, agent.spec, [titanic.id], registry, **where, placement=Placement("slurm"), gpus_per_run=gpus)
+            Request(
+                agent, agent.spec, [titanic.id], registry, **where, placement=Placement("slurm"), gpus=Choice((), gpus)
+            )
         )
 
     return call

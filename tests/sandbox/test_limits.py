@@ -1,14 +1,16 @@
 """Limits are kept from outside, whatever a program does, and nothing of it lives on."""
 
+import os
+import signal
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sandboxes import ALL, MB, SMALL, make_task, require, run_task, wait_until_gone
+from sandboxes import ALL, ISOLATING, MB, SMALL, make_task, processes, require, run_task, wait_until_gone
 
 from mlebench.sandbox import sandbox_named
-from mlebench.sandbox.base import Launch
+from mlebench.sandbox.base import Launch, Task
 from mlebench.sandbox.session import Session
 
 
@@ -104,6 +106,47 @@ def test_a_runner_that_goes_away_takes_its_sandbox_along(sandbox: str, tmp_path:
     wait_until_gone("31.3333")
 
 
+@pytest.mark.parametrize("name", ISOLATING)
+def test_a_killed_keeper_takes_its_sandbox_along(name: str, tmp_path: Path) -> None:
+    """Nobody cleans up here: the runner was killed, too. One of the programs tries to keep the relay's input open."""
+    require(name)
+    programs = "sleep 31.2718 9<>/proc/1/fd/0 & setsid sleep 31.2718 & echo begun; sleep 31.2718"
+    session, task = _begun(name, tmp_path, f"trap '' TERM; {programs}")
+    os.kill(session.pid, signal.SIGKILL)
+    try:
+        wait_until_gone("31.2718")
+        assert session.poll() is not None
+    finally:
+        sandbox_named(name).remove_leftovers(task.name)
+
+
+@pytest.mark.parametrize("engine", ["docker", "podman"])
+def test_a_killed_client_is_not_the_agents_fault(engine: str, tmp_path: Path) -> None:
+    """The container ends with it, so the engine says that it has ended."""
+    require(engine)
+    session, task = _begun(engine, tmp_path, "echo begun; sleep 31.1414")
+    (client,) = processes(f"\0--name\0mlebench-{task.name}")
+    os.kill(client, signal.SIGKILL)
+    while (outcome := session.poll()) is None:
+        session.beat()
+        time.sleep(0.02)
+    sandbox_named(engine).remove_leftovers(task.name)
+    assert outcome.ended == "infra_error"
+    wait_until_gone("31.1414")
+
+
+def _begun(name: str, folder: Path, command: str) -> tuple[Session, Task]:
+    """A task that has printed its first line."""
+    task = make_task(folder, command)
+    session = Session(task, sandbox_named(name).launch(task))
+    log = task.work / "run.log"
+    while not (log.is_file() and "begun" in log.read_text()):
+        session.beat()
+        assert session.poll() is None, log.read_text()
+        time.sleep(0.02)
+    return session, task
+
+
 def test_a_sandbox_that_cannot_be_set_up_is_not_the_agents_fault(tmp_path: Path) -> None:
     require("bubblewrap")
     from mlebench.sandbox.base import Bind
@@ -114,15 +157,15 @@ def test_a_sandbox_that_cannot_be_set_up_is_not_the_agents_fault(tmp_path: Path)
 
 
 def test_a_client_that_ends_well_without_its_container_is_not_believed(tmp_path: Path) -> None:
-    """As podman's does when it is told to stop."""
+    """As podman's does when it is told to stop. The engine says with which code a container has ended, if it has."""
     task = make_task(tmp_path, "true")
     outcomes = []
-    for says in ("true", "false"):
-        session = Session(task, Launch(argv=("true",), ended=("echo", says), cgroup=False))
+    for code, says in (("0", "0"), ("0", ""), ("0", "137"), ("7", "7"), ("7", "0")):
+        session = Session(task, Launch(argv=("bash", "-c", f"exit {code}"), ended=("echo", says), cgroup=False))
         while (outcome := session.poll()) is None:
             time.sleep(0.01)
         outcomes.append(outcome.ended)
-    assert outcomes == ["finished", "infra_error"]
+    assert outcomes == ["finished", "infra_error", "infra_error", "agent_error", "infra_error"]
 
 
 def test_the_record_says_who_keeps_each_limit(sandbox: str, tmp_path: Path) -> None:

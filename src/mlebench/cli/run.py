@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mlebench.agents import Agent
     from mlebench.bundles.reading import Bundle
     from mlebench.run.executors import Placement
+    from mlebench.run.gpus import Choice
     from mlebench.run.machine import Wishes
     from mlebench.run.plan import Request
     from mlebench.run.records import Group
@@ -118,6 +119,7 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
     A run group can be stopped at any time and continued later: `mlebench run --resume GROUP`. `mlebench run exec
     RUN_DIR` executes one planned run. Exit code 1: a run failed through no fault of the agent.
     """
+    from mlebench.run.gpus import Choice, choose_again
     from mlebench.run.records import find_group
 
     placement = placement_of(options["executor"], options["slurm_options"], options["ray_address"])
@@ -127,8 +129,8 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
         given = click.get_current_context().get_parameter_source("workers")
         workers = workers if given and given.name == "COMMANDLINE" else group.record.workers
         placement = placement if options["executor"] else placement_of_group(group)
-        here = not placement.is_remote and (gpus or group.record.gpus_per_run)
-        _execute(group, workers, _chosen_gpus(gpus, workers) if here else [], retries, placement)
+        chosen = Choice() if placement.is_remote else choose_again(gpus, workers, group.record.gpus_per_run)
+        _execute(group, workers, chosen, retries, placement)
         return
     if retries:
         raise click.UsageError("--retry needs --resume")
@@ -143,17 +145,18 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
     _execute(group, workers, chosen, (), placement)
 
 
-def _plan(workers: int, gpus: str | None, options: dict[str, Any], placement: "Placement") -> "tuple[Group, list[str]]":
+def _plan(workers: int, gpus: str | None, options: dict[str, Any], placement: "Placement") -> "tuple[Group, Choice]":
     from mlebench.run.plan import plan
 
     request = _request(workers, gpus, options, placement)
     if options["twin"]:
         _prepare_twins(request.registry, request.competitions)
-    return plan(request), list(request.gpus)
+    return plan(request), request.gpus
 
 
 def _request(workers: int, gpus: str | None, options: dict[str, Any], placement: "Placement") -> "Request":
     from mlebench.agents import load_agent
+    from mlebench.run.gpus import Choice, choose
     from mlebench.run.plan import Request
 
     options["runtime"] = None  # there is no option for it
@@ -164,7 +167,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any], placement:
     if not options["agent"]:
         raise click.UsageError("name an agent with --agent; `mlebench agents` lists those built in")
     agent = load_agent(options["agent"], options["agent_command"])
-    wishes, gpus = _wishes(options, gpus)
+    wishes, gpus = _wishes(options, "none" if agent.host_only else gpus)
     registry = registry_at(options["data_dir"], twin=options["twin"])
     return Request(
         agent=agent,
@@ -177,8 +180,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any], placement:
         seeds=options["seeds"],
         workers=workers,
         wishes=wishes,
-        gpus=[] if placement.is_remote else _chosen_gpus(gpus, workers),
-        gpus_per_run=gpus_per_run(gpus) if placement.is_remote else 0,
+        gpus=Choice((), gpus_per_run(gpus)) if placement.is_remote else choose(gpus, workers),
         placement=placement,
         network=options["network"],
         model=model_access(options, agent.model),
@@ -300,22 +302,6 @@ def _is_default(context: click.Context, name: str) -> bool:
     return source is None or source.name == "DEFAULT"
 
 
-def _chosen_gpus(text: str | None, workers: int) -> list[str]:
-    from mlebench.run.machine import gpus
-
-    there = [gpu["index"] for gpu in gpus()]
-    if text is None:
-        return there[:workers]
-    if text == "none":
-        return []
-    if text == "all":
-        return there
-    chosen = text.split(",")
-    if unknown := [index for index in chosen if index not in there]:
-        raise PrerequisiteError(f"there is no GPU {unknown[0]!r}; this machine has {', '.join(there) or 'none'}")
-    return chosen
-
-
 def _prepare_twins(registry: Registry, ids: Sequence[str]) -> None:
     from mlebench.cli.output import track
     from mlebench.data.pipeline import prepare
@@ -328,7 +314,7 @@ def _prepare_twins(registry: Registry, ids: Sequence[str]) -> None:
         prepare(competition, TwinSource())
 
 
-def _execute(group: "Group", workers: int, gpus: list[str], retries: Sequence[str], placement: "Placement") -> None:
+def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str], placement: "Placement") -> None:
     from mlebench.cli.live import print_runs
     from mlebench.run.group import finished_report, retry, unfinished
     from mlebench.run.records import Group
@@ -353,7 +339,7 @@ def _execute(group: "Group", workers: int, gpus: list[str], retries: Sequence[st
         raise SystemExit(1)
 
 
-def _do_the_rest(group: "Group", workers: int, gpus: list[str], placement: "Placement") -> tuple[Path | None, int]:
+def _do_the_rest(group: "Group", workers: int, gpus: "Choice", placement: "Placement") -> tuple[Path | None, int]:
     """Do the runs that have not ended; return the report, if all have, and how often somebody interrupted."""
     from mlebench.cli.live import live_view
     from mlebench.run.executors import Attended

@@ -7,7 +7,7 @@ import click
 
 @click.command()
 @click.argument("run_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--gpus", default="", help="Indices of the GPUs that this run may use, separated by commas.")
+@click.option("--gpus", default="", help="The GPUs that this run gets, by index or UUID, separated by commas.")
 def command(run_dir: Path, gpus: str) -> None:
     """Execute one planned run, from whatever state its folder is in.
 
@@ -15,9 +15,10 @@ def command(run_dir: Path, gpus: str) -> None:
     """
     from mlebench.errors import PrerequisiteError
     from mlebench.run.execute import CANNOT_WORK, execute
+    from mlebench.run.gpus import assigned
 
     try:
-        code = execute(run_dir, tuple(filter(None, gpus.split(","))))
+        code = execute(run_dir, assigned([name for name in gpus.split(",") if name]))
     except PrerequisiteError as error:
         click.echo(f"Error: {error}", err=True)
         code = CANNOT_WORK

@@ -30,6 +30,7 @@ from mlebench.registry import Competition, Registry
 from mlebench.run import knowledge, machine
 from mlebench.run.attempts import is_exhausted
 from mlebench.run.door import ValidatorDoor, remove_door
+from mlebench.run.gpus import Held
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import MODEL_PORT, make_task, with_doors
 from mlebench.run.model import model_use, open_model, tools_allowed
@@ -49,7 +50,7 @@ PARENT_VARIABLE = "MLEBENCH_PARENT_FD"  # a pipe that closes when the process th
 STARTER = "starter"  # to watch our parent process instead
 
 
-def execute(folder: Path, gpus: tuple[str, ...] = ()) -> int:
+def execute(folder: Path, gpus: Held | None = None) -> int:
     """Do a run. The exit code says whether its state is final."""
     run = Run.read(folder)
     if run.record.is_final:
@@ -59,7 +60,7 @@ def execute(folder: Path, gpus: tuple[str, ...] = ()) -> int:
         logger.info("%s is being worked on by another process", folder.name)
         return MAY_BE_RETRIED
     try:
-        return _Execution(Run.read(folder), lease, gpus).go()
+        return _Execution(Run.read(folder), lease, gpus or Held()).go()
     except (LeaseLostError, SandboxError) as error:
         logger.warning("%s: %s", folder.name, error)
         return MAY_BE_RETRIED
@@ -73,7 +74,7 @@ def abandon(folder: Path, reason: str) -> bool:
     if lease is None:
         return False
     try:
-        _Execution(Run.read(folder), lease, ()).abandon(reason)
+        _Execution(Run.read(folder), lease, Held()).abandon(reason)
     except (LeaseLostError, SandboxError):
         return False
     finally:
@@ -84,7 +85,7 @@ def abandon(folder: Path, reason: str) -> bool:
 class _Execution:
     """One attempt at a run, by the holder of its lease."""
 
-    def __init__(self, run: Run, lease: Lease, gpus: tuple[str, ...]):
+    def __init__(self, run: Run, lease: Lease, gpus: Held):
         self.run = run
         self.lease = lease
         self.gpus = gpus
@@ -324,7 +325,7 @@ class _Execution:
             report=report,
             attempts=attempts,
             seconds=round(outcome.seconds, 3),
-            gpu_hours=round(outcome.seconds * len(self.gpus) / 3600, 6),
+            gpu_hours=round(outcome.seconds * len(self.gpus.names) / 3600, 6),
             conditions=conditions | {"collected": collected.to_dict()},
         )
         return FINAL

@@ -13,6 +13,7 @@ from mlebench.agents import Agent, base_python, venv_of
 from mlebench.errors import PrerequisiteError
 from mlebench.gateway.door import ModelDoor
 from mlebench.registry import Competition
+from mlebench.run.gpus import Held
 from mlebench.run.images import environment_dir, image_facts
 from mlebench.run.records import Group, Run
 from mlebench.sandbox.base import HOME, Bind, Limits, Task
@@ -40,7 +41,7 @@ class Place:
 
 
 def make_task(
-    group: Group, run: Run, agent: Agent, competition: Competition, token: str, gpus: tuple[str, ...], port: int | None
+    group: Group, run: Run, agent: Agent, competition: Competition, token: str, gpus: Held, port: int | None
 ) -> Task:
     """Fill the folders of a run and say how to start it."""
     work = group.paths.work(token)
@@ -65,7 +66,8 @@ def make_task(
         env=_environment(group, run, agent, place, venv, ports[0]),
         ports=dict.fromkeys(ports, VALIDATOR),
         network=group.record.network,
-        gpus=gpus,
+        gpus=gpus.names,
+        held=gpus.descriptors,
         **image_facts(agent, group.record.image),
         runtime=group.record.runtime,
         privileged=agent.privileged,

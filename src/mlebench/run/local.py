@@ -4,6 +4,7 @@ Only the run's folder is believed about a run. So the executor may be killed at 
 one group.
 """
 
+import logging
 import os
 import random
 import select
@@ -19,7 +20,10 @@ from pathlib import Path
 from mlebench.paths import RunPaths
 from mlebench.run.attempts import CRASHES
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, PARENT_VARIABLE, abandon
+from mlebench.run.gpus import HOLDERS_VARIABLE, Choice, Held, take
 from mlebench.run.records import Run
+
+logger = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 
@@ -40,7 +44,6 @@ class _Job:
 
 @dataclass
 class _Worker:
-    slot: int
     job: _Job
     process: subprocess.Popen[bytes]
     pidfd: int
@@ -48,12 +51,12 @@ class _Worker:
 
 
 class LocalExecutor:
-    """Runs folders, `workers` at a time; GPUs are divided evenly, and no two workers share one."""
+    """Runs folders, `workers` at a time, each with GPUs that no other run on this machine has."""
 
-    def __init__(self, workers: int, gpus: Sequence[str] = ()):
-        share = len(gpus) // workers
-        self._slots = [tuple(gpus[slot * share : (slot + 1) * share]) for slot in range(workers)]
-        self._free = list(range(workers))
+    def __init__(self, workers: int, gpus: Choice | None = None):
+        self._most = workers
+        self._gpus = gpus or Choice()
+        self._said_waiting = False
         self._workers: list[_Worker] = []
         self._pending: deque[_Job] = deque()
         # Its other end stays open exactly as long as this process lives.
@@ -94,40 +97,54 @@ class LocalExecutor:
     def _start_some(self) -> None:
         now = time.monotonic()
         for _ in range(len(self._pending)):
-            if not self._free:
+            if len(self._workers) == self._most:
                 return
             job = self._pending.popleft()
             if job.not_before > now:
                 self._pending.append(job)
                 continue
-            if not Run.read(job.folder).record.is_final:  # another runner may have finished it
-                self._start(job)
+            if Run.read(job.folder).record.is_final:  # another runner may have finished it
+                continue
+            gpus = take(self._gpus)
+            if gpus is None:
+                self._pending.appendleft(job)
+                self._say_waiting()
+                return
+            try:
+                self._start(job, gpus)
+            finally:
+                gpus.close()  # the process that was started holds them
 
-    def _start(self, job: _Job) -> None:
-        slot = self._free.pop(0)
+    def _say_waiting(self) -> None:
+        if not self._said_waiting:
+            share, names = self._gpus.share, ", ".join(self._gpus.pool)
+            logger.info("Waiting for %d of the GPUs %s: other runs on this machine hold them", share, names)
+        self._said_waiting = True
+
+    def _start(self, job: _Job, gpus: Held) -> None:
         command = [sys.executable, "-P", "-m", "mlebench", "run", "exec", str(job.folder)]
-        if self._slots[slot]:
-            command += ["--gpus", ",".join(self._slots[slot])]
+        env = {**os.environ, PARENT_VARIABLE: str(self._leash)}
+        if gpus.names:
+            command += ["--gpus", ",".join(gpus.names)]
+            env[HOLDERS_VARIABLE] = ",".join(map(str, gpus.descriptors))
         with RunPaths(job.folder).runner_log.open("ab") as log:
             process = subprocess.Popen(  # noqa: S603
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, PARENT_VARIABLE: str(self._leash)},
-                pass_fds=[self._leash],
+                env=env,
+                pass_fds=[self._leash, *gpus.descriptors],
                 start_new_session=True,  # Ctrl-C reaches only us, and we pass it on
             )
-        self._workers.append(_Worker(slot, job, process, os.pidfd_open(process.pid)))
+        self._workers.append(_Worker(job, process, os.pidfd_open(process.pid)))
 
     def _wait(self) -> None:
-        pause = 0.25 if self._free or not self._pending else 0.5
+        pause = 0.25 if len(self._workers) < self._most or not self._pending else 0.5
         select.select([worker.pidfd for worker in self._workers], [], [], pause)
         for worker in [worker for worker in self._workers if worker.process.poll() is not None]:
             self._workers.remove(worker)
             os.close(worker.pidfd)
-            self._free.append(worker.slot)
-            self._free.sort()
             self._judge(worker)
 
     def _judge(self, worker: _Worker) -> None:

@@ -19,6 +19,7 @@ from mlebench.records import now
 from mlebench.registry import Registry
 from mlebench.run import knowledge, machine
 from mlebench.run.executors import Placement
+from mlebench.run.gpus import Choice
 from mlebench.run.images import image_facts
 from mlebench.run.records import Group, GroupRecord, RunRecord
 from mlebench.sandbox import Sandbox
@@ -41,7 +42,6 @@ class Request:
     seeds: int = 1
     workers: int = 1
     wishes: machine.Wishes = field(default_factory=machine.Wishes)
-    gpus: Sequence[str] = ()  # divided among the workers
     network: str = "none"
     model: ModelAccess | None = None  # for the network `model`
     obfuscate: bool = False
@@ -51,7 +51,7 @@ class Request:
     runtime: str | None = None
     like: str | None = None
     placement: Placement = field(default_factory=Placement)
-    gpus_per_run: int = 0  # if a scheduler assigns them
+    gpus: Choice = field(default_factory=Choice)  # if a scheduler assigns them, only how many
 
 
 def plan(request: Request) -> Group:
@@ -78,7 +78,7 @@ def plan(request: Request) -> Group:
         image=request.image,
         runtime=request.runtime,
         limits=asdict(limits),
-        gpus_per_run=request.gpus_per_run if remote else len(request.gpus) // request.workers,
+        gpus_per_run=request.gpus.share,
         network=request.network,
         model=request.model.to_dict() if request.model else None,
         obfuscate=request.obfuscate or request.agent.obfuscate,
@@ -148,8 +148,8 @@ def _refuse(request: Request) -> None:
         )
     if fault := venv_fault(agent):
         raise PrerequisiteError(f"agent {agent.name} is {fault}")
-    if request.gpus and len(request.gpus) < request.workers:
-        raise PrerequisiteError(f"{request.workers} workers cannot share {len(request.gpus)} GPUs: use fewer workers")
+    if (have := len(request.gpus.pool)) and max(1, request.gpus.share) * request.workers > have:
+        raise PrerequisiteError(f"{request.workers} workers cannot share {have} GPUs: use fewer workers")
     if request.runtime and request.sandbox.name != "docker":
         raise PrerequisiteError(f"the runtime {request.runtime} of --container-config is for --sandbox docker only")
     here = not (agent.host_only or request.placement.is_remote)  # a node reports for itself what it cannot do
@@ -175,7 +175,7 @@ def _sketch(request: Request) -> Task:
     """As much of the runs' tasks as a sandbox needs to check whether it can run them."""
     agent = request.agent
     asked = {"network": request.network, "privileged": agent.privileged, "runtime": request.runtime}
-    return Task("", (), Path(), Limits(seconds=0), **asked, **image_facts(agent, request.image))
+    return Task("", (), Path(), Limits(seconds=0), gpus=request.gpus.pool, **asked, **image_facts(agent, request.image))
 
 
 def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:

@@ -72,6 +72,7 @@ class Task:
     ports: dict[int, str] = field(default_factory=dict)  # port on the sandbox's loopback: the door it leads to
     network: str = "none"
     gpus: tuple[str, ...] = ()
+    held: tuple[int, ...] = ()  # descriptors that the keeper, and nothing in the sandbox, has open as well
     image: str | None = None
     own_image: OwnImage | None = None
     runtime: str | None = None  # of containers; None: the engine's default
@@ -108,7 +109,8 @@ class Launch:
     clean: tuple[tuple[str, ...], ...] = ()  # commands that then remove what is left of it
     peek: tuple[str, ...] = ()  # a command that fails when the sandbox is dead though its client lives
     oom: tuple[str, ...] = ()  # a command that prints `true` if the kernel killed processes that ran out of memory
-    ended: tuple[str, ...] = ()  # a command that prints `true` if the task has ended, not just the client here
+    ended: tuple[str, ...] = ()  # a command that prints the task's exit code if it has ended, not just the client here
+    leash: bool = False  # whether the program finds a pipe as its input that closes when the keeper ends
     writable: tuple[str, ...] = ()  # folders whose size is limited
     cgroup: bool = True  # whether our own control group, not the started program, sets limits
     status: int | None = None  # a descriptor on which the program reports the task's `exit-code`, in JSON

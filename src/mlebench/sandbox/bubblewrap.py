@@ -51,6 +51,8 @@ class Bubblewrap:
             return None
         if task.privileged:
             return "bubblewrap has no privileged mode; use --sandbox docker"
+        if odd := [gpu for gpu in task.gpus if not gpu.isdigit()]:
+            return f"bubblewrap gives a task whole GPUs only, by index, not {odd[0]}; use --sandbox docker"
         return _network_fault() if task.network == "full" else None
 
     def launch(self, task: Task) -> Launch:

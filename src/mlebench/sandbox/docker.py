@@ -11,13 +11,14 @@ from typing import Any
 from mlebench.errors import SandboxError
 from mlebench.sandbox.base import DOORS, HOME, RELAY, Launch, Task, masks
 from mlebench.sandbox.bubblewrap import FIRST_UID, INNER_UID, give
+from mlebench.sandbox.relay import LEASH
 
 IMAGE = "mlebench-env"
 PREFIX = "mlebench-"
 VARIABLES = 101  # the descriptor that carries the environment
 IDENTITY = "mlebench.agent"  # the label of an agent's image that identifies the files it was built from
 SYSBOX = "sysbox-runc"  # its containers have 65536 users
-HAS_ENDED = '{{or (eq .State.Status "exited") (eq .State.Status "stopped")}}'
+EXIT_CODE = '{{if or (eq .State.Status "exited") (eq .State.Status "stopped")}}{{.State.ExitCode}}{{end}}'
 FILL_SECONDS = 1800
 FILLED = f"{DOORS}/home"
 # Runs in the task's image. Files that we have put there take precedence over the image's.
@@ -55,7 +56,7 @@ class Docker:
         if task.own_image:
             self._fill_home(task, user)
         name = f"{PREFIX}{task.name}"
-        command = [self.name, *_run(task, name, user), "--log-driver", "none"]
+        command = [self.name, *_run(task, name, user), "--interactive", "--log-driver", "none"]
         command += [*_limits(task), *self.more(), *self.network(task), *self.gpus(task), *_seal(task)]
         command += [*self._masks(task), *_binds(task)]
         command += ["--env-file", f"/dev/fd/{VARIABLES}"]
@@ -69,7 +70,8 @@ class Docker:
             peek=(self.name, "top", name),
             oom=(self.name, "inspect", "--format", "{{.State.OOMKilled}}", name),
             clean=() if task.retain else ((self.name, "rm", "--force", "--volumes", name),),
-            ended=(self.name, "inspect", "--format", HAS_ENDED, name),
+            ended=(self.name, "inspect", "--format", EXIT_CODE, name),
+            leash=True,
             writable=(str(task.home), str(task.work / "tmp")),
             cgroup=False,
         )
@@ -124,7 +126,7 @@ class Docker:
     # What differs between engines.
 
     def program(self, task: Task) -> list[str]:
-        return through_relay(task) if task.ports else [task.image or IMAGE, *task.command]
+        return through_relay(task)
 
     def engine_fault(self) -> str | None:
         return _engine_fault()
@@ -204,7 +206,7 @@ def through_relay(task: Task, *options: str) -> list[str]:
     """The program, behind the relay. The relay comes from this host, so any image with Python will do."""
     ports = [f"{port}={DOORS}/{door}.sock" for port, door in task.ports.items()]
     image = task.image or IMAGE
-    relay = ["-I", "-S", f"{DOORS}/{RELAY.name}", *options, *ports, "--"]
+    relay = ["-I", "-S", f"{DOORS}/{RELAY.name}", LEASH, *options, *ports, "--"]
     return ["--entrypoint", "python3", image, *relay, *task.command]
 
 

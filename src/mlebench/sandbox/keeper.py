@@ -24,6 +24,7 @@ from typing import Any
 from mlebench.sandbox import usage
 from mlebench.sandbox.base import REACH
 from mlebench.sandbox.cgroups import Cgroup
+from mlebench.sandbox.output import Log
 
 TICK = 0.25
 PEEK = 5.0  # seconds between checks whether a sandbox is alive
@@ -55,6 +56,7 @@ class Spec:
     peek: list[str] = field(default_factory=list)
     oom: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
+    leash: bool = False
     writable: list[str] = field(default_factory=list)
     memory: int | None = None
     cpus: float | None = None
@@ -63,6 +65,7 @@ class Spec:
     inodes: int | None = None
     cgroup: bool = True
     status: int | None = None  # where the launched program reports, in JSON, that the task has ended by itself
+    held: list[int] = field(default_factory=list)  # descriptors to keep open, and to pass on to nobody
 
 
 @dataclass
@@ -85,8 +88,10 @@ class Keeper:
         self.spec = spec
         self.ending = Ending()
         self.cgroup = self._make_cgroup()
-        self.log = _Log(Path(spec.log), spec.log_limit)
+        self.log = Log(Path(spec.log), spec.log_limit)
         self.disk = usage.DiskWatch(spec.writable)
+        # Nobody else has the other end.
+        self._child_input, self._leash = os.pipe() if spec.leash else (os.open(os.devnull, os.O_RDONLY), None)
         self.output, self._child_output = os.pipe()
         self.status, self._child_status = os.pipe()  # closed when the program runs, unless it reports there
         self.started = self.heard = time.monotonic()
@@ -114,7 +119,8 @@ class Keeper:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.pid = os.fork()
         if self.pid == 0:
-            _become(self.spec, self.cgroup, self._child_output, self._child_status)
+            _become(self.spec, self.cgroup, self._child_input, self._child_output, self._child_status)
+        os.close(self._child_input)
         os.close(self._child_output)
         os.close(self._child_status)
         os.set_blocking(self.output, False)
@@ -187,7 +193,7 @@ class Keeper:
         """End every process, then record what was used."""
         ending = self.ending
         ending.seconds = time.monotonic() - self.started
-        failed = bool(self.spec.ended) and not ending.cause and not _says_true(self.spec.ended)
+        told = _call(self.spec.ended).stdout.strip() if self.spec.ended and not ending.cause else None
         for command in self.spec.stop:
             _call(command)
         ending.exit_code = self._kill()
@@ -199,7 +205,7 @@ class Keeper:
         while self.log.take(self.output) and time.monotonic() < deadline:
             select.select([self.output], [], [], TICK)
         ending.log_dropped = self.log.finish()
-        if not ending.cause and (fault := self._start_fault(failed)):
+        if not ending.cause and (fault := self._start_fault(told)):
             ending.cause, ending.detail = "infra_error", fault
         ending.disk = self.disk.used
         if self.cgroup:
@@ -207,9 +213,9 @@ class Keeper:
             ending.memory_peak, ending.cpu_seconds = self.cgroup.memory_peak(), self.cgroup.cpu_seconds()
             self.cgroup.remove()
 
-    def _start_fault(self, failed: bool) -> str | None:
-        """Why the task never ran, if it did not."""
-        if failed:
+    def _start_fault(self, engines_code: bytes | None) -> str | None:
+        """Why the task never ran to its end, if it did not."""
+        if engines_code is not None and engines_code != b"%d" % (self.ending.exit_code or 0):
             return f"the sandbox failed: {self.log.last_line()}"
         told = b""
         while data := os.read(self.status, 1 << 16):
@@ -245,63 +251,14 @@ class Keeper:
         return code
 
 
-class _Log:
-    """The output of a program: keeps what fits, and the end of the rest."""
-
-    TAIL = 1 << 20
-
-    def __init__(self, path: Path, limit: int):
-        self._file = path.open("wb", buffering=0)
-        self._room = limit
-        self._tail = bytearray()
-        self._dropped = 0
-        self._end = b""
-
-    def take(self, pipe: int) -> bool:
-        """Keep what has come; False if no more can come."""
-        for _ in range(64):
-            try:
-                data = os.read(pipe, 1 << 16)
-            except BlockingIOError:
-                return True
-            if not data:
-                return False
-            kept, rest = data[: self._room], data[self._room :]
-            self._room -= len(kept)
-            self._end = data[-500:]
-            with contextlib.suppress(OSError):  # a full disk must not end the run
-                self._file.write(kept)
-            if rest:
-                self._dropped += len(rest)
-                self._tail += rest
-                if len(self._tail) > 2 * self.TAIL:
-                    del self._tail[: -self.TAIL]
-        return True
-
-    def last_line(self) -> str:
-        return bytes(self._end).decode(errors="replace").strip().rpartition("\n")[2]
-
-    def finish(self) -> int:
-        """Write the end, if something before it was left out; return how many bytes were."""
-        tail = self._tail[-self.TAIL :]
-        dropped = self._dropped - len(tail)
-        with contextlib.suppress(OSError):
-            if dropped > 0:
-                self._file.write(b"\n[... %d bytes of output were left out here ...]\n" % dropped)
-            self._file.write(tail)
-        self._file.close()
-        return max(dropped, 0)
-
-
-def _become(spec: Spec, cgroup: Cgroup | None, output: int, status: int) -> None:
+def _become(spec: Spec, cgroup: Cgroup | None, input: int, output: int, status: int) -> None:
     """In the child: take on limits, user and descriptors, and become the program."""
     try:
         os.setsid()
         _leave_ours()
         if cgroup:
             cgroup.join()
-        null = os.open(os.devnull, os.O_RDONLY)
-        for source, target in ((null, 0), (output, 1), (output, 2)):
+        for source, target in ((input, 0), (output, 1), (output, 2)):
             os.dup2(source, target)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if spec.disk is not None:
@@ -388,6 +345,8 @@ def main() -> None:
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)  # the runner decides, through standard input
     spec = Spec(**json.loads(_first_line(0)))
+    for descriptor in spec.held:
+        os.set_inheritable(descriptor, False)
     ending = Keeper(spec).run()
     _say({"event": "ended", **asdict(ending)})
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from mlebench.sandbox.base import Launch, Task
 from mlebench.sandbox.docker import Docker, answer, ask, reason_in, through_relay
+from mlebench.sandbox.relay import NO_USER_NAMESPACES
 
 MOST = 1 << 15  # open files, and processes per user; a task's processes are limited elsewhere
 
@@ -26,7 +27,7 @@ class Podman(Docker):
 
     def program(self, task: Task) -> list[str]:
         """Podman's own filter of system calls lets agents make user namespaces, in which they have every capability."""
-        return through_relay(task, *([] if task.privileged else ["--no-user-namespaces"]))
+        return through_relay(task, *([] if task.privileged else [NO_USER_NAMESPACES]))
 
     def engine_fault(self) -> str | None:
         return _fault()

@@ -29,7 +29,7 @@ class Process:
         inherited = {name: os.environ[name] for name in kept if name in os.environ}
         return Launch(
             argv=(*relay, *task.command),
-            env={**inherited, **task.env, "HOME": str(task.home), "TMPDIR": str(task.work / "tmp")},
+            env={**inherited, **task.env, **_own_gpus(task), "HOME": str(task.home), "TMPDIR": str(task.work / "tmp")},
             writable=(str(task.work),),
         )
 
@@ -43,3 +43,8 @@ class Process:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.005)
+
+
+def _own_gpus(task: Task) -> dict[str, str]:
+    """Nothing keeps it from using others, but CUDA will not by itself."""
+    return {"CUDA_VISIBLE_DEVICES": ",".join(task.gpus), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}

@@ -1,6 +1,6 @@
 """The inside of a door: listens on the sandbox's own loopback and passes bytes on to a socket that leads out.
 
-Usage: relay.py [--no-user-namespaces] PORT=SOCKET ... -- PROGRAM ...
+Usage: relay.py [--leash] [--no-user-namespaces] PORT=SOCKET ... -- PROGRAM ...
 
 Runs before the agent's program and ends with its exit code. Standard library only: it is the one file of the benchmark
 that a sandbox holds.
@@ -19,10 +19,12 @@ import threading
 AT_ONCE = threading.BoundedSemaphore(64)
 # seccomp's name for a machine, and the machine's numbers for `socket`, `clone`, `unshare` and `clone3`.
 MACHINES = {"x86_64": (0xC000003E, 41, 56, 272, 435), "aarch64": (0xC00000B7, 198, 220, 97, 435)}
-PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
+PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 4, 38, 22, 2
 AF_VSOCK = 40
 CLONE_NEWUSER = 0x10000000
 NO_USER_NAMESPACES = "--no-user-namespaces"
+LEASH = "--leash"
+CUT = 137  # as if killed; the exit code of our client on the host is another
 
 
 def forbid(*, namespaces: bool) -> None:
@@ -96,14 +98,30 @@ def pump(source: socket.socket, target: socket.socket) -> None:
         target.shutdown(socket.SHUT_WR)
 
 
+def watch_leash() -> None:
+    """End when our input does: its other end is the keeper's, on the host. We are the container's first process, so
+    everything in it ends with us. The program cannot keep our input open, because it may not look into this process.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+    def wait() -> None:
+        while os.read(0, 1 << 16):
+            pass
+        os._exit(CUT)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 def main(arguments: list[str]) -> int:
     end = arguments.index("--")
-    doors = [word for word in arguments[:end] if word != NO_USER_NAMESPACES]
-    forbid(namespaces=NO_USER_NAMESPACES in arguments[:end])  # first: a thread without the filter could be traced
-    for door in doors:
+    options = arguments[:end]
+    forbid(namespaces=NO_USER_NAMESPACES in options)  # first: a thread without the filter could be traced
+    if LEASH in options:
+        watch_leash()
+    for door in (word for word in options if not word.startswith("--")):
         port, path = door.split("=", 1)
         serve(int(port), path)
-    program = subprocess.Popen(arguments[end + 1 :])  # noqa: S603
+    program = subprocess.Popen(arguments[end + 1 :], stdin=subprocess.DEVNULL)  # noqa: S603
     signal.signal(signal.SIGTERM, lambda *_: program.terminate())
     code = program.wait()
     return code if code >= 0 else 128 - code

@@ -37,6 +37,7 @@ class Session:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                pass_fds=task.held,
                 start_new_session=True,  # Ctrl-C at a terminal is the runner's business
             )
         except OSError as error:
@@ -141,6 +142,7 @@ def _spec(task: Task, launch: Launch) -> dict[str, Any]:
         "peek": list(launch.peek),
         "oom": list(launch.oom),
         "ended": list(launch.ended),
+        "leash": launch.leash,
         "writable": list(launch.writable),
         "memory": limits.memory,
         "cpus": limits.cpus,
@@ -149,4 +151,5 @@ def _spec(task: Task, launch: Launch) -> dict[str, Any]:
         "inodes": limits.inodes,
         "cgroup": launch.cgroup,
         "status": launch.status,
+        "held": list(task.held),
     }

@@ -1,0 +1,246 @@
+"""GPUs are simulated by a program that answers as nvidia-smi does; the runners that compete for them are real."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from conftest_run import SUBMIT, Mlebench, Start
+from sandboxes import processes, require, wait_until_gone
+
+from mlebench.errors import PrerequisiteError
+from mlebench.registry import Competition
+from mlebench.run import gpus
+from mlebench.run.gpus import Choice, Held
+from mlebench.run.records import Group
+from mlebench.sandbox.usage import descendants
+
+
+class Machine:
+    """Some GPUs that no other test has: their UUIDs are new. The second one is divided into two parts."""
+
+    def __init__(self, folder: Path):
+        self.mark = uuid4().hex[:12]
+        self.gpus = [f"GPU-{self.mark}-{number}" for number in range(2)]
+        self.parts = [f"MIG-{self.mark}-{number}" for number in range(2)]
+        lines = [f"GPU 0: Simulated (UUID: {self.gpus[0]})", f"GPU 1: Simulated 2 (UUID: {self.gpus[1]})"]
+        lines += [f"  MIG 1g.5gb     Device  {number}: (UUID: {part})" for number, part in enumerate(self.parts)]
+        text = "\n".join(lines)
+        program = folder / "bin" / "nvidia-smi"
+        program.parent.mkdir()
+        query = "0, Simulated, 100\n1, Simulated 2, 100"
+        program.write_text(f'#!/bin/sh\nif [ "$1" = -L ]; then echo "{text}"; else echo "{query}"; fi\n')
+        program.chmod(0o755)
+        self.env = {"PATH": f"{program.parent}:{os.environ['PATH']}"}
+
+    def held(self) -> list[str]:
+        """The UUIDs that the kernel says are held."""
+        names = [line.split()[-1] for line in Path("/proc/net/unix").read_text().splitlines() if self.mark in line]
+        return sorted({name.removeprefix("@mlebench-gpu-") for name in names})
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+    there = Machine(tmp_path)
+    monkeypatch.setenv("PATH", there.env["PATH"])
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    gpus.devices.cache_clear()
+    yield there
+    gpus.devices.cache_clear()
+    assert there.held() == []
+
+
+@pytest.fixture
+def runner(start: Start, titanic: Competition, tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
+    """Start a runner with a runs directory of its own."""
+
+    def call(name: str, program: str, *options: str, sandbox: str = "process", **more: Any) -> "subprocess.Popen[str]":
+        named = ["--agent-command", program, "-c", titanic.id, "--sandbox", sandbox, "--runs-dir", str(tmp_path / name)]
+        return start("run", *named, "--time-limit", "100", *options, **more)
+
+    return call
+
+
+def _group(folder: Path) -> Group:
+    (found,) = folder.glob("*_run-group_*/group.json")
+    return Group.read(found.parent)
+
+
+def _wait_for(what: Callable[[], Any], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _send(number: signal.Signals, pids: Iterable[int]) -> None:
+    for pid in pids:
+        os.kill(pid, number)
+
+
+def test_no_two_runs_of_two_runners_have_one_gpu(machine: Machine, runner: Any, tmp_path: Path) -> None:
+    # The agents find out by themselves: each locks a file for its GPU.
+    mine = f"{tmp_path}/used-$CUDA_VISIBLE_DEVICES"
+    program = f"(flock -n 9 && sleep 0.4 || echo clash >{tmp_path}/clash) 9>{mine}; {SUBMIT}"
+    both = [runner(name, program, "--seeds", "3", "--workers", "2") for name in ("one", "other")]
+    assert [one.wait(200) for one in both] == [0, 0]
+    assert not (tmp_path / "clash").exists()
+    assert sorted(path.name for path in tmp_path.glob("used-*")) == ["used-0", "used-1"]
+    runs = [run for name in ("one", "other") for run in _group(tmp_path / name).runs()]
+    assert [run.record.ended for run in runs] == ["finished"] * 6
+    assert {tuple(run.record.conditions["gpus"]) for run in runs} == {("0",), ("1",)}
+    assert all(run.record.gpu_hours for run in runs)
+    assert all(len(run.record.attempts) == 1 for run in runs), "waiting is no failure"
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "victims"),
+    [("process", ["runner"]), ("process", ["runner", "exec"]), ("bubblewrap", ["runner", "exec", "keeper"])],
+)
+def test_a_killed_runner_frees_its_gpu(
+    machine: Machine, runner: Any, tmp_path: Path, sandbox: str, victims: list[str]
+) -> None:
+    require(sandbox)
+    first = runner("one", f"{SUBMIT}; sleep 1000", "--gpus", "0", sandbox=sandbox)
+    _wait_for(lambda: machine.held() == [machine.gpus[0]])
+    _wait_for(lambda: processes(f"\0exec\0{tmp_path / 'one'}"))
+    (owner,) = processes(f"\0exec\0{tmp_path / 'one'}")
+    keeper = "mlebench.sandbox.keeper"
+    _wait_for(lambda: set(processes(keeper)) & descendants(owner))
+    pids = {"runner": [first.pid], "exec": [owner], "keeper": set(processes(keeper)) & descendants(owner)}
+    with (tmp_path / "said").open("w") as said:
+        second = runner("other", SUBMIT, "--gpus", "0", sandbox=sandbox, stderr=said)
+    _wait_for(lambda: "Waiting" in (tmp_path / "said").read_text())
+    assert [run.record.state for run in _group(tmp_path / "other").runs()] == ["planned"]
+    _send(signal.SIGSTOP, pids["keeper"])
+    _send(signal.SIGKILL, [pid for victim in victims for pid in pids[victim]])
+    if "keeper" not in victims:
+        wait_until_gone(f"\0{tmp_path / 'one'}\0")  # the runner
+        assert machine.held() == [machine.gpus[0]], "the agent is still there"
+        _send(signal.SIGCONT, pids["keeper"])
+    assert second.wait(100) == 0
+    (run,) = _group(tmp_path / "other").runs()
+    assert run.record.ended == "finished"
+    words = "Waiting for 1 of the GPUs 0: other runs on this machine hold them"
+    assert (tmp_path / "said").read_text().count(words) == 1
+    wait_until_gone(str(tmp_path / "one"))
+
+
+def test_what_holds_a_gpu_is_not_in_the_sandbox(machine: Machine, runner: Any, tmp_path: Path) -> None:
+    assert runner("one", "ls -l /proc/self/fd; env; sleep 0.2", "--gpus", "0,1").wait(100) == 0
+    (run,) = _group(tmp_path / "one").runs()
+    said = run.paths.log.read_text()
+    assert "CUDA_VISIBLE_DEVICES=0,1" in said
+    assert "socket:" not in said
+    assert gpus.HOLDERS_VARIABLE not in said
+
+
+def test_a_scheduler_is_obeyed_and_its_gpus_are_held(
+    machine: Machine, runner: Any, mlebench: Mlebench, tmp_path: Path
+) -> None:
+    ours = gpus.take(Choice(("0",), 1))
+    assert ours is not None
+    waiting = runner("one", f"{SUBMIT}; grep mlebench-gpu /proc/net/unix", "--gpus", "0")
+    _wait_for(lambda: list((tmp_path / "one").glob("*/group.json")))
+    waiting.kill()
+    waiting.wait()
+    (run,) = _group(tmp_path / "one").runs()
+    said = mlebench("run", "exec", str(run.paths.root), "--gpus", f"0,{machine.gpus[1]},7").stderr
+    ours.close()
+    assert "GPU 0, which this run is to use, is held by another run on this machine" in said
+    assert said.count("another run") == 1
+    (run,) = _group(tmp_path / "one").runs()
+    assert (run.record.ended, run.record.conditions["gpus"]) == ("finished", ["0", "1", "7"])
+    assert all(f"mlebench-gpu-{uuid}" in run.paths.log.read_text() for uuid in [machine.gpus[1], *machine.parts])
+
+
+def test_names_that_cuda_takes(machine: Machine) -> None:
+    assert gpus.choose("0,1", 2) == Choice(("0", "1"), 1)
+    assert gpus.choose("all", 1) == Choice(("0", "1"), 2)
+    assert gpus.choose(machine.gpus[1], 1) == Choice(("1",), 1)
+    assert gpus.choose(",".join(machine.parts), 2) == Choice(tuple(machine.parts), 1)
+    for text in ("2", f"GPU-{machine.mark}", "GPU-", ""):
+        with pytest.raises(PrerequisiteError, match="there is no GPU"):
+            gpus.choose(text, 1)
+    for text in ("0,0", f"0,{machine.gpus[0]}", f"1,{machine.parts[0]}"):
+        with pytest.raises(PrerequisiteError, match="twice"):
+            gpus.choose(text, 1)
+
+
+@pytest.mark.parametrize(
+    ("told", "pool"),
+    [
+        (None, ("0", "1")),
+        ("1", ("1",)),
+        ("1,0", ("1", "0")),
+        ("1,7,0", ("1",)),
+        ("", ()),
+        ("-1", ()),
+        ("{gpu}", ("1",)),
+        ("{part}", ("{part}",)),
+    ],
+)
+def test_only_visible_gpus_are_used_unless_others_are_named(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, told: str | None, pool: tuple[str, ...]
+) -> None:
+    names = {"gpu": machine.gpus[1], "part": machine.parts[0]}
+    if told is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", told.format(**names))
+    pool = tuple(name.format(**names) for name in pool)
+    assert gpus.choose(None, 1) == Choice(pool, min(1, len(pool)))
+    assert gpus.choose("all", 1) == Choice(pool, len(pool))
+    assert gpus.choose("0", 1) == Choice(("0",), 1)
+
+
+def test_a_gpu_and_its_parts_exclude_each_other(machine: Machine) -> None:
+    part, other = machine.parts
+
+    def take(*names: str, share: int = 1) -> Held | None:
+        return gpus.take(Choice(names, share))
+
+    first = take(part)
+    assert first is not None
+    assert (first.names, machine.held()) == ((part,), [part])
+    assert take("1") is None
+    assert take(part) is None
+    assert take("0", "1", share=2) is None
+    assert machine.held() == [part], "whoever waits holds nothing"
+    second = take(part, other)
+    assert second is not None
+    assert second.names == (other,)
+    first.close()
+    second.close()
+    whole = take("1")
+    assert whole is not None
+    assert take(part, other) is None
+    whole.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_users_see_what_others_hold(machine: Machine) -> None:
+    one = Choice(("0",), 1)
+    roots = gpus.take(one)
+    assert roots is not None
+    os.seteuid(65534)
+    try:
+        assert gpus.take(one) is None
+        roots.close()
+        theirs = gpus.take(one)
+    finally:
+        os.seteuid(0)
+    assert theirs is not None
+    assert gpus.take(one) is None
+    theirs.close()
+
+
+def test_resuming_where_gpus_are_lacking(machine: Machine) -> None:
+    assert gpus.choose_again(None, 1, 2) == Choice(("0", "1"), 2)
+    assert gpus.choose_again(None, 1, 0) == Choice()
+    assert gpus.choose_again("none", 1, 4) == Choice()
+    with pytest.raises(PrerequisiteError, match="each run of this group gets 4 GPUs, and this machine has 2"):
+        gpus.choose_again(None, 1, 4)
