@@ -189,7 +189,7 @@ def create(destination: str, buffering: int = 0) -> Iterator[BinaryIO]:
         os.fchmod(target.fileno(), FINISHED)
 
 
-def create_whole(destination: str, content: bytes) -> None:
+def create_whole(destination: str, content: bytes | memoryview) -> None:
     """A new file whose content is at hand: `create`, in fewer steps, for there may be millions."""
     descriptor = os.open(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, UNFINISHED)
     try:
