@@ -123,7 +123,7 @@ class Raw:
             from mlebench.engine.parquet import ParquetSource
 
             with self._errors(name):
-                return self._table(name, ParquetSource(self._on_disk(name)))
+                return self._table(name, ParquetSource(self._on_disk(name), self._progress))
         opened, size = partial(self.open, name), self._tree.size(name)
         return self._table(name, CsvSource(opened, sep, dtype, encoding, size, partial(self._watched, name)))
 

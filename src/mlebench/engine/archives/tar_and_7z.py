@@ -144,4 +144,3 @@ def _extract(archive: tarfile.TarFile, info: tarfile.TarInfo, path: Path, report
             report()
     if left:
         raise EOFError(f"member {info.name} is cut off")
-
