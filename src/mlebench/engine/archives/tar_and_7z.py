@@ -38,6 +38,17 @@ def unpacked(archive: Path, folder: Path, label: str, progress: Progress = SILEN
     return FolderTree(folder, label)
 
 
+def lists_its_files(archive: Path) -> bool:
+    """Whether it is quick to tell what is in an archive. A compressed tar has to be unpacked for that."""
+    if is_7z(archive):
+        return True
+    try:
+        tarfile.open(archive, "r:").close()
+    except tarfile.TarError:
+        return False
+    return True
+
+
 class PackedFile(NamedTuple):
     """A file in an archive; only a 7z archive tells its checksum."""
 
