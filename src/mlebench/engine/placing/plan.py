@@ -99,19 +99,21 @@ class Sizes:
         kinds: defaultdict[str, list[TreeFile]] = defaultdict(list)
         for file in files:
             kinds[_kind(file.name)].append(file)
+        self._known: dict[TreeFile, int] = {}
         self._typical: dict[str, int] = {}
-        self._outstanding: dict[TreeFile, int] = {}
+        self.total = 0
         for kind, some in kinds.items():
-            sizes = {file: file.size for file in some[:: -(-len(some) // SAMPLED)]}
-            most = OUTSTANDING * sorted(sizes.values())[len(sizes) // 2]
-            usual = [size for size in sizes.values() if size <= most]
+            sample = {file: file.size for file in some[:: -(-len(some) // SAMPLED)]}
+            most = OUTSTANDING * sorted(sample.values())[len(sample) // 2]
+            known = {file: size for file, size in sample.items() if size > most or len(sample) == len(some)}
+            usual = [size for size in sample.values() if size <= most]
+            self._known |= known
             self._typical[kind] = round(sum(usual) / len(usual))
-            self._outstanding |= {file: size for file, size in sizes.items() if size > most}
-        counted = sum(self._typical[kind] * len(some) for kind, some in kinds.items())
-        self.total = counted + sum(size - self._typical[_kind(file.name)] for file, size in self._outstanding.items())
+            self.total += sum(known.values()) + self._typical[kind] * (len(some) - len(known))
 
     def of(self, file: TreeFile) -> int:
-        return self._outstanding.get(file) or self._typical[_kind(file.name)]
+        size = self._known.get(file) if self._known else None
+        return self._typical[_kind(file.name)] if size is None else size
 
 
 def _kind(name: str) -> str:
