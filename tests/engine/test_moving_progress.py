@@ -3,7 +3,7 @@
 import io
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from threading import Barrier, Thread
 
@@ -91,7 +91,7 @@ def test_unpacking_an_archive_is_told_of(
 
 
 @pytest.fixture
-def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A raw folder with 3,000 rows as parquet and as CSV, both worked on in small pieces."""
     frame = pd.DataFrame({"id": range(3000), "text": [f"text number {row}" for row in range(3000)]})
     (tmp_path / "raw").mkdir()
@@ -103,7 +103,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(tables, "STREAM_BYTES", 0)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 2000)
     monkeypatch.setattr(row_order, "BUCKET_BYTES", 2000)
-    yield tmp_path / "raw"
+    return tmp_path / "raw"
 
 
 def test_reading_a_column_of_parquet_is_told_of(rows: Path) -> None:
