@@ -137,7 +137,7 @@ def _warning(unknown: list[str]) -> str:
     if not unknown:
         return ""
     more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
-    return f"have more space than that: the size of what {', '.join(unknown[:3])}{more} contains is not known"
+    return f"allow more: the contents of {', '.join(unknown[:3])}{more} are not counted"
 
 
 def _existing(folder: Path) -> Path:
