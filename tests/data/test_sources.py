@@ -6,10 +6,13 @@ import os
 import shutil
 import signal
 import sys
+import tarfile
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import py7zr
 import pytest
 from folders import contents
 from told import Told
@@ -111,6 +114,41 @@ def test_archives_in_a_raw_folder_take_room_too(id: str, tmp_path: Path) -> None
     files = [path for path in prepared.paths.prepared.rglob("*") if path.is_file() and path.stat().st_nlink == 1]
     made = sum(path.stat().st_size for path in files if path.name not in ("description.md", "manifest.files.jsonl"))
     assert check.disk_at_peak > check.disk_at_end > 0.5 * made
+
+
+def _packed(folder: Path, inner: str, content: bytes) -> None:
+    """A raw folder whose only file is an archive with one table and one image."""
+    with TemporaryDirectory() as made:
+        Path(made, "t.csv").write_bytes(content)
+        Path(made, "i.png").write_bytes(content)
+        target = folder / inner
+        target.parent.mkdir(parents=True)
+        if inner.endswith(".7z"):
+            with py7zr.SevenZipFile(target, "w") as archive:
+                archive.writeall(made, "train")
+        else:
+            mode = "w:gz" if inner.endswith("gz") else "w:"
+            with tarfile.open(target, mode) as archive:
+                archive.add(made, "train")
+
+
+@pytest.mark.parametrize("inner", ["train.7z", "sub/train.tar", "train.tar.gz"])
+def test_a_check_counts_what_7z_and_tar_hold_or_says_that_it_does_not_know(tmp_path: Path, inner: str) -> None:
+    _packed(tmp_path / "raw", inner, b"1,2\n" * 5000)
+    (check,) = check_all([Registry(tmp_path / "data").get_competition(TITANIC)], PathSource(tmp_path / "raw"))
+    own = (tmp_path / "raw" / inner).stat().st_size
+    if inner.endswith("gz"):
+        assert (check.disk_at_end, check.disk_at_peak) == (own, own)
+        assert check.advice == "allow more: the contents of train.tar.gz are not counted"
+    else:
+        assert (check.disk_at_end, check.disk_at_peak, check.advice) == (40_000, 60_000, "")
+
+
+def test_a_check_says_that_archives_inside_an_archive_take_more_room(tmp_path: Path) -> None:
+    _packed(tmp_path / "raw", "train.7z", b"x")
+    archive = _zip(tmp_path / "raw", tmp_path / "raw.zip")
+    (check,) = check_all([Registry(tmp_path / "data").get_competition(TITANIC)], PathSource(archive))
+    assert check.advice == "allow more: the contents of train.7z are not counted"
 
 
 def test_a_published_file_that_is_not_there_is_missing(tmp_path: Path) -> None:

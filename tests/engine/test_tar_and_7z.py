@@ -3,15 +3,20 @@
 import gzip
 import io
 import random
+import struct
 import tarfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import py7zr
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from mlebench.engine.archives import member_checks
+from mlebench.engine.archives import member_checks, read_7z
 from mlebench.errors import PrerequisiteError
 from mlebench.kit import Output, open_raw
 from mlebench.kit.outputs import finish
@@ -356,3 +361,63 @@ def test_what_is_no_archive_is_told_as_such(tmp_path: Path) -> None:
 
 def test_an_encrypted_archive_is_told_as_such(tmp_path: Path) -> None:
     _refused(tmp_path, "raw.7z", seven_zip_bytes({"a": b"x"}, password="secret"), r"raw\.7z is encrypted")
+
+
+FILTERS = {
+    "lzma2": [{"id": py7zr.FILTER_LZMA2, "preset": 0}],
+    "lzma1": [{"id": py7zr.FILTER_LZMA, "preset": 0}],
+    "lzma1 behind a filter": [{"id": py7zr.FILTER_X86}, {"id": py7zr.FILTER_LZMA, "preset": 0}],
+    "lzma2 behind a filter": [{"id": py7zr.FILTER_DELTA}, {"id": py7zr.FILTER_LZMA2, "preset": 0}],
+    "bzip2": [{"id": py7zr.FILTER_BZIP2}],
+    "deflate": [{"id": py7zr.FILTER_DEFLATE}],
+    "zstd": [{"id": py7zr.FILTER_ZSTD}],
+    "brotli": [{"id": py7zr.FILTER_BROTLI, "level": 1}],
+    "ppmd": [{"id": py7zr.FILTER_PPMD, "order": 4, "mem": 20}],
+    "copy": [{"id": py7zr.FILTER_COPY}],
+}
+
+
+# py7zr spoils an archive when it adds to one that holds a single file, or empty ones.
+CONTENTS = st.tuples(st.integers(0, 3), st.binary(min_size=1, max_size=40), st.integers(1, 900))
+
+
+@given(
+    st.sampled_from(list(FILTERS)),
+    st.lists(st.lists(CONTENTS, min_size=2, max_size=5), min_size=1, max_size=2),
+    st.sampled_from([7, 1000, read_7z.BLOCK_BYTES]),
+)
+@settings(max_examples=20, deadline=None)
+def test_every_way_to_pack_a_7z_gives_back_the_same_files(
+    method: str, sessions: list[list[tuple[int, bytes, int]]], block: int
+) -> None:
+    """Files of one session are packed as one stream, which is unpacked in blocks that end anywhere."""
+    files = {}
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(read_7z, "BLOCK_BYTES", block)
+        path = Path(folder, "raw.7z")
+        for session, members in enumerate(sessions):
+            with py7zr.SevenZipFile(path, "a" if session else "w", filters=FILTERS[method]) as archive:
+                for number, (depth, text, times) in enumerate(members):
+                    name = f"{'d/' * depth}{session}-{number}"
+                    files[name] = text * times
+                    archive.writestr(files[name], name)
+        assert _contents(Path(folder), "raw.7z") == files
+
+
+def test_a_7z_with_a_file_of_less_than_no_bytes_is_refused(tmp_path: Path) -> None:
+    """The size of the last file is what the others leave; a negative one would hide a bomb in the sum."""
+    stream = io.BytesIO()
+    with py7zr.SevenZipFile(stream, "w", filters=[{"id": py7zr.FILTER_COPY}]) as archive:
+        archive.set_encoded_header_mode(False)
+        archive.writestr(b"12345", "a")
+        archive.writestr(b"123", "b")
+    content = stream.getvalue()
+    position, size = struct.unpack("<QQ", content[12:28])
+    header = content[32 + position :]
+    assert len(header) == size
+    sizes = b"\x0d\x02\x09\x05"  # two files, the first of five bytes
+    assert header.count(sizes) == 1
+    header = header.replace(sizes, b"\x0d\x02\x09\x64")
+    start = struct.pack("<QQI", position, size, zlib.crc32(header))
+    content = content[:8] + struct.pack("<I", zlib.crc32(start)) + start + content[32 : 32 + position] + header
+    _refused(tmp_path, "raw.7z", content, r"raw\.7z cannot be read \(member b is cut off\)")

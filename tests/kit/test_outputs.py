@@ -140,7 +140,7 @@ def test_an_error_while_placing_leaves_no_half_file(
     """As a full disk would: some bytes of a file are written, then no more."""
     left = [after]
 
-    def extract(tree: object, name: str, destination: str) -> None:
+    def extract(tree: object, name: str, destination: str, report: object) -> None:
         if not left[0]:
             with trees.create(destination) as stream:
                 stream.write(FILES[name][:1])
@@ -210,9 +210,9 @@ def test_a_killed_process_leaves_only_whole_files_that_look_finished(source: Pat
 def test_progress_reaches_what_was_announced(source: Path, public: Path) -> None:
     told = Told()
     run_prepare(_note_down, source, public, public.parent / "private", told)
-    amounts = [done for _, done, _ in told.events]
+    amounts = [(done, total) for stage, done, total in told.events if stage == "preparing"]
     assert amounts == sorted(amounts)
-    assert told.events[-1][1] == told.events[-1][2]
+    assert amounts[-1][0] == amounts[-1][1] == amounts[0][1]
 
 
 def test_a_table_may_take_rows_twice_or_from_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,12 +88,15 @@ def _archive_content(path: Path) -> str | None:
 
 
 def _members(path: Path) -> Iterator[tuple[str, int, int]]:
-    from mlebench.engine.archives.tar_and_7z import member_checksums
+    from mlebench.engine.archives.read_7z import is_7z
+    from mlebench.engine.archives.tar_and_7z import packed_files
     from mlebench.engine.archives.zip_tree import ZipTree, is_zip
 
     if not is_zip(path):
-        yield from member_checksums(path, str(path))
-        return
+        if is_7z(path):  # a tar has no checksums
+            yield from packed_files(path, str(path))
+            return
+        raise PrerequisiteError(f"{path} is not a zip or 7z archive")
     tree = ZipTree(path)
     for name in tree.glob("**"):
         facts = tree.facts(name)

@@ -84,7 +84,7 @@ def _check_local(competition: Competition, source: Source) -> Check:
     try:
         raw = source.fetch(competition)
         sizes = _sizes(raw)
-        inside = _sizes_inside(raw, [name for name in sizes if name.endswith(ARCHIVES)])
+        inside, unknown = _look_inside(raw, [name for name in sizes if name.endswith(ARCHIVES)])
     except PrerequisiteError as error:
         return Check(competition.id, "none", "-", None, None, None, str(error))
     # Tables are written again, after spilling once if their order changes; other files are placed. Archives inside a
@@ -95,7 +95,8 @@ def _check_local(competition: Competition, source: Source) -> Check:
     own_tables = sum(size for name, size in sizes.items() if name.endswith(WRITTEN_ANEW))
     at_end = unpacked + (own_tables if linked else sum(sizes.values()))
     kind, lacking = "raw" if raw.is_dir() else "archive", lacking_beside(competition, raw.parent, raw)
-    return Check(competition.id, kind, "-", None, at_end + tables, at_end, lacking or "")
+    advice = "; ".join(filter(None, [lacking, _warning(unknown)]))
+    return Check(competition.id, kind, "-", None, at_end + tables, at_end, advice)
 
 
 def _sizes(raw: Path) -> dict[str, int]:
@@ -106,16 +107,37 @@ def _sizes(raw: Path) -> dict[str, int]:
     return {name: tree.size(name) for name in tree.glob("**")}
 
 
-def _sizes_inside(raw: Path, archives: list[str]) -> list[tuple[str, int]]:
-    """What archives in a raw folder hold; if that takes unpacking, the archive's own size."""
-    from mlebench.kit import open_raw
+def _look_inside(raw: Path, archives: list[str]) -> tuple[list[tuple[str, int]], list[str]]:
+    """Name and size of the files in archives of a raw folder, and the archives that would have to be unpacked for that.
 
-    if not raw.is_dir() or not archives:
-        return []
-    with open_raw(raw) as files:
-        zips = [name for name in archives if name.endswith(".zip")]
-        inside = [(file.name, file.size) for name in zips for file in files.archive(name).files("**")]
-        return inside + [(name, files.file(name).size) for name in archives if name not in zips]
+    Archives inside archives are not opened; a compressed tar counts with its own size.
+    """
+    from mlebench.engine.archives.tar_and_7z import lists_its_files, packed_files
+    from mlebench.engine.archives.zip_tree import is_zip
+
+    if not raw.is_dir():
+        return [], archives
+    files, unknown = [], []
+    for name in archives:
+        path = raw / name
+        if is_zip(path):
+            found = list(_sizes(path).items())
+        elif lists_its_files(path):
+            found = [(file.name, file.size) for file in packed_files(path, str(path))]
+        else:
+            found = []
+            files.append((name, path.stat().st_size))
+            unknown.append(name)
+        files += found
+        unknown += [f"{name}/{inner}" for inner, _ in found if inner.endswith(ARCHIVES)]
+    return files, unknown
+
+
+def _warning(unknown: list[str]) -> str:
+    if not unknown:
+        return ""
+    more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+    return f"allow more: the contents of {', '.join(unknown[:3])}{more} are not counted"
 
 
 def _existing(folder: Path) -> Path:

@@ -197,12 +197,12 @@ def unpack(archive: Path, where: CompetitionPaths, beside: Iterable[str], progre
     sizes = {name: tree.size(name) for name in tree.glob("**")}
     stage = progress.stage("unpacking", sum(sizes.values()))
     for name, size in sizes.items():
-        target = folder / name
+        target, part = folder / name, stage.part(size, size)
         target.parent.mkdir(parents=True, exist_ok=True)
         if not (target.exists() and tree.is_extracted(name, str(target))):
             target.unlink(missing_ok=True)
-            tree.extract(name, str(target))
-        stage.advance(size)
+            tree.extract(name, str(target), part.advance)
+        part.finish()
     record.unlink()  # from now on it may be changed
     for name in sizes:
         (folder / name).chmod(0o644)  # folders written for the reference may change what they unpacked

@@ -38,13 +38,15 @@ def npy_pieces(array: np.ndarray, rows: np.ndarray | None = None) -> Pieces:
     row_bytes = max(1, array.nbytes // max(1, len(array)))
     block_rows = max(1, BLOCK_BYTES // row_bytes)
 
+    header = _header(array.dtype, shape, by_column)
+
     def make() -> Iterator[bytes]:
-        yield _header(array.dtype, shape, by_column)
+        yield header
         for start in range(0, count, block_rows):
             block = slice(start, start + block_rows)
             yield array[block if rows is None else rows[block]].tobytes()
 
-    return Pieces(make)
+    return Pieces(make, len(header) + count * row_bytes)
 
 
 def _header(kind: np.dtype, shape: tuple[int, ...], by_column: bool) -> bytes:

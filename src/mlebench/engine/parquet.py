@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 from mlebench.engine.csv.cells import pc
 from mlebench.engine.csv.printing import bytes_of
 from mlebench.engine.frames import values_of
-from mlebench.engine.progress import Stage
+from mlebench.engine.progress import SILENT, UNTOLD, Part, Progress, Stage
+from mlebench.engine.reading import WATCHED_BYTES
 from mlebench.engine.tables import Column, Computed, Stored, Table, Target, Writable
 
 GROUP_ROWS = 1 << 20  # rows that are read and written at a time
@@ -32,8 +33,9 @@ class ParquetSource:
 
     label: str | None = None
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, progress: Progress = SILENT):
         self._path = path
+        self._progress = progress
         self._schema = pq.read_schema(path)
         self.rows: int = pq.read_metadata(path).num_rows
         self.size = path.stat().st_size
@@ -50,8 +52,22 @@ class ParquetSource:
         # pandas types whole columns: a gap anywhere makes floats of whole numbers.
         if rows is not None and (not _are_ascending(rows) or self._has_gaps(name)):
             return self.values(name)[rows]
-        pieces = [group.column(0) for group, _ in self.groups([name], rows)]
+        report = self._reading(name)
+        pieces = [group.column(0) for group, _ in self.groups([name], rows, report)]
+        report.finish()
         return values_of(pa.chunked_array(pieces, self._schema.field(name).type).to_pandas())
+
+    def _reading(self, name: str) -> Part:
+        """What is reported about reading a column: nothing if the file is small."""
+        if self.size < WATCHED_BYTES:
+            return UNTOLD.part(0, self.rows)
+        metadata = pq.read_metadata(self._path)
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        columns = [group.column(place) for group in groups for place in range(group.num_columns)]
+        # A record has a column for each of its fields.
+        own = [column for column in columns if column.path_in_schema.partition(".")[0] == name]
+        size = sum(column.total_compressed_size for column in own)
+        return self._progress.stage("reading", size).part(size, self.rows)
 
     def _has_gaps(self, name: str) -> bool:
         if pa.types.is_floating(self._schema.field(name).type):
@@ -68,7 +84,9 @@ class ParquetSource:
                 return any(facts.null_count for facts in known)
             return any(group.column(0).null_count for group in file.iter_batches(GROUP_ROWS, columns=[name]))
 
-    def groups(self, names: list[str], rows: np.ndarray | None) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
+    def groups(
+        self, names: list[str], rows: np.ndarray | None, report: Part
+    ) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
         """Columns of ascending rows, or of all, in batches, each with the places of its rows."""
         if rows is not None and len(rows) and rows[-1] >= self.rows:
             raise IndexError(f"there is no row {rows[-1]} in a file of {self.rows}")
@@ -82,30 +100,40 @@ class ParquetSource:
                     first, last = np.searchsorted(rows, [start, end])
                     yield group.take(pa.array(rows[first:last] - start)), np.arange(first, last)
                 start = end
-
-    def read(self, names: list[str]) -> pa.Table:
-        return pq.read_table(self._path, columns=names).replace_schema_metadata()
+                report.advance(group.num_rows)
 
     def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:  # noqa: ARG002
+        work = sum(self.rows + len(target.table) for target in targets)
+        report = stage.part(self.size, work)
         for target in targets:
             if target.format.name == ParquetFormat.name:
-                _write(self._pieces(target.table), target.stream)
+                _write(self._pieces(target.table, report), target.stream)
             else:
                 target.write()
-        stage.advance(self.size)
+                report.advance(self.rows + len(target.table))
+        report.finish()
 
-    def _pieces(self, table: Table) -> Iterator[pa.Table]:
+    def _pieces(self, table: Table, report: Part) -> Iterator[pa.Table]:
         """A table's rows; in file order they are streamed in batches."""
         added = {name: _added(column, len(table)) for name, column in table.definitions.items()}
         stored = [column.name for column in table.definitions.values() if isinstance(column, Stored)]
         if self.rows and (table.rows is None or _are_ascending(table.rows)):
-            groups = self.groups(stored, table.rows)
+            groups = self.groups(stored, table.rows, report)
         else:
-            whole = self.read(stored)
-            taken = whole if table.rows is None else whole.take(pa.array(table.rows))
-            groups = iter([(taken, np.arange(len(table)))])
+            groups = self._reordered(stored, table, report)
         for group, places in groups:
             yield pa.table({name: _column(c, group, added[name], places) for name, c in table.definitions.items()})
+            report.advance(len(places))
+
+    def _reordered(self, names: list[str], table: Table, report: Part) -> Iterator[tuple[pa.Table, np.ndarray]]:
+        """Rows in any order; the columns are read into memory."""
+        schema = pa.schema([field for field in self._schema if field.name in names])  # in the order of the file
+        taken = pa.Table.from_batches([group for group, _ in self.groups(names, None, report)], schema)
+        if table.rows is not None:
+            taken = taken.take(pa.array(table.rows))
+        for start in range(0, max(1, len(table)), GROUP_ROWS):
+            places = np.arange(start, min(start + GROUP_ROWS, len(table)))
+            yield taken.slice(start, GROUP_ROWS), places
 
     def forget(self) -> None:
         """Nothing is kept."""

@@ -1,5 +1,7 @@
 """Progress of long work. One object is passed from the command line down to where bytes are moved."""
 
+from threading import Lock
+
 TOLD_BYTES = 1 << 20  # between two reports about a stage: some work comes in very small pieces
 
 
@@ -15,27 +17,64 @@ class Progress:
 
 
 class Stage:
-    """One pass over a number of bytes: adds up what is done and reports now and then."""
+    """One pass over a number of bytes: adds up what is done and reports now and then. Threads may share it."""
 
     def __init__(self, progress: Progress, name: str, total: int | None):
         self._progress = progress
         self._name = name
         self._total = total
         self._done = self._told = 0
+        self._lock = Lock()
         progress.tell(name, 0, total)
 
     def advance(self, size: int) -> None:
         """Add `size` bytes to what is done."""
-        self._done += size
+        with self._lock:
+            self._set(self._done + size)
+
+    def reach(self, place: int) -> None:
+        """`place` bytes are done; what was done already stays done."""
+        with self._lock:
+            self._set(place)
+
+    def _set(self, done: int) -> None:
         if self._total is not None:  # which may be an estimate
-            self._done = min(self._done, self._total)
+            done = min(done, self._total)
+        self._done = max(self._done, done)
         if self._done - self._told >= TOLD_BYTES or (self._done == self._total and self._done > self._told):
             self._told = self._done
             self._progress.tell(self._name, self._done, self._total)
 
     def finish(self) -> None:
         """Everything is done, whatever the total was."""
-        self._progress.tell(self._name, self._done if self._total is None else self._total, self._total)
+        with self._lock:
+            self._progress.tell(self._name, self._done if self._total is None else self._total, self._total)
+
+    def part(self, size: int, work: float) -> "Part":
+        """`size` bytes of this stage that take `work`, counted in something else, such as rows."""
+        return Part(self, size, work)
+
+
+class Part:
+    """Part of a stage that is counted in another unit."""
+
+    def __init__(self, stage: Stage, size: int, work: float):
+        self._stage = stage
+        self._size = size
+        self._work = work
+        self._done = 0.0
+        self._told = 0
+
+    def advance(self, work: float) -> None:
+        self._done = min(self._work, self._done + work)
+        self._reach(int(self._size * self._done / self._work) if self._work else self._size)
+
+    def finish(self) -> None:
+        self._reach(self._size)
+
+    def _reach(self, told: int) -> None:
+        self._stage.advance(told - self._told)
+        self._told = told
 
 
 SILENT = Progress()

@@ -18,7 +18,12 @@ def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
     """The same bytes; a large file reports how many have been read."""
     if size < WATCHED_BYTES or progress is SILENT:
         return stream
-    return cast(BinaryIO, io.BufferedReader(_Watched(stream, progress.stage("reading", size)), COPY_BYTES))
+    return reporting(stream, progress.stage("reading", size))
+
+
+def reporting(stream: BinaryIO, stage: Stage) -> BinaryIO:
+    """The same bytes; the stage advances as they are read."""
+    return cast(BinaryIO, io.BufferedReader(_Watched(stream, stage), COPY_BYTES))
 
 
 @contextmanager

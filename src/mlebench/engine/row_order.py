@@ -4,7 +4,7 @@ Rows that keep the order of the blocks are written as they arrive. Rows in anoth
 sorted into buckets, each of which is then put in order in memory.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import pairwise
@@ -20,6 +20,8 @@ from mlebench.engine.tables import Writable
 
 BUCKET_BYTES = 16 << 20
 MOST_BUCKETS = 256  # each is an open file
+# How long it takes to put a bucket in order and write it, compared with making its lines.
+ORDERING = 1 / 3
 
 
 class PlacedLines(NamedTuple):
@@ -77,13 +79,15 @@ def row_writer(
 class DirectWriter:
     """Rows that come in the order in which they go out."""
 
+    left = 0.0  # nothing is left to do when the last row has come
+
     def __init__(self, stream: Writable):
         self._stream = stream
 
     def add(self, part: PlacedLines) -> None:
         self._stream.write(bytes_of(part.lines))
 
-    def finish(self) -> None:
+    def finish(self, advance: Callable[[float], None] = lambda _: None) -> None:
         """Everything is already written."""
 
 
@@ -94,6 +98,7 @@ class BucketWriter:
         self._stream = stream
         bucket_rows = max(1, int(BUCKET_BYTES / max(row_bytes, 1)), -(-rows // MOST_BUCKETS))
         self._starts = np.arange(0, rows, bucket_rows)
+        self.left = ORDERING * rows * row_bytes  # work that is left when the last row has come, in bytes read
         self._files = [stack.enter_context(TemporaryFile(dir=scratch)) for _ in self._starts]  # noqa: SIM115
         self._places: list[list[np.ndarray]] = [[] for _ in self._starts]
         self._lengths: list[list[np.ndarray]] = [[] for _ in self._starts]
@@ -107,7 +112,8 @@ class BucketWriter:
                 self._places[bucket].append(places[first:last].astype(np.int32))
                 self._lengths[bucket].append(np.diff(offsets[first : last + 1]).astype(np.int32))
 
-    def finish(self) -> None:
+    def finish(self, advance: Callable[[float], None] = lambda _: None) -> None:
+        """Write all rows; `advance` hears about the work that is done."""
         with ThreadPoolExecutor(1) as pool:  # one bucket is put in order while the one before is written
             waiting = pool.submit(self._ordered, 0)
             for bucket in range(len(self._files)):
@@ -115,6 +121,7 @@ class BucketWriter:
                 if bucket + 1 < len(self._files):
                     waiting = pool.submit(self._ordered, bucket + 1)
                 self._stream.write(bytes_of(ready))
+                advance(self.left / len(self._files))
 
     def _ordered(self, bucket: int) -> pa.Array:
         file = self._files[bucket]

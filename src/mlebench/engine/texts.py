@@ -12,10 +12,11 @@ LINES_BYTES = 4 << 20  # that are read at a time
 class Pieces:
     """Bytes that are made piece by piece while they are written, since together they do not fit into memory.
 
-    `make` is called when writing starts, and again if it has to start over.
+    `make` is called when writing starts, and again if it has to start over. Their size may be known beforehand.
     """
 
     make: Callable[[], Iterable[bytes]]
+    known_size: int | None = None
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self.make())
@@ -25,6 +26,8 @@ class Pieces:
 
     @property
     def size(self) -> int:
+        if self.known_size is not None:
+            return self.known_size
         raise ValueError("the size of what is made in pieces is not known beforehand; a tar has to know it")
 
 

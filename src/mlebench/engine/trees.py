@@ -3,9 +3,8 @@
 import fcntl
 import os
 import re
-import shutil
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +19,10 @@ TIME_GRAIN = 2_000_000_000  # nanoseconds: the precision with which every disk s
 # Prepared files are read-only, since some share their bytes with raw files. A file is writable until it is complete, so
 # a read-only file is a finished one.
 UNFINISHED, FINISHED = 0o600, 0o444
+
+
+def unheard(copied: int) -> None:
+    """Nobody wants to hear how many bytes were copied."""
 
 
 class Tree(Protocol):
@@ -49,8 +52,8 @@ class Tree(Protocol):
         """What is known of a file without reading it: its size, and its checksum or time."""
         ...
 
-    def extract(self, name: str, destination: str) -> None:
-        """Write the file to a new place."""
+    def extract(self, name: str, destination: str, report: Callable[[int], None] = unheard) -> None:
+        """Write the file to a new place; `report` hears how many bytes are copied, unless that takes no time."""
         ...
 
     def is_extracted(self, name: str, destination: str) -> bool:
@@ -148,7 +151,7 @@ class FolderTree:
         copied = abs(there.st_mtime_ns - source.st_mtime_ns) <= TIME_GRAIN
         return (linked or copied) and is_finished(destination, source.st_size)
 
-    def extract(self, name: str, destination: str) -> None:
+    def extract(self, name: str, destination: str, report: Callable[[int], None] = unheard) -> None:
         """Link the file, so that its bytes exist once; where that is impossible, share its blocks or copy it."""
         try:
             # With a folder descriptor, a symbolic link is followed; without one, the link itself would be linked.
@@ -158,19 +161,20 @@ class FolderTree:
         except FileExistsError:
             raise
         except OSError:  # another disk, one without links, or a file of somebody else
-            self._copy(name, destination)
+            self._copy(name, destination, report)
             return
         try:
             os.chmod(destination, FINISHED)
         except PermissionError:  # somebody else's file: its mode is theirs to set
             return
 
-    def _copy(self, name: str, destination: str) -> None:
+    def _copy(self, name: str, destination: str, report: Callable[[int], None]) -> None:
         with self.open(name) as source, create(destination) as target:
             try:
                 fcntl.ioctl(target.fileno(), CLONE_BLOCKS, source.fileno())
             except OSError:  # most disks cannot
-                shutil.copyfileobj(source, target, COPY_BYTES)
+                while piece := source.read(COPY_BYTES):
+                    report(target.write(piece))
             # Set before the file counts as finished: a resumed prepare leaves finished files alone.
             os.utime(target.fileno(), ns=(0, os.fstat(source.fileno()).st_mtime_ns))
 
@@ -189,7 +193,7 @@ def create(destination: str, buffering: int = 0) -> Iterator[BinaryIO]:
         os.fchmod(target.fileno(), FINISHED)
 
 
-def create_whole(destination: str, content: bytes) -> None:
+def create_whole(destination: str, content: bytes | memoryview) -> None:
     """A new file whose content is at hand: `create`, in fewer steps, for there may be millions."""
     descriptor = os.open(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, UNFINISHED)
     try:

@@ -123,7 +123,7 @@ class Raw:
             from mlebench.engine.parquet import ParquetSource
 
             with self._errors(name):
-                return self._table(name, ParquetSource(self._on_disk(name)))
+                return self._table(name, ParquetSource(self._on_disk(name), self._progress))
         opened, size = partial(self.open, name), self._tree.size(name)
         return self._table(name, CsvSource(opened, sep, dtype, encoding, size, partial(self._watched, name)))
 
@@ -189,16 +189,16 @@ class Raw:
         from mlebench.engine.archives.tar_and_7z import unpacked
 
         folder = self._scratch / f"{self._spooled(name).name}-unpacked"
-        return self._with(unpacked(path, folder, label))
+        return self._with(unpacked(path, folder, label, self._progress))
 
     def member_names(self, name: str) -> list[str]:
         """The names of the files inside an archive, sorted. Nothing is unpacked, however large it is."""
         path, label = self._on_disk(name), self._tree.what(name)
         if is_zip(path):
             return ZipTree(path, label).glob("**")
-        from mlebench.engine.archives.tar_and_7z import member_names
+        from mlebench.engine.archives.tar_and_7z import packed_files
 
-        return member_names(path, label)
+        return sorted(file.name for file in packed_files(path, label, self._progress))
 
     def _on_disk(self, name: str) -> Path:
         """A file's own path on disk; a file inside an archive is extracted first, once."""

@@ -129,6 +129,7 @@ def run_prepare(
             if source.opened:
                 error.add_note(f"{LAST_READ}{', '.join([*source.opened][-3:])}")
             raise
+        progress.tell("checking")  # of which facts are a part: of parquet, all that was written is read
         return {f"{side}/{name}": facts for side, output in outputs.items() for name, facts in output.plan.facts()}
 
 

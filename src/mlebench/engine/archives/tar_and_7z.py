@@ -7,18 +7,17 @@ there, so their bytes are written once.
 import io
 import shutil
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tarfile import HeaderError, ReadError
-from typing import Any, Self
+from typing import NamedTuple, Self
 
 from mlebench.engine.archives.member_checks import Member, MemberChecks, archive_errors, plain_name
-from mlebench.engine.trees import COPY_BYTES, FINISHED, FolderTree, create
-from mlebench.errors import PrerequisiteError
+from mlebench.engine.archives.read_7z import is_7z, opened_7z, unpack_7z
+from mlebench.engine.progress import SILENT, Progress, Stage
+from mlebench.engine.trees import COPY_BYTES, FolderTree, create
 
-_SEVEN_ZIP = b"7z\xbc\xaf\x27\x1c"
-_FOLDER_MODE = 0o755
 _ABOUT_THE_NEXT = (
     *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
     *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
@@ -27,38 +26,51 @@ _MOST_BYTES = 1 << 60
 _MOST_HEADER_BYTES = 1 << 24  # of what stands before a member: a long name, times, a map of holes
 
 
-def unpacked(archive: Path, folder: Path, label: str) -> FolderTree:
+def unpacked(archive: Path, folder: Path, label: str, progress: Progress = SILENT) -> FolderTree:
     """The files of a tar archive, however it is compressed, or of a 7z archive."""
     if not folder.exists():
         unfinished = folder.with_name(f"{folder.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)  # left by a failed attempt
         unfinished.mkdir()
         with archive_errors(label):
-            (_unpack_7z if _is_7z(archive) else _unpack_tar)(archive, unfinished, label)
+            (unpack_7z if is_7z(archive) else _unpack_tar)(archive, unfinished, label, progress)
         unfinished.rename(folder)
     return FolderTree(folder, label)
 
 
-def member_names(archive: Path, label: str) -> list[str]:
-    """The names of the files in such an archive, sorted; of a tar only the headers are looked at."""
+def lists_its_files(archive: Path) -> bool:
+    """Whether it is quick to tell what is in an archive. A compressed tar has to be unpacked for that."""
+    if is_7z(archive):
+        return True
+    try:
+        tarfile.open(archive, "r:").close()
+    except tarfile.TarError:
+        return False
+    return True
+
+
+class PackedFile(NamedTuple):
+    """A file in an archive; only a 7z archive tells its checksum."""
+
+    name: str
+    size: int
+    crc32: int = 0
+
+
+def packed_files(archive: Path, label: str, progress: Progress = SILENT) -> list[PackedFile]:
+    """The files in such an archive. Nothing is unpacked; a compressed tar is read through, for its headers."""
     with archive_errors(label):
-        if _is_7z(archive):
-            with _opened_7z(archive, label) as opened:
-                return sorted(plain_name(info.filename) for info in opened.list() if info.is_file)
-        with tarfile.open(archive, tarinfo=_Header) as opened:
-            names = sorted(plain_name(info.name) for info in opened if info.isreg())
-            _read_to_the_end(opened)
-            return names
-
-
-def member_checksums(archive: Path, label: str) -> list[tuple[str, int, int]]:
-    """Name, size and CRC of each file in a 7z archive. Nothing is unpacked."""
-    if not _is_7z(archive):
-        raise PrerequisiteError(f"{label} is not a 7z archive")
-    with archive_errors(label), _opened_7z(archive, label) as opened:
-        return [
-            (plain_name(info.filename), info.uncompressed, info.crc32 or 0) for info in opened.list() if info.is_file
-        ]
+        if is_7z(archive):
+            with opened_7z(archive, label) as opened:
+                files = [info for info in opened.list() if info.is_file]
+                return [PackedFile(plain_name(info.filename), info.uncompressed, info.crc32 or 0) for info in files]
+        with _opened_tar(archive, progress.stage("reading", archive.stat().st_size)) as (opened, report):
+            files = []
+            for info in opened:
+                if info.isreg():
+                    files.append(PackedFile(plain_name(info.name), info.size))
+                report()
+            return files
 
 
 class _Header(tarfile.TarInfo):
@@ -88,7 +100,20 @@ class _Header(tarfile.TarInfo):
         return info
 
 
-def _read_to_the_end(opened: tarfile.TarFile) -> None:
+@contextmanager
+def _opened_tar(archive: Path, stage: Stage) -> Iterator[tuple[tarfile.TarFile, Callable[[], None]]]:
+    """The archive, and a function that reports how much of it has been read; in the end all of it has."""
+    with archive.open("rb") as packed, tarfile.open(fileobj=packed, tarinfo=_Header) as opened:
+
+        def report() -> None:
+            stage.reach(packed.tell())
+
+        yield opened, report
+        _read_to_the_end(opened, report)
+    stage.finish()
+
+
+def _read_to_the_end(opened: tarfile.TarFile, report: Callable[[], None]) -> None:
     """After the last member come zeros and, in a compressed archive, the checksum of everything before.
 
     Without a checksum, a lost header looks like the end, so check that only zeros follow.
@@ -99,39 +124,19 @@ def _read_to_the_end(opened: tarfile.TarFile) -> None:
     while opened.fileobj and (piece := opened.fileobj.read(COPY_BYTES)):
         if piece.strip(b"\0") and not has_checksum:
             raise ReadError("it continues after its end")
+        report()
 
 
-@contextmanager
-def _opened_7z(archive: Path, label: str) -> Iterator[Any]:
-    import py7zr
-    from py7zr.exceptions import PasswordRequired
-
-    try:
-        with py7zr.SevenZipFile(archive) as opened:
-            yield opened
-    except (PrerequisiteError, OSError, MemoryError):
-        raise
-    except PasswordRequired as error:
-        raise PrerequisiteError(f"{label} is encrypted; get the archive again") from error
-    except Exception as error:  # py7zr does not handle all damage: it may raise anything
-        raise PrerequisiteError(f"{label} cannot be read ({error}); get the archive again") from error
-
-
-def _is_7z(archive: Path) -> bool:
-    with archive.open("rb") as stream:
-        return stream.read(len(_SEVEN_ZIP)) == _SEVEN_ZIP
-
-
-def _unpack_tar(archive: Path, folder: Path, label: str) -> None:
-    checks = MemberChecks(label, archive.stat().st_size)
-    with tarfile.open(archive, tarinfo=_Header) as opened:
+def _unpack_tar(archive: Path, folder: Path, label: str, progress: Progress) -> None:
+    size = archive.stat().st_size
+    checks = MemberChecks(label, size)
+    with _opened_tar(archive, progress.stage("unpacking", size)) as (opened, report):
         for info in opened:
             name, size = plain_name(info.name), 0 if info.isdir() else info.size
             checks.check(Member(name, size, info.isdir(), not (info.isdir() or info.isreg())))
             if info.isreg():
                 _check_by_library(info, folder)
-                _extract(opened, info, folder / name)
-        _read_to_the_end(opened)
+                _extract(opened, info, folder / name, report)
 
 
 def _check_by_library(info: tarfile.TarInfo, folder: Path) -> None:
@@ -140,32 +145,13 @@ def _check_by_library(info: tarfile.TarInfo, folder: Path) -> None:
         tarfile.data_filter(info, str(folder))
 
 
-def _extract(archive: tarfile.TarFile, info: tarfile.TarInfo, path: Path) -> None:
+def _extract(archive: tarfile.TarFile, info: tarfile.TarInfo, path: Path, report: Callable[[], None]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     left = info.size
     with create(str(path)) as target:
         source = archive.extractfile(info)
         while left and source and (piece := source.read(COPY_BYTES)):
             left -= target.write(piece)
+            report()
     if left:
         raise EOFError(f"member {info.name} is cut off")
-
-
-def _unpack_7z(archive: Path, folder: Path, label: str) -> None:
-    with _opened_7z(archive, label) as opened:
-        if opened.needs_password():
-            raise PrerequisiteError(f"{label} is encrypted; get the archive again")
-        checks = MemberChecks(label, archive.stat().st_size)
-        members = opened.list()
-        for info in members:
-            special = info.is_symlink or info.is_directory == info.is_file
-            checks.check(Member(plain_name(info.filename), info.uncompressed, info.is_directory, special))
-        opened.extractall(folder)  # noqa: S202 its members have been looked over
-    for name in sorted(info.filename for info in members if info.is_directory):
-        (folder / name).chmod(_FOLDER_MODE)  # whatever the archive says: files are linked from it, then it is removed
-    for info in members:
-        path = folder / info.filename
-        if info.is_file:
-            if path.stat().st_size != info.uncompressed:
-                raise EOFError(f"member {info.filename} is cut off")
-            path.chmod(FINISHED)

@@ -8,12 +8,13 @@ import struct
 import zipfile
 import zlib
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 
 from mlebench.engine.archives.member_checks import Member, MemberChecks, archive_errors, plain_name
-from mlebench.engine.trees import COPY_BYTES, create, create_whole, inside, is_finished, missing, pattern_of
+from mlebench.engine.trees import COPY_BYTES, create, create_whole, inside, is_finished, missing, pattern_of, unheard
 from mlebench.errors import PrerequisiteError
 
 # Members up to this size are read and unpacked in one go; larger ones go through in pieces.
@@ -142,7 +143,7 @@ class ZipTree:
     def is_extracted(self, name: str, destination: str) -> bool:
         return is_finished(destination, self.size(name))
 
-    def extract(self, name: str, destination: str) -> None:
+    def extract(self, name: str, destination: str, report: Callable[[int], None] = unheard) -> None:
         """Write a member to a new file."""
         entry = self._member(name)
         if os.path.lexists(destination):  # before anything is unpacked: an interrupted attempt may be continued
@@ -151,7 +152,7 @@ class ZipTree:
         if max(entry.size, entry.packed_size) > WHOLE_BYTES or entry.method not in methods or entry.flags & _ENCRYPTED:
             with self.open(name) as source, create(destination) as target:
                 while piece := source.read(COPY_BYTES):
-                    target.write(piece)
+                    report(target.write(piece))
             return
         with archive_errors(self.what(name)):
             content = self._read_whole(name, entry)

@@ -46,13 +46,15 @@ def write_in_one_pass(
             block.repeats = survey.repeats
             return [printer.print(block) for printer in printers]
 
+        part_of_stage = stage.part(survey.size, survey.size + sum(writer.left for writer in writers))
         for block, parts in in_order(blocks(open_file, len(survey.columns), sep), print_block):
             for writer, part in zip(writers, parts, strict=True):
                 if len(part.lines):
                     writer.add(part)
-            stage.advance(block.size)
+            part_of_stage.advance(block.size)
         for writer in writers:
-            writer.finish()
+            writer.finish(part_of_stage.advance)
+        part_of_stage.finish()
 
 
 class _Printer:

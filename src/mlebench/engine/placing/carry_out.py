@@ -1,17 +1,18 @@
 """Carries out plans: writes tables, contents and archives, and puts raw files straight into place."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from mlebench.engine.archives.write_archive import write_pack
-from mlebench.engine.placing.plan import FolderPlan, mean_size
+from mlebench.engine.placing.plan import FolderPlan, Sizes
 from mlebench.engine.placing.table_files import Job, format_of, write_all
-from mlebench.engine.progress import SILENT, Progress, Stage
+from mlebench.engine.progress import SILENT, UNTOLD, Progress, Stage
 from mlebench.engine.tables import Table
+from mlebench.engine.texts import Pieces
 from mlebench.engine.threads import threads
 from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile, create
 from mlebench.paths import SCRATCH
@@ -27,12 +28,12 @@ def carry_out(plans: Sequence[FolderPlan], scratch: Path, progress: Progress = S
         write_all(list(_table_jobs(plans, Path(folder))), Path(folder), stage)
         for plan in plans:
             for name, content in _unwritten(plan, plan.contents):
-                with plan.create(name) as stream:
+                with plan.create(name, stage if _known_size(content) else UNTOLD) as stream:
                     for piece in content:
                         stream.write(piece)
             for name, pack in _unwritten(plan, plan.packs):
-                with plan.create(name, stage) as stream:
-                    write_pack(stream, pack, Path(folder))
+                with plan.create(name) as stream:
+                    write_pack(stream, pack, Path(folder), stage)
             _place(plan, stage)
     stage.finish()
 
@@ -42,13 +43,18 @@ def _unwritten(plan: FolderPlan, wanted: Mapping[str, Wanted]) -> Iterator[tuple
 
 
 def _weight(plans: Sequence[FolderPlan]) -> int:
-    """About how many bytes will be read from raw files; the source of several tables counts once."""
+    """About how many bytes will be read from raw files or arrays; the source of several tables counts once."""
     written = [table for plan in plans for table, _ in plan.tables.values()]
     packed = [member for plan in plans for pack in plan.packs.values() for member in pack.members.values()]
     sources = {id(table.source): table.source for table in [*written, *packed] if isinstance(table, Table)}
-    placed = sum(int(plan.placed_size * len(plan.placed)) for plan in plans)
-    files = [member for member in packed if isinstance(member, TreeFile)]
-    return placed + int(mean_size(files) * len(files)) + sum(source.size for source in sources.values())
+    placed = sum(plan.placed_sizes.total for plan in plans)
+    made = sum(_known_size(content) for plan in plans for content in plan.contents.values())
+    files = Sizes(member for member in packed if isinstance(member, TreeFile))
+    return placed + made + files.total + sum(source.size for source in sources.values())
+
+
+def _known_size(content: Iterable[bytes]) -> int:
+    return content.known_size or 0 if isinstance(content, Pieces) else 0
 
 
 def _table_jobs(plans: Sequence[FolderPlan], scratch: Path) -> Iterator[Job]:
@@ -65,26 +71,27 @@ def _table_jobs(plans: Sequence[FolderPlan], scratch: Path) -> Iterator[Job]:
 
 def _place(plan: FolderPlan, stage: Stage) -> None:
     """Put raw files into place; files that an interrupted attempt already placed are left alone."""
-    names = list(plan.placed)
+    names, sizes = list(plan.placed), plan.placed_sizes
     for name in names:
         plan.path(name)  # makes the folders
 
-    def place_batch(start: int) -> int:
-        batch = names[start : start + BATCH]
-        for name in batch:
+    def place_batch(start: int) -> None:
+        for name in names[start : start + BATCH]:
             file, path = plan.placed[name], plan.path(name)
+            size = sizes.of(file)
+            part = stage.part(size, size)
             try:
-                file.tree.extract(file.name, path)
+                file.tree.extract(file.name, path, part.advance)
             except FileExistsError:
                 if not file.tree.is_extracted(file.name, path):
                     Path(path).unlink()
-                    file.tree.extract(file.name, path)
+                    file.tree.extract(file.name, path, part.advance)
             if isinstance(file.tree, FolderTree):  # cheap now; for an archive it is in memory anyway
                 status = os.stat(path)  # of the placed file: its disk may keep times less exactly
                 plan.linked[name] = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
-        return int(plan.placed_size * len(batch))
+            part.finish()
 
     with ThreadPoolExecutor(threads()) as pool:
         spread = pool.map if len(names) > BATCH else map
-        for size in spread(place_batch, range(0, len(names), BATCH)):
-            stage.advance(size)
+        for _ in spread(place_batch, range(0, len(names), BATCH)):
+            pass

@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
@@ -17,7 +18,8 @@ from mlebench.engine.tables import Format, Table, Writable
 from mlebench.engine.trees import COPY_BYTES, TreeFile, check_name, create, is_finished
 
 HASHED_ASIDE = 1 << 16  # bytes from which hashing in another thread pays off
-SAMPLED = 32  # files whose sizes stand for all, where only progress needs them
+SAMPLED = 256  # files whose sizes stand for all of their kind, where only progress needs them
+OUTSTANDING = 64  # times the size of most others: such a file stands for itself alone
 
 
 class FolderPlan:
@@ -86,15 +88,38 @@ class FolderPlan:
         return facts
 
     @cached_property
-    def placed_size(self) -> float:
-        """The size of a placed file, about."""
-        return mean_size(list(self.placed.values()))
+    def placed_sizes(self) -> "Sizes":
+        return Sizes(self.placed.values())
 
 
-def mean_size(files: Sequence[TreeFile]) -> float:
-    """Estimated from a sample, since looking at each of a million files takes long."""
-    sample = files[:: max(1, len(files) // SAMPLED)]
-    return sum(file.size for file in sample) / max(1, len(sample))
+class Sizes:
+    """About how large each of many files is. A sample tells, since looking at each of a million takes long."""
+
+    def __init__(self, files: Iterable[TreeFile]):
+        kinds: defaultdict[str, list[TreeFile]] = defaultdict(list)
+        for file in files:
+            kinds[_kind(file.name)].append(file)
+        self._known: dict[TreeFile, int] = {}
+        self._typical: dict[str, int] = {}
+        self.total = 0
+        for kind, some in kinds.items():
+            sample = {file: file.size for file in some[:: -(-len(some) // SAMPLED)]}
+            most = OUTSTANDING * sorted(sample.values())[len(sample) // 2]
+            known = {file: size for file, size in sample.items() if size > most or len(sample) == len(some)}
+            usual = [size for size in sample.values() if size <= most]
+            self._known |= known
+            self._typical[kind] = round(sum(usual) / len(usual))
+            self.total += sum(known.values()) + self._typical[kind] * (len(some) - len(known))
+
+    def of(self, file: TreeFile) -> int:
+        size = self._known.get(file) if self._known else None
+        return self._typical[_kind(file.name)] if size is None else size
+
+
+def _kind(name: str) -> str:
+    """Files of one kind, such as images, are of about one size; tables among them are not."""
+    suffix = name[-8:].rpartition(".")[2]
+    return "" if "/" in suffix or len(suffix) == 8 else suffix
 
 
 class _HashingStream:
