@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from folders import contents
@@ -135,7 +136,7 @@ def test_data_that_is_being_replaced_does_not_look_prepared(tmp_path: Path, monk
 
     remove = shutil.rmtree
 
-    def remove_a_little(folder: Path, **how: bool) -> None:
+    def remove_a_little(folder: Path, **how: Any) -> None:
         if folder != competition.paths.replaced:
             remove(folder, **how)
             return
@@ -161,7 +162,7 @@ def test_what_was_replaced_and_cannot_be_removed_is_in_nobodys_way(
     prepare(competition, TwinSource(seed=1))
     remove = shutil.rmtree
 
-    def refuse(folder: Path, **how: bool) -> None:
+    def refuse(folder: Path, **how: Any) -> None:
         if folder == competition.paths.replaced:
             raise PermissionError(errno.EACCES, "Permission denied", "description.md")
         remove(folder, **how)

@@ -23,7 +23,7 @@ from mlebench.data import download_and_prepare_dataset, download_dataset, ensure
 from mlebench.data import kaggle as module
 from mlebench.data.batch import prepare_many
 from mlebench.data.kaggle import KaggleSource, original_description, preflight
-from mlebench.data.kaggle_api import RulesNotAcceptedError, config_folder
+from mlebench.data.kaggle_api import RulesNotAcceptedError, config_folder, connect
 from mlebench.data.pipeline import Options
 from mlebench.data.preflight import check_all
 from mlebench.data.sources import TwinSource
@@ -408,7 +408,7 @@ class TestPreflight:
         self, kaggle: FakeKaggle, competition: Competition, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
-        api = module.connect()
+        api = connect()
         for _ in range(3):
             assert preflight(competition, api=api).rules == "accepted"
         assert len(kaggle.called("IntrospectToken")) == 1

@@ -23,7 +23,8 @@ import mlebench.engine.trees
 from mlebench.data import is_dataset_prepared, pipeline
 from mlebench.data.manifest import recorded_files
 from mlebench.data.pipeline import Options, prepare
-from mlebench.data.sources import LocalSource, PathSource, TwinSource
+from mlebench.data.sources import LocalSource, PathSource, Source, TwinSource
+from mlebench.engine.progress import Progress
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.grade import grade_csv
 from mlebench.lease import Lease
@@ -102,10 +103,10 @@ def closed(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> Path:
     prepare(competition, TwinSource())
     look = os.stat
 
-    def refuse(path: object, *given: object, **more: object) -> os.stat_result:
+    def refuse(path: str | Path | int, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
         if isinstance(path, str | Path) and Path(path).is_relative_to(competition.paths.prepared):
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return look(path, *given, **more)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return look(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
 
     monkeypatch.setattr(os, "stat", refuse)
     return competition.paths.prepared
@@ -353,8 +354,8 @@ def test_two_prepares_at_once_take_turns(tmp_path: Path) -> None:
 
 
 def test_whoever_was_overtaken_publishes_nothing(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stage_slowly(*arguments: object) -> None:
-        stage_all(*arguments)
+    def stage_slowly(competition: Competition, source: Source, options: Options, watch: Progress) -> None:
+        stage_all(competition, source, options, watch)
         assert Lease(competition.paths.lock, 2).create()  # another host, to which this one seemed dead
 
     stage_all = pipeline._stage_all

@@ -110,6 +110,8 @@ def test_archives_in_a_raw_folder_take_room_too(id: str, tmp_path: Path) -> None
     (check,) = check_all([Registry(tmp_path / "data").get_competition(id)], PathSource(raw))
     files = [path for path in prepared.paths.prepared.rglob("*") if path.is_file() and path.stat().st_nlink == 1]
     made = sum(path.stat().st_size for path in files if path.name not in ("description.md", "manifest.files.jsonl"))
+    assert check.disk_at_peak is not None
+    assert check.disk_at_end is not None
     assert check.disk_at_peak > check.disk_at_end > 0.5 * made
 
 

@@ -186,7 +186,7 @@ def test_other_separators_become_commas(tmp_path_factory, sep: str, data: st.Dat
 
 
 @pytest.mark.usefixtures("_repeating")
-@settings(suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(content=csv_files(), first=st.booleans())
 @example(b"a,b\n0,1\n\n" + b"\n" * 500, True)
 @example(b"a,b\n" + b"12345,1\n" * 60 + b"0xFFFFFFFFF,1\n", True)  # arrow would read a number
@@ -202,7 +202,7 @@ def test_columns_are_read_as_pandas_reads_them(content: bytes, first: bool) -> N
 
 
 @pytest.mark.usefixtures("_repeating")
-@settings(suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(content=csv_files(), data=st.data())
 def test_few_rows_are_picked_out_as_pandas_reads_them(
     monkeypatch: pytest.MonkeyPatch, content: bytes, data: st.DataObject

@@ -101,7 +101,7 @@ def test_columns_moved_about_print_as_pandas_does(content: bytes) -> None:
     constants = {"flag": False, "half": 0.5, "none": 0, "empty": "", "word": 'a "b"', last: "replaced"}
     ours = table.rename({"id": "key"}).assign(constants, double=table["id"] * 2).select("double", "key", *constants)
     theirs = frame.rename(columns={"id": "key"}).assign(**constants, double=frame["id"] * 2)
-    assert printed(ours) == pandas_prints(theirs[["double", "key", *constants]])
+    assert printed(ours) == pandas_prints(theirs.loc[:, ["double", "key", *constants]])
     assert printed(table.drop(last)) == pandas_prints(frame.drop(columns=last))
     assert table.columns == list(frame.columns), "a table is not changed by its methods"
 

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -94,14 +94,13 @@ def test_an_endpoint_that_is_not_there(server: Endpoint, front: Any) -> None:
 
 
 def hang(call: Call) -> None:
-    call.server.hung.wait(30)  # type: ignore[attr-defined]
+    call.endpoint.hung.wait(30)
 
 
 @pytest.fixture
-def hung(server: Endpoint) -> Any:
-    server.hung = threading.Event()  # type: ignore[attr-defined]
-    yield server.hung  # type: ignore[attr-defined]
-    server.hung.set()  # type: ignore[attr-defined]
+def hung(server: Endpoint) -> Iterator[threading.Event]:
+    yield server.hung
+    server.hung.set()
 
 
 @pytest.mark.parametrize("path", [CHAT, MESSAGES])
@@ -126,7 +125,7 @@ def drip(call: Call) -> None:
     call.send_header("content-type", "text/event-stream")
     call.send_header("transfer-encoding", "chunked")
     call.end_headers()
-    while not call.server.hung.wait(0.05):  # type: ignore[attr-defined]
+    while not call.endpoint.hung.wait(0.05):
         call.chunk(b": wait\n\n")
 
 
