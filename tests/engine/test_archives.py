@@ -480,7 +480,7 @@ def test_archives_written_as_a_stream_and_zip64_are_read(tmp_path: Path, place: 
             self.write, self.flush, self.close = self._file.write, self._file.flush, self._file.close
 
     pipe = Pipe(tmp_path / "fine.zip")
-    with zipfile.ZipFile(pipe, "w", method) as archive:  # pyright: ignore[reportArgumentType, reportCallIssue]
+    with zipfile.ZipFile(pipe, "w", method) as archive:
         for name in ("a.txt", "b.txt"):
             info = zipfile.ZipInfo(name)
             info.compress_type = method

@@ -4,6 +4,7 @@ import json
 import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from mlebench.errors import NotPreparedError
@@ -71,7 +72,7 @@ def test_a_grader_that_fails_is_our_fault_and_says_so(rigged: Competition) -> No
     report = grade_csv(rigged.sample_submission, rigged)
     assert (report.status, report.score, report.valid_submission) == ("grader_error", None, False)
     assert "ZeroDivisionError" in str(report.reason)
-    assert rigged.grader(None, None) is None  # what clients rely on
+    assert rigged.grader(pd.DataFrame(), pd.DataFrame()) is None  # what clients rely on
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])

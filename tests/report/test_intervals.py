@@ -62,7 +62,7 @@ def test_one_seed_has_wilsons_interval_and_the_exact_one_at_few_events(runs: int
 @pytest.mark.parametrize(("freedom", "near"), [(2, 0.04), (4, 0.005), (10, 1e-4), (44, 1e-6), (150, 1e-8)])
 def test_students_quantile_is_that_of_scipy(freedom: int, near: float) -> None:
     for level in (0.6, 0.8, 0.975):
-        assert student(stats.norm.ppf(level), freedom) == pytest.approx(stats.t.ppf(level, freedom), rel=near)
+        assert student(float(stats.norm.ppf(level)), freedom) == pytest.approx(stats.t.ppf(level, freedom), rel=near)
 
 
 @given(outcomes | shares, st.randoms(use_true_random=False))

@@ -37,15 +37,15 @@ class Links(HTMLParser):
         self.inline: list[str] = []
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        for name, value in attributes:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
             if name == "href" and tag == "a":
                 self.links.append(value or "")
             elif name in ("src", "href", "action", "srcset", "data"):
                 self.loads.append(value or "")
             elif name.startswith("on") or name == "style":
                 self.inline.append(f"{tag} {name}={value}")
-        if tag in ("script", "style") and not any(name == "src" for name, _ in attributes):
+        if tag in ("script", "style") and not any(name == "src" for name, _ in attrs):
             self.inline.append(tag)
 
 
