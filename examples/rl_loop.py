@@ -33,8 +33,7 @@ for episode in range(30):
     public = environment.reset(seed=episode)
     column = chance.choice(list(value)) if chance.random() < 0.1 else max(value, key=value.__getitem__)
     train, test = pd.read_csv(public / "train.csv"), pd.read_csv(public / "test.csv")
-    shares = {word: rows["Transported"].mean() for word, rows in train.groupby(column)}
-    guess = [shares.get(word, 0.0) > 0.5 for word in test[column]]
+    guess = test[column].isin([word for word, rows in train.groupby(column) if sum(rows["Transported"]) > len(rows) / 2])
     reward = environment.step(test[["PassengerId"]].assign(Transported=guess))
     times[column] += 1
     value[column] += (reward - value[column]) / times[column]

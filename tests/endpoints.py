@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
@@ -180,6 +180,12 @@ class Front:
     @property
     def trace(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.folder / "calls.jsonl").read_text().splitlines()]
+
+
+class NewFront(Protocol):
+    """Makes a gateway; options are those of planning."""
+
+    def __call__(self, timing: Timing = QUICK, seconds: float = 60, **options: Any) -> Front: ...
 
 
 def access_to(server: Endpoint, models: tuple[str, ...] = ("m", "other"), **options: Any) -> ModelAccess:

@@ -1,6 +1,7 @@
 """Means, errors and intervals: against scipy, a published example, properties and simulated agents."""
 
 import os
+from random import Random
 from statistics import mean
 from typing import Any
 
@@ -66,7 +67,7 @@ def test_students_quantile_is_that_of_scipy(freedom: int, near: float) -> None:
 
 
 @given(outcomes | shares, st.randoms(use_true_random=False))
-def test_an_interval_holds_its_mean_and_takes_no_side(values: NDArray[Any], random: Any) -> None:
+def test_an_interval_holds_its_mean_and_takes_no_side(values: NDArray[Any], random: Random) -> None:
     found, mirrored = Estimate.of(values), Estimate.of(1 - values)
     assert 0 <= found.low <= found.mean + 1e-12
     assert found.mean <= found.high + 1e-12
