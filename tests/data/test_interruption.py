@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -193,8 +194,8 @@ def test_what_was_placed_before_is_not_placed_again(tmp_path: Path, monkeypatch:
     competition = Registry(tmp_path).get_competition(ID)
     read, count = ZipTree._read_whole, 0
 
-    def fail_after(limit: int):
-        def one(self, *arguments):
+    def fail_after(limit: int) -> Callable[..., bytes]:
+        def one(self: ZipTree, *arguments: Any) -> bytes:
             nonlocal count
             count += 1
             if count > limit:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -146,7 +147,7 @@ def test_a_check_of_many_goes_on_where_one_cannot_be_read(tmp_path: Path, monkey
         shutil.copytree(raw, registry.get_competition(id).raw_dir)
     look = Path.iterdir
 
-    def closed(self):
+    def closed(self: Path) -> Iterable[Path]:
         if self == registry.get_competition(NOMAD).raw_dir:
             raise PermissionError(errno.EACCES, "no", str(self))
         return look(self)

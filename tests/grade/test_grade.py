@@ -11,7 +11,7 @@ from mlebench.errors import NotPreparedError
 from mlebench.grade import aggregate_reports, grade_csv, grade_jsonl, validate_format, validate_submission
 from mlebench.grade.answers import answers_for_grader, load_answers
 from mlebench.registry import Competition, Registry
-from mlebench.scoring import Grader
+from mlebench.scoring import GradeFn, Grader
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def rigged(titanic: Competition) -> Competition:
     return Registry(titanic.paths.data_dir).get_competition(titanic.id)
 
 
-def _rig(competition: Competition, grade) -> None:
+def _rig(competition: Competition, grade: GradeFn) -> None:
     object.__setattr__(competition, "grader", Grader("rigged", grade))
 
 
@@ -65,7 +65,7 @@ def test_unreadable_submissions_are_the_agents_fault(
 
 
 def test_a_grader_that_fails_is_our_fault_and_says_so(rigged: Competition) -> None:
-    def broken(submission, answers):
+    def broken(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
         raise ZeroDivisionError("oops")
 
     _rig(rigged, broken)

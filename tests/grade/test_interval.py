@@ -17,7 +17,7 @@ from mlebench.grade.interval import DRAWS, Draws, drawn_scores, interval_of
 from mlebench.kit import align
 from mlebench.metrics import accuracy, rmse
 from mlebench.registry import Competition, Registry
-from mlebench.scoring import Grader, Thresholds
+from mlebench.scoring import GradeFn, Grader, Thresholds
 
 THRESHOLDS = Thresholds(0.9, 0.8, 0.7, 0.5)
 
@@ -141,7 +141,7 @@ def _infinite(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
 
 
 @pytest.mark.parametrize("grade", [_some_ids_count_more, _refuses_draws, _infinite])
-def test_there_is_no_interval_where_a_grader_does_not_allow_draws(grade) -> None:
+def test_there_is_no_interval_where_a_grader_does_not_allow_draws(grade: GradeFn) -> None:
     submission, truth = _tables(100, 0.75)
     grader = Grader("odd", grade)
     assert drawn_scores(grader, submission, truth, {"id": "id"}, grader.score(submission, truth)) is None
