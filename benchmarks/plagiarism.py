@@ -133,7 +133,7 @@ def agree(arguments: argparse.Namespace) -> None:
         theirs[place[left], place[right]] = theirs[place[right], place[left]] = float(similarity)
     upper = np.triu_indices(len(names), 1)
     print(f"{len(names)} files, {len(upper[0])} pairs")
-    print(f"Spearman's rank correlation of similarities: {spearmanr(ours[upper], theirs[upper]).statistic:.4f}")
+    print(f"Spearman's rank correlation of similarities: {spearmanr(ours[upper], theirs[upper])[0]:.4f}")
     print(f"largest difference: {abs(ours - theirs)[upper].max():.3f}, mean {abs(ours - theirs)[upper].mean():.4f}")
     for way in WAYS:
         copies = [name for name in names if name.endswith(f"_{way}.py")]

@@ -117,7 +117,8 @@ class Bench:
             mine = time_command(mlebench, *options, ours, "--jobs", "2")
             command = (self.reference, "-W", "ignore", "-c", REFERENCE_COMMAND, *options, reference)
             rounds.append((mine, time_command(*command, cwd=made)))
-        _print_row(f"{len(ids)} twins, --jobs 2", *(_median(side) for side in zip(*rounds, strict=True)))
+        mine, theirs = (_median(side) for side in zip(*rounds, strict=True))
+        _print_row(f"{len(ids)} twins, --jobs 2", mine, theirs)
 
     def _raw(self, id: str) -> Path:
         """Raw data of a large twin, without its marker, so that code expects the sizes of real data."""

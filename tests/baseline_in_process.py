@@ -33,8 +33,8 @@ def _inside(data_dir: Path, id: str, home: Path, seconds: float, trials: int) ->
     os.dup2(log, 1)
     os.dup2(log, 2)
     sys.path[:0] = [str(paths.agents_dir() / "baseline"), str(paths.agents_dir() / "dummy")]
-    import main  # type: ignore[import-not-found]
-    import outside  # type: ignore[import-not-found]
+    import main
+    import outside
 
     from mlebench.validate.check import check_format
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
@@ -35,13 +35,17 @@ class Call(BaseHTTPRequestHandler):
     """A request in progress, with ways to answer it."""
 
     protocol_version = "HTTP/1.1"
-    server: "Endpoint"  # type: ignore[assignment]
+
+    @property
+    def endpoint(self) -> "Endpoint":
+        assert isinstance(self.server, Endpoint)
+        return self.server
 
     def do_POST(self) -> None:
         self.body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.seen.append(Seen(self.path, dict(self.headers), self.body))
+        self.endpoint.seen.append(Seen(self.path, dict(self.headers), self.body))
         with contextlib.suppress(OSError):
-            self.server.behave(self)
+            self.endpoint.behave(self)
 
     def answer(self, body: Any, status: int = 200, **headers: str) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -132,6 +136,7 @@ class Endpoint(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Call)
         self.behave: Callable[[Call], None] = say_hello
         self.seen: list[Seen] = []
+        self.hung = threading.Event()  # set: whatever hangs goes on
 
     @property
     def url(self) -> str:
@@ -175,6 +180,12 @@ class Front:
     @property
     def trace(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.folder / "calls.jsonl").read_text().splitlines()]
+
+
+class NewFront(Protocol):
+    """Makes a gateway; options are those of planning."""
+
+    def __call__(self, timing: Timing = QUICK, seconds: float = 60, **options: Any) -> Front: ...
 
 
 def access_to(server: Endpoint, models: tuple[str, ...] = ("m", "other"), **options: Any) -> ModelAccess:

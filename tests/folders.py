@@ -1,5 +1,6 @@
-"""What a folder holds, to compare it with another."""
+"""What a folder or an archive holds, to compare it with another."""
 
+import tarfile
 from pathlib import Path
 
 
@@ -10,3 +11,13 @@ def contents(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file() and path.name not in ("manifest.json", "manifest.files.jsonl")
     }
+
+
+def tar_members(archive: tarfile.TarFile) -> list[tuple[str, bytes]]:
+    """Name and bytes of each member, all of which must be files."""
+    found = []
+    for info in archive:
+        file = archive.extractfile(info)
+        assert file, info.name
+        found.append((info.name, file.read()))
+    return found

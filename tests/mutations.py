@@ -10,6 +10,7 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from mlebench.kit import public_sample_bytes
 from mlebench.registry import Competition
@@ -75,11 +76,11 @@ class Table:
     targets: list[int]
     sep: str = ","
     line_end: str = "\n"
-    quoting: int = csv.QUOTE_MINIMAL
+    quoting: Literal[0, 1, 2, 3] = csv.QUOTE_MINIMAL
 
     def printed(self) -> bytes:
         text = io.StringIO(newline="")
-        writer = csv.writer(text, delimiter=self.sep, lineterminator=self.line_end, quoting=self.quoting)  # type: ignore[arg-type]
+        writer = csv.writer(text, delimiter=self.sep, lineterminator=self.line_end, quoting=self.quoting)
         writer.writerows([self.columns, *self.rows])
         return text.getvalue().encode("utf-8", "surrogatepass")
 

@@ -158,7 +158,7 @@ def test_broken_settings_are_named(content: str, monkeypatch: pytest.MonkeyPatch
     settings.write_text(content)
     monkeypatch.setenv("MLEBENCH_CONFIG", str(settings))
     with pytest.raises(PrerequisiteError, match=r"settings\.yaml"):
-        (registry.list_competition_ids(), registry.get_data_dir())
+        _ = registry.list_competition_ids(), registry.get_data_dir()
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_a_rank_has_the_eight_keys_clients_read() -> None:
     }
     assert _grader(1.0).rank_score(None, BOARD)["gold_threshold"] == 0.9
     assert _grader(1.0).is_lower_better(BOARD) is False
-    assert _grader(1.0).is_lower_better(BOARD[::-1]) is True
+    assert _grader(1.0).is_lower_better(BOARD.iloc[::-1]) is True
 
 
 @pytest.mark.parametrize(

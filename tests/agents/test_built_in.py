@@ -8,7 +8,7 @@ from email import message_from_bytes
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from socketserver import BaseRequestHandler, TCPServer
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import py7zr
 import pytest
@@ -94,10 +94,11 @@ class Validator(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
-        (part,) = message_from_bytes(head + body).get_payload()  # type: ignore[misc]
-        content = part.get_payload(decode=True)  # type: ignore[union-attr]
+        _, part = message_from_bytes(head + body).walk()
+        content = part.get_payload(decode=True)
+        assert isinstance(content, bytes)
         assert self.path == "/validate"
-        assert part.get_param("name", header="Content-Disposition") == "file"  # type: ignore[union-attr]
+        assert part.get_param("name", header="Content-Disposition") == "file"
         self.sent.append(content)
         verdict = b'{"is_valid": %b, "result": "Looked at."}' % (b"false" if b"wrong" in content else b"true")
         self.send_response(200)
@@ -105,7 +106,7 @@ class Validator(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(verdict)
 
-    def log_message(self, *args: Any) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         pass
 
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,9 @@ def opt(tmp_path: Path) -> Path:
     return opt
 
 
-def bash(opt: Path, script: str, code: int = 0, **env: str) -> str:
+def bash(opt: Path, script: str, code: int = 0, env: Mapping[str, str] | None = None) -> str:
     """What a script prints; stderr too. `conda` is on its path, and what it calls an error ends it."""
-    variables = {"PATH": f"/usr/bin:/bin:{opt}/bin", **env}
+    variables = {"PATH": f"/usr/bin:/bin:{opt}/bin", **(env or {})}
     done = subprocess.run(
         ["bash", "-c", f"set -eu\n{script}"],
         env=variables,
@@ -59,8 +60,8 @@ def test_a_venv_that_is_active_already_stays_first(opt: Path, tmp_path: Path) ->
     program.write_text("#!/bin/sh\necho python of the venv\n")
     program.chmod(0o755)
     env = {"PATH": f"{tmp_path}/venv/bin:/usr/bin:/bin:{opt}/bin", "VIRTUAL_ENV": f"{tmp_path}/venv"}
-    assert bash(opt, "conda run -n agent python", **env) == "python of the venv\n"
-    assert bash(opt, 'source bin/activate agent; echo "$PATH"', **env) == env["PATH"] + "\n"
+    assert bash(opt, "conda run -n agent python", env=env) == "python of the venv\n"
+    assert bash(opt, 'source bin/activate agent; echo "$PATH"', env=env) == env["PATH"] + "\n"
 
 
 def test_without_a_venv_the_systems_python_goes_by_either_name(opt: Path, tmp_path: Path) -> None:
@@ -71,7 +72,7 @@ def test_without_a_venv_the_systems_python_goes_by_either_name(opt: Path, tmp_pa
         (system / name).symlink_to(str(shutil.which(name)))
     (system / "python3").write_text('#!/bin/sh\necho "python3 of the system: $*"\n')
     (system / "python3").chmod(0o755)
-    printed = bash(opt, "source bin/activate; python -c x; echo $CONDA_PREFIX", PATH=f"{system}:{opt}/bin")
+    printed = bash(opt, "source bin/activate; python -c x; echo $CONDA_PREFIX", env={"PATH": f"{system}:{opt}/bin"})
     assert printed == "python3 of the system: -c x\n/usr\n"
 
 

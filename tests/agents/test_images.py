@@ -6,11 +6,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mlebench.agents import load_agent
+from mlebench.registry import Competition
 from mlebench.run.images import agent_tag, builds_on_environment
 
 COURIER = Path(__file__).with_name("mlebench-test-courier")
@@ -131,7 +131,9 @@ def test_a_build_that_fails_or_cannot_be_done(docker: FakeDocker, courier: Path)
     assert "has no `dockerfile`" in done.stderr
 
 
-def test_a_run_asks_for_the_agents_image_as_its_folder_is_now(docker: FakeDocker, courier: Path, titanic: Any) -> None:
+def test_a_run_asks_for_the_agents_image_as_its_folder_is_now(
+    docker: FakeDocker, courier: Path, titanic: Competition
+) -> None:
     agent = f"{courier}#courier"
     run = ["run", "--agent", agent, "-c", titanic.id, "--data-dir", str(titanic.paths.data_dir), "--sandbox", "docker"]
     done = docker.mlebench(*run, code=1)

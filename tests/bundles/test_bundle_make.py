@@ -47,7 +47,9 @@ def test_everything_that_counts_is_in_it_and_stays_as_it_was(group: Group, bundl
     manifest = json.loads(found["manifest.json"])
     assert [member["name"] for member in manifest["members"]] == names[1:]
     (competition,) = {row["id"]: row["data"] for row in manifest["competitions"] if row["data"]}.items()
-    assert competition == (group.record.competitions[0], next(group.runs()).record.report["data"])  # type: ignore[index]
+    report = next(group.runs()).record.report
+    assert report
+    assert competition == (group.record.competitions[0], report["data"])
     again = read_bundle(bundle)
     assert again.group.record == group.record
     assert [run.record for run in again.group.runs()] == [run.record for run in group.runs()]

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +116,7 @@ def grade(submission, answers):
 
 
 @pytest.fixture
-def slow(data: Path, titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def slow(data: Path, titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A competition whose grader does not end; the file shows that it has begun."""
     add_competition(tmp_path / "own", "slow", SLOW, titanic, data)
     monkeypatch.setenv("MLEBENCH_COMPETITION_PATH", str(tmp_path / "own"))

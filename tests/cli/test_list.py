@@ -19,7 +19,8 @@ Captured = pytest.CaptureFixture[str]
 def ran(capsys: Captured, *arguments: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as end:
         main(arguments)
-    return int(end.value.code or 0), *capsys.readouterr()
+    out, error = capsys.readouterr()
+    return int(end.value.code or 0), out, error
 
 
 def test_list_fits_a_terminal_and_tells_sizes(titanic: Competition, capsys: Captured) -> None:

@@ -42,7 +42,8 @@ def _terminal(width: int = 80) -> Console:
 
 def _lines(console: Console) -> list[str]:
     """All lines that were ever shown, with runs of blanks as one."""
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\n", console.file.getvalue())  # pyright: ignore[reportAttributeAccessIssue]
+    assert isinstance(console.file, io.StringIO)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\n", console.file.getvalue())
     return [" ".join(line.split()) for line in re.split(r"[\r\n]+", text) if line.strip()]
 
 

@@ -21,6 +21,6 @@ def test_a_node_tells_what_it_has(mlebench: Mlebench, tmp_path: Path) -> None:
 
 
 def test_a_disk_that_overwrites_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes.os, "link", lambda *_: None)
+    monkeypatch.setattr(os, "link", lambda *_: None)
     nodes.look(tmp_path / "n1")
     assert json.loads((tmp_path / "n1").read_text())["disk"] == ["lets a link replace a file"]

@@ -91,8 +91,14 @@ def cluster(titanic: Competition, tmp_path: Path) -> Iterator[Cluster]:
     python = Path(__file__).parents[2] / ".venv-ray" / "bin" / "python"
     if not python.exists():
         pytest.skip("there is no venv of Ray: `.ci/clusters install`")
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen([python, "-c", CLUSTER], env={**os.environ, **LOOPBACK}, text=True, **pipes)
+    process = subprocess.Popen(
+        [python, "-c", CLUSTER],
+        env={**os.environ, **LOOPBACK},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     address = _line(process.stdout)
     try:
         yield Cluster(address, python, process, titanic.paths.data_dir, tmp_path)

@@ -195,8 +195,7 @@ class Host:
         command = [*host, f'hostname {self.name} && {mount} && exec "$@"', "-", sys.executable, "-P", "-m", "mlebench"]
         env = {**os.environ, "MLEBENCH_DATA_DIR": str(data), "PYTHONPATH": str(site)}
         with (self.folder / f"{self.name}.said").open("ab") as said:
-            settings = {"env": env, "stdout": said, "stderr": said, "stdin": subprocess.DEVNULL}
-            return subprocess.Popen([*command, *words], **settings)
+            return subprocess.Popen([*command, *words], env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
 
     def said(self) -> str:
         return (self.folder / f"{self.name}.said").read_text()

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -108,7 +109,7 @@ def test_ctrl_c_detaches_and_resume_submits_only_what_is_left(
     assert all(len(run.record.attempts) == 1 for run in group.runs())
 
 
-def _detach(runner: "object", slurm: Path, submitted: int) -> None:
+def _detach(runner: "subprocess.Popen[str]", slurm: Path, submitted: int) -> None:
     while len(calls(slurm)) < submitted:
         assert runner.poll() is None
         time.sleep(0.05)

@@ -53,9 +53,18 @@ class User:
         # Slurm takes minutes to see that a job is dead, and so do we, unless we are in a hurry.
         program = "from mlebench.run import executors; executors.DEAD_AFTER = 20; from mlebench.cli import main; main()"
         command = [sys.executable, "-P", "-c", program, *words]
-        who = {"user": self.uid, "group": self.uid, "extra_groups": []} if self.uid else {}
+        who, groups = (self.uid, []) if self.uid else (None, None)
         with (self.folder / "said").open("ab") as said:
-            return subprocess.Popen(command, env=env, cwd=self.folder, stdout=said, stderr=said, **who)
+            return subprocess.Popen(
+                command,
+                env=env,
+                cwd=self.folder,
+                stdout=said,
+                stderr=said,
+                user=who,
+                group=who,
+                extra_groups=groups,
+            )
 
     def run(self, *words: str, code: int = 0) -> None:
         assert self.start(*words).wait(600) == code, (self.folder / "said").read_text()[-3000:]

@@ -31,6 +31,7 @@ def large(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
 
 
 def test_bytes_and_scores_are_the_references(large: Case, tmp_path: Path) -> None:
+    assert large.golden
     found = large.fingerprint
     assert len(found) == large.golden["files"]
     assert hashlib.md5(json.dumps(found, sort_keys=True).encode()).hexdigest() == large.golden["md5"]

@@ -93,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
     kaggle: FakeKaggle
     timeout = 10
 
-    def log_message(self, *args: Any) -> None: ...
+    def log_message(self, format: str, *args: object) -> None: ...
 
     def do_GET(self) -> None:
         self._answer_storage()

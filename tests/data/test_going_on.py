@@ -153,7 +153,7 @@ def test_killed_at_every_stage_nothing_is_done_twice(
 ) -> None:
     with _kaggle(raw, monkeypatch).serving() as kaggle:
         attempts = _Attempts(tmp_path / "a", raw, kaggle)
-        where = attempts.competition.paths
+        where, kept = attempts.competition.paths, 0
         for stage in STAGES:
             assert attempts.make(stage) == -9, f"it never came to {stage}"
             assert preparation_fault(attempts.competition) is not None

@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from folders import contents
@@ -135,7 +137,7 @@ def test_data_that_is_being_replaced_does_not_look_prepared(tmp_path: Path, monk
 
     remove = shutil.rmtree
 
-    def remove_a_little(folder: Path, **how: bool) -> None:
+    def remove_a_little(folder: Path, **how: Any) -> None:
         if folder != competition.paths.replaced:
             remove(folder, **how)
             return
@@ -161,7 +163,7 @@ def test_what_was_replaced_and_cannot_be_removed_is_in_nobodys_way(
     prepare(competition, TwinSource(seed=1))
     remove = shutil.rmtree
 
-    def refuse(folder: Path, **how: bool) -> None:
+    def refuse(folder: Path, **how: Any) -> None:
         if folder == competition.paths.replaced:
             raise PermissionError(errno.EACCES, "Permission denied", "description.md")
         remove(folder, **how)
@@ -192,8 +194,8 @@ def test_what_was_placed_before_is_not_placed_again(tmp_path: Path, monkeypatch:
     competition = Registry(tmp_path).get_competition(ID)
     read, count = ZipTree._read_whole, 0
 
-    def fail_after(limit: int):
-        def one(self, *arguments):
+    def fail_after(limit: int) -> Callable[..., bytes]:
+        def one(self: ZipTree, *arguments: Any) -> bytes:
             nonlocal count
             count += 1
             if count > limit:

@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -23,7 +25,7 @@ from mlebench.data import download_and_prepare_dataset, download_dataset, ensure
 from mlebench.data import kaggle as module
 from mlebench.data.batch import prepare_many
 from mlebench.data.kaggle import KaggleSource, original_description, preflight
-from mlebench.data.kaggle_api import RulesNotAcceptedError, config_folder
+from mlebench.data.kaggle_api import RulesNotAcceptedError, config_folder, connect
 from mlebench.data.pipeline import Options
 from mlebench.data.preflight import check_all
 from mlebench.data.sources import TwinSource
@@ -408,7 +410,7 @@ class TestPreflight:
         self, kaggle: FakeKaggle, competition: Competition, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
-        api = module.connect()
+        api = connect()
         for _ in range(3):
             assert preflight(competition, api=api).rules == "accepted"
         assert len(kaggle.called("IntrospectToken")) == 1
@@ -490,10 +492,10 @@ def test_rules_that_are_not_accepted_are_told_apart(login: Path, kaggle: FakeKag
     assert "preparing" in told.stages
 
 
-def _board(*pages: list[str]):
+def _board(*pages: list[str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """A leaderboard in pages; a page's token is its number."""
 
-    def answer(body: dict) -> dict:
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
         number = int(body.get("pageToken") or 0)
         following = str(number + 1) if number + 1 < len(pages) else ""
         rows = [{"teamId": 7, "teamName": "them", "score": score} for score in pages[number]]

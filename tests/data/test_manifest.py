@@ -23,6 +23,7 @@ from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import data_identity, read_manifest_head, source_kind
 from mlebench.data.verification import verify
 from mlebench.errors import PrerequisiteError
+from mlebench.files import write_whole
 from mlebench.registry import Competition, Registry
 
 ID = "spaceship-titanic"
@@ -170,7 +171,7 @@ def test_the_list_has_a_line_for_each_file_and_is_sorted(tmp_path: Path, monkeyp
     names = ['public/"quoted", {odd}.csv', "public/é\u2028\n.txt", "private/a.csv", "public/}, {.csv", "public/b\udcff"]
     files = {name: {"size": place, "mtime_ns": 10**18 + place} for place, name in enumerate(names)}
     path = tmp_path / "manifest.files.jsonl"
-    module.write_whole(path, module._lines(module.in_order(files)))
+    write_whole(path, module._lines(module.in_order(files)))
     assert list(recorded_files(tmp_path)) == sorted(files.items())
     assert len(path.read_text().split("\n")) == len(names) + 1
 

@@ -9,7 +9,10 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import yaml
@@ -23,7 +26,10 @@ import mlebench.engine.trees
 from mlebench.data import is_dataset_prepared, pipeline
 from mlebench.data.manifest import recorded_files
 from mlebench.data.pipeline import Options, prepare
-from mlebench.data.sources import LocalSource, PathSource, TwinSource
+from mlebench.data.sources import LocalSource, PathSource, Source, TwinSource
+from mlebench.engine.placing.plan import FolderPlan
+from mlebench.engine.progress import UNTOLD, Progress, Stage
+from mlebench.engine.tables import Writable
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.grade import grade_csv
 from mlebench.lease import Lease
@@ -102,10 +108,10 @@ def closed(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> Path:
     prepare(competition, TwinSource())
     look = os.stat
 
-    def refuse(path: object, *given: object, **more: object) -> os.stat_result:
+    def refuse(path: str | Path | int, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
         if isinstance(path, str | Path) and Path(path).is_relative_to(competition.paths.prepared):
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return look(path, *given, **more)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return look(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
 
     monkeypatch.setattr(os, "stat", refuse)
     return competition.paths.prepared
@@ -165,14 +171,14 @@ def test_a_failing_prepare_leaves_nothing_that_looks_prepared(
 ) -> None:
     shutil.copytree(raw, competition.raw_dir)
     before = _files(competition.raw_dir)
-    create = mlebench.engine.placing.plan.FolderPlan.create
+    create = FolderPlan.create
 
-    def fail_late(self, name):
+    def fail_late(self: FolderPlan, name: str, stage: Stage = UNTOLD) -> AbstractContextManager[Writable]:
         if name == "sample_submission.csv":
             raise RuntimeError("power cut")
-        return create(self, name)
+        return create(self, name, stage)
 
-    monkeypatch.setattr(mlebench.engine.placing.plan.FolderPlan, "create", fail_late)
+    monkeypatch.setattr(FolderPlan, "create", fail_late)
     with pytest.raises(RuntimeError, match="power cut"):
         prepare(competition, options=Options(verify=False))
     assert not is_dataset_prepared(competition)
@@ -200,7 +206,7 @@ def test_a_full_or_read_only_disk_is_said_in_one_line(
 ) -> None:
     shutil.copytree(raw, competition.raw_dir)
 
-    def fail(self, data):
+    def fail(self: object, data: bytes) -> NoReturn:
         raise OSError(code, "no")
 
     monkeypatch.setattr(mlebench.engine.placing.plan._HashingStream, "write", fail)
@@ -214,7 +220,7 @@ def test_a_full_or_read_only_disk_is_said_in_one_line(
 def test_so_is_a_disk_on_which_nothing_can_be_begun(
     competition: Competition, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
-    def fail(self, *_, **__):
+    def fail(self: Path, *_: object, **__: object) -> NoReturn:
         raise OSError(errno.ENOSPC, "no", str(self))
 
     monkeypatch.setattr(Path, "mkdir", fail)
@@ -228,7 +234,7 @@ def test_so_is_a_disk_on_which_nothing_can_be_begun(
 def test_raw_data_that_cannot_be_read_is_said_in_one_line(
     raw: Path, competition: Competition, monkeypatch: pytest.MonkeyPatch, code: int, words: str
 ) -> None:
-    def fail(self, name):
+    def fail(self: object, name: str) -> NoReturn:
         raise OSError(code, os.strerror(code), str(raw / name))
 
     monkeypatch.setattr(mlebench.engine.trees.FolderTree, "open", fail)
@@ -241,7 +247,7 @@ def test_prepared_data_needs_no_disk_that_can_be_written_to(
 ) -> None:
     prepare(competition, TwinSource())
 
-    def fail(self, mode="r", *_, **__):
+    def fail(self: Path, *_: object, **__: object) -> NoReturn:
         raise OSError(errno.EROFS, "no", str(self))
 
     monkeypatch.setattr(Path, "mkdir", fail)
@@ -254,7 +260,7 @@ def test_a_folder_that_is_closed_to_us_is_in_nobodys_way(
     (competition.paths.data_dir / "lost+found").mkdir(parents=True)
     look = Path.iterdir
 
-    def closed(self):
+    def closed(self: Path) -> Iterable[Path]:
         if self.name == "lost+found":
             raise PermissionError(errno.EACCES, "no", str(self))
         return look(self)
@@ -353,8 +359,8 @@ def test_two_prepares_at_once_take_turns(tmp_path: Path) -> None:
 
 
 def test_whoever_was_overtaken_publishes_nothing(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stage_slowly(*arguments: object) -> None:
-        stage_all(*arguments)
+    def stage_slowly(competition: Competition, source: Source, options: Options, watch: Progress) -> None:
+        stage_all(competition, source, options, watch)
         assert Lease(competition.paths.lock, 2).create()  # another host, to which this one seemed dead
 
     stage_all = pipeline._stage_all
@@ -365,7 +371,7 @@ def test_whoever_was_overtaken_publishes_nothing(competition: Competition, monke
 
 
 def test_is_dataset_prepared_says_why_not(competition: Competition, caplog: pytest.LogCaptureFixture) -> None:
-    def why(**how) -> list[str]:
+    def why(**how: bool) -> list[str]:
         caplog.clear()
         assert not is_dataset_prepared(competition, **how)
         return [record.message for record in caplog.records if record.levelno == logging.WARNING]

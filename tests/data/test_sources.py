@@ -8,6 +8,7 @@ import signal
 import sys
 import tarfile
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -113,6 +114,8 @@ def test_archives_in_a_raw_folder_take_room_too(id: str, tmp_path: Path) -> None
     (check,) = check_all([Registry(tmp_path / "data").get_competition(id)], PathSource(raw))
     files = [path for path in prepared.paths.prepared.rglob("*") if path.is_file() and path.stat().st_nlink == 1]
     made = sum(path.stat().st_size for path in files if path.name not in ("description.md", "manifest.files.jsonl"))
+    assert check.disk_at_peak is not None
+    assert check.disk_at_end is not None
     assert check.disk_at_peak > check.disk_at_end > 0.5 * made
 
 
@@ -182,7 +185,7 @@ def test_a_check_of_many_goes_on_where_one_cannot_be_read(tmp_path: Path, monkey
         shutil.copytree(raw, registry.get_competition(id).raw_dir)
     look = Path.iterdir
 
-    def closed(self):
+    def closed(self: Path) -> Iterable[Path]:
         if self == registry.get_competition(NOMAD).raw_dir:
             raise PermissionError(errno.EACCES, "no", str(self))
         return look(self)

@@ -7,6 +7,7 @@ import shutil
 import zipfile
 from hashlib import md5
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -103,7 +104,7 @@ def test_data_that_is_prepared_anew_meanwhile_gets_no_verdict(
 ) -> None:
     look = verification._Look.differences
 
-    def replaced_meanwhile(self):
+    def replaced_meanwhile(self: verification._Look) -> list[verification.Difference]:
         manifest = json.loads(competition.paths.manifest.read_text())
         competition.paths.manifest.write_text(json.dumps(manifest | {"prepared_at": "later"}))
         return [*look(self), verification.Difference("public/train.csv", "does not have the md5 on record")]
@@ -358,7 +359,7 @@ def test_an_archive_is_read_once_as_long_as_it_stays_as_it_is(
 def test_files_that_had_to_be_copied_are_as_they_should_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = shutil.copytree(TwinSource().fetch(Registry(tmp_path / "twin").get_competition(ID)), tmp_path / "raw")
 
-    def no_links(*_, **__):
+    def no_links(*_: object, **__: object) -> NoReturn:
         raise OSError(18, "another disk")
 
     monkeypatch.setattr("os.link", no_links)

@@ -7,6 +7,7 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 
@@ -21,6 +22,7 @@ from mlebench.kit.outputs import finish
 pytestmark = pytest.mark.bytes
 
 TEXT = b"some text, " * 200
+Name = str | zipfile.ZipInfo
 LOCAL, CENTRAL = b"PK\x03\x04", b"PK\x01\x02"
 # Where fields stand in a member's two headers.
 FLAGS, CRC, PACKED, SIZE, HEADER_OFFSET = (
@@ -58,7 +60,7 @@ def _info(name: str, mode: int = 0) -> zipfile.ZipInfo:
     return info
 
 
-def _zip(path: Path, members: list[tuple[str | zipfile.ZipInfo, bytes]], method: int = zipfile.ZIP_DEFLATED) -> Path:
+def _zip(path: Path, members: Sequence[tuple[Name, bytes]], method: int = zipfile.ZIP_DEFLATED) -> Path:
     with zipfile.ZipFile(path, "w", method) as archive:
         for member, content in members:
             info = _info(member) if isinstance(member, str) else member
@@ -478,7 +480,7 @@ def test_archives_written_as_a_stream_and_zip64_are_read(tmp_path: Path, place: 
             self.write, self.flush, self.close = self._file.write, self._file.flush, self._file.close
 
     pipe = Pipe(tmp_path / "fine.zip")
-    with zipfile.ZipFile(pipe, "w", method) as archive:  # pyright: ignore[reportArgumentType, reportCallIssue]
+    with zipfile.ZipFile(pipe, "w", method) as archive:
         for name in ("a.txt", "b.txt"):
             info = zipfile.ZipInfo(name)
             info.compress_type = method

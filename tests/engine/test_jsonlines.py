@@ -89,12 +89,18 @@ def _written(tables: list[Table], scratch: Path) -> list[bytes]:
 
 def _frames(content: bytes, chunk_lines: int | None) -> list[pd.DataFrame]:
     reader = pd.read_json(io.BytesIO(content), orient="records", lines=True, chunksize=chunk_lines)
-    return [reader] if isinstance(reader, pd.DataFrame) else list(reader)
+    return [reader] if isinstance(reader, pd.DataFrame) else [pd.DataFrame(chunk) for chunk in reader]
 
 
 def _by_pandas(content: bytes, chunk_lines: int | None, change: Callable[[pd.DataFrame], pd.DataFrame]) -> bytes:
     frames = [change(frame) for frame in _frames(content, chunk_lines)]
-    return "".join(frame.to_json(orient="records", lines=True) for frame in frames if len(frame)).encode()
+    return "".join(_lines(frame) for frame in frames if len(frame)).encode()
+
+
+def _lines(frame: pd.DataFrame | pd.Series) -> str:
+    lines = frame.to_json(orient="records", lines=True)
+    assert lines is not None
+    return lines
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # pandas 2.2, of dates with time zones
@@ -224,5 +230,5 @@ def test_chunks_count_lines_as_a_text_file_does(tmp_path: Path, end: str, chunk_
     content = "".join(json.dumps({"id": id, "text": text}) + end for id, text in enumerate(texts)).encode()
     (tmp_path / "file").write_bytes(content)
     with pd.read_json(tmp_path / "file", orient="records", lines=True, chunksize=chunk_lines) as chunks:
-        expected = "".join(chunk.to_json(orient="records", lines=True) for chunk in chunks if len(chunk))
+        expected = "".join(_lines(chunk) for chunk in chunks if len(chunk))
     assert _written([_records(content, chunk_lines)], tmp_path) == [expected.encode()]

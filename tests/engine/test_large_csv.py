@@ -3,6 +3,7 @@
 import csv
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -103,7 +104,7 @@ def _cell(cell: str, always: bool, sep: str) -> str:
     return '"' + cell.replace('"', '""') + '"' if quote else cell
 
 
-def _source(content: bytes, **options) -> CsvSource:
+def _source(content: bytes, **options: Any) -> CsvSource:
     return CsvSource(lambda: io.BytesIO(content), size=len(content), **options)
 
 
@@ -123,12 +124,12 @@ def _by_pandas(table: Table, *, nonnumeric: bool = False, style: str | None = No
     return pandas_prints(table.to_pandas(), quoting=quoting, float_format=style)
 
 
-def _plain(content: bytes, **options) -> Table:
+def _plain(content: bytes, **options: Any) -> Table:
     """The same file, read by pandas whole."""
     return Table.from_pandas(read_frame(io.BytesIO(content), **options))
 
 
-STYLES: list[dict] = [
+STYLES: list[dict[str, Any]] = [
     {"nonnumeric": True},
     {"style": "%.10g"},
     {"style": "%.3f"},
@@ -148,7 +149,9 @@ VALUES: list[list] = [
 @example(b"c0,c1\n1,\n2,x\n", 1, {}, 6)  # one column: an empty cell is an empty line, unless it is quoted
 @example(b"c0,c1\n0.5,1\n" + b"0.5,1\n" * 33 + b"x,1\n" + b"0.5,1\n" * 40 + b"NA,1\n" + b"0.5,1\n" * 40, 0, {}, 0)
 @example(b"c0,c1\n1,2\n", 0, {"nonnumeric": True}, 8)
-def test_any_table_is_written_as_pandas_writes_it(tmp_path_factory, content: bytes, seed, style, how) -> None:
+def test_any_table_is_written_as_pandas_writes_it(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, seed: int, style: dict[str, Any], how: int
+) -> None:
     scratch = tmp_path_factory.getbasetemp()
     table, plain = Table.from_source(_source(content)), _plain(content)
 
@@ -176,7 +179,9 @@ def test_any_table_is_written_as_pandas_writes_it(tmp_path_factory, content: byt
 @pytest.mark.parametrize("sep", ["\t", ";", "|", " "])
 @settings(max_examples=settings().max_examples // 2)
 @given(data=st.data())
-def test_other_separators_become_commas(tmp_path_factory, sep: str, data: st.DataObject) -> None:
+def test_other_separators_become_commas(
+    tmp_path_factory: pytest.TempPathFactory, sep: str, data: st.DataObject
+) -> None:
     content = data.draw(csv_files(sep))
     table, plain = Table.from_source(_source(content, sep=sep)), _plain(content, sep=sep)
     rows = np.random.RandomState(0).permutation(len(plain))
@@ -186,7 +191,7 @@ def test_other_separators_become_commas(tmp_path_factory, sep: str, data: st.Dat
 
 
 @pytest.mark.usefixtures("_repeating")
-@settings(suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(content=csv_files(), first=st.booleans())
 @example(b"a,b\n0,1\n\n" + b"\n" * 500, True)
 @example(b"a,b\n" + b"12345,1\n" * 60 + b"0xFFFFFFFFF,1\n", True)  # arrow would read a number
@@ -202,7 +207,7 @@ def test_columns_are_read_as_pandas_reads_them(content: bytes, first: bool) -> N
 
 
 @pytest.mark.usefixtures("_repeating")
-@settings(suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(content=csv_files(), data=st.data())
 def test_few_rows_are_picked_out_as_pandas_reads_them(
     monkeypatch: pytest.MonkeyPatch, content: bytes, data: st.DataObject

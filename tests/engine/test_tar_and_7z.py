@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import py7zr
 import pytest
@@ -27,7 +27,7 @@ FILES = {"train/a.txt": b"a" * 5000, "train/deep/b é.bin": bytes(range(256)) * 
 
 def tar_bytes(
     files: Mapping[str, bytes],
-    mode: str = "w",
+    mode: Literal["w", "w:gz", "w:bz2", "w:xz"] = "w",
     special: Mapping[str, bytes] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> bytes:
@@ -45,9 +45,9 @@ def tar_bytes(
     return stream.getvalue()
 
 
-def seven_zip_bytes(files: Mapping[str, bytes], **options: str) -> bytes:
+def seven_zip_bytes(files: Mapping[str, bytes], password: str | None = None) -> bytes:
     stream = io.BytesIO()
-    with py7zr.SevenZipFile(stream, "w", **options) as archive:
+    with py7zr.SevenZipFile(stream, "w", password=password) as archive:
         for name, content in files.items():
             archive.writestr(content, name)
     return stream.getvalue()

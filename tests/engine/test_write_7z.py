@@ -2,8 +2,8 @@
 
 import io
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import py7zr
 import pytest
@@ -82,8 +82,15 @@ def test_raw_files_that_are_packed_stay_as_they_are(tmp_path: Path) -> None:
     assert (status.st_mtime, status.st_mode & 0o777) == (1, 0o600)
 
 
+@dataclass
+class Sampled:
+    id: str
+    sample_submission: Path
+    public_sample: Path | None
+
+
 def test_a_sample_submission_may_lie_in_a_7z_archive(tmp_path: Path) -> None:
     path = tmp_path / "sample.csv.7z"
     path.write_bytes(seven_zip_bytes({"deep/sample.csv": b"id,x\n1,2\n"}))
-    competition = SimpleNamespace(id="c", sample_submission=tmp_path / "no.csv", public_sample=path)
+    competition = Sampled(id="c", sample_submission=tmp_path / "no.csv", public_sample=path)
     assert public_sample_bytes(competition) == b"id,x\n1,2\n"

@@ -1,11 +1,13 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest_run import mlebench, run, start  # noqa: F401 fixtures
-from endpoints import QUICK, Endpoint, Front, access_to, endpoint, front_of
+from endpoints import QUICK, Endpoint, Front, NewFront, access_to, endpoint, front_of
+
+from mlebench.gateway.upstream import Timing
 
 
 @pytest.fixture
@@ -16,11 +18,11 @@ def server() -> Iterator[Endpoint]:
 
 
 @pytest.fixture
-def front(server: Endpoint, tmp_path: Path) -> Iterator[Callable[..., Front]]:
+def front(server: Endpoint, tmp_path: Path) -> Iterator[NewFront]:
     """Makes a gateway in front of it; options are those of planning."""
     with ExitStack() as stack:
 
-        def make(timing: Any = QUICK, seconds: float = 60, **options: Any) -> Front:
+        def make(timing: Timing = QUICK, seconds: float = 60, **options: Any) -> Front:
             return stack.enter_context(front_of(access_to(server, **options), tmp_path, timing, seconds))
 
         yield make

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoints import PRICE, Call, Endpoint
+from endpoints import PRICE, Call, Endpoint, NewFront
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +28,7 @@ def expensive(call: Call) -> None:
 
 @pytest.mark.parametrize("budget", ["20000tokens", "0.1usd"])
 @pytest.mark.parametrize("limit", [{"max_tokens": 1000}, {}])
-def test_parallel_calls_do_not_pass_it(server: Endpoint, front: Any, budget: str, limit: dict[str, int]) -> None:
+def test_parallel_calls_do_not_pass_it(server: Endpoint, front: NewFront, budget: str, limit: dict[str, Any]) -> None:
     server.behave = expensive
     gate = front(budget=budget, models=("m",))
     text = "word " * PROMPT
@@ -50,7 +50,7 @@ def test_parallel_calls_do_not_pass_it(server: Endpoint, front: Any, budget: str
         assert use["cost"] <= 0.1
 
 
-def test_a_call_waits_for_those_that_are_under_way(server: Endpoint, front: Any) -> None:
+def test_a_call_waits_for_those_that_are_under_way(server: Endpoint, front: NewFront) -> None:
     """What they do not use is there for it."""
     first, may_end = threading.Event(), threading.Event()
 
@@ -70,7 +70,7 @@ def test_a_call_waits_for_those_that_are_under_way(server: Endpoint, front: Any)
         assert (one.result().status_code, other.result().status_code) == (200, 200)
 
 
-def test_an_answer_without_a_limit_gets_one(server: Endpoint, front: Any) -> None:
+def test_an_answer_without_a_limit_gets_one(server: Endpoint, front: NewFront) -> None:
     gate = front(budget="3000tokens")
     for path, name in (
         ("/v1/chat/completions", "max_completion_tokens"),
@@ -81,7 +81,7 @@ def test_an_answer_without_a_limit_gets_one(server: Endpoint, front: Any) -> Non
         assert 256 <= server.seen[-1].body[name] < 3000
 
 
-def test_without_a_budget_requests_stay_as_they_are(server: Endpoint, front: Any) -> None:
+def test_without_a_budget_requests_stay_as_they_are(server: Endpoint, front: NewFront) -> None:
     front().post(max_tokens=7, temperature=0.5)
     assert server.seen[0].body == {
         "model": "m",
@@ -91,21 +91,21 @@ def test_without_a_budget_requests_stay_as_they_are(server: Endpoint, front: Any
     }
 
 
-def test_what_failed_costs_nothing(server: Endpoint, front: Any) -> None:
+def test_what_failed_costs_nothing(server: Endpoint, front: NewFront) -> None:
     server.behave = lambda call: call.answer({"error": {"message": "no"}}, 400)
     gate = front(budget="1usd", models=("m",))
     assert gate.post().status_code == 400
     assert gate.use["budget"]["used"] == 0
 
 
-def test_several_answers_are_reserved_for(front: Any) -> None:
+def test_several_answers_are_reserved_for(front: NewFront) -> None:
     gate = front(budget="2000tokens")
     assert gate.post(max_tokens=900).status_code == 200
     assert gate.post(max_tokens=900, n=50).status_code == 403
 
 
 @pytest.mark.parametrize("value", [-1, 0, "many", 1.5, True])
-def test_a_limit_that_is_no_number_is_refused(server: Endpoint, front: Any, value: object) -> None:
+def test_a_limit_that_is_no_number_is_refused(server: Endpoint, front: NewFront, value: object) -> None:
     """It could be read in two ways, here and there."""
     assert front(budget="2000tokens").post(max_tokens=value).status_code == 400
     assert server.seen == []

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from endpoints import KEY, TOKEN, Call, Endpoint, chunk, delta
+from endpoints import KEY, TOKEN, Call, Endpoint, NewFront, chunk, delta
 
 CHAT, MESSAGES = "/v1/chat/completions", "/v1/messages"
 COST = (60 * 2 + 40 * 0.5 + 20 * 10) / 1e6
@@ -16,7 +16,7 @@ def events(text: str) -> list[Any]:
     return [line if line == "[DONE]" else json.loads(line) for line in lines]
 
 
-def test_an_answer_is_passed_on_and_counted(server: Endpoint, front: Any) -> None:
+def test_an_answer_is_passed_on_and_counted(server: Endpoint, front: NewFront) -> None:
     gate = front()
     answer = gate.post()
     assert answer.json()["choices"][0]["message"]["content"] == "hello"
@@ -36,7 +36,7 @@ def test_an_answer_is_passed_on_and_counted(server: Endpoint, front: Any) -> Non
     assert line["cost"] == pytest.approx(COST)
 
 
-def test_a_stream_is_passed_on_and_its_usage_is_asked_for(server: Endpoint, front: Any) -> None:
+def test_a_stream_is_passed_on_and_its_usage_is_asked_for(server: Endpoint, front: NewFront) -> None:
     gate = front()
     got = events(gate.post(stream=True).text)
     assert server.seen[0].body["stream_options"] == {"include_usage": True}
@@ -48,13 +48,13 @@ def test_a_stream_is_passed_on_and_its_usage_is_asked_for(server: Endpoint, fron
     assert line["usage"]["prompt_tokens"] == 100
 
 
-def test_an_agent_that_asks_for_usage_gets_it(front: Any) -> None:
+def test_an_agent_that_asks_for_usage_gets_it(front: NewFront) -> None:
     got = events(front().post(stream=True, stream_options={"include_usage": True}).text)
     assert got[-2]["usage"]["prompt_tokens"] == 100
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_anthropics_messages(server: Endpoint, front: Any, stream: bool) -> None:
+def test_anthropics_messages(server: Endpoint, front: NewFront, stream: bool) -> None:
     gate = front()
     answer = gate.post(MESSAGES, max_tokens=100, stream=stream)
     assert answer.status_code == 200
@@ -69,7 +69,7 @@ def test_anthropics_messages(server: Endpoint, front: Any, stream: bool) -> None
         assert [event["type"] for event in events(answer.text)][-1] == "message_stop"
 
 
-def test_responses_and_their_streams(server: Endpoint, front: Any) -> None:
+def test_responses_and_their_streams(server: Endpoint, front: NewFront) -> None:
     usage = {"input_tokens": 7, "output_tokens": 3, "output_tokens_details": {"reasoning_tokens": 2}}
     response = {"id": "r", "output": [{"type": "message"}], "usage": usage}
 
@@ -89,7 +89,7 @@ def test_responses_and_their_streams(server: Endpoint, front: Any) -> None:
     assert gate.trace[1]["answer"]["output"] == [{"type": "message"}]
 
 
-def test_tool_calls_in_a_stream_are_put_together(server: Endpoint, front: Any) -> None:
+def test_tool_calls_in_a_stream_are_put_together(server: Endpoint, front: NewFront) -> None:
     def part(**function: str) -> dict[str, Any]:
         return chunk([{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "c", "function": function}]}}])
 
@@ -101,7 +101,7 @@ def test_tool_calls_in_a_stream_are_put_together(server: Endpoint, front: Any) -
     assert choice["message"]["tool_calls"][0]["function"] == {"name": "run", "arguments": '{"a":1}'}
 
 
-def test_what_is_not_known_is_null_and_said(server: Endpoint, front: Any) -> None:
+def test_what_is_not_known_is_null_and_said(server: Endpoint, front: NewFront) -> None:
     server.behave = lambda call: call.answer({"choices": []})
     gate = front()
     gate.post()
@@ -111,7 +111,7 @@ def test_what_is_not_known_is_null_and_said(server: Endpoint, front: Any) -> Non
     assert gate.trace[0]["cost"] is None
 
 
-def test_the_cost_of_a_model_without_a_price_is_unknown(front: Any) -> None:
+def test_the_cost_of_a_model_without_a_price_is_unknown(front: NewFront) -> None:
     gate = front()
     gate.post()
     gate.post(model="other")
@@ -121,7 +121,7 @@ def test_the_cost_of_a_model_without_a_price_is_unknown(front: Any) -> None:
     assert use["models"]["other"]["input_tokens"] == 100
 
 
-def test_models_are_listed_for_both_kinds_of_clients(server: Endpoint, front: Any) -> None:
+def test_models_are_listed_for_both_kinds_of_clients(server: Endpoint, front: NewFront) -> None:
     gate = front()
     headers = {"authorization": f"Bearer {TOKEN}"}
     url = f"http://127.0.0.1:{gate.port}/v1/models"
@@ -131,7 +131,7 @@ def test_models_are_listed_for_both_kinds_of_clients(server: Endpoint, front: An
     assert server.seen == []
 
 
-def test_long_requests_and_answers_are_cut_in_the_trace(server: Endpoint, front: Any) -> None:
+def test_long_requests_and_answers_are_cut_in_the_trace(server: Endpoint, front: NewFront) -> None:
     server.behave = lambda call: call.answer({"choices": [{"message": {"content": "y" * (3 << 20)}}]})
     gate = front()
     answer = gate.post(messages=[{"role": "user", "content": "x" * (2 << 20)}, {"role": "user", "content": "short"}])
@@ -142,10 +142,11 @@ def test_long_requests_and_answers_are_cut_in_the_trace(server: Endpoint, front:
     assert "characters cut" in long["content"]
     assert short["content"] == "short"
     assert "characters cut" in line["answer"]["choices"][0]["message"]["content"]
+    assert gate.gateway
     assert gate.gateway.trace.cut == 1
 
 
-def test_an_answer_with_numbers_that_are_none_leaves_a_trace_that_is_json(server: Endpoint, front: Any) -> None:
+def test_an_answer_with_numbers_that_are_none_leaves_a_trace_that_is_json(server: Endpoint, front: NewFront) -> None:
     server.behave = lambda call: call.answer({"choices": [], "logprob": float("-inf"), "usage": {"prompt_tokens": 1.5}})
     gate = front()
     assert "-Infinity" in gate.post().text
@@ -153,7 +154,7 @@ def test_an_answer_with_numbers_that_are_none_leaves_a_trace_that_is_json(server
     assert json.loads(line, parse_constant=lambda name: pytest.fail(name))["answer"]["logprob"] is None
 
 
-def test_counting_tokens_is_free(server: Endpoint, front: Any) -> None:
+def test_counting_tokens_is_free(server: Endpoint, front: NewFront) -> None:
     server.behave = lambda call: call.answer({"input_tokens": 77})
     gate = front(budget="1tokens")
     assert gate.post("/v1/messages/count_tokens").json() == {"input_tokens": 77}

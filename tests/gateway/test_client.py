@@ -4,7 +4,9 @@ import asyncio
 import shutil
 import ssl
 import subprocess
-from collections.abc import Awaitable, Callable
+from asyncio import StreamReader as Reader
+from asyncio import StreamWriter as Writer
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -17,12 +19,11 @@ from hypothesis import strategies as st
 from mlebench.gateway.client import Client, SilentError
 from mlebench.gateway.wire import GarbageError
 
-Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
 @asynccontextmanager
-async def listening(serve: Callable[[Reader, Writer], Awaitable[None]], **options: Any) -> Any:
+async def listening(serve: Callable[[Reader, Writer], Awaitable[None]], **options: Any) -> AsyncIterator[int]:
     async def one(reader: Reader, writer: Writer) -> None:
         try:
             await serve(reader, writer)

@@ -2,18 +2,18 @@
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import httpx
 import pytest
-from endpoints import KEY, QUICK, TOKEN, Call, Endpoint, chunk, delta, say_hello
+from endpoints import KEY, QUICK, TOKEN, Call, Endpoint, NewFront, chunk, delta, say_hello
 
 CHAT, MESSAGES = "/v1/chat/completions", "/v1/messages"
+Behaviour = Callable[[Call], None]
 
 
-def at_first(behave: Callable[[Call], None], times: int = 1) -> Callable[[Call], None]:
+def at_first(behave: Behaviour, times: int = 1) -> Behaviour:
     """Misbehave so often, and then no longer."""
     left = [times]
 
@@ -27,7 +27,7 @@ def at_first(behave: Callable[[Call], None], times: int = 1) -> Callable[[Call],
     return one
 
 
-def refuse(status: int, **headers: str) -> Callable[[Call], None]:
+def refuse(status: int, **headers: str) -> Behaviour:
     return lambda call: call.answer({"error": {"message": "no", "type": "t"}}, status, **headers)
 
 
@@ -37,7 +37,7 @@ def refuse(status: int, **headers: str) -> Callable[[Call], None]:
     [refuse(429, retry_after="0.1"), refuse(500), refuse(503), refuse(529), Call.cut],
     ids=["429", "500", "503", "529", "cut off"],
 )
-def test_what_may_pass_is_tried_again(server: Endpoint, front: Any, behave: Any, stream: bool) -> None:
+def test_what_may_pass_is_tried_again(server: Endpoint, front: NewFront, behave: Behaviour, stream: bool) -> None:
     server.behave = at_first(behave, 2)
     gate = front()
     assert gate.post(stream=stream).status_code == 200
@@ -46,7 +46,7 @@ def test_what_may_pass_is_tried_again(server: Endpoint, front: Any, behave: Any,
     assert gate.trace[0]["retries"] == 2
 
 
-def test_a_stream_that_breaks_before_its_first_event_is_tried_again(server: Endpoint, front: Any) -> None:
+def test_a_stream_that_breaks_before_its_first_event_is_tried_again(server: Endpoint, front: NewFront) -> None:
     server.behave = at_first(lambda call: call.stream(done=False))
     gate = front()
     assert "[DONE]" in gate.post(stream=True).text
@@ -54,7 +54,7 @@ def test_a_stream_that_breaks_before_its_first_event_is_tried_again(server: Endp
 
 
 @pytest.mark.parametrize("path", [CHAT, MESSAGES])
-def test_what_does_not_pass_is_passed_on_in_the_end(server: Endpoint, front: Any, path: str) -> None:
+def test_what_does_not_pass_is_passed_on_in_the_end(server: Endpoint, front: NewFront, path: str) -> None:
     server.behave = refuse(500)
     gate = front()
     answer = gate.post(path, max_tokens=9)
@@ -71,21 +71,21 @@ def test_what_does_not_pass_is_passed_on_in_the_end(server: Endpoint, front: Any
     [refuse(400), refuse(401), refuse(404), refuse(429, retry_after="9999")],
     ids=["400", "401", "404", "a long pause"],
 )
-def test_what_waiting_cannot_help_is_passed_on_at_once(server: Endpoint, front: Any, behave: Any) -> None:
+def test_what_waiting_cannot_help_is_passed_on_at_once(server: Endpoint, front: NewFront, behave: Behaviour) -> None:
     server.behave = behave
     gate = front()
     assert gate.post().json()["error"]["message"] == "no"
     assert len(server.seen) == 1
 
 
-def test_an_empty_account_is_said_at_once(server: Endpoint, front: Any) -> None:
+def test_an_empty_account_is_said_at_once(server: Endpoint, front: NewFront) -> None:
     server.behave = lambda call: call.answer({"error": {"code": "insufficient_quota"}}, 429)
     gate = front()
     assert gate.post().status_code == 429
     assert len(server.seen) == 1
 
 
-def test_an_endpoint_that_is_not_there(server: Endpoint, front: Any) -> None:
+def test_an_endpoint_that_is_not_there(server: Endpoint, front: NewFront) -> None:
     gate = front()
     server.server_close()
     answer = gate.post()
@@ -94,18 +94,17 @@ def test_an_endpoint_that_is_not_there(server: Endpoint, front: Any) -> None:
 
 
 def hang(call: Call) -> None:
-    call.server.hung.wait(30)  # type: ignore[attr-defined]
+    call.endpoint.hung.wait(30)
 
 
 @pytest.fixture
-def hung(server: Endpoint) -> Any:
-    server.hung = threading.Event()  # type: ignore[attr-defined]
-    yield server.hung  # type: ignore[attr-defined]
-    server.hung.set()  # type: ignore[attr-defined]
+def hung(server: Endpoint) -> Iterator[threading.Event]:
+    yield server.hung
+    server.hung.set()
 
 
 @pytest.mark.parametrize("path", [CHAT, MESSAGES])
-def test_an_endpoint_that_falls_silent(server: Endpoint, front: Any, hung: Any, path: str) -> None:
+def test_an_endpoint_that_falls_silent(server: Endpoint, front: NewFront, hung: threading.Event, path: str) -> None:
     server.behave = hang
     gate = front()
     answer = gate.post(path, max_tokens=9)
@@ -114,7 +113,7 @@ def test_an_endpoint_that_falls_silent(server: Endpoint, front: Any, hung: Any, 
     assert len(server.seen) == 1, "it has had its time"
 
 
-def test_no_call_goes_on_beyond_the_runs_clock(server: Endpoint, front: Any, hung: Any) -> None:
+def test_no_call_goes_on_beyond_the_runs_clock(server: Endpoint, front: NewFront, hung: threading.Event) -> None:
     server.behave = hang
     gate = front(timing=replace(QUICK, idle=30), seconds=0.5)
     assert gate.post().status_code == 504
@@ -126,18 +125,18 @@ def drip(call: Call) -> None:
     call.send_header("content-type", "text/event-stream")
     call.send_header("transfer-encoding", "chunked")
     call.end_headers()
-    while not call.server.hung.wait(0.05):  # type: ignore[attr-defined]
+    while not call.endpoint.hung.wait(0.05):
         call.chunk(b": wait\n\n")
 
 
-def test_a_stream_without_end_is_ended(server: Endpoint, front: Any, hung: Any) -> None:
+def test_a_stream_without_end_is_ended(server: Endpoint, front: NewFront, hung: threading.Event) -> None:
     server.behave = drip
     gate = front(timing=replace(QUICK, call=1.0))
     assert "no whole answer came" in gate.post(stream=True).text
 
 
 @pytest.mark.parametrize("path", [CHAT, MESSAGES])
-def test_a_stream_that_breaks_off_is_an_error_and_not_the_end(server: Endpoint, front: Any, path: str) -> None:
+def test_a_stream_that_breaks_off_is_an_error_and_not_the_end(server: Endpoint, front: NewFront, path: str) -> None:
     start = {"type": "message_start", "message": {"id": "1", "usage": {"input_tokens": 5, "output_tokens": 1}}}
     first = chunk([delta("hel")]) if path == CHAT else start
     server.behave = lambda call: call.stream(first, done=False)
@@ -152,7 +151,7 @@ def test_a_stream_that_breaks_off_is_an_error_and_not_the_end(server: Endpoint, 
     assert gate.use["calls_without_usage"] == 1
 
 
-def test_a_stream_that_ends_too_early_is_an_error(server: Endpoint, front: Any) -> None:
+def test_a_stream_that_ends_too_early_is_an_error(server: Endpoint, front: NewFront) -> None:
     server.behave = lambda call: call.stream(chunk([delta("hel")]))
     gate = front()
     assert "ended early" in gate.post(stream=True).text
@@ -174,7 +173,7 @@ def test_a_stream_that_ends_too_early_is_an_error(server: Endpoint, front: Any) 
     ],
     ids=["html", "a list", "no text", "deep", "no events", "no json", "a redirect"],
 )
-def test_garbage_becomes_an_error_of_ours(server: Endpoint, front: Any, behave: Any, stream: bool) -> None:
+def test_garbage_becomes_an_error_of_ours(server: Endpoint, front: NewFront, behave: Behaviour, stream: bool) -> None:
     server.behave = behave
     gate = front()
     answer = gate.post(stream=stream)
@@ -182,20 +181,22 @@ def test_garbage_becomes_an_error_of_ours(server: Endpoint, front: Any, behave: 
     assert len(server.seen) == 1
 
 
-def test_an_answer_that_is_too_large_is_cut_off(server: Endpoint, front: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_is_too_large_is_cut_off(
+    server: Endpoint, front: NewFront, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mlebench.gateway.upstream.LARGEST_ANSWER", 1 << 20)
     server.behave = lambda call: call.answer({"text": "x" * (2 << 20)})
     assert front().post().json()["error"]["type"] == "bad_answer"
 
 
-def test_an_error_within_a_stream_is_passed_on(server: Endpoint, front: Any) -> None:
+def test_an_error_within_a_stream_is_passed_on(server: Endpoint, front: NewFront) -> None:
     server.behave = lambda call: call.stream(chunk([delta("hel")]), {"error": {"message": "overloaded"}})
     gate = front()
     assert "overloaded" in gate.post(stream=True).text
     assert gate.trace[0]["error"] == "overloaded"
 
 
-def test_an_agent_that_leaves_ends_the_call(server: Endpoint, front: Any, hung: Any) -> None:
+def test_an_agent_that_leaves_ends_the_call(server: Endpoint, front: NewFront, hung: threading.Event) -> None:
     def behave(call: Call) -> None:
         call.send_response(200)
         call.send_header("content-type", "text/event-stream")
@@ -219,7 +220,7 @@ def test_an_agent_that_leaves_ends_the_call(server: Endpoint, front: Any, hung: 
     assert use["budget"]["used"] > 32_000, "nobody knows what it cost, so all that was set aside is gone"
 
 
-def test_an_endpoint_that_repeats_the_key_does_not_give_it_away(server: Endpoint, front: Any) -> None:
+def test_an_endpoint_that_repeats_the_key_does_not_give_it_away(server: Endpoint, front: NewFront) -> None:
     gate = front()
     told: list[httpx.Response] = []
     for behave in (

@@ -137,7 +137,11 @@ def test_tools_that_are_allowed_stand_on_the_card(go: Runner) -> None:
 
 def test_a_hanging_endpoint_does_not_hold_a_run_beyond_its_clock(go: Runner, server: Endpoint) -> None:
     hung = threading.Event()
-    server.behave = lambda _: hung.wait(60) or None
+
+    def hang(_: Call) -> None:
+        hung.wait(60)
+
+    server.behave = hang
     try:
         run = only(go(ONE_CALL, "--time-limit", "4"))
     finally:

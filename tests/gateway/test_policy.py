@@ -4,7 +4,7 @@ import socket
 from typing import Any
 
 import pytest
-from endpoints import TOKEN, Endpoint
+from endpoints import TOKEN, Endpoint, NewFront
 
 CHAT, MESSAGES, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/responses"
 
@@ -54,7 +54,7 @@ FORBIDDEN: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("path", "body", "name"), FORBIDDEN, ids=[f"{name} {path}" for path, _, name in FORBIDDEN])
 def test_a_network_in_disguise_is_refused_unless_it_is_asked_for_by_name(
-    server: Endpoint, front: Any, path: str, body: dict[str, Any], name: str
+    server: Endpoint, front: NewFront, path: str, body: dict[str, Any], name: str
 ) -> None:
     gate = front()
     answer = gate.post(path, max_tokens=9, **body)
@@ -84,13 +84,13 @@ def test_a_network_in_disguise_is_refused_unless_it_is_asked_for_by_name(
         (MESSAGES, {"messages": source(type="base64", media_type="application/pdf", data="AAAA")}),
     ],
 )
-def test_what_stays_in_the_sandbox_is_allowed(front: Any, path: str, body: dict[str, Any]) -> None:
+def test_what_stays_in_the_sandbox_is_allowed(front: NewFront, path: str, body: dict[str, Any]) -> None:
     assert front().post(path, max_tokens=9, **body).status_code == 200
 
 
 @pytest.mark.parametrize("body", [{"model": "gpt-99"}, {"model": None}, {"model": ["m"]}, {"models": ["m", "gpt-99"]}])
 @pytest.mark.parametrize("path", [CHAT, MESSAGES, RESPONSES])
-def test_only_the_models_of_the_run(server: Endpoint, front: Any, path: str, body: dict[str, Any]) -> None:
+def test_only_the_models_of_the_run(server: Endpoint, front: NewFront, path: str, body: dict[str, Any]) -> None:
     answer = front().post(path, **body)
     assert answer.status_code == 403
     assert "m, other" in answer.json()["error"]["message"]
@@ -98,10 +98,10 @@ def test_only_the_models_of_the_run(server: Endpoint, front: Any, path: str, bod
 
 
 @pytest.mark.parametrize("token", ["", "x", TOKEN + "x", "ü"])
-def test_only_the_token_of_the_run(server: Endpoint, front: Any, token: str) -> None:
+def test_only_the_token_of_the_run(server: Endpoint, front: NewFront, token: str) -> None:
     gate = front()
     answer = gate.client.post(
-        f"http://127.0.0.1:{gate.port}{CHAT}", json={"model": "m"}, headers={"x-api-key": token.encode()}
+        f"http://127.0.0.1:{gate.port}{CHAT}", json={"model": "m"}, headers={b"x-api-key": token.encode()}
     )
     assert answer.status_code == 401
     assert server.seen == []
@@ -131,14 +131,14 @@ def test_only_the_token_of_the_run(server: Endpoint, front: Any, token: str) -> 
         "TRACE /v1/models",
     ],
 )
-def test_nothing_else_can_be_reached(server: Endpoint, front: Any, target: str) -> None:
+def test_nothing_else_can_be_reached(server: Endpoint, front: NewFront, target: str) -> None:
     gate = front()
     answer = raw(gate.port, target.replace("{port}", str(server.server_port)), "Host: example.com")
     assert answer.split(b" ")[1] in (b"400", b"404", b"405"), answer
     assert server.seen == []
 
 
-def test_a_host_header_and_an_upgrade_lead_nowhere_else(server: Endpoint, front: Any) -> None:
+def test_a_host_header_and_an_upgrade_lead_nowhere_else(server: Endpoint, front: NewFront) -> None:
     gate = front()
     tricks = ["Host: example.com", "X-Forwarded-Host: example.com", "Upgrade: websocket\r\nConnection: Upgrade"]
     for trick in tricks:
@@ -156,7 +156,7 @@ def raw(port: int, target: str, header: str, body: bytes = b"{}") -> bytes:
         return connection.recv(1 << 16)
 
 
-def test_only_few_headers_are_passed_on(server: Endpoint, front: Any) -> None:
+def test_only_few_headers_are_passed_on(server: Endpoint, front: NewFront) -> None:
     gate = front()
     headers = {"x-api-key": TOKEN, "anthropic-version": "2023-06-01", "cookie": "a=b", "openai-organization": "o"}
     gate.client.post(f"http://127.0.0.1:{gate.port}{MESSAGES}", json={"model": "m", "max_tokens": 1}, headers=headers)
@@ -169,7 +169,7 @@ def test_only_few_headers_are_passed_on(server: Endpoint, front: Any) -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{", b"\xff", b'{"model": 1e999}', b'{"model": "m", "n": NaN}', b"[" * 200_000]
 )
-def test_requests_that_are_no_json_objects(server: Endpoint, front: Any, body: bytes) -> None:
+def test_requests_that_are_no_json_objects(server: Endpoint, front: NewFront, body: bytes) -> None:
     gate = front()
     url, headers = f"http://127.0.0.1:{gate.port}{CHAT}", {"x-api-key": TOKEN}
     assert gate.client.post(url, content=body, headers=headers).status_code in (400, 403)
@@ -177,7 +177,7 @@ def test_requests_that_are_no_json_objects(server: Endpoint, front: Any, body: b
 
 
 @pytest.mark.parametrize("field", ["messages", "metadata"])
-def test_a_request_that_is_nested_too_deeply(server: Endpoint, front: Any, field: str) -> None:
+def test_a_request_that_is_nested_too_deeply(server: Endpoint, front: NewFront, field: str) -> None:
     gate = front()
     deep: Any = "x"
     for _ in range(900):
@@ -186,7 +186,7 @@ def test_a_request_that_is_nested_too_deeply(server: Endpoint, front: Any, field
     assert server.seen == []
 
 
-def test_requests_that_are_too_large(front: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_that_are_too_large(front: NewFront, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlebench.gateway.server.LARGEST_REQUEST", 1000)
     gate = front()
     assert gate.post(messages=["x" * 2000]).status_code == 413

@@ -27,6 +27,7 @@ def test_a_percentile_is_the_share_of_teams_that_stand_below(board: list[float],
     standing = Standing.of(score, competition, board, Thresholds.of(board).gold)
     ranks = pd.Series([*board, score]).rank(method="max", ascending=lower)  # of equals, the worst place
     assert standing.teams_beaten == len(board) + 1 - ranks.iloc[-1]
+    assert standing.teams_beaten is not None
     assert standing.percentile == standing.teams_beaten / len(board)
     assert (BEYOND_BEST in (standing.suspicious or "")) == (ranks.iloc[-1] == 1)
 

@@ -4,13 +4,14 @@ import json
 import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from mlebench.errors import NotPreparedError
 from mlebench.grade import aggregate_reports, grade_csv, grade_jsonl, validate_format, validate_submission
 from mlebench.grade.answers import answers_for_grader, load_answers
 from mlebench.registry import Competition, Registry
-from mlebench.scoring import Grader
+from mlebench.scoring import GradeFn, Grader
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def rigged(titanic: Competition) -> Competition:
     return Registry(titanic.paths.data_dir).get_competition(titanic.id)
 
 
-def _rig(competition: Competition, grade) -> None:
+def _rig(competition: Competition, grade: GradeFn) -> None:
     object.__setattr__(competition, "grader", Grader("rigged", grade))
 
 
@@ -64,14 +65,14 @@ def test_unreadable_submissions_are_the_agents_fault(
 
 
 def test_a_grader_that_fails_is_our_fault_and_says_so(rigged: Competition) -> None:
-    def broken(submission, answers):
+    def broken(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
         raise ZeroDivisionError("oops")
 
     _rig(rigged, broken)
     report = grade_csv(rigged.sample_submission, rigged)
     assert (report.status, report.score, report.valid_submission) == ("grader_error", None, False)
     assert "ZeroDivisionError" in str(report.reason)
-    assert rigged.grader(None, None) is None  # what clients rely on
+    assert rigged.grader(pd.DataFrame(), pd.DataFrame()) is None  # what clients rely on
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])

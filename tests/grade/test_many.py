@@ -126,8 +126,7 @@ def test_what_is_wrong_with_one_rows_file_is_that_rows_alone(titanic: Competitio
     (tmp_path / "large.csv").write_bytes(b"a\n" * (1 << 20))
     names = ["pipe.csv", "folder.csv", "link.csv", "loop.csv", "zero.csv", "n" * 300 + ".csv", "a\0.csv", "\ud800.csv"]
     rows = [_entry(titanic.id, str(tmp_path / name)) for name in [*names, "large.csv"]]
-    rows.append({"competition_id": titanic.id, "submission_path": None})
-    file = _lines(tmp_path / "s.jsonl", *rows)
+    file = _lines(tmp_path / "s.jsonl", *rows, {"competition_id": titanic.id, "submission_path": None})
     summary = grade_jsonl(file, tmp_path / "out", Registry(titanic.paths.data_dir), limits=Limits(size=1 << 20))
     reports = summary["competition_reports"]
     assert [report["status"] for report in reports] == ["missing"] * 8 + ["invalid", "missing"]

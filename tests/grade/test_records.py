@@ -109,7 +109,8 @@ def test_runs_that_were_killed_are_closed_and_those_of_other_machines_believed_f
     for content in (elsewhere, json.dumps(mine | {"process": None}), "{", "[]", '{"a": 1}'):
         mark.write_text(content)
         assert open_runs(titanic) == ["killed"]
-        os.utime(mark, (time.time() - BELIEVED_FOR - 60,) * 2)
+        past = time.time() - BELIEVED_FOR - 60
+        os.utime(mark, (past, past))
         assert open_runs(titanic) == []
         assert not mark.exists()
 

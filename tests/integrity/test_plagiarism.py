@@ -46,10 +46,15 @@ def test_tree_sitter_has_what_we_use() -> None:
         " (comment))"
     )
     cursor = root.walk()
-    assert (cursor.goto_first_child(), cursor.node.type) == (True, "expression_statement")
-    assert (cursor.goto_next_sibling(), cursor.node.type, cursor.node.start_point) == (True, "comment", (0, 6))
+
+    def here() -> tree_sitter.Node:
+        assert cursor.node
+        return cursor.node
+
+    assert (cursor.goto_first_child(), here().type) == (True, "expression_statement")
+    assert (cursor.goto_next_sibling(), here().type, here().start_point) == (True, "comment", (0, 6))
     assert (cursor.goto_next_sibling(), cursor.goto_first_child(), cursor.goto_parent()) == (False, False, True)
-    assert (cursor.goto_parent(), cursor.node.is_named) == (False, True)
+    assert (cursor.goto_parent(), here().is_named) == (False, True)
 
 
 @given(st.integers(0, 10**6), st.text(max_size=40))

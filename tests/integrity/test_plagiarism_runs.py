@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,9 @@ def _halves(code: str) -> list[str]:
     return ["".join(lines[:middle]), "".join(lines[middle:])]
 
 
-def group(runs_dir: Path, agent: str, runs: dict[str, dict[str, str | bytes]], competition: str = ID) -> GroupPaths:
+def group(
+    runs_dir: Path, agent: str, runs: Mapping[str, Mapping[str, str | bytes]], competition: str = ID
+) -> GroupPaths:
     """A run group that has ended, and the code of each of its runs."""
     where = GroupPaths(runs_dir / f"2026-01-01_run-group_{agent}")
     where.root.mkdir(parents=True)

@@ -233,7 +233,8 @@ def test_hostile_files_are_survived(left: Left, titanic: Competition, ids: list[
         }
     )
     (tmp_path / "secret").write_text("mlebench grade")
-    (subject.run.paths.code / "link.py").symlink_to(tmp_path / "secret")  # type: ignore[union-attr]
+    assert subject.run
+    (subject.run.paths.code / "link.py").symlink_to(tmp_path / "secret")
     findings, facts = apart(detect, Case(subject, titanic.paths.data_dir))
     kinds = {finding.rule: finding.kind for finding in findings}
     assert kinds["looks-for-answers"] == "violation"
@@ -277,7 +278,8 @@ def test_parsers_have_limits() -> None:
 
 def test_a_run_that_cannot_be_written_to_is_only_shown(mlebench: Mlebench, left: Left, tmp_path: Path) -> None:
     subject = left({"code/main.py": "os.system('mlebench grade x')\n", "findings": "not a folder"})
-    done = mlebench("inspect", "--runs-dir", str(tmp_path / "runs"), "rules", subject.group.paths.root.name)  # type: ignore[union-attr]
+    assert subject.group
+    done = mlebench("inspect", "--runs-dir", str(tmp_path / "runs"), "rules", subject.group.paths.root.name)
     assert "violation: calls-a-grader" in done.stdout
     assert "The findings are shown but not kept" in done.stderr
 

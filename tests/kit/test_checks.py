@@ -177,10 +177,10 @@ def test_words_are_text_as_it_stands_and_an_empty_cell_has_none() -> None:
 def test_only_the_named_columns_are_accepted_with_the_id_first() -> None:
     frame = pd.DataFrame({"id": [1], "b": [0], "a": [0]})
     require_only_columns(frame, "id", ["a", "b"])
-    for faulty in (frame.assign(c=1), frame[["b", "id", "a"]], frame[["id", "a"]]):
+    for faulty in (frame.assign(c=1), frame.loc[:, ["b", "id", "a"]], frame.loc[:, ["id", "a"]]):
         assert fault(lambda faulty=faulty: require_only_columns(faulty, "id", ["a", "b"]))
-    require_only_columns(frame[["b", "id", "a"]], "id", ["a", "b"], id_first=False)
-    for faulty in (frame.assign(c=1), frame[["id", "a"]], frame[["a", "b"]]):
+    require_only_columns(frame.loc[:, ["b", "id", "a"]], "id", ["a", "b"], id_first=False)
+    for faulty in (frame.assign(c=1), frame.loc[:, ["id", "a"]], frame.loc[:, ["a", "b"]]):
         assert fault(lambda faulty=faulty: require_only_columns(faulty, "id", ["a", "b"], id_first=False))
     require_columns(frame, ["a"])
     require_rows(frame, 1)

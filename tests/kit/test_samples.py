@@ -16,7 +16,7 @@ def test_a_target_that_is_the_same_number_everywhere_gets_both_classes() -> None
 
 def test_of_several_such_targets_each_row_has_one() -> None:
     sample = pd.DataFrame({"id": range(7), "a": [0] * 7, "b": [0] * 7, "c": [0] * 7})
-    made = with_both_classes(sample, ["a", "b", "c"])[["a", "b", "c"]]
+    made = with_both_classes(sample, ["a", "b", "c"]).loc[:, ["a", "b", "c"]]
     assert made.sum(axis=1).tolist() == [1] * 7
     assert made.nunique().tolist() == [2, 2, 2]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from folders import tar_members
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -74,8 +75,7 @@ def test_tar_archives_are_reproducible_and_keep_the_order_given(members: dict[st
     assert content == tar_gz_bytes(members)
     assert content[:10].hex() == "1f8b08000000000004ff", "Python's gzip functions do not all write the same header"
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
-        found = [(info.name, archive.extractfile(info).read()) for info in archive]  # pyright: ignore[reportOptionalMemberAccess]
-    assert found == list(members.items())
+        assert tar_members(archive) == list(members.items())
 
 
 def test_columns_become_records_of_plain_values() -> None:

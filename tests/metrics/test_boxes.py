@@ -91,8 +91,8 @@ def _restated_at_iou(truth: list[Row], found: list[Row]) -> float:
             guesses = sorted((row for row in found if row[:2] == (image, label)), key=lambda row: -row[3])
             empty = not free and not guesses
             for *_, box, score in guesses:
-                best = max(free, key=lambda true: _shared(box, true), default=None)
-                right = best is not None and _shared(box, best) > 0.5
+                best = max(free, key=lambda true: _shared(box, true), default=())
+                right = bool(best) and _shared(box, best) > 0.5
                 pairs.append((right, score))
                 if right:
                     free.remove(best)
@@ -145,8 +145,9 @@ def _pycocotools(truth: Objects, found: Objects, iou: float, *, as_sizes: bool, 
             more = {"bbox": np.array([x, y, *size]), "area": area, "iscrowd": 0, "score": score}
             annotations.append({"id": number, "image_id": image, "category_id": label, **more})
         categories = [{"id": label} for label in sorted(set(truth.labels.tolist()))]
-        made.dataset = {"images": [{"id": n} for n in range(IMAGES)], "categories": categories}
-        made.dataset["annotations"] = annotations
+        # It asks for less than its stubs do.
+        contents: Any = {"images": [{"id": n} for n in range(IMAGES)], "categories": categories}
+        made.dataset = contents | {"annotations": annotations}
         made.createIndex()
         return made
 

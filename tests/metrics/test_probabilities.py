@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import f1_score
 from scipy.stats import entropy
 
 from mlebench.metrics import kl_divergence, probabilistic_f1
@@ -19,7 +19,7 @@ FLAGS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=4
 @given(FLAGS)
 def test_probabilistic_f1_of_hard_predictions_is_scikit_learns_f1(rows: list[tuple[bool, bool]]) -> None:
     true, predicted = np.array(rows).T.astype(int)
-    expected = sklearn.metrics.f1_score(true, predicted, zero_division=0)
+    expected = f1_score(true, predicted, zero_division=0)
     assert probabilistic_f1(true, predicted) == pytest.approx(expected, abs=1e-15)
 
 
@@ -28,7 +28,7 @@ def test_a_prediction_counts_as_so_many_eighths_of_a_row(rows: list[tuple[bool, 
     true, eighths = np.array(rows).T
     # Eight copies of each row, of which so many are predicted: the number of true ones is eight times as large.
     copies = np.concatenate([np.arange(8) < count for count in eighths]).astype(int)
-    expected = sklearn.metrics.f1_score(np.repeat(true, 8), copies, zero_division=0)
+    expected = f1_score(np.repeat(true, 8), copies, zero_division=0)
     assert probabilistic_f1(true, eighths / 8) == pytest.approx(expected, abs=1e-15)
 
 

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from oracles import fbeta_score, jaccard_score
 from scipy.spatial.distance import directed_hausdorff
 
 from mlebench.kit import Runs, encode_runs, parse_runs
@@ -42,7 +42,7 @@ def _first(pixels: int) -> Runs:
 
 @given(mask_pairs(), st.sampled_from([0.25, 0.5, 1.0, 2.0]))
 def test_fbeta_of_runs_is_scikit_learns(masks: tuple[np.ndarray, np.ndarray], beta: float) -> None:
-    expected = sklearn.metrics.fbeta_score(*(mask.ravel() for mask in masks), beta=beta, zero_division=0)
+    expected = fbeta_score(*(mask.ravel() for mask in masks), beta=beta, zero_division=0)
     assert fbeta_of_runs(*map(_runs, masks), beta=beta) == pytest.approx(expected)
     assert isinstance(fbeta_of_runs(*map(_runs, masks), beta=beta), np.float64)
 
@@ -55,7 +55,7 @@ def test_fbeta_below_one_favours_precision() -> None:
 @given(st.lists(mask_pairs(), min_size=1, max_size=4))
 def test_global_dice_is_that_of_all_images_put_together(images: list[tuple[np.ndarray, np.ndarray]]) -> None:
     predicted, true = (np.concatenate([mask.ravel() for mask in masks]) for masks in zip(*images, strict=True))
-    ours = global_dice_of_runs(*([_runs(mask) for mask in masks] for masks in zip(*images, strict=True)), -1.0)
+    ours = global_dice_of_runs([_runs(first) for first, _ in images], [_runs(second) for _, second in images], -1.0)
     assert ours == dice_coefficient(predicted, true, -1.0)
 
 
@@ -89,7 +89,7 @@ def test_precision_is_the_share_of_thresholds_that_an_iou_exceeds(true: Runs, pr
 def test_ious_are_scikit_learns(images: list[tuple[np.ndarray, np.ndarray]]) -> None:
     scores = []
     for true, predicted in images:
-        iou = sklearn.metrics.jaccard_score(true.ravel(), predicted.ravel(), zero_division=0)
+        iou = jaccard_score(true.ravel(), predicted.ravel(), zero_division=0)
         exceeded = np.mean([iou > threshold for threshold in np.arange(0.5, 1, 0.05)])
         scores.append(exceeded if true.any() else float(not predicted.any()))
     runs = [[_runs(mask) for mask in masks] for masks in zip(*images, strict=True)]
@@ -107,8 +107,8 @@ def test_an_empty_prediction_may_count_as_the_whole_image() -> None:
 
 def _hausdorff(true: np.ndarray, predicted: np.ndarray) -> float:
     """As scipy has it."""
-    points = [np.argwhere(mask) / true.shape for mask in (true, predicted)]
-    return max(directed_hausdorff(*points)[0], directed_hausdorff(*points[::-1])[0]) / math.sqrt(true.ndim)
+    ours, theirs = (np.argwhere(mask) / true.shape for mask in (true, predicted))
+    return max(directed_hausdorff(ours, theirs)[0], directed_hausdorff(theirs, ours)[0]) / math.sqrt(true.ndim)
 
 
 @given(mask_pairs(dims=3, side=6))

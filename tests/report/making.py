@@ -53,9 +53,13 @@ def write_group(runs_dir: Path, name: str, runs: list[dict[str, Any]], **values:
     where.root.mkdir(parents=True)
     record.write(where.record)
     for number, run in enumerate(runs):
-        made = RunRecord(
-            **{"run_id": f"{name}-run{number}", "planned_at": "now", "state": "ended", "ended": "finished"} | run
-        )
+        usual: dict[str, Any] = {
+            "run_id": f"{name}-run{number}",
+            "planned_at": "now",
+            "state": "ended",
+            "ended": "finished",
+        }
+        made = RunRecord(**(usual | run))
         folder = where.run(made.competition, made.run_id)
         folder.root.mkdir()
         made.write(folder.record)

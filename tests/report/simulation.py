@@ -71,8 +71,9 @@ def cases(competitions: int = 22, seeds: int = 3) -> Iterator[Case]:
 
 def tables_of(rng: np.random.Generator, case: Case, times: int, figure: str) -> Iterator[tuple[Values, float]]:
     """Tables of results, each with the true mean."""
+    rates = difficulties(rng, case)
     for number in range(times):
-        if number % max(1, times // HARDNESSES) == 0:
+        if number and number % max(1, times // HARDNESSES) == 0:
             rates = difficulties(rng, case)
         if figure == "share":
             yield shares(rng, rates, case.seeds)

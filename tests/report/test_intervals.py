@@ -1,6 +1,7 @@
 """Means, errors and intervals: against scipy, a published example, properties and simulated agents."""
 
 import os
+from random import Random
 from statistics import mean
 from typing import Any
 
@@ -62,11 +63,11 @@ def test_one_seed_has_wilsons_interval_and_the_exact_one_at_few_events(runs: int
 @pytest.mark.parametrize(("freedom", "near"), [(2, 0.04), (4, 0.005), (10, 1e-4), (44, 1e-6), (150, 1e-8)])
 def test_students_quantile_is_that_of_scipy(freedom: int, near: float) -> None:
     for level in (0.6, 0.8, 0.975):
-        assert student(stats.norm.ppf(level), freedom) == pytest.approx(stats.t.ppf(level, freedom), rel=near)
+        assert student(float(stats.norm.ppf(level)), freedom) == pytest.approx(stats.t.ppf(level, freedom), rel=near)
 
 
 @given(outcomes | shares, st.randoms(use_true_random=False))
-def test_an_interval_holds_its_mean_and_takes_no_side(values: NDArray[Any], random: Any) -> None:
+def test_an_interval_holds_its_mean_and_takes_no_side(values: NDArray[Any], random: Random) -> None:
     found, mirrored = Estimate.of(values), Estimate.of(1 - values)
     assert 0 <= found.low <= found.mean + 1e-12
     assert found.mean <= found.high + 1e-12

@@ -5,7 +5,7 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from making import report, write_group, write_reports
@@ -22,8 +22,14 @@ from mlebench.run.records import Group, Run
 LOW = Registry().get_split("low")
 
 
+class Report(Protocol):
+    """`mlebench report`: what it prints to stdout and stderr."""
+
+    def __call__(self, *arguments: object, code: int = 0) -> tuple[str, str]: ...
+
+
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Any:
+def call(capsys: pytest.CaptureFixture[str]) -> Report:
     def run(*arguments: object, code: int = 0) -> tuple[str, str]:
         with pytest.raises(SystemExit) as end:
             main(["report", *map(str, arguments)])
@@ -46,7 +52,7 @@ def three(tmp_path: Path) -> list[Path]:
     ]
 
 
-def test_a_published_figure_from_the_reference_s_files(call: Any, three: list[Path]) -> None:
+def test_a_published_figure_from_the_reference_s_files(call: Report, three: list[Path]) -> None:
     out, err = call("--reports", *three)
     header, row = out.splitlines()[:2]
     assert "62.12 ± 3.03" in row
@@ -55,7 +61,7 @@ def test_a_published_figure_from_the_reference_s_files(call: Any, three: list[Pa
     assert "only seeds with a run of every competition count" in err
 
 
-def test_json_csv_and_markdown_say_the_same(call: Any, three: list[Path]) -> None:
+def test_json_csv_and_markdown_say_the_same(call: Report, three: list[Path]) -> None:
     arguments = ["--reports", f"one={three[0]}", "--reports", f"two={three[1]}", "--split", "low", "--power", 5]
     data = json.loads(call(*arguments, "--format", "json")[0])
     rows = list(csv.DictReader(io.StringIO(call(*arguments, "--format", "csv")[0])))
@@ -79,13 +85,13 @@ def test_json_csv_and_markdown_say_the_same(call: Any, three: list[Path]) -> Non
 
 
 @pytest.mark.parametrize("form", ["table", "md", "csv", "json"])
-def test_a_file_holds_what_stdout_would(call: Any, three: list[Path], tmp_path: Path, form: str) -> None:
+def test_a_file_holds_what_stdout_would(call: Report, three: list[Path], tmp_path: Path, form: str) -> None:
     shown = call(*three, "--format", form)[0]
     assert call(*three, "--format", form, "-o", tmp_path / "out")[0] == ""
     assert (tmp_path / "out").read_text() == shown
 
 
-def test_a_run_group_with_what_it_took(call: Any, tmp_path: Path) -> None:
+def test_a_run_group_with_what_it_took(call: Report, tmp_path: Path) -> None:
     runs: list[dict[str, Any]] = [
         {
             "competition": id,
@@ -111,7 +117,7 @@ def test_a_run_group_with_what_it_took(call: Any, tmp_path: Path) -> None:
     assert "missing runs count as failures" in err
 
 
-def test_published_entries_are_marked_as_theirs(call: Any, three: list[Path]) -> None:
+def test_published_entries_are_marked_as_theirs(call: Report, three: list[Path]) -> None:
     out, err = call(*three, "--published")
     published = published_entries()
     assert len(published) == 26
@@ -137,19 +143,19 @@ def test_published_entries_are_marked_as_theirs(call: Any, three: list[Path]) ->
         (["x", "--power", "0"], 2, "power"),
     ],
 )
-def test_faults_are_a_line(call: Any, arguments: list[str], code: int, why: str) -> None:
+def test_faults_are_a_line(call: Report, arguments: list[str], code: int, why: str) -> None:
     out, err = call(*arguments, code=code)
     assert out == ""
     assert why in err
     assert "Traceback" not in err
 
 
-def test_a_folder_that_is_not_there_is_a_line(call: Any, three: list[Path], tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_a_line(call: Report, three: list[Path], tmp_path: Path) -> None:
     _, err = call(*three, "-o", tmp_path / "gone/out", code=1)
     assert err.startswith("Error: cannot write ")
 
 
-def test_names_cannot_break_tables_or_terminals(call: Any, tmp_path: Path) -> None:
+def test_names_cannot_break_tables_or_terminals(call: Report, tmp_path: Path) -> None:
     name = "x|y\x1b[31m\nz"
     path = write_reports(tmp_path / "a.json", [report(LOW[0], agent=name)])
     for form in ("table", "md", "csv"):
@@ -159,7 +165,7 @@ def test_names_cannot_break_tables_or_terminals(call: Any, tmp_path: Path) -> No
     assert "x\\|y" in call(path, "--format", "md")[0]
 
 
-def test_scores_that_are_no_numbers_leave_valid_json(call: Any, tmp_path: Path) -> None:
+def test_scores_that_are_no_numbers_leave_valid_json(call: Report, tmp_path: Path) -> None:
     """The reference writes them as they are."""
     scores = [float("nan"), float("inf"), float("-inf"), None]
     path = write_reports(tmp_path / "a.json", [report(LOW[0], score=score) for score in scores])
@@ -168,11 +174,11 @@ def test_scores_that_are_no_numbers_leave_valid_json(call: Any, tmp_path: Path) 
     assert [run["score"] for run in data["entries"][0]["runs"]] == [None] * 4
 
 
-def test_an_empty_report_is_told(call: Any, tmp_path: Path) -> None:
+def test_an_empty_report_is_told(call: Report, tmp_path: Path) -> None:
     assert "the given inputs hold no runs" in call(write_reports(tmp_path / "a.json", []), code=1)[1]
 
 
-def test_score_over_time_from_kept_submissions(call: Any, titanic: Competition, tmp_path: Path) -> None:
+def test_score_over_time_from_kept_submissions(call: Report, titanic: Competition, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"data_dir": str(titanic.paths.data_dir), "twin": True}
     run = {"competition": titanic.id, "rerolls": 0}
     group = write_group(tmp_path, "g", [run | {"seed": 0}, run | {"seed": 1}], **asked)
@@ -231,7 +237,7 @@ ROWS = [
 
 
 def test_findings_are_counted_for_each_agent_and_a_judge_s_rates_say_how_good_it_is(
-    call: Any, inspected: Path, tmp_path: Path
+    call: Report, inspected: Path, tmp_path: Path
 ) -> None:
     table = call(inspected)[0].split("\n\n")[-1]
     assert [re.split("  +", line) for line in table.splitlines()[1:]] == ROWS
@@ -251,7 +257,7 @@ def test_findings_are_counted_for_each_agent_and_a_judge_s_rates_say_how_good_it
     assert "uncalibrated; not enough evidence in 1" in page
 
 
-def test_findings_about_an_earlier_attempt_or_of_no_known_form_are_left_out(call: Any, inspected: Path) -> None:
+def test_findings_about_an_earlier_attempt_or_of_no_known_form_are_left_out(call: Report, inspected: Path) -> None:
     first, second, third, fourth = sorted(path.parent for path in inspected.glob("*/run.json"))
     Run.read(first).write(ended_at="2999-01-01T00:00:00.000+00:00")
     (second / "findings" / "rules.json").write_text('{"tool": "rules", "findings": [{"kind": 1}]}')
@@ -262,7 +268,7 @@ def test_findings_about_an_earlier_attempt_or_of_no_known_form_are_left_out(call
     assert [[one["finding"], one["runs"], one["of"]] for one in entry["findings"]] == [["timeout", 1, 1]]
 
 
-def test_findings_cannot_break_a_table(call: Any, inspected: Path) -> None:
+def test_findings_cannot_break_a_table(call: Report, inspected: Path) -> None:
     run = Run.read(min(path.parent for path in inspected.glob("*/run.json")))
     judge = {
         "model": "\x1b[2J|\n",

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -99,7 +100,7 @@ def test_on_another_host_a_counter_that_moves_is_a_sign_of_life(
         theirs.now += seconds
         held.renew()
 
-    monkeypatch.setattr(leases.time, "sleep", pass_time)
+    monkeypatch.setattr(time, "sleep", pass_time)
     assert acquire(folder, clock=ours) is None
     held.require()
 
@@ -115,7 +116,7 @@ def test_on_another_host_a_counter_that_stands_still_is_death(
         ours.now += seconds
         theirs.now += seconds
 
-    monkeypatch.setattr(leases.time, "sleep", pass_time)
+    monkeypatch.setattr(time, "sleep", pass_time)
     begun = ours.now
     assert acquire(folder, clock=ours) is not None
     assert ours.now - begun >= EXPIRY
@@ -156,7 +157,7 @@ def test_what_is_made_under_a_lock_that_was_lost_is_not_published(folder: Path) 
 
 def test_whoever_stood_still_while_nobody_came_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, slept = Clock(0.0), []
-    monkeypatch.setattr(leases.time, "sleep", slept.append)
+    monkeypatch.setattr(time, "sleep", slept.append)
     lease = acquire(folder, clock=clock)
     assert lease is not None
     clock.now = 10 * EXPIRY
@@ -197,7 +198,7 @@ class TwoHosts(RuleBasedStateMachine):
             (Process, "current", lambda: self.process(self.acting)),
             (Process, "is_here", property(lambda process: process.host == f"host {self.acting % 2}")),
             (Process, "is_alive", property(lambda process: process == self.process(process.pid))),
-            (leases.time, "sleep", self.sleep),
+            (time, "sleep", self.sleep),
         ):
             self.patches.enter_context(patch.object(where, name, what))
 

@@ -41,6 +41,7 @@ def test_a_group_of_runs_is_graded_and_leaves_nothing_behind(run: Runner, titani
         assert one.record.report["status"] == "graded"
         assert one.record.report["run_id"] == one.record.run_id
         assert one.record.conditions["sealed"] == (sandbox in ISOLATING)
+    assert runs[0].record.report is not None
     assert [report["score"] for report in reports_of(group)] == [runs[0].record.report["score"]] * 2
     assert group.record.report in {path.name for path in group.paths.root.iterdir()}
     assert not (group.paths.root / ".work").exists()

@@ -16,6 +16,7 @@ from mlebench.registry import Competition
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Bind
 from mlebench.sandbox.session import Session
+from mlebench.untrusted import plain
 
 REFUSED = {"EPERM", "EACCES", "EROFS", "ENOSYS", "EXDEV", "ESRCH", "EINVAL", "ENOSPC", "ENXIO"}
 HARMLESS = {"null", "zero", "full", "random", "urandom", "tty", "console", "ptmx", "pts"}
@@ -270,8 +271,6 @@ def test_an_ordinary_user_has_the_same_seal(tmp_path: Path, trap: Trap) -> None:
 
 
 def test_log_lines_on_a_terminal_lose_their_escape_codes() -> None:
-    from mlebench.cli.live import plain
-
     hostile = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b31m\x1bc\r\x08 [bold]text[/bold]\x1b[6n\x1bP1$r\x1b\\"
     shown = plain(hostile)
     assert shown.isprintable()

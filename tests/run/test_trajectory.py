@@ -36,7 +36,6 @@ def ended(tmp_path: Path) -> Run:
     """A run of 100 seconds that has ended, with nothing in its folder."""
     root = tmp_path / "group" / "spaceship-titanic_1"
     (root / "logs").mkdir(parents=True)
-    times = {"planned_at": _iso(BEGUN - 9), "started_at": _iso(BEGUN), "ended_at": _iso(BEGUN + 100)}
     record = RunRecord(
         run_id="1",
         competition="spaceship-titanic",
@@ -45,7 +44,9 @@ def ended(tmp_path: Path) -> Run:
         ended="finished",
         attempts=[{}],
         model={"calls": 2, "input_tokens": 100, "output_tokens": None, "cost": 0.25},
-        **times,
+        planned_at=_iso(BEGUN - 9),
+        started_at=_iso(BEGUN),
+        ended_at=_iso(BEGUN + 100),
     )
     _write_group(root.parent, network="model")
     return Run(RunPaths(root), record)

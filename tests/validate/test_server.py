@@ -60,7 +60,7 @@ class Server:
     def url(self) -> str:
         return self.urls[0]
 
-    def post(self, content: bytes, id: str | None = None, **more) -> httpx.Response:
+    def post(self, content: bytes, id: str | None = None, **more: Any) -> httpx.Response:
         headers = {"exp-id": id} if id else {}
         return httpx.post(
             f"{self.url}/validate", files={"file": ("submission.csv", content)}, headers=headers, timeout=60, **more

@@ -5,7 +5,9 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -15,6 +17,7 @@ from mlebench.scoring import Grader
 from mlebench.validate import CheckFailedError, over_public, validate_format
 
 PACKAGE = Path(mlebench.validate.__file__).parent
+Grade = str | Callable[..., Any]
 
 
 def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -34,7 +37,7 @@ def rigged(public: Path) -> Competition:
     return over_public(Registry(public / "nowhere").get_competition("spaceship-titanic"), public)
 
 
-def _rig(competition: Competition, grade) -> None:
+def _rig(competition: Competition, grade: Grade) -> None:
     object.__setattr__(competition, "grader", Grader("rigged", grade))
 
 
@@ -118,26 +121,26 @@ def test_the_package_asks_for_no_place_but_the_public_folder() -> None:
     assert not {text for text in spelled if text in ("prepared", "public", "private", "raw")}
 
 
-def _none(submission, answers):
+def _none(submission: object, answers: object) -> None:
     return None
 
 
-def _fails(submission, answers):
+def _fails(submission: object, answers: object) -> NoReturn:
     raise ZeroDivisionError("in /home/somebody")
 
 
-def _exits(submission, answers):
+def _exits(submission: object, answers: object) -> NoReturn:
     raise SystemExit(0)
 
 
-def _one_argument(submission):
+def _one_argument(submission: object) -> float:
     return 0.5
 
 
 @pytest.mark.parametrize(
     "grade", [_none, _fails, _exits, _one_argument, "mlebench.competitions.spaceship-titanic.grade:nothing"]
 )
-def test_a_grader_that_does_not_work_is_no_verdict_and_our_fault(rigged: Competition, grade) -> None:
+def test_a_grader_that_does_not_work_is_no_verdict_and_our_fault(rigged: Competition, grade: Grade) -> None:
     _rig(rigged, grade)
     with pytest.raises(CheckFailedError, match="a fault of the benchmark, not of the submission") as caught:
         validate_format(rigged.public_dir / "sample_submission.csv", rigged)

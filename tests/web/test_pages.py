@@ -37,15 +37,15 @@ class Links(HTMLParser):
         self.inline: list[str] = []
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        for name, value in attributes:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
             if name == "href" and tag == "a":
                 self.links.append(value or "")
             elif name in ("src", "href", "action", "srcset", "data"):
                 self.loads.append(value or "")
             elif name.startswith("on") or name == "style":
                 self.inline.append(f"{tag} {name}={value}")
-        if tag in ("script", "style") and not any(name == "src" for name, _ in attributes):
+        if tag in ("script", "style") and not any(name == "src" for name, _ in attrs):
             self.inline.append(tag)
 
 
@@ -100,7 +100,9 @@ def test_the_standings_are_those_of_the_report(
     assert len(shown["published"]) == 26
 
 
-def test_pages_are_written_over_pages_only(written: Path, runs: Path, tmp_path: Path, capsys: Any) -> None:
+def test_pages_are_written_over_pages_only(
+    written: Path, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (group, *_) = sorted(runs.iterdir())
     (tmp_path / "precious.txt").write_text("mine")
     said = call(capsys, "report", group, "--format", "html", "-o", tmp_path, code=1)
@@ -110,7 +112,7 @@ def test_pages_are_written_over_pages_only(written: Path, runs: Path, tmp_path: 
     call(capsys, "report", group, "--format", "html", "-o", tmp_path / "new")
 
 
-def test_reports_alone_make_pages(tmp_path: Path, capsys: Any) -> None:
+def test_reports_alone_make_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reports = [{"competition_id": "random-acts-of-pizza", "score": 0.9, "gold_threshold": 0.97, "gold_medal": False}]
     (tmp_path / "r_grading_report.json").write_text(json.dumps({"competition_reports": reports}))
     call(capsys, "report", tmp_path / "r_grading_report.json", "--format", "html", "-o", tmp_path / "out")
@@ -120,7 +122,7 @@ def test_reports_alone_make_pages(tmp_path: Path, capsys: Any) -> None:
         assert not any("run/" in link for link in found.links)
 
 
-def test_html_needs_a_folder(runs: Path, capsys: Any) -> None:
+def test_html_needs_a_folder(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "-o" in call(capsys, "report", next(runs.iterdir()), "--format", "html", code=2)
 
 

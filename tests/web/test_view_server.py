@@ -12,8 +12,6 @@ import httpx
 import pytest
 from conftest_web import Serving
 
-LOCAL = {"trust_env": False}
-
 
 def get(address: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
     """A request whose path is sent as it is written."""
@@ -79,7 +77,7 @@ def test_two_names_or_none_are_refused(served: str) -> None:
 
 def test_only_reading(served: str) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
-        assert httpx.request(method, f"{served}/index.html", **LOCAL).status_code == 405
+        assert httpx.request(method, f"{served}/index.html", trust_env=False).status_code == 405
 
 
 def test_a_page_that_has_not_changed_is_not_sent_again(served: str) -> None:
@@ -156,12 +154,12 @@ def test_a_new_run_is_there_with_the_next_request(own_runs: Path) -> None:
     import json
 
     with Serving(own_runs) as address:
-        before = httpx.get(f"{address}/index.json", **LOCAL).json()
+        before = httpx.get(f"{address}/index.json", trust_env=False).json()
         for path in own_runs.glob("*three/*/run.json"):
             record = json.loads(path.read_bytes())
             done = json.loads(next(own_runs.glob(f"*one/{record['competition']}_*/run.json")).read_bytes())
             path.write_text(json.dumps(done | {"run_id": record["run_id"], "seed": 0}))
-        after = httpx.get(f"{address}/index.json", **LOCAL).json()
+        after = httpx.get(f"{address}/index.json", trust_env=False).json()
     (entry,) = (entry for entry in before["entries"] if entry["name"] == "three")
     assert entry["going_on"] == entry["planned"] == 1
     (entry,) = (entry for entry in after["entries"] if entry["name"] == "three")
@@ -174,6 +172,6 @@ def test_the_command_says_where_and_ends_with_a_signal(runs: Path) -> None:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
-        assert httpx.get(f"{address}index.html", **LOCAL).status_code == 200
+        assert httpx.get(f"{address}index.html", trust_env=False).status_code == 200
         process.terminate()
         assert process.wait(20) is not None

@@ -188,7 +188,7 @@ def inside(archive: str) -> str:
 def create(destination: str, buffering: int = 0) -> Iterator[BinaryIO]:
     """A new file, unfinished until all is written."""
     with open(destination, "xb", buffering=buffering, opener=_open_unfinished) as target:
-        yield target  # pyright: ignore[reportReturnType]
+        yield target
         target.flush()
         os.fchmod(target.fileno(), FINISHED)
 

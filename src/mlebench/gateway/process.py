@@ -30,7 +30,7 @@ MEMORY = 8 << 30
 class _Bounded(H11Protocol):
     """Cuts surplus connections, and those that open and then send nothing."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         if len(self.connections) > CONNECTIONS:
             transport.abort()

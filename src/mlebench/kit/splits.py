@@ -95,9 +95,10 @@ def permutation_split(
     """The row numbers of train and test."""
     tests = _count(test_size, count, math.ceil)
     trains = _count(train_size, count, math.floor)
-    if tests is None and trains is None:
-        raise ValueError("a split needs test_size or train_size")
-    tests = count - trains if tests is None else tests  # type: ignore[operator]
+    if tests is None:
+        if trains is None:
+            raise ValueError("a split needs test_size or train_size")
+        tests = count - trains
     trains = count - tests if trains is None else trains
     if min(tests, trains) < 1 or tests + trains > count:
         raise ValueError(f"{count} items cannot be split into {trains} for training and {tests} for testing")

@@ -45,10 +45,10 @@ class Usage:
 
     source: str
     calls: int = 0
-    input_tokens: int | None = None
-    cached_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
+    input_tokens: float | None = None
+    cached_tokens: float | None = None
+    output_tokens: float | None = None
+    reasoning_tokens: float | None = None
     cost: float | None = None
 
 
@@ -224,7 +224,8 @@ def _call_title(facts: Line) -> str:
 
 def _validation_title(facts: Line) -> str:
     value = facts.get("value")
-    direction = {True: "higher is better", False: "lower is better"}.get(facts.get("higher_is_better"))  # type: ignore[arg-type]
+    directions: dict[object, str] = {True: "higher is better", False: "lower is better"}
+    direction = directions.get(facts.get("higher_is_better"))
     named = f"{facts.get('metric') or 'validation'} = {'unknown' if value is None else value}"
     return f"{named} ({direction})" if direction else named
 
@@ -284,7 +285,8 @@ def _counted(use: Line | None) -> Usage | None:
     """What the gateway counted, which is right even if its trace was cut short."""
     if use is None:
         return None
-    return Usage(GATEWAY, **{name: number(use.get(name)) for name in ("calls", *TOKENS, "cost")})  # type: ignore[arg-type]
+    calls = int(number(use.get("calls")) or 0)
+    return Usage(GATEWAY, calls, **{name: number(use.get(name)) for name in (*TOKENS, "cost")})
 
 
 def _submissions(folder: Path, begun: float) -> Iterator[Event]:

@@ -113,7 +113,7 @@ class Validator:
         if upload is None or isinstance(upload, str):
             await form.close()
             raise _RefusedError(400, "No file.", "Send the submission as multipart field `file`, with a file name.")
-        upload.file.rollover()  # type: ignore[attr-defined] # a small one is in memory so far
+        upload.file.fileno()  # moves a small one, which is in memory so far, to the disk
         return upload.file
 
     async def _bounded(self, request: Request) -> AsyncGenerator[bytes, None]:
@@ -177,7 +177,7 @@ def _bounded_protocol(limits: Limits) -> type[H11Protocol]:
     class Bounded(H11Protocol):
         """Cuts connections beyond the limit, and those that send nothing or send it too slowly."""
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
             if len(self.connections) > limits.connections:
                 transport.abort()

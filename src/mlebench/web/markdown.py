@@ -20,5 +20,5 @@ def to_html(text: str) -> Markup:
 @cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").disable("image")
-    parser.validateLink = lambda url: urlsplit(url).scheme in ("http", "https")  # type: ignore[method-assign]
+    parser.validateLink = lambda url: urlsplit(url).scheme in ("http", "https")
     return parser

@@ -7,6 +7,7 @@ wanted.json, written beside this file by the test, holds what it looks for in di
 import contextlib
 import ctypes
 import errno
+import io
 import json
 import os
 import signal
@@ -437,6 +438,7 @@ def raw(host: str, port: int, data: bytes) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
+    assert isinstance(sys.stdout, io.TextIOWrapper)
+    sys.stdout.reconfigure(errors="surrogateescape")
     print("looking around", subprocess.run(["id"], capture_output=True, check=False).stdout, flush=True)
     {"search": search, "plant": plant, "knock": knock}[sys.argv[sys.argv.index("--do") + 1]]()
