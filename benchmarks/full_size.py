@@ -157,17 +157,16 @@ def _repeat(table: pd.DataFrame, keys: list[str], copies: int) -> pd.DataFrame:
     repeated = pd.concat([table] * copies, ignore_index=True)
     copy = np.repeat(np.arange(copies), len(table))
     for name in set(keys) & set(table):
-        if table[name].str.fullmatch("[0-9]{1,18}").all():
-            numbers = table[name].astype(int)
-            repeated[name] = np.tile(numbers, copies) + copy * (int(numbers.max()) + 1)
-        elif table[name].str.fullmatch("[0-9]+").all():  # 64 bits have no room for more digits
-            repeated[name] = np.tile(table[name].astype(int), copies) + copy
+        texts: list[str] = table[name].to_list()
+        if all(text.isdecimal() for text in texts):
+            numbers = np.array(list(map(int, texts)))
+            # 64 bits have no room to multiply a number of more than 18 digits.
+            step = int(numbers.max()) + 1 if max(map(len, texts)) <= 18 else 1
+            repeated[name] = np.tile(numbers, copies) + copy * step
         else:
             width = len(f"{copies:x}")
-            repeated[name] = np.array([f"{number:0{width}x}" for number in range(copies)], dtype=object)[copy] + (
-                repeated[name].astype(object)
-            )
-        if repeated[name].nunique() != copies * table[name].nunique():
+            repeated[name] = [f"{number:0{width}x}{text}" for number in range(copies) for text in texts]
+        if len(set(repeated[name])) != copies * len(set(texts)):
             raise ValueError(f"new values of {name} are not unique")
     return repeated
 
@@ -219,10 +218,11 @@ def _classes(rng: np.random.Generator, rows: int, *, count: int, guesses: int = 
 
 def _tags(rng: np.random.Generator, rows: int, *, count: int, each: int) -> Pair:
     numbers = np.minimum(rng.zipf(1.3, (rows, each + 1)), count)
-    return tuple(
+    true, predicted = (
         [" ".join(f"tag{number}" for number in dict.fromkeys(line)) for line in side.tolist()]
         for side in (numbers[:, :-1], numbers[:, 1:])
     )
+    return true, predicted
 
 
 def _letters(rng: np.random.Generator, rows: int, *, length: int, alphabet: str, start: str = "") -> Pair:

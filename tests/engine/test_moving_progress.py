@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from threading import Barrier, Thread
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -55,7 +56,7 @@ def _seven_zip(path: Path) -> None:
                     archive.writestr(content, name)
 
 
-def _tar(mode: str) -> Callable[[Path], None]:
+def _tar(mode: Literal["w", "w:gz"]) -> Callable[[Path], None]:
     def pack(path: Path) -> None:
         chance = np.random.default_rng(0)
         with tarfile.open(path, mode) as archive:
