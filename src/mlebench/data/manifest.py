@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 
 from mlebench import __version__
 from mlebench.data.faults import explained
-from mlebench.data.identity import SIDES, ContentIdentity, Files
+from mlebench.data.identity import SIDES, ContentIdentity, Entry
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.paths import MANIFEST, MANIFEST_FILES
@@ -26,8 +26,6 @@ from mlebench.records import Record, now
 from mlebench.registry import Competition
 
 LINES = 10_000  # that are printed or parsed in one go
-
-Entry = tuple[str, dict[str, Any]]  # a file's name and what is known of it
 
 
 class UnreadableListError(ValueError):
@@ -195,10 +193,6 @@ def _lines(entries: Iterable[Entry]) -> Iterator[str]:
         yield from (f"[{key}, {{{fact}}}]\n" for key, fact in zip(keys, facts, strict=True))
 
 
-def in_order(files: Files) -> Iterator[Entry]:
-    return ((name, files[name]) for name in sorted(files))
-
-
 def files_in(prepared: Path) -> Iterator[Entry]:
     """The files below public/ and private/, sorted by name, with size and time; one that cannot be read has a `fault`.
 
@@ -238,3 +232,20 @@ def _facts(name: str, folder: int) -> dict[str, Any]:
         return {"size": 0, "mtime_ns": 0, "fault": f"cannot be read ({error.strerror})"}
     facts = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
     return facts if stat.S_ISREG(status.st_mode) else facts | {"fault": "is not a file"}
+
+
+def joined(
+    recorded: Iterator[Entry], found: Iterator[Entry]
+) -> Iterator[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
+    """Joins two lists sorted by name: what is recorded, and what is there."""
+    here, there = next(recorded, None), next(found, None)
+    while here or there:
+        if here and there and here[0] == there[0]:
+            yield here[0], here[1], there[1]
+            here, there = next(recorded, None), next(found, None)
+        elif here and (not there or here[0] < there[0]):
+            yield here[0], here[1], None
+            here = next(recorded, None)
+        elif there:
+            yield there[0], None, there[1]
+            there = next(found, None)
