@@ -25,7 +25,7 @@ from mlebench.paths import MANIFEST, MANIFEST_FILES
 from mlebench.records import Record, now
 from mlebench.registry import Competition
 
-LINES = 10_000  # that are printed or parsed in one go
+LINES = 1_000  # that are printed or parsed in one go
 
 
 class UnreadableListError(ValueError):
@@ -205,33 +205,31 @@ def files_in(prepared: Path) -> Iterator[Entry]:
 def _files_below(prepared: Path, name: str) -> Iterator[Entry]:
     """Files are examined relative to their open folder: with millions of files, resolving long paths is slow."""
     try:
-        here = os.open(prepared / name, os.O_RDONLY | os.O_DIRECTORY)
+        here = os.open(f"{prepared}/{name}", os.O_RDONLY | os.O_DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):  # a folder that we may not read must not count as empty
         return
     try:
         with os.scandir(here) as entries:
             # With a trailing slash, a folder sorts where its files belong among all names.
-            children = sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries if _counts(entry))
+            children = sorted(f"{one.name}/" if one.is_dir(follow_symlinks=False) else one.name for one in entries)
         for child in children:
             if child.endswith("/"):
                 yield from _files_below(prepared, f"{name}/{child[:-1]}")
-            else:
-                yield f"{name}/{child}", _facts(child, here)
+                continue
+            try:
+                status = os.stat(child, dir_fd=here)
+            except OSError as error:  # usually a broken symbolic link
+                fault = f"cannot be read ({error.strerror})"
+                yield f"{name}/{child}", {"size": 0, "mtime_ns": 0, "fault": fault}
+                continue
+            facts: dict[str, Any] = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+            if not stat.S_ISREG(status.st_mode):
+                if stat.S_ISDIR(status.st_mode):  # there is a link to it
+                    continue
+                facts["fault"] = "is not a file"
+            yield f"{name}/{child}", facts
     finally:
         os.close(here)
-
-
-def _counts(entry: os.DirEntry[str]) -> bool:
-    return not entry.is_symlink() or not entry.is_dir()
-
-
-def _facts(name: str, folder: int) -> dict[str, Any]:
-    try:
-        status = os.stat(name, dir_fd=folder)
-    except OSError as error:  # usually a broken symbolic link
-        return {"size": 0, "mtime_ns": 0, "fault": f"cannot be read ({error.strerror})"}
-    facts = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
-    return facts if stat.S_ISREG(status.st_mode) else facts | {"fault": "is not a file"}
 
 
 def joined(
