@@ -6,8 +6,8 @@ from itertools import islice
 
 from mlebench.engine.trees import Tree, TreeFile
 
-# Files are sorted so many at a time, and packed in blocks of which one of each run is in use while runs are merged.
-RUN, BLOCK = 1 << 16, 1 << 10
+RUN = 1 << 16  # files that are sorted at a time
+BLOCK = 1 << 10  # files that are packed together: while runs are merged, one block of each is unpacked
 _Entry = tuple[str, str, str]  # new name, number of the tree, name in the tree
 Placement = tuple[str, Tree, str]  # new name, tree, name in the tree
 
