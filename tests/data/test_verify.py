@@ -289,7 +289,7 @@ def test_a_file_that_became_a_folder_or_a_link_is_told(competition: Competition,
     names = [path.relative_to(competition.paths.prepared).as_posix() for path in (folder, to_folder)]
     assert dict(verify(competition)) == {
         names[0]: "is missing",
-        f"{names[0]}/inside": "was not there before",
+        f"{names[0]}/inside": "is not on record",
         names[1]: "is missing",
     }
 
