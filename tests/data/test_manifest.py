@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlebench.data import manifest as module
-from mlebench.data.identity import ContentIdentity, Files, add_checksums
-from mlebench.data.manifest import files_in, in_order, read_head, recorded_files
+from mlebench.data.identity import ContentIdentity, Files, with_checksums
+from mlebench.data.manifest import files_in, read_head, recorded_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import data_identity, read_manifest_head, source_kind
@@ -48,7 +48,7 @@ def _raw(id: str, folder: Path, seed: int = 0) -> Path:
 
 def _identity(prepared: Path, files: Files | None = None) -> str:
     identity = ContentIdentity(prepared)
-    for name, facts in files_in(prepared) if files is None else in_order(files):
+    for name, facts in files_in(prepared) if files is None else sorted(files.items()):
         identity.add(name, facts)
     return identity.hexdigest()
 
@@ -137,14 +137,14 @@ def test_an_archive_counts_by_what_it_holds(tmp_path: Path) -> None:
 def test_tables_that_were_placed_are_read_for_their_md5_once(
     competition: Competition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = dict(files_in(competition.paths.prepared))
-    add_checksums(competition.paths.prepared, files)
+    prepared = competition.paths.prepared
+    files = dict(with_checksums(prepared, files_in(prepared)))
     assert {name for name, facts in files.items() if "md5" in facts} == {
         name for name in files if name.endswith(".csv")
     }
     monkeypatch.setattr("mlebench.engine.reading.md5_of", lambda *_: 1 / 0)
-    add_checksums(competition.paths.prepared, files)
-    assert _identity(competition.paths.prepared, files) == data_identity(competition)
+    files = dict(with_checksums(prepared, files.items()))
+    assert _identity(prepared, files) == data_identity(competition)
 
 
 def test_the_head_is_read_without_the_list(competition: Competition) -> None:
@@ -171,7 +171,7 @@ def test_the_list_has_a_line_for_each_file_and_is_sorted(tmp_path: Path, monkeyp
     names = ['public/"quoted", {odd}.csv', "public/é\u2028\n.txt", "private/a.csv", "public/}, {.csv", "public/b\udcff"]
     files = {name: {"size": place, "mtime_ns": 10**18 + place} for place, name in enumerate(names)}
     path = tmp_path / "manifest.files.jsonl"
-    write_whole(path, module._lines(module.in_order(files)))
+    write_whole(path, module._lines(sorted(files.items())))
     assert list(recorded_files(tmp_path)) == sorted(files.items())
     assert len(path.read_text().split("\n")) == len(names) + 1
 

@@ -277,6 +277,23 @@ def test_files_that_are_none_are_told(competition: Competition, adopt: bool) -> 
     assert competition.paths.manifest.exists() == (not adopt)
 
 
+def test_a_file_that_became_a_folder_or_a_link_is_told(competition: Competition, tmp_path: Path) -> None:
+    folder, to_folder, to_file = (competition.paths.prepared / name for name in _images(competition)[:3])
+    shutil.copy2(to_file, tmp_path / "elsewhere")
+    for path in (folder, to_folder, to_file):
+        path.unlink()
+    folder.mkdir()
+    (folder / "inside").touch()
+    to_folder.symlink_to(competition.private_dir)
+    to_file.symlink_to(tmp_path / "elsewhere")  # what it holds is what counts
+    names = [path.relative_to(competition.paths.prepared).as_posix() for path in (folder, to_folder)]
+    assert dict(verify(competition)) == {
+        names[0]: "is missing",
+        f"{names[0]}/inside": "is not on record",
+        names[1]: "is missing",
+    }
+
+
 def test_a_disk_that_fails_is_told_by_file(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> str:
         raise OSError(errno.EIO, os.strerror(errno.EIO))

@@ -59,7 +59,7 @@ def test_pieces_are_made_when_they_are_written(tmp_path: Path) -> None:
         private.pack("count.zip", {"count.csv": Pieces(pieces), "a.txt": b"a"}, deflate=True)
         assert not begun
 
-    facts = run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private")
+    facts = dict(run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private"))
     content = b"".join(_countdown())
     assert (tmp_path / "public/count.csv").read_bytes() == content
     assert facts["public/count.csv"] == {"size": len(content), "md5": md5_of(tmp_path / "public/count.csv")}

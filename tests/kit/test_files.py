@@ -129,7 +129,7 @@ def test_prepare_gives_the_same_from_both_and_leaves_raw_alone(folder: Path, arc
     for source in (folder, archive):
         before = _state(source)
         target = tmp_path / f"from-{source.name}"
-        facts = run_prepare(_prepare, source, target / "public", target / "private")
+        facts = dict(run_prepare(_prepare, source, target / "public", target / "private"))
         assert _state(source) == before
         prepared[source] = _contents(target)
         assert {name: known["size"] for name, known in facts.items()} == {
@@ -175,7 +175,8 @@ def test_a_name_is_written_once(folder: Path, tmp_path: Path, first: str, second
         }
         uses[first]()
         with pytest.raises(ValueError, match="a/b is written twice"):
-            uses[second]()
+            (uses[second](), finish([output], tmp_path))
+    assert list((tmp_path / "public").iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["../x.csv", "/x.csv", "a/../../x.csv", "", "."])

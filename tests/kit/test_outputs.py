@@ -276,7 +276,7 @@ def test_a_folder_is_placed_whole_but_for_what_is_excluded(
     def prepare(raw: Raw, public: Output, private: Output) -> None:
         public.place_tree(raw, folder, "test/new", exclude=exclude)
 
-    facts = run_prepare(prepare, scans, tmp_path / "public", tmp_path / "private")
+    facts = dict(run_prepare(prepare, scans, tmp_path / "public", tmp_path / "private"))
     assert _contents(tmp_path / "public") == {f"test/new/{name}": TREE[f"{folder}/{name}"] for name in names}
     assert facts.keys() == {f"public/test/new/{name}" for name in names}
     if scans.is_dir():
@@ -293,8 +293,9 @@ def test_a_folder_whose_files_are_placed_already_is_an_error(scans: Path, tmp_pa
     output = Output(tmp_path / "public")
     with open_raw(scans) as raw:
         output.place(raw.file("scans/1/a.dcm"), "test/1/a.dcm")
+        output.place_tree(raw, "scans", "test")
         with pytest.raises(ValueError, match=r"test/1/a\.dcm is written twice"):
-            output.place_tree(raw, "scans", "test")
+            finish([output], tmp_path)
 
 
 @pytest.mark.parametrize("stream_bytes", [0, 1 << 30])
@@ -330,7 +331,7 @@ def _pack(source: Path, folder: Path, name: str, **options: Any) -> bytes:
         }
         public.pack(name, members, **options)
 
-    facts = run_prepare(prepare, source, folder / "public", folder / "private")
+    facts = dict(run_prepare(prepare, source, folder / "public", folder / "private"))
     assert facts[f"public/{name}"]["md5"] == md5_of(folder / "public" / name)
     return (folder / "public" / name).read_bytes()
 

@@ -7,14 +7,15 @@ members' content, since compressed sizes depend on a library too. The descriptio
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import DESCRIPTION, PRIVATE, PUBLIC
 
-Files = dict[str, dict[str, Any]]  # name under the prepared folder: size, and md5, crc32 or mtime_ns
+Entry = tuple[str, dict[str, Any]]  # a file's name under the prepared folder; its size, and md5, crc32 or mtime_ns
+Files = dict[str, dict[str, Any]]  # a few entries
 SIDES = (PUBLIC, PRIVATE)
 PARQUET = ".parquet"
 TABLES = (".csv", ".json", ".jsonl", PARQUET, ".bson")
@@ -22,13 +23,13 @@ ARCHIVES = (".zip", ".7z")
 _LEFT_OUT = f"{PUBLIC}/{DESCRIPTION}"
 
 
-def add_checksums(folder: Path, files: Files) -> None:
+def with_checksums(folder: Path, entries: Iterable[Entry]) -> Iterator[Entry]:
     """Add the md5 of tables where it is unknown: those placed unchanged, or by another program."""
     from mlebench.engine.reading import md5_of
 
-    for name in filter(is_table, files):
-        if "md5" not in files[name]:
-            files[name] = files[name] | {"md5": md5_of(folder / name)}
+    for name, facts in entries:
+        unknown = is_table(name) and "md5" not in facts
+        yield name, facts | {"md5": md5_of(folder / name)} if unknown else facts
 
 
 def is_table(name: str) -> bool:

@@ -18,16 +18,14 @@ from typing import Any, ClassVar, Self
 
 from mlebench import __version__
 from mlebench.data.faults import explained
-from mlebench.data.identity import SIDES, ContentIdentity, Files
+from mlebench.data.identity import SIDES, ContentIdentity, Entry
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.paths import MANIFEST, MANIFEST_FILES
 from mlebench.records import Record, now
 from mlebench.registry import Competition
 
-LINES = 10_000  # that are printed or parsed in one go
-
-Entry = tuple[str, dict[str, Any]]  # a file's name and what is known of it
+LINES = 1_000  # that are printed or parsed in one go
 
 
 class UnreadableListError(ValueError):
@@ -195,10 +193,6 @@ def _lines(entries: Iterable[Entry]) -> Iterator[str]:
         yield from (f"[{key}, {{{fact}}}]\n" for key, fact in zip(keys, facts, strict=True))
 
 
-def in_order(files: Files) -> Iterator[Entry]:
-    return ((name, files[name]) for name in sorted(files))
-
-
 def files_in(prepared: Path) -> Iterator[Entry]:
     """The files below public/ and private/, sorted by name, with size and time; one that cannot be read has a `fault`.
 
@@ -211,30 +205,45 @@ def files_in(prepared: Path) -> Iterator[Entry]:
 def _files_below(prepared: Path, name: str) -> Iterator[Entry]:
     """Files are examined relative to their open folder: with millions of files, resolving long paths is slow."""
     try:
-        here = os.open(prepared / name, os.O_RDONLY | os.O_DIRECTORY)
+        here = os.open(f"{prepared}/{name}", os.O_RDONLY | os.O_DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):  # a folder that we may not read must not count as empty
         return
     try:
         with os.scandir(here) as entries:
             # With a trailing slash, a folder sorts where its files belong among all names.
-            children = sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries if _counts(entry))
+            children = sorted(f"{one.name}/" if one.is_dir(follow_symlinks=False) else one.name for one in entries)
         for child in children:
             if child.endswith("/"):
                 yield from _files_below(prepared, f"{name}/{child[:-1]}")
-            else:
-                yield f"{name}/{child}", _facts(child, here)
+                continue
+            try:
+                status = os.stat(child, dir_fd=here)
+            except OSError as error:  # usually a broken symbolic link
+                fault = f"cannot be read ({error.strerror})"
+                yield f"{name}/{child}", {"size": 0, "mtime_ns": 0, "fault": fault}
+                continue
+            facts: dict[str, Any] = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+            if not stat.S_ISREG(status.st_mode):
+                if stat.S_ISDIR(status.st_mode):  # there is a link to it
+                    continue
+                facts["fault"] = "is not a file"
+            yield f"{name}/{child}", facts
     finally:
         os.close(here)
 
 
-def _counts(entry: os.DirEntry[str]) -> bool:
-    return not entry.is_symlink() or not entry.is_dir()
-
-
-def _facts(name: str, folder: int) -> dict[str, Any]:
-    try:
-        status = os.stat(name, dir_fd=folder)
-    except OSError as error:  # usually a broken symbolic link
-        return {"size": 0, "mtime_ns": 0, "fault": f"cannot be read ({error.strerror})"}
-    facts = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
-    return facts if stat.S_ISREG(status.st_mode) else facts | {"fault": "is not a file"}
+def joined(
+    recorded: Iterator[Entry], found: Iterator[Entry]
+) -> Iterator[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
+    """Joins two lists sorted by name: what is recorded, and what is there."""
+    here, there = next(recorded, None), next(found, None)
+    while here or there:
+        if here and there and here[0] == there[0]:
+            yield here[0], here[1], there[1]
+            here, there = next(recorded, None), next(found, None)
+        elif here and (not there or here[0] < there[0]):
+            yield here[0], here[1], None
+            here = next(recorded, None)
+        elif there:
+            yield there[0], None, there[1]
+            there = next(found, None)

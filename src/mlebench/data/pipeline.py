@@ -8,9 +8,11 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from heapq import merge
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,8 @@ from mlebench import paths
 from mlebench.data.changes import ORIGINAL, OURS, code_hash
 from mlebench.data.diagnosis import blame
 from mlebench.data.faults import explained
-from mlebench.data.identity import Files, add_checksums
-from mlebench.data.manifest import files_in, in_order, library_versions, write_manifest
+from mlebench.data.identity import Entry, Files, is_table, with_checksums
+from mlebench.data.manifest import files_in, joined, library_versions, write_manifest
 from mlebench.data.open_runs import refuse_while_open
 from mlebench.data.sources import (
     LocalSource,
@@ -96,16 +98,24 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
     check = options.verify and not source.twin and not options.overwrite_checksums
     known = check and raw.is_file() and check_archive(competition, raw, watch)
     with blame(competition, published=known):
-        files = _stage(competition, source, raw, options, watch)
-    add_checksums(where.staging, files)
-    if options.overwrite_checksums:
-        overwrite(competition, raw, files)
-    if check:
-        check_prepared(competition, files)
-        check_sample_score(competition)
+        entries = _stage(competition, source, raw, options, watch)
+    tables: Files = {}
+    entries = _noting_tables(with_checksums(where.staging, entries), tables)
     description = ORIGINAL if options.original_description else OURS
     code = code_hash(competition, twin=source.twin)
-    write_manifest(competition, where.staging, source.describe(raw), in_order(files), description, code)
+    write_manifest(competition, where.staging, source.describe(raw), entries, description, code)
+    if options.overwrite_checksums:
+        overwrite(competition, raw, tables)
+    if check:
+        check_prepared(competition, tables)
+        check_sample_score(competition)
+
+
+def _noting_tables(entries: Iterable[Entry], tables: Files) -> Iterator[Entry]:
+    for name, facts in entries:
+        if is_table(name):
+            tables[name] = facts
+        yield name, facts
 
 
 def _refuse_to_replace(competition: Competition) -> None:
@@ -153,8 +163,8 @@ def _refuse_foreign_leftovers(competition: Competition) -> None:
         )
 
 
-def _stage(competition: Competition, source: Source, raw: Path, options: Options, watch: Progress) -> Files:
-    """Fill the staging folder, or go on filling it; what is known of each file in it."""
+def _stage(competition: Competition, source: Source, raw: Path, options: Options, watch: Progress) -> Iterable[Entry]:
+    """Fill the staging folder, or go on filling it; what is known of each file in it, sorted by name."""
     where = competition.paths
     prepare = competition.prepare_for_engine
     if raw.is_file() and (prepare is None or options.keep_raw):
@@ -172,16 +182,24 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
     if prepare:
         from mlebench.kit.outputs import run_prepare
 
-        files = run_prepare(prepare, raw, *folders, watch, where.unpacked, where.written)
+        entries = run_prepare(prepare, raw, *folders, watch, where.unpacked, where.written)
     else:
         competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
-        files = dict(files_in(where.staging))
+        entries = files_in(where.staging)
     remove(where.raw_staging)
-    files |= _write_description(competition, folders[0], options)
-    _check_complete(competition, files)
-    for name in [name for name, _ in files_in(where.staging) if name not in files] if goes_on else ():
-        (where.staging / name).unlink()
-    return files
+    if goes_on:
+        _remove_leftovers(where.staging, entries)
+    described = _write_description(competition, folders[0], options)
+    _check_complete(competition)
+    others = (entry for entry in entries if entry[0] != described[0])
+    return merge(others, [described], key=itemgetter(0))
+
+
+def _remove_leftovers(staging: Path, entries: Iterable[Entry]) -> None:
+    """What an earlier attempt left, and this one did not make."""
+    pairs = joined(iter(entries), files_in(staging))
+    for name in [name for name, made, _ in pairs if made is None]:
+        (staging / name).unlink()
 
 
 def _unpacked(competition: Competition, archive: Path, options: Options, watch: Progress) -> Path:
@@ -233,7 +251,7 @@ def _code_hash(competition: Competition) -> str:
     return digest.hexdigest()
 
 
-def _write_description(competition: Competition, public: Path, options: Options) -> Files:
+def _write_description(competition: Competition, public: Path, options: Options) -> Entry:
     text = competition.description
     if options.original_description:
         from mlebench.data.kaggle import original_description
@@ -245,13 +263,14 @@ def _write_description(competition: Competition, public: Path, options: Options)
     path.write_bytes(content)
     path.chmod(0o444)
     md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
-    return {f"{paths.PUBLIC}/{paths.DESCRIPTION}": {"size": len(content), "md5": md5}}
+    return f"{paths.PUBLIC}/{paths.DESCRIPTION}", {"size": len(content), "md5": md5}
 
 
-def _check_complete(competition: Competition, files: Files) -> None:
+def _check_complete(competition: Competition) -> None:
+    where = competition.paths
     for path in (competition.answers, competition.sample_submission):
-        name = path.relative_to(competition.paths.prepared).as_posix()
-        if name not in files:
+        name = path.relative_to(where.prepared).as_posix()
+        if not (where.staging / name).is_file():
             raise RuntimeError(f"prepare of {competition.id} did not write {name}")
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mlebench.data.faults import explained
-from mlebench.data.identity import PARQUET, SIDES, Files, is_table
+from mlebench.data.identity import PARQUET, SIDES, Entry, Files
 from mlebench.data.manifest import (
-    Entry,
     Manifest,
     UnreadableListError,
     files_in,
+    joined,
     read_head,
     recorded_files,
     rewrite_manifest,
@@ -47,13 +47,14 @@ def check_archive(competition: Competition, archive: Path, progress: Progress = 
     return True
 
 
-def check_prepared(competition: Competition, files: Files) -> None:
+def check_prepared(competition: Competition, tables: Files) -> None:
     """Compare what is staged with the published figures; the error lists every file that differs."""
     staging = competition.paths.staging
     differences = []
     for name, figures in published_files(competition).items():
-        md5 = files[name].get("md5") or _md5(staging / name) if name in files else None
-        if fault := _published_fault(staging / name, figures, md5):
+        path = staging / name
+        md5 = tables[name]["md5"] if name in tables else _md5(path) if path.is_file() else None
+        if fault := _published_fault(path, figures, md5):
             differences.append(f"  {name} {fault}")
     if differences:
         lines = "\n".join(differences)
@@ -89,12 +90,12 @@ def check_sample_score(competition: Competition) -> None:
     )
 
 
-def overwrite(competition: Competition, raw: Path, files: Files) -> None:
+def overwrite(competition: Competition, raw: Path, tables: Files) -> None:
     """Rewrite the competition's checksums.yaml from what was just prepared."""
     import yaml
 
     staging = competition.paths.staging
-    sums: dict[str, Any] = dict(prepared_checksums(staging, files))
+    sums: dict[str, Any] = dict(prepared_checksums(tables))
     contents = {
         side: {name: _content_hash(staging / side / name) for name in sums[side] if name.endswith(PARQUET)}
         for side in SIDES
@@ -108,13 +109,12 @@ def overwrite(competition: Competition, raw: Path, files: Files) -> None:
     write_whole(competition.checksums, yaml.safe_dump(sums, default_flow_style=False))
 
 
-def prepared_checksums(prepared: Path, files: Files) -> dict[str, dict[str, str]]:
+def prepared_checksums(tables: Files) -> dict[str, dict[str, str]]:
     """md5 of the tables and records directly in public/ and private/, by the published selection."""
     sums: dict[str, dict[str, str]] = {side: {} for side in SIDES}
-    for path, facts in files.items():
+    for path, facts in tables.items():
         side, _, name = path.partition("/")
-        if side in SIDES and is_table(path):
-            sums[side][name] = facts.get("md5") or _md5(prepared / path)
+        sums[side][name] = facts["md5"]
     return sums
 
 
@@ -294,7 +294,7 @@ class _Look:
     def differences(self) -> list[Difference]:
         found = files_in(self._prepared)
         pairs = (
-            _joined(recorded_files(self._prepared), found) if self.on_record else ((*pair, pair[1]) for pair in found)
+            joined(recorded_files(self._prepared), found) if self.on_record else ((*pair, pair[1]) for pair in found)
         )
         unseen = dict(self._published)
         differences: list[Difference] = []
@@ -377,20 +377,3 @@ class _Look:
                 else "does not have the checksum in the archive"
             )
         return None
-
-
-def _joined(
-    recorded: Iterator[Entry], found: Iterator[Entry]
-) -> Iterator[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
-    """Joins two lists sorted by name: what is recorded, and what is there."""
-    here, there = next(recorded, None), next(found, None)
-    while here or there:
-        if here and there and here[0] == there[0]:
-            yield here[0], here[1], there[1]
-            here, there = next(recorded, None), next(found, None)
-        elif here and (not there or here[0] < there[0]):
-            yield here[0], here[1], None
-            here = next(recorded, None)
-        elif there:
-            yield there[0], None, there[1]
-            there = next(found, None)

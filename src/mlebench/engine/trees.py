@@ -120,9 +120,9 @@ class FolderTree:
         if head == "**":
             yield from self._find(folder, rest)
 
-    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+    def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
         with os.scandir(self._folder / folder) as entries:
-            return list(entries)
+            yield from entries
 
     def open(self, name: str) -> BinaryIO:
         if not self.exists(name):  # opening a named pipe would block

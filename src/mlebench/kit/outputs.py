@@ -4,7 +4,7 @@ So every table that comes from one large file is written in one pass over it, an
 where it lies to its place.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ class Output:
     def place(self, file: RawFile, name: str) -> None:
         """A raw file, as it is, under a name."""
         self.plan.claim(name)
-        self.plan.placed[name] = file
+        self.plan.placed.add(name, file)
 
     def place_each(self, files: Iterable[tuple[RawFile, str]]) -> None:
         for file, name in files:
@@ -105,6 +105,17 @@ class Output:
         (self.plan.folder / name).mkdir(parents=True, exist_ok=True)
 
 
+class Prepared:
+    """What is known of each file below `public/` and `private/`, sorted by name; there may be millions."""
+
+    def __init__(self, outputs: Mapping[str, Output]):
+        self._outputs = outputs
+
+    def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for side, output in sorted(self._outputs.items()):
+            yield from ((f"{side}/{name}", facts) for name, facts in output.plan.facts())
+
+
 def run_prepare(
     prepare: Callable[[Raw, Output, Output], Any],
     raw: Path,
@@ -113,8 +124,8 @@ def run_prepare(
     progress: Progress = SILENT,
     unpacked: Path | None = None,
     ledger: Path | None = None,
-) -> dict[str, dict[str, Any]]:
-    """Call a competition's `prepare` on plain paths; returns facts about each file below `public/` and `private/`.
+) -> Prepared:
+    """Call a competition's `prepare` on plain paths.
 
     `progress` hears about each large file that is read, and then about what is written and placed. What an earlier
     attempt left in the folder `unpacked`, or recorded in the `ledger`, is not unpacked or written again.
@@ -129,8 +140,8 @@ def run_prepare(
             if source.opened:
                 error.add_note(f"{LAST_READ}{', '.join([*source.opened][-3:])}")
             raise
-        progress.tell("checking")  # of which facts are a part: of parquet, all that was written is read
-        return {f"{side}/{name}": facts for side, output in outputs.items() for name, facts in output.plan.facts()}
+    progress.tell("checking")  # of which facts are a part: of parquet, all that was written is read
+    return Prepared(outputs)
 
 
 def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = SILENT) -> None:

@@ -1,8 +1,6 @@
 """Blocks: records of a large CSV file, some at a time. They end where records end and are worked on in parallel."""
 
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from typing import BinaryIO, TypeVar
@@ -11,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
+from mlebench.engine import threads
 from mlebench.engine.csv.cells import shortest_lengths, text_lengths
 from mlebench.engine.csv.printing import bytes_of, offsets_of
-from mlebench.engine.threads import threads
 
 BLOCK_BYTES = 2 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -200,17 +198,5 @@ def _frugal_memory() -> Iterator[None]:
 
 def in_order(source: Iterator[Block], work: Callable[[Block], Result]) -> Iterator[tuple[Block, Result]]:
     """Work on several blocks at a time and yield the results in file order."""
-    with _frugal_memory(), ThreadPoolExecutor(threads()) as pool:
-        pending: deque[tuple[Block, Future[Result]]] = deque()
-        try:
-            for block in source:
-                pending.append((block, pool.submit(work, block)))
-                if len(pending) > threads():
-                    block, future = pending.popleft()
-                    yield block, future.result()
-            while pending:
-                block, future = pending.popleft()
-                yield block, future.result()
-        finally:
-            for _, future in pending:
-                future.cancel()
+    with _frugal_memory():
+        yield from threads.in_order(source, work)

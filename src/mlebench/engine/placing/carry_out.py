@@ -2,18 +2,20 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from mlebench.engine.archives.write_archive import write_pack
+from mlebench.engine.placing.placements import Placement
 from mlebench.engine.placing.plan import FolderPlan, Sizes
 from mlebench.engine.placing.table_files import Job, format_of, write_all
 from mlebench.engine.progress import SILENT, UNTOLD, Progress, Stage
 from mlebench.engine.tables import Table
 from mlebench.engine.texts import Pieces
-from mlebench.engine.threads import threads
+from mlebench.engine.threads import in_order
 from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile, create
 from mlebench.paths import SCRATCH
 
@@ -23,6 +25,8 @@ BATCH = 1024  # files that one worker places before it asks for more
 
 def carry_out(plans: Sequence[FolderPlan], scratch: Path, progress: Progress = SILENT) -> None:
     """Write and place everything planned."""
+    for plan in plans:
+        plan.check()
     stage = progress.stage("preparing", _weight(plans))
     with TemporaryDirectory(dir=scratch, prefix=SCRATCH) as folder:
         write_all(list(_table_jobs(plans, Path(folder))), Path(folder), stage)
@@ -71,27 +75,35 @@ def _table_jobs(plans: Sequence[FolderPlan], scratch: Path) -> Iterator[Job]:
 
 def _place(plan: FolderPlan, stage: Stage) -> None:
     """Put raw files into place; files that an interrupted attempt already placed are left alone."""
-    names, sizes = list(plan.placed), plan.placed_sizes
-    for name in names:
-        plan.path(name)  # makes the folders
+    work = partial(_place_batch, plan, stage)
+    batches = _batches(plan)
+    results = in_order(batches, work) if len(plan.placed) > BATCH else ((batch, work(batch)) for batch in batches)
+    for _, linked in results:
+        plan.linked.extend(linked)
 
-    def place_batch(start: int) -> None:
-        for name in names[start : start + BATCH]:
-            file, path = plan.placed[name], plan.path(name)
-            size = sizes.of(file)
-            part = stage.part(size, size)
-            try:
-                file.tree.extract(file.name, path, part.advance)
-            except FileExistsError:
-                if not file.tree.is_extracted(file.name, path):
-                    Path(path).unlink()
-                    file.tree.extract(file.name, path, part.advance)
-            if isinstance(file.tree, FolderTree):  # cheap now; for an archive it is in memory anyway
-                status = os.stat(path)  # of the placed file: its disk may keep times less exactly
-                plan.linked[name] = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
-            part.finish()
 
-    with ThreadPoolExecutor(threads()) as pool:
-        spread = pool.map if len(names) > BATCH else map
-        for _ in spread(place_batch, range(0, len(names), BATCH)):
-            pass
+def _batches(plan: FolderPlan) -> Iterator[list[Placement]]:
+    placements = iter(plan.placed)
+    while batch := list(islice(placements, BATCH)):
+        for name, _, _ in batch:
+            plan.path(name)  # makes the folders
+        yield batch
+
+
+def _place_batch(plan: FolderPlan, stage: Stage, batch: list[Placement]) -> list[int]:
+    """Place some files; returns size and time of each that came from a folder. An archive knows them of its own."""
+    linked: list[int] = []
+    for name, tree, source in batch:
+        path, size = plan.path(name), plan.placed_sizes.of(TreeFile(tree, source))
+        part = stage.part(size, size)
+        try:
+            tree.extract(source, path, part.advance)
+        except FileExistsError:
+            if not tree.is_extracted(source, path):
+                Path(path).unlink()
+                tree.extract(source, path, part.advance)
+        if isinstance(tree, FolderTree):
+            status = os.stat(path)  # of the placed file: its disk may keep times less exactly
+            linked += (status.st_size, status.st_mtime_ns)
+        part.finish()
+    return linked

@@ -2,23 +2,27 @@
 
 import hashlib
 import os
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
+from heapq import merge
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mlebench.engine.archives.write_archive import Pack
 from mlebench.engine.parquet import ParquetFormat, content_hash
 from mlebench.engine.placing.ledger import Ledger
+from mlebench.engine.placing.placements import Placements
 from mlebench.engine.progress import UNTOLD, Stage
 from mlebench.engine.tables import Format, Table, Writable
-from mlebench.engine.trees import COPY_BYTES, TreeFile, check_name, create, is_finished
+from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile, check_name, create, is_finished
 
 HASHED_ASIDE = 1 << 16  # bytes from which hashing in another thread pays off
-SAMPLED = 256  # files whose sizes stand for all of their kind, where only progress needs them
+SAMPLED = 256  # files at most whose sizes stand for all of their kind, where only progress needs them
 OUTSTANDING = 64  # times the size of most others: such a file stands for itself alone
 
 
@@ -30,19 +34,33 @@ class FolderPlan:
         self._ledger = ledger
         self.folder.mkdir(parents=True, exist_ok=True)
         self._place = str(folder)
-        self.placed: dict[str, TreeFile] = {}
+        self.placed = Placements()
+        self.placed_sizes = Sizes(())  # of placed files; known once the plan is checked
         self.tables: dict[str, tuple[Table, Format]] = {}
         self.contents: dict[str, Iterable[bytes]] = {}
         self.packs: dict[str, Pack] = {}
         self.written: dict[str, str] = {}  # name: md5 of each finished file that we wrote ourselves
-        self.linked: dict[str, dict[str, int]] = {}  # what is known of raw files that were placed from a folder
+        self.linked = array("q")  # size and time of each file that was placed from a folder, in the order of names
         self._folders: set[str] = set()
 
     def claim(self, name: str) -> None:
-        """Refuse a name that leads out of the folder or is taken."""
+        """Refuse a name that leads out of the folder or is taken by a file that we write."""
         check_name(name)
-        if name in self.placed or name in self.tables or name in self.contents or name in self.packs:
+        if name in self.tables or name in self.contents or name in self.packs:
             raise ValueError(f"{name} is written twice")
+
+    def check(self) -> None:
+        """Refuse a name that is taken, also by a placed file; to be called before anything is written."""
+        self.placed_sizes = Sizes(self._checked_files())
+
+    def _checked_files(self) -> Iterator[TreeFile]:
+        written = {*self.tables, *self.contents, *self.packs}
+        before = None
+        for name, tree, source in self.placed:
+            if name == before or name in written:
+                raise ValueError(f"{name} is written twice")
+            yield TreeFile(tree, source)
+            before = name
 
     def path(self, name: str) -> str:
         """Where a file goes; its folder is created, or was left there by an earlier attempt."""
@@ -74,46 +92,68 @@ class FolderPlan:
         return True
 
     def facts(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What is known of each file when all are finished: md5 of those we wrote, facts of those we placed."""
-        for name, md5 in self.written.items():
-            yield name, self._written_facts(name, md5)
-        for name, file in self.placed.items():
-            yield name, self.linked.get(name) or file.tree.facts(file.name)
+        """What is known of each finished file, sorted by name: md5 of those we wrote, facts of those we placed."""
+        return merge(self._written_facts, self._placed_facts(), key=itemgetter(0))
 
-    def _written_facts(self, name: str, md5: str) -> dict[str, Any]:
+    @cached_property
+    def _written_facts(self) -> list[tuple[str, dict[str, Any]]]:
+        return [(name, self._facts_of_written(name, md5)) for name, md5 in sorted(self.written.items())]
+
+    def _facts_of_written(self, name: str, md5: str) -> dict[str, Any]:
         path = Path(self.path(name))
         facts: dict[str, Any] = {"size": path.stat().st_size, "md5": md5}
         if name in self.tables and self.tables[name][1].name == ParquetFormat.name:
             facts["content"] = content_hash(path)
         return facts
 
-    @cached_property
-    def placed_sizes(self) -> "Sizes":
-        return Sizes(self.placed.values())
+    def _placed_facts(self) -> Iterator[tuple[str, dict[str, int]]]:
+        linked = iter(self.linked)
+        for name, tree, source in self.placed:
+            if isinstance(tree, FolderTree):
+                yield name, {"size": next(linked), "mtime_ns": next(linked)}
+            else:
+                yield name, tree.facts(source)
 
 
 class Sizes:
     """About how large each of many files is. A sample tells, since looking at each of a million takes long."""
 
     def __init__(self, files: Iterable[TreeFile]):
-        kinds: defaultdict[str, list[TreeFile]] = defaultdict(list)
+        kinds: defaultdict[str, _Sample] = defaultdict(_Sample)
         for file in files:
-            kinds[_kind(file.name)].append(file)
+            kinds[_kind(file.name)].add(file)
         self._known: dict[TreeFile, int] = {}
         self._typical: dict[str, int] = {}
         self.total = 0
         for kind, some in kinds.items():
-            sample = {file: file.size for file in some[:: -(-len(some) // SAMPLED)]}
+            sample = {file: file.size for file in some.files}
             most = OUTSTANDING * sorted(sample.values())[len(sample) // 2]
-            known = {file: size for file, size in sample.items() if size > most or len(sample) == len(some)}
+            known = {file: size for file, size in sample.items() if size > most or len(sample) == some.count}
             usual = [size for size in sample.values() if size <= most]
             self._known |= known
             self._typical[kind] = round(sum(usual) / len(usual))
-            self.total += sum(known.values()) + self._typical[kind] * (len(some) - len(known))
+            self.total += sum(known.values()) + self._typical[kind] * (some.count - len(known))
 
     def of(self, file: TreeFile) -> int:
         size = self._known.get(file) if self._known else None
         return self._typical[_kind(file.name)] if size is None else size
+
+
+class _Sample:
+    """Files from all parts of a series whose length is not known beforehand: every n-th, for a growing n."""
+
+    def __init__(self) -> None:
+        self.files: list[TreeFile] = []
+        self.count = 0
+        self._every = 1
+
+    def add(self, file: TreeFile) -> None:
+        if self.count % self._every == 0:
+            if len(self.files) == SAMPLED:
+                self.files = self.files[::2]
+                self._every *= 2
+            self.files.append(file)
+        self.count += 1
 
 
 def _kind(name: str) -> str:
