@@ -10,7 +10,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import chain, compress, islice, repeat
+from operator import contains
 from typing import Any, BinaryIO, TypeVar
 
 import msgspec
@@ -24,11 +25,18 @@ from mlebench.engine.records.source import RECORDS, RecordSource
 from mlebench.engine.tables import STREAM_BYTES, Stored, Table, Writable
 
 _Fields = TypeVar("_Fields", dict[str, Sequence[Any]], pd.DataFrame)
+PRINTED = 64  # records at a time
 _INT64 = range(-(1 << 63), 1 << 63)
 _PLAIN_KINDS = (str, int, list, dict)
 _DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date|datetime", re.DOTALL | re.IGNORECASE)
 _MINUS_ZERO = re.compile(rb"-0[\s,\]}]")  # perhaps inside a text
-_print = msgspec.json.Encoder().encode
+# A text in ASCII with the escapes that pandas writes and no others; slashes are escaped later.
+_AS_PRINTED = re.compile(
+    rb'"[^"\\\x80-\xff]*+(?:\\(?:["\\bfnrt]|u(?:(?!00[0-7]|d[89a-f])[0-9a-f]{4}|00(?:0[0-7bef]|1[0-9a-f])|'
+    rb'd[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}))[^"\\\x80-\xff]*+)*+"'
+).fullmatch
+_parse_text = msgspec.json.Decoder(str).decode
+_print_lines = msgspec.json.Encoder().encode_lines
 
 
 class _NotPlainError(Exception):
@@ -81,8 +89,11 @@ class JsonLinesSource(RecordSource):
 
     def _chunks(self) -> Iterator[list[bytes]]:
         with self.open() as stream:
-            source = stream if self._chunk_lines is None else _universal_lines(stream)
+            source, counted = iter(stream), self._chunk_lines is None
             while lines := list(islice(source, self._chunk_lines)):
+                if not counted and any(_with(b"\r", lines)):
+                    source, counted = _universal_lines(chain(lines, source)), True
+                    continue
                 if records := [line for line in lines if not line.isspace()]:
                     yield records
 
@@ -91,6 +102,11 @@ def _universal_lines(stream: Iterable[bytes]) -> Iterator[bytes]:
     """Lines as pandas counts them when it reads some at a time: a carriage return alone ends one too."""
     for line in stream:
         yield from line.splitlines(keepends=True) if b"\r" in line else [line]
+
+
+def _with(part: bytes, lines: list[bytes]) -> Iterator[bytes]:
+    """The lines that hold a part."""
+    return compress(lines, map(contains, lines, repeat(part)))
 
 
 class _Lines:
@@ -105,8 +121,8 @@ class _Lines:
 
     @cached_property
     def _plain(self) -> dict[str, Sequence[Any]] | None:
-        """All fields, read in the quick way."""
-        fields = self._read(lambda kinds: kinds)
+        """All fields, ready to be printed."""
+        fields = self._read(lambda kinds: kinds, printable=True)
         return None if fields is None else self._checked(fields)
 
     @cached_property
@@ -117,13 +133,14 @@ class _Lines:
             raise _NotPlainError("not a record")
         return {name: type(value) for name, value in record.items()}
 
-    def _read(self, wanted: Callable[[dict[str, type]], dict[str, type]]) -> dict[str, Sequence[Any]] | None:
+    def _read(
+        self, wanted: Callable[[dict[str, type]], dict[str, type]], *, printable: bool = False
+    ) -> dict[str, Sequence[Any]] | None:
         """Some fields, read in the quick way; None if only pandas can read them."""
         if self._odd:
             return None
         try:
-            kinds = wanted(self._kinds)
-            return _read_plain(self._lines, kinds, whole=kinds is self._kinds)
+            return _read_plain(self._lines, wanted(self._kinds), printable=printable)
         except (_NotPlainError, ValueError, OverflowError, KeyError, RecursionError, msgspec.MsgspecError):
             self._odd = True
             return None
@@ -171,10 +188,7 @@ class _Lines:
         for field in fields.values():
             stored = self._plain[field.name] if isinstance(field, Stored) else None
             columns.append(field.tolist() if stored is None else [stored[row] for row in chosen])
-        records = (dict(zip(fields, values, strict=True)) for values in zip(*columns, strict=True))
-        # A slash can only stand inside a text.
-        lines = [in_ascii(_print(record)).replace(b"/", b"\\/") + b"\n" for record in records]
-        return pa.array(lines, pa.large_binary())
+        return _printed_lines(map(_record_type(tuple(dict.fromkeys(fields, Any).items())), *columns))
 
     def _printed_by_pandas(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
         chosen = self._frame.take(rows)
@@ -199,6 +213,17 @@ def json_lines(frame: pd.DataFrame) -> bytes:
     return (frame.to_json(orient="records", lines=True) or "").encode("ascii") if len(frame) else b""
 
 
+def _printed_lines(records: Iterator[msgspec.Struct]) -> pa.Array:
+    pieces = []
+    while some := [*islice(records, PRINTED)]:
+        # A slash can only stand inside a text.
+        pieces.append(in_ascii(_print_lines(some)).replace(b"/", b"\\/"))
+    text = b"".join(pieces)
+    ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + 1
+    starts = np.concatenate([[0], ends])
+    return pa.Array.from_buffers(pa.large_binary(), len(ends), [None, pa.py_buffer(starts), pa.py_buffer(text)])
+
+
 def _is_plain(field: Any) -> bool:
     """Whether values are texts or whole numbers: how those are printed is known."""
     return isinstance(field, Stored) or field.dtype.kind == "i" or all(type(value) is str for value in field)
@@ -207,7 +232,7 @@ def _is_plain(field: Any) -> bool:
 @lru_cache
 def _stay_as_they_are(names: tuple[str, ...]) -> bool:
     """Whether pandas leaves the names of fields alone; it takes some for numbers or dates."""
-    frame = pd.read_json(io.BytesIO(_print(dict.fromkeys(names, 0))), orient="records", lines=True)
+    frame = pd.read_json(io.BytesIO(_print_lines([dict.fromkeys(names, 0)])), orient="records", lines=True)
     return [*frame.columns] == [*names] and all(isinstance(name, str) for name in frame.columns)
 
 
@@ -216,24 +241,29 @@ def _whole_numbers(kinds: dict[str, type]) -> dict[str, type]:
 
 
 @lru_cache
-def _decoder(kinds: tuple[tuple[str, type], ...], whole: bool) -> msgspec.json.Decoder[Any]:
-    """Reads these fields of a record, which must hold this; there may be others unless these are the whole record."""
+def _record_type(kinds: tuple[tuple[str, Any], ...], only: bool = False) -> type[msgspec.Struct]:
+    """Records with these fields, which hold this; records that are read may have others too, unless `only`."""
     fields = [(f"field_{number}", kind) for number, (_, kind) in enumerate(kinds)]
     names = {field: name for (field, _), (name, _) in zip(fields, kinds, strict=True)}
-    record = msgspec.defstruct("Record", fields, rename=names, forbid_unknown_fields=whole, gc=False)
-    return msgspec.json.Decoder(record, float_hook=_refuse)
+    return msgspec.defstruct("Record", fields, rename=names, forbid_unknown_fields=only, gc=False)
 
 
-def _read_plain(lines: list[bytes], kinds: dict[str, type], *, whole: bool) -> dict[str, Sequence[Any]]:
-    """Fields of records, unless pandas would change one of them."""
-    decode = _decoder(tuple(kinds.items()), whole).decode
-    rows = [msgspec.structs.astuple(decode(line)) for line in lines]
-    columns = dict(zip(kinds, zip(*rows, strict=True), strict=True))
+def _read_plain(lines: list[bytes], kinds: dict[str, type], *, printable: bool) -> dict[str, Sequence[Any]]:
+    """Fields of records, unless pandas would change one of them.
+
+    To be printable they must be all fields; texts are then left as they stand in the file, if pandas writes them so.
+    """
+    as_read = {name: msgspec.Raw if printable and kind is str else kind for name, kind in kinds.items()}
+    record_type = _record_type(tuple(as_read.items()), printable)
+    decode = msgspec.json.Decoder(record_type, float_hook=_refuse).decode
+    rows = map(msgspec.structs.astuple, map(decode, lines))
+    columns: dict[str, Sequence[Any]] = dict(zip(kinds, zip(*rows, strict=True), strict=True))
     for name, kind in kinds.items():
+        if as_read[name] is msgspec.Raw:
+            columns[name] = [raw if _AS_PRINTED(raw) else _parse_text(raw) for raw in columns[name]]
         _check_column(name, kind, columns[name])
-    for line in lines:
-        if b"-0" in line and _MINUS_ZERO.search(line):
-            json.loads(line, parse_int=_refuse_minus_zero)
+    for line in filter(_MINUS_ZERO.search, _with(b"-0", lines)):
+        json.loads(line, parse_int=_refuse_minus_zero)
     return columns
 
 
@@ -252,9 +282,9 @@ def _refuse_minus_zero(number: str) -> None:
         raise _NotPlainError(number)
 
 
-def _looks_like_a_number(text: str) -> bool:
+def _looks_like_a_number(text: str | msgspec.Raw) -> bool:
     try:
-        float(text)
+        float(text if isinstance(text, str) else _parse_text(text))
     except ValueError:
         return False
     return True
