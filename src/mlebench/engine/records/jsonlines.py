@@ -6,11 +6,10 @@ which reads only the fields that are asked for and checks their types on the way
 """
 
 import io
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import chain, compress, islice, repeat
+from itertools import chain, islice, repeat
 from operator import contains
 from typing import Any, BinaryIO, TypeVar
 
@@ -29,7 +28,6 @@ PRINTED = 64  # records at a time
 _INT64 = range(-(1 << 63), 1 << 63)
 _PLAIN_KINDS = (str, int, list, dict)
 _DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date|datetime", re.DOTALL | re.IGNORECASE)
-_MINUS_ZERO = re.compile(rb"-0[\s,\]}]")  # perhaps inside a text
 # A text in ASCII with the escapes that pandas writes and no others; slashes are escaped later.
 _AS_PRINTED = re.compile(
     rb'"[^"\\\x80-\xff]*+(?:\\(?:["\\bfnrt]|u(?:(?!00[0-7]|d[89a-f])[0-9a-f]{4}|00(?:0[0-7bef]|1[0-9a-f])|'
@@ -91,7 +89,7 @@ class JsonLinesSource(RecordSource):
         with self.open() as stream:
             source, counted = iter(stream), self._chunk_lines is None
             while lines := list(islice(source, self._chunk_lines)):
-                if not counted and any(_with(b"\r", lines)):
+                if not counted and any(map(contains, lines, repeat(b"\r"))):
                     source, counted = _universal_lines(chain(lines, source)), True
                     continue
                 if records := [line for line in lines if not line.isspace()]:
@@ -102,11 +100,6 @@ def _universal_lines(stream: Iterable[bytes]) -> Iterator[bytes]:
     """Lines as pandas counts them when it reads some at a time: a carriage return alone ends one too."""
     for line in stream:
         yield from line.splitlines(keepends=True) if b"\r" in line else [line]
-
-
-def _with(part: bytes, lines: list[bytes]) -> Iterator[bytes]:
-    """The lines that hold a part."""
-    return compress(lines, map(contains, lines, repeat(part)))
 
 
 class _Lines:
@@ -262,8 +255,6 @@ def _read_plain(lines: list[bytes], kinds: dict[str, type], *, printable: bool) 
         if as_read[name] is msgspec.Raw:
             columns[name] = [raw if _AS_PRINTED(raw) else _parse_text(raw) for raw in columns[name]]
         _check_column(name, kind, columns[name])
-    for line in filter(_MINUS_ZERO.search, _with(b"-0", lines)):
-        json.loads(line, parse_int=_refuse_minus_zero)
     return columns
 
 
@@ -275,11 +266,6 @@ def _check_column(name: str, kind: type, values: Sequence[Any]) -> None:
         raise _NotPlainError("numbers of another type")
     if kind is str and all(map(_looks_like_a_number, values)):
         raise _NotPlainError("texts that are numbers")
-
-
-def _refuse_minus_zero(number: str) -> None:
-    if number == "-0":
-        raise _NotPlainError(number)
 
 
 def _looks_like_a_number(text: str | msgspec.Raw) -> bool:
