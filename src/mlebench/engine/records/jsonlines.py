@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from mlebench.engine.frames import as_values, text_as_objects, values_of
 from mlebench.engine.records.ascii import in_ascii
+from mlebench.engine.records.jsonrecords import record_type
 from mlebench.engine.records.source import RECORDS, RecordSource
 from mlebench.engine.tables import STREAM_BYTES, Stored, Table, Writable
 
@@ -179,9 +180,12 @@ class _Lines:
             return self._printed_by_pandas(fields, rows)
         chosen, columns = rows.tolist(), []
         for field in fields.values():
-            stored = self._plain[field.name] if isinstance(field, Stored) else None
-            columns.append(field.tolist() if stored is None else [stored[row] for row in chosen])
-        return _printed_lines(map(_record_type(tuple(dict.fromkeys(fields, Any).items())), *columns))
+            if isinstance(field, Stored):
+                stored = self._plain[field.name]
+                columns.append([stored[row] for row in chosen])
+            else:
+                columns.append(field.tolist())
+        return _printed_lines(map(record_type(tuple(dict.fromkeys(fields, Any).items())), *columns))
 
     def _printed_by_pandas(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
         chosen = self._frame.take(rows)
@@ -233,22 +237,13 @@ def _whole_numbers(kinds: dict[str, type]) -> dict[str, type]:
     return {name: kind for name, kind in kinds.items() if kind is int}
 
 
-@lru_cache
-def _record_type(kinds: tuple[tuple[str, Any], ...], only: bool = False) -> type[msgspec.Struct]:
-    """Records with these fields, which hold this; records that are read may have others too, unless `only`."""
-    fields = [(f"field_{number}", kind) for number, (_, kind) in enumerate(kinds)]
-    names = {field: name for (field, _), (name, _) in zip(fields, kinds, strict=True)}
-    return msgspec.defstruct("Record", fields, rename=names, forbid_unknown_fields=only, gc=False)
-
-
 def _read_plain(lines: list[bytes], kinds: dict[str, type], *, printable: bool) -> dict[str, Sequence[Any]]:
     """Fields of records, unless pandas would change one of them.
 
     To be printable they must be all fields; texts are then left as they stand in the file, if pandas writes them so.
     """
     as_read = {name: msgspec.Raw if printable and kind is str else kind for name, kind in kinds.items()}
-    record_type = _record_type(tuple(as_read.items()), printable)
-    decode = msgspec.json.Decoder(record_type, float_hook=_refuse).decode
+    decode = msgspec.json.Decoder(record_type(tuple(as_read.items()), printable), float_hook=_refuse).decode
     rows = map(msgspec.structs.astuple, map(decode, lines))
     columns: dict[str, Sequence[Any]] = dict(zip(kinds, zip(*rows, strict=True), strict=True))
     for name, kind in kinds.items():
