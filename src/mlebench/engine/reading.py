@@ -21,11 +21,6 @@ def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(_Watched(stream, progress.stage("reading", size)), COPY_BYTES))
 
 
-def large_stage(progress: Progress, name: str, size: int) -> Stage:
-    """A stage of work on a large file; on a smaller one it is not reported."""
-    return progress.stage(name, size) if size >= WATCHED_BYTES else UNTOLD
-
-
 def told(pieces: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
     """The same pieces; if they are large together, it is reported how many bytes have been made."""
     done, stage = 0, None

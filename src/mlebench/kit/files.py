@@ -16,7 +16,7 @@ import numpy as np
 from mlebench.engine.archives.zip_tree import ZipTree, is_zip
 from mlebench.engine.csv.source import CsvSource
 from mlebench.engine.progress import SILENT, Progress
-from mlebench.engine.reading import data_errors, large_stage, watched
+from mlebench.engine.reading import data_errors, watched
 from mlebench.engine.tables import Source, Table
 from mlebench.engine.texts import line_blocks
 from mlebench.engine.trees import COPY_BYTES, FolderTree, Tree, TreeFile, create
@@ -174,7 +174,7 @@ class Raw:
                 text = stream.read()
             if encoding != "utf-8":
                 text = text.decode(encoding).encode("utf-8")
-            return read_with_records(text, lists, large_stage(self._progress, "parsing", len(text)))
+            return read_with_records(text, lists)
 
     def json_items(self, name: str) -> Iterator[Any]:
         """The items of a JSON file that is one list, one after another: the file may be larger than memory."""

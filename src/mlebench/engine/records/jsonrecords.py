@@ -5,17 +5,16 @@ Python's own parser and printer do the rest. Values and bytes are the same eithe
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
+from operator import attrgetter
 from types import NoneType
 from typing import Any, overload
 
 import msgspec
 
-from mlebench.engine.progress import Stage
 from mlebench.engine.records.ascii import in_ascii
 
-READ_RECORDS = 4096  # at a time
 PLAIN = int | str | bool | None
 _PLAIN_KINDS = {int, str, bool, NoneType}
 _ABSENT = object()
@@ -87,38 +86,26 @@ class Records(Sequence[dict[str, Any]]):
         return msgspec.json.format(in_ascii(text.replace(b"\x7f", b"\\u007f")), indent=indent)
 
 
-def read_with_records(text: bytes, lists: Sequence[str], stage: Stage) -> dict[str, Any]:
-    """A JSON object, with `Records` for those of its fields that are lists of records; reports how much is parsed."""
+def read_with_records(text: bytes, lists: Sequence[str]) -> dict[str, Any]:
+    """A JSON object, with `Records` for those of its fields that are lists of records."""
     try:
         parts = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     except msgspec.MsgspecError:
         whole = json.loads(text.decode("utf-8"))
         return whole | {name: Records.of(whole[name]) for name in lists}
-    whole = {name: _read_list(part, stage) if name in lists else _loads(part) for name, part in parts.items()}
-    stage.finish()
-    return whole
+    return {name: _read_list(part) if name in lists else _loads(part) for name, part in parts.items()}
 
 
-def _read_list(part: msgspec.Raw, stage: Stage) -> Records:
+def _read_list(part: msgspec.Raw) -> Records:
     try:
-        items = msgspec.json.decode(part, type=list[msgspec.Raw])
-        names = list(msgspec.json.decode(items[0], type=dict[str, Any])) if items else []
-        columns: list[list[Any]] = [[] for _ in names]
-        for values in _batches(items, names, stage):
-            for column, some in zip(columns, values, strict=True):
-                column.extend(some)
+        first = msgspec.json.decode(part, type=list[msgspec.Raw])[:1]
+        names = [name for record in first for name in msgspec.json.decode(record, type=dict[str, PLAIN])]
+        kind = record_type(tuple((name, PLAIN) for name in names), only=True)
+        records = msgspec.json.decode(part, type=list[kind])
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return Records.of(_loads(part))
-    return Records(dict(zip(names, columns, strict=True)), len(items))
-
-
-def _batches(items: list[msgspec.Raw], names: list[str], stage: Stage) -> Iterator[Iterator[tuple[Any, ...]]]:
-    """The fields of some records after others."""
-    decode = msgspec.json.Decoder(record_type(tuple((name, PLAIN) for name in names), only=True)).decode
-    for start in range(0, len(items), READ_RECORDS):
-        batch = items[start : start + READ_RECORDS]
-        yield zip(*map(msgspec.structs.astuple, map(decode, batch)), strict=True)
-        stage.advance(sum(memoryview(item).nbytes for item in batch))
+    columns = ([*map(attrgetter(field), records)] for field in kind.__struct_fields__)
+    return Records(dict(zip(names, columns, strict=True)), len(records))
 
 
 def _loads(part: msgspec.Raw) -> Any:
