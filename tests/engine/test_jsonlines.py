@@ -310,7 +310,7 @@ def test_chunks_of_blank_lines_hold_no_records(tmp_path: Path, large: bool) -> N
     assert _written([table], tmp_path) == [b'{"a":"x"}\n{"a":"y"}\n{"a":"z"}\n']
 
 
-@pytest.mark.parametrize("text", ["\x7f", "é", "a/b"])
+@pytest.mark.parametrize("text", ["\x7f", "é", "a/b", "\n", '"', "\\"])
 def test_added_texts_and_names_are_printed_as_pandas_prints_them(tmp_path: Path, text: str) -> None:
     content = _file([{"a": "x"}])
     expected = _by_pandas(content, None, lambda frame: frame.assign(**{"b": text, text: 1}))

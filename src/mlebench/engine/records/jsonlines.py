@@ -29,6 +29,7 @@ PRINTED = 64  # records at a time
 _INT64 = range(-(1 << 63), 1 << 63)
 _PLAIN_KINDS = (str, int, list, dict)
 _DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date|datetime", re.DOTALL | re.IGNORECASE)
+_ODD_NAME = re.compile(r"[\x00-\x1f\"\\]")  # msgspec does not take such names
 # A text in ASCII with the escapes that pandas writes and no others; slashes are escaped later.
 _AS_PRINTED = re.compile(
     rb'"[^"\\\x80-\xff]*+(?:\\(?:["\\bfnrt]|u(?:(?!00[0-7]|d[89a-f])[0-9a-f]{4}|00(?:0[0-7bef]|1[0-9a-f])|'
@@ -176,7 +177,7 @@ class _Lines:
         return self.printed({name: Stored(name) for name in self.columns}, rows)
 
     def printed(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
-        if self._plain is None or not all(map(_is_plain, fields.values())):
+        if self._plain is None or not all(map(_is_plain, fields.values())) or _ODD_NAME.search("".join(fields)):
             return self._printed_by_pandas(fields, rows)
         chosen, columns = rows.tolist(), []
         for field in fields.values():

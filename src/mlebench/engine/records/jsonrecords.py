@@ -23,7 +23,10 @@ _print = msgspec.json.Encoder().encode
 
 @lru_cache
 def record_type(kinds: tuple[tuple[str, Any], ...], only: bool = False) -> type[msgspec.Struct]:
-    """Records with these fields, which hold this; records that are read may have others too, unless `only`."""
+    """Records with these fields, which hold this; records that are read may have others too, unless `only`.
+
+    Raises ValueError if a name contains a quote, a backslash or a control character.
+    """
     fields = [(f"field_{number}", kind) for number, (_, kind) in enumerate(kinds)]
     names = {field: name for (field, _), (name, _) in zip(fields, kinds, strict=True)}
     return msgspec.defstruct("Record", fields, rename=names, forbid_unknown_fields=only, gc=False)
@@ -81,7 +84,7 @@ class Records(Sequence[dict[str, Any]]):
             return None
         try:
             text = _print([*map(record_type(tuple((name, Any) for name in names)), *columns)])
-        except UnicodeEncodeError:  # half a character, which Python prints
+        except ValueError:  # half a character, or a name that msgspec does not take
             return None
         return msgspec.json.format(in_ascii(text.replace(b"\x7f", b"\\u007f")), indent=indent)
 
@@ -102,7 +105,7 @@ def _read_list(part: msgspec.Raw) -> Records:
         names = [name for record in first for name in msgspec.json.decode(record, type=dict[str, PLAIN])]
         kind = record_type(tuple((name, PLAIN) for name in names), only=True)
         records = msgspec.json.decode(part, type=list[kind])
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, ValueError):
         return Records.of(_loads(part))
     columns = ([*map(attrgetter(field), records)] for field in kind.__struct_fields__)
     return Records(dict(zip(names, columns, strict=True)), len(records))
