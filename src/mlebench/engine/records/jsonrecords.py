@@ -55,7 +55,8 @@ class Records(Sequence[dict[str, Any]]):
         if isinstance(place, slice):
             fields = {name: values[place] for name, values in self._fields.items()}
             return Records(fields, len(range(self._count)[place]))
-        values = ((name, values[place]) for name, values in self._fields.items())
+        row = range(self._count)[place]  # raises IndexError even if there is no field
+        values = ((name, values[row]) for name, values in self._fields.items())
         return {name: value for name, value in values if value is not _ABSENT}
 
     def __eq__(self, other: object) -> bool:
