@@ -135,6 +135,107 @@ def test_records_come_out_as_pandas_writes_them(
         assert _written([table], scratch) == [expected]
 
 
+# Parts of texts, and numbers, as they may stand in a file: some are printed as they stand, others differently.
+LETTERS = ["a", "1", "é", "/", "😀", "\x7f", "-0", ".5", '":', "},{"]
+ESCAPES = [
+    r"\u00e9",
+    r"\u00E9",
+    r"\/",
+    r"\"",
+    r"\\",
+    r"\n",
+    r"\u000a",
+    r"\b",
+    r"\u0008",
+    r"\u001f",
+    r"\u001F",
+    r"\u007f",
+]
+ESCAPES += [r"\ud83d\ude00", r"\uD83D\uDE00", r"\ud83d", r"\ude00", r"\u2028", r"\\u00E9", r"\\/", r"\u0041", r"\u0000"]
+NUMBERS = [
+    "0",
+    "-0",
+    "7",
+    str(2**63 - 1),
+    str(2**63),
+    str(2**64 - 1),
+    str(2**64),
+    str(-(2**63) - 1),
+    "0.5",
+    "1e5",
+    "-0.0",
+]
+spaces = st.sampled_from(["", "", " ", " \t "])
+written_texts = st.lists(
+    st.sampled_from([*(letter.replace('"', r"\"") for letter in LETTERS), *ESCAPES]), max_size=4
+).map(lambda parts: f'"{"".join(parts)}"')
+written_ints = st.sampled_from(NUMBERS[:4])
+
+
+def _lists(items: st.SearchStrategy[str], ends: str) -> st.SearchStrategy[str]:
+    parts = st.tuples(spaces, st.lists(items, max_size=3), spaces)
+    return parts.map(lambda drawn: f"{ends[0]}{drawn[0]}{f'{drawn[2]},{drawn[0]}'.join(drawn[1])}{drawn[2]}{ends[1]}")
+
+
+def _records_of(values: st.SearchStrategy[str], names: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return _lists(st.tuples(names, spaces, values).map(lambda pair: f"{pair[0]}:{pair[1]}{pair[2]}"), "{}")
+
+
+def _nested(simple: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Lists and records; a name may come twice in one."""
+    names = st.sampled_from(['"a"', r'"\u0062"', '"b"', '"c/d"', '""'])
+    return st.recursive(simple, lambda inner: _lists(inner, "[]") | _records_of(inner, names), max_leaves=5)
+
+
+plain_values = _nested(st.one_of(written_texts, written_ints, st.sampled_from(["true", "null", str(2**64 - 1)])))
+odd_values = _nested(st.one_of(written_texts, st.sampled_from([*NUMBERS, "true", "null", "NaN", "-Infinity"])))
+WRITTEN = {
+    "texts": written_texts,
+    "words": written_texts.map(lambda text: f'"x{text[1:]}'),
+    "ints": written_ints,
+    "lists": _lists(plain_values, "[]"),
+    "records": _records_of(plain_values, st.sampled_from(['"a"', '"b"'])),
+    "anything": odd_values,
+}
+
+
+@st.composite
+def written_files(draw: st.DrawFn) -> str:
+    """Lines as other programs may write them."""
+    kinds = st.sampled_from(["words", "words", "ints", "lists", "records", "texts", "anything"])
+    fields = draw(st.dictionaries(st.sampled_from(["id", r"t\u0065xt", "a/b", "é"]), kinds, min_size=1, max_size=3))
+    lines = []
+    for _ in range(draw(st.integers(1, 4))):
+        names = [*draw(st.permutations(sorted(fields))), *draw(st.lists(st.sampled_from(sorted(fields)), max_size=1))]
+        pairs = [f'"{name}"{draw(spaces)}:{draw(spaces)}{draw(WRITTEN[fields[name]])}' for name in names]
+        lines.append(f"{draw(spaces)}{{{draw(spaces)}{', '.join(pairs)}}}\n")
+    return "".join(lines)
+
+
+@given(written_files(), st.sampled_from([None, 1, 2]))
+@example('{"id": -0, "x": [-0, {"a": 1, "a": -0}]}\n{"x": [], "id": 1}\n', None)
+@example('{"t": "\\u00E9\\/\\\\/\\\\u00E9\\ud83d\\ude00\\u007f\x7f", "id": 1, "t": "\\n\\u000a"}\n', None)
+@example('{"a": "x", "b": {"c": "\\ud83d"}}\n', None)
+@example('{"a": "x", "b": [18446744073709551616]}\n', None)
+def test_however_a_file_is_written_it_comes_out_as_pandas_writes_it(
+    tmp_path_factory: pytest.TempPathFactory, text: str, chunk_lines: int | None
+) -> None:
+    content = text.encode()
+    try:
+        expected = _by_pandas(content, chunk_lines, lambda frame: frame)
+        columns = {(*frame.columns,) for frame in _frames(content, chunk_lines)}
+    except (ValueError, OverflowError):
+        return  # what pandas cannot read is nobody's data
+    if len(columns) > 1:
+        return  # refused, see below
+    table = _records(content, chunk_lines, large=True)
+    for name in table.columns:  # alone first: then only this field is read
+        whole = pd.concat(_frames(content, chunk_lines))[name] if chunk_lines is None else None
+        values = table[name].tolist()
+        assert whole is None or repr(values) == repr(whole.tolist())
+    assert _written([table], tmp_path_factory.mktemp("scratch")) == [expected]
+
+
 @given(st.integers(1, 40), st.sampled_from([None, 3, 7]), st.integers(0, 99), st.booleans())
 def test_rows_in_any_order(
     tmp_path_factory: pytest.TempPathFactory, count: int, chunk_lines: int | None, seed: int, large: bool
@@ -215,7 +316,7 @@ def test_chunks_of_blank_lines_hold_no_records(tmp_path: Path, large: bool) -> N
     assert _written([table], tmp_path) == [b'{"a":"x"}\n{"a":"y"}\n{"a":"z"}\n']
 
 
-@pytest.mark.parametrize("text", ["\x7f", "é", "a/b"])
+@pytest.mark.parametrize("text", ["\x7f", "é", "a/b", "\n", '"', "\\"])
 def test_added_texts_and_names_are_printed_as_pandas_prints_them(tmp_path: Path, text: str) -> None:
     content = _file([{"a": "x"}])
     expected = _by_pandas(content, None, lambda frame: frame.assign(**{"b": text, text: 1}))

@@ -1,8 +1,8 @@
-"""Reading raw files: faults are blamed on the data, and large files report progress."""
+"""Reading raw files: faults are blamed on the data, and large files report progress, as does what is made of them."""
 
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -24,6 +24,18 @@ def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
 def reporting(stream: BinaryIO, stage: Stage) -> BinaryIO:
     """The same bytes; the stage advances as they are read."""
     return cast(BinaryIO, io.BufferedReader(_Watched(stream, stage), COPY_BYTES))
+
+
+def told(pieces: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
+    """The same pieces; if they are large together, it is reported how many bytes have been made."""
+    done, stage = 0, None
+    for piece in pieces:
+        yield piece
+        done += len(piece)
+        if stage or done >= WATCHED_BYTES:
+            stage = stage or progress.stage("printing", None)
+            stage.advance(done)
+            done = 0
 
 
 @contextmanager

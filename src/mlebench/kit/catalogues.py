@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mlebench.engine.records.jsonrecords import Records
 from mlebench.engine.tables import Table
 from mlebench.errors import PrerequisiteError
 from mlebench.kit.files import Raw, RawFile
@@ -16,25 +17,25 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class ImageCatalogue:
-    """Images and their annotations, side by side. Parts share the records, since there may be millions."""
+    """Images and their annotations, side by side."""
 
-    images: Sequence[Record]
-    annotations: Sequence[Record]
+    images: Records
+    annotations: Records
     others: Record  # what the JSON holds beside them: categories, licenses and the like
     id: str  # the field of an image with its id; annotations call it `image_id`
     raw_names: Sequence[str]  # `file_name` of each image before it was changed
 
     @classmethod
     def read(cls, raw: Raw, name: str, *, id: str = "id", encoding: str = "utf-8") -> "ImageCatalogue":
-        others = raw.json(name, encoding=encoding)
+        others = raw.json_with_records(name, "images", "annotations", encoding=encoding)
         images, annotations = others.pop("images"), others.pop("annotations")
-        if [image[id] for image in images] != [annotation["image_id"] for annotation in annotations]:
+        if len(images) != len(annotations) or (images and images.values(id) != annotations.values("image_id")):
             raise PrerequisiteError(f"{name} does not list images and annotations in one order; get the data again")
-        return cls(images, annotations, others, id, [image["file_name"] for image in images])
+        return cls(images, annotations, others, id, images.values("file_name") if images else [])
 
     @property
     def categories(self) -> list[int]:
-        return [annotation["category_id"] for annotation in self.annotations]
+        return self.annotations.values("category_id")
 
     def split(self, *, test_size: float, seed: int, small_below: int = 0) -> "tuple[ImageCatalogue, ImageCatalogue]":
         """Train and test, category by category; see `split_per_class`."""
@@ -43,17 +44,17 @@ class ImageCatalogue:
         return self.take(train), self.take(test)
 
     def take(self, rows: np.ndarray) -> "ImageCatalogue":
-        lists = (self.images, self.annotations, self.raw_names)
-        images, annotations, raw_names = ([items[row] for row in rows.tolist()] for items in lists)
-        return replace(self, images=images, annotations=annotations, raw_names=raw_names)
+        numbers = rows.tolist()
+        images, annotations = self.images.take(numbers), self.annotations.take(numbers)
+        return replace(self, images=images, annotations=annotations, raw_names=[self.raw_names[row] for row in numbers])
 
     def renamed(self, file_names: Sequence[str], ids: Sequence[Any] | None = None) -> "ImageCatalogue":
         """The same images under other names and, if given, with other ids."""
-        named = replace(self, images=_with(self.images, file_name=file_names))
+        named = replace(self, images=self.images.with_values(file_name=file_names))
         if ids is None:
             return named
-        annotations = _with(self.annotations, image_id=ids)
-        return replace(named, images=_with(named.images, **{self.id: ids}), annotations=annotations)
+        annotations = self.annotations.with_values(image_id=ids)
+        return replace(named, images=named.images.with_values(**{self.id: ids}), annotations=annotations)
 
     def numbered(self, file_name: str) -> "ImageCatalogue":
         """The same images with ids from `0` on; new names may contain `{number}`, the id, and `{thousand}`."""
@@ -62,7 +63,7 @@ class ImageCatalogue:
 
     def labels(self, id: str, target: str) -> Table:
         """A table of ids and categories, its columns named like this."""
-        return Table.from_columns({id: [image[self.id] for image in self.images], target: self.categories})
+        return Table.from_columns({id: self.images.values(self.id), target: self.categories})
 
     def as_json(self, *names: str) -> Record:
         """What the JSON says, or only the named parts of it."""
@@ -71,11 +72,5 @@ class ImageCatalogue:
 
     def placements(self, raw: Raw, raw_folder: str = "", folder: str = "") -> Iterator[tuple[RawFile, str]]:
         """The file of each image and its name, each below a folder; `place_each` takes them."""
-        for raw_name, image in zip(self.raw_names, self.images, strict=True):
-            yield raw.file(raw_folder + raw_name), folder + image["file_name"]
-
-
-def _with(records: Sequence[Record], **fields: Sequence[Any]) -> list[Record]:
-    """Copies of records with other values in some fields."""
-    rows = zip(*fields.values(), strict=True)
-    return [{**record, **dict(zip(fields, values, strict=True))} for record, values in zip(records, rows, strict=True)]
+        for raw_name, name in zip(self.raw_names, self.images.values("file_name"), strict=True):
+            yield raw.file(raw_folder + raw_name), folder + name

@@ -162,8 +162,19 @@ class Raw:
                 return read_array(stream)
 
     def json(self, name: str, *, encoding: str = "utf-8") -> Any:
+        with self._errors(name), self._watched(name) as stream:
+            return json.loads(stream.read().decode(encoding))
+
+    def json_with_records(self, name: str, *lists: str, encoding: str = "utf-8") -> dict[str, Any]:
+        """The same for a JSON object with long lists of records, named here: they come as `Records`."""
+        from mlebench.engine.records.jsonrecords import read_with_records
+
         with self._errors(name):
-            return json.loads(self.file(name).read().decode(encoding))
+            with self._watched(name) as stream:
+                text = stream.read()
+            if encoding != "utf-8":
+                text = text.decode(encoding).encode("utf-8")
+            return read_with_records(text, lists)
 
     def json_items(self, name: str) -> Iterator[Any]:
         """The items of a JSON file that is one list, one after another: the file may be larger than memory."""

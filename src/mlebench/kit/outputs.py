@@ -16,8 +16,9 @@ from mlebench.engine.placing.ledger import Ledger
 from mlebench.engine.placing.plan import FolderPlan
 from mlebench.engine.placing.table_files import format_of
 from mlebench.engine.progress import SILENT, Progress
+from mlebench.engine.reading import told
 from mlebench.engine.records.jsonlines import RecordFormat
-from mlebench.engine.records.jsontext import encode_json
+from mlebench.engine.records.jsontext import json_pieces
 from mlebench.engine.tables import Quoting, Table
 from mlebench.engine.texts import Pieces
 from mlebench.engine.trees import check_name, missing
@@ -30,8 +31,9 @@ LAST_READ = "The last raw files that were read: "
 class Output:
     """A folder to fill: tables, JSON, raw files and archives of them, each under its name."""
 
-    def __init__(self, folder: Path, ledger: Ledger | None = None):
+    def __init__(self, folder: Path, ledger: Ledger | None = None, progress: Progress = SILENT):
         self.plan = FolderPlan(folder, ledger)
+        self._progress = progress
 
     def write(self, name: str, table: Table, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
         """A table, as CSV or (by its name) with tabs or as parquet."""
@@ -45,7 +47,7 @@ class Output:
 
     def write_json(self, name: str, value: Any, *, indent: int | None = None, sort_keys: bool = False) -> None:
         self.plan.claim(name)
-        self.plan.contents[name] = [encode_json(value, indent=indent, sort_keys=sort_keys)]
+        self.plan.contents[name] = [*told(json_pieces(value, indent=indent, sort_keys=sort_keys), self._progress)]
 
     def write_pieces(self, name: str, pieces: Pieces) -> None:
         """A file that is too large for memory and is no table of rows that come from another."""
@@ -131,7 +133,7 @@ def run_prepare(
     attempt left in the folder `unpacked`, or recorded in the `ledger`, is not unpacked or written again.
     """
     noted = Ledger(ledger) if ledger else None
-    outputs = {PUBLIC: Output(public, noted), PRIVATE: Output(private, noted)}
+    outputs = {PUBLIC: Output(public, noted, progress), PRIVATE: Output(private, noted, progress)}
     with open_raw(raw, private.parent, progress, unpacked) as source:
         try:
             prepare(source, *outputs.values())

@@ -1,33 +1,42 @@
 """JSON lines as pandas reads and prints them: `read_json(lines=True)`, then `to_json(orient="records", lines=True)`.
 
 pandas types whole columns, so records are read in the same blocks as pandas would read. Most blocks hold nothing that
-its typing could change (no floats, no texts that are numbers, the same fields everywhere): these go through Python's
-own parser, which is quicker. The rest go through pandas.
+its typing could change (no floats, no texts that are numbers, the same fields everywhere): these go through msgspec,
+which reads only the fields that are asked for and checks their types on the way. The rest go through pandas.
 """
 
 import io
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import islice
-from typing import Any, BinaryIO
+from itertools import chain, islice, repeat
+from operator import contains
+from typing import Any, BinaryIO, TypeVar
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from mlebench.engine.frames import as_values, text_as_objects, values_of
+from mlebench.engine.records.ascii import in_ascii
+from mlebench.engine.records.jsonrecords import record_type
 from mlebench.engine.records.source import RECORDS, RecordSource
 from mlebench.engine.tables import STREAM_BYTES, Stored, Table, Writable
 
+_Fields = TypeVar("_Fields", dict[str, Sequence[Any]], pd.DataFrame)
+PRINTED = 64  # records at a time
 _INT64 = range(-(1 << 63), 1 << 63)
-_READABLE = range(-(1 << 63), 1 << 64)  # inside a record; a column of numbers above 63 bits has another type
-_ODD_ESCAPE = re.compile(rb"\\u(?:007[fF]|[dD][89a-fA-F])")  # not escaped by pandas, and surrogates
-_PAIR = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..")  # a surrogate pair: one character
-_ODD_LETTER = re.compile("[\x7f\ud800-\udfff]")  # the same, in a text
+_PLAIN_KINDS = (str, int, list, dict)
 _DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date|datetime", re.DOTALL | re.IGNORECASE)
-_print = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_ODD_NAME = re.compile(r"[\x00-\x1f\"\\]")  # msgspec does not take such names
+# A text in ASCII with the escapes that pandas writes and no others; slashes are escaped later.
+_AS_PRINTED = re.compile(
+    rb'"[^"\\\x80-\xff]*+(?:\\(?:["\\bfnrt]|u(?:(?!00[0-7]|d[89a-f])[0-9a-f]{4}|00(?:0[0-7bef]|1[0-9a-f])|'
+    rb'd[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}))[^"\\\x80-\xff]*+)*+"'
+).fullmatch
+_parse_text = msgspec.json.Decoder(str).decode
+_print_lines = msgspec.json.Encoder().encode_lines
 
 
 class _NotPlainError(Exception):
@@ -38,14 +47,7 @@ def _refuse(text: str) -> Any:
     raise _NotPlainError(text)
 
 
-def _whole_number(text: str) -> int:
-    number = int(text)
-    if text == "-0" or (len(text) > 18 and number not in _READABLE):
-        raise _NotPlainError(text)
-    return number
-
-
-_parse = json.JSONDecoder(parse_float=_refuse, parse_constant=_refuse, parse_int=_whole_number).decode
+_parse = msgspec.json.Decoder(float_hook=_refuse).decode
 
 
 class JsonLinesSource(RecordSource):
@@ -72,12 +74,10 @@ class JsonLinesSource(RecordSource):
         if self._kept:
             yield from self._kept
             return
-        kept, columns = [], None
+        kept, columns = [], self._columns
         for lines in self._chunks():
-            block = _Lines(lines, sum(map(len, lines)))
+            block = _Lines(lines, sum(map(len, lines)), columns)
             columns = columns or block.columns
-            if block.columns != columns:
-                raise ValueError(f"records with the fields {block.columns} come after some with {columns}")
             if self._chunk_lines is None or self.size < STREAM_BYTES:
                 kept.append(block)
             yield block
@@ -89,8 +89,11 @@ class JsonLinesSource(RecordSource):
 
     def _chunks(self) -> Iterator[list[bytes]]:
         with self.open() as stream:
-            source = stream if self._chunk_lines is None else _universal_lines(stream)
+            source, counted = iter(stream), self._chunk_lines is None
             while lines := list(islice(source, self._chunk_lines)):
+                if not counted and any(map(contains, lines, repeat(b"\r"))):
+                    source, counted = _universal_lines(chain(lines, source)), True
+                    continue
                 if records := [line for line in lines if not line.isspace()]:
                     yield records
 
@@ -102,17 +105,39 @@ def _universal_lines(stream: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Lines:
-    """Some lines; parsed in the quick way where that is safe, else by pandas."""
+    """Some lines; read in the quick way where that is safe, else by pandas."""
 
-    def __init__(self, lines: list[bytes], size: int):
+    def __init__(self, lines: list[bytes], size: int, columns: list[str] | None):
         self._lines = lines
         self.size = size
+        self._expected = columns  # what the blocks before hold
+        self._some: dict[str, Sequence[Any]] = {}  # fields that were read on their own
+        self._odd = False  # whether only pandas can read these lines
 
     @cached_property
-    def _plain(self) -> list[dict[str, Any]] | None:
+    def _plain(self) -> dict[str, Sequence[Any]] | None:
+        """All fields, ready to be printed."""
+        fields = self._read(lambda kinds: kinds, printable=True)
+        return None if fields is None else self._checked(fields)
+
+    @cached_property
+    def _kinds(self) -> dict[str, type]:
+        """The fields of the first record, and what they hold there."""
+        record = _parse(self._lines[0])
+        if not isinstance(record, dict) or not record or not _stay_as_they_are(tuple(record)):
+            raise _NotPlainError("not a record")
+        return {name: type(value) for name, value in record.items()}
+
+    def _read(
+        self, wanted: Callable[[dict[str, type]], dict[str, type]], *, printable: bool = False
+    ) -> dict[str, Sequence[Any]] | None:
+        """Some fields, read in the quick way; None if only pandas can read them."""
+        if self._odd:
+            return None
         try:
-            return _parse_plain(self._lines)
-        except (_NotPlainError, ValueError):
+            return _read_plain(self._lines, wanted(self._kinds), printable=printable)
+        except (_NotPlainError, ValueError, OverflowError, KeyError, RecursionError, msgspec.MsgspecError):
+            self._odd = True
             return None
 
     @cached_property
@@ -123,36 +148,45 @@ class _Lines:
             raise ValueError(f"pandas takes {', '.join(dates)} for dates, which its versions print differently")
         if not all(isinstance(name, str) for name in frame.columns):
             raise ValueError("pandas takes the names of these fields for numbers or dates")
-        return frame
+        return self._checked(frame)
+
+    def _checked(self, fields: _Fields) -> _Fields:
+        if self._expected and [*fields] != self._expected:
+            raise ValueError(f"records with the fields {[*fields]} come after some with {self._expected}")
+        return fields
 
     @property
     def columns(self) -> list[str]:
-        return list(self._plain[0] if self._plain else self._frame.columns)
+        return list(self._frame if self._plain is None else self._plain)
 
     def values(self, name: str, rows: np.ndarray) -> np.ndarray:
-        if self._plain is None:
+        if name not in self._some:
+            self._some |= self._read(lambda kinds: {name: kinds[name], **_whole_numbers(kinds)}) or {}
+        if self._odd:
             return values_of(self._frame[name])[rows]
-        return as_values([self._plain[row][name] for row in rows.tolist()])
+        column = self._some[name]
+        return as_values([column[row] for row in rows.tolist()])
 
     def whole_numbers(self) -> Mapping[str, np.ndarray]:
-        if self._plain is None:
+        numbers = self._some or self._read(_whole_numbers)
+        if numbers is None or self._odd:
             return {name: self._frame[name].to_numpy() for name in self.columns if self._frame[name].dtype == np.int64}
-        numbers = [name for name, value in self._plain[0].items() if type(value) is int]
-        return {name: np.array([record[name] for record in self._plain], dtype=np.int64) for name in numbers}
+        return {name: np.array(numbers[name], dtype=np.int64) for name in _whole_numbers(self._kinds)}
 
     def copied(self, rows: np.ndarray) -> pa.Array:
         return self.printed({name: Stored(name) for name in self.columns}, rows)
 
     def printed(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
-        if self._plain is None or not all(map(_is_plain, fields.values())) or not all(map(_is_plain_text, fields)):
+        if self._plain is None or not all(map(_is_plain, fields.values())) or _ODD_NAME.search("".join(fields)):
             return self._printed_by_pandas(fields, rows)
-        columns = [
-            [self._plain[row][field.name] for row in rows.tolist()] if isinstance(field, Stored) else field.tolist()
-            for field in fields.values()
-        ]
-        records = (dict(zip(fields, values, strict=True)) for values in zip(*columns, strict=True))
-        # A slash can only stand inside a text.
-        return pa.array([f"{_print(record)}\n".replace("/", "\\/").encode() for record in records], pa.large_binary())
+        chosen, columns = rows.tolist(), []
+        for field in fields.values():
+            if isinstance(field, Stored):
+                stored = self._plain[field.name]
+                columns.append([stored[row] for row in chosen])
+            else:
+                columns.append(field.tolist())
+        return _printed_lines(map(record_type(tuple(dict.fromkeys(fields, Any).items())), *columns))
 
     def _printed_by_pandas(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
         chosen = self._frame.take(rows)
@@ -177,61 +211,62 @@ def json_lines(frame: pd.DataFrame) -> bytes:
     return (frame.to_json(orient="records", lines=True) or "").encode("ascii") if len(frame) else b""
 
 
+def _printed_lines(records: Iterator[msgspec.Struct]) -> pa.Array:
+    pieces = []
+    while some := [*islice(records, PRINTED)]:
+        # A slash can only stand inside a text.
+        pieces.append(in_ascii(_print_lines(some)).replace(b"/", b"\\/"))
+    text = b"".join(pieces)
+    ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + 1
+    starts = np.concatenate([[0], ends])
+    return pa.Array.from_buffers(pa.large_binary(), len(ends), [None, pa.py_buffer(starts), pa.py_buffer(text)])
+
+
 def _is_plain(field: Any) -> bool:
     """Whether values are texts or whole numbers: how those are printed is known."""
-    return isinstance(field, Stored) or field.dtype.kind == "i" or all(map(_is_plain_text, field))
-
-
-def _is_plain_text(value: Any) -> bool:
-    return type(value) is str and not _ODD_LETTER.search(value)
+    return isinstance(field, Stored) or field.dtype.kind == "i" or all(type(value) is str for value in field)
 
 
 @lru_cache
 def _stay_as_they_are(names: tuple[str, ...]) -> bool:
     """Whether pandas leaves the names of fields alone; it takes some for numbers or dates."""
-    frame = pd.read_json(io.StringIO(_print(dict.fromkeys(names, 0))), orient="records", lines=True)
+    frame = pd.read_json(io.BytesIO(_print_lines([dict.fromkeys(names, 0)])), orient="records", lines=True)
     return [*frame.columns] == [*names] and all(isinstance(name, str) for name in frame.columns)
 
 
-def _parse_plain(lines: list[bytes]) -> list[dict[str, Any]]:
-    records = [_parse_line(line) for line in lines]
-    names = list(records[0])
-    if not _stay_as_they_are(tuple(names)) or any(list(record) != names for record in records):
-        raise _NotPlainError("records with different fields")
-    for name in names:
-        _check_column(name, [record[name] for record in records])
-    return records
+def _whole_numbers(kinds: dict[str, type]) -> dict[str, type]:
+    return {name: kind for name, kind in kinds.items() if kind is int}
 
 
-def _parse_line(line: bytes) -> dict[str, Any]:
-    record = _parse(line.decode("utf-8"))
-    if not isinstance(record, dict) or not record:
-        raise _NotPlainError("not a record")
-    if b"\x7f" in line or _ODD_ESCAPE.search(line):
-        _check_escapes(line)
-    return record
+def _read_plain(lines: list[bytes], kinds: dict[str, type], *, printable: bool) -> dict[str, Sequence[Any]]:
+    """Fields of records, unless pandas would change one of them.
+
+    To be printable they must be all fields; texts are then left as they stand in the file, if pandas writes them so.
+    """
+    as_read = {name: msgspec.Raw if printable and kind is str else kind for name, kind in kinds.items()}
+    decode = msgspec.json.Decoder(record_type(tuple(as_read.items()), printable), float_hook=_refuse).decode
+    rows = map(msgspec.structs.astuple, map(decode, lines))
+    columns: dict[str, Sequence[Any]] = dict(zip(kinds, zip(*rows, strict=True), strict=True))
+    for name, kind in kinds.items():
+        if as_read[name] is msgspec.Raw:
+            columns[name] = [raw if _AS_PRINTED(raw) else _parse_text(raw) for raw in columns[name]]
+        _check_column(name, kind, columns[name])
+    return columns
 
 
-def _check_escapes(line: bytes) -> None:
-    left = _PAIR.sub(b" ", line.replace(rb"\\", b" "))
-    if b"\x7f" in left or _ODD_ESCAPE.search(left):
-        raise _NotPlainError("a character that pandas does not escape, or half of one")
-
-
-def _check_column(name: str, values: list[Any]) -> None:
+def _check_column(name: str, kind: type, values: Sequence[Any]) -> None:
     """Raise unless pandas would leave a column unchanged."""
-    kind = type(values[0])
-    if _DATE_NAME.fullmatch(name) or any(type(value) is not kind for value in values):
-        raise _NotPlainError("dates, or a column of many kinds")
-    if kind in (list, dict) or (kind is int and all(value in _INT64 for value in values)):
-        return
-    if kind is not str or all(map(_looks_like_a_number, values)):
+    if _DATE_NAME.fullmatch(name) or kind not in _PLAIN_KINDS:
+        raise _NotPlainError("dates, or a column of another kind")
+    if kind is int and not (_INT64[0] <= min(values) and max(values) <= _INT64[-1]):
+        raise _NotPlainError("numbers of another type")
+    if kind is str and all(map(_looks_like_a_number, values)):
         raise _NotPlainError("texts that are numbers")
 
 
-def _looks_like_a_number(text: str) -> bool:
+def _looks_like_a_number(text: str | msgspec.Raw) -> bool:
     try:
-        float(text)
+        float(text if isinstance(text, str) else _parse_text(text))
     except ValueError:
         return False
     return True
