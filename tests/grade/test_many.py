@@ -76,7 +76,7 @@ def test_lines_that_name_nothing_are_listed_with_their_true_numbers(titanic: Com
     ]
     reasons = {row["line"]: row["reason"] for row in summary["unjudged"]}
     assert all(reasons.values())
-    assert (reasons[4], reasons[18]) == ("`competition_id` must be a text", "the line has no `submission_path`")
+    assert (reasons[4], reasons[18]) == ("`competition_id` must be a string", "the line has no `submission_path`")
     assert [row["competition_id"] for row in summary["unjudged"]][:6] == [None] * 5 + [titanic.id]
     assert [report["status"] for report in summary["competition_reports"]] == ["graded"]
     assert summary["total_runs"] == 1
