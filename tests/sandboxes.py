@@ -71,7 +71,8 @@ def wait_until_gone(mark: str, seconds: float = 20) -> None:
 
 def leftovers() -> Iterator[str]:
     """What sandboxes of this program may leave behind: control groups, containers, folders of doors."""
-    yield from map(str, Path("/sys/fs/cgroup").glob("**/mlebench-*"))
+    for folder, names, _ in os.walk("/sys/fs/cgroup"):  # unlike glob, it bears with groups that end meanwhile
+        yield from (f"{folder}/{name}" for name in names if name.startswith("mlebench-"))
     yield from map(str, Path("/tmp").glob("mlebench-*-*"))
     for engine in filter(shutil.which, ("docker", "podman")):
         listed = subprocess.run(
