@@ -139,7 +139,7 @@ def test_writing_tables_is_told_of(rows: Path, name: str, shuffled: bool) -> Non
 def test_rows_out_of_order_leave_something_to_be_told_when_all_are_read(
     rows: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of the work comes when the last row has been read; it used to be told as done."""
+    """Much of the work comes when the last row has been read; it used to be told as done."""
     told, at_the_end = Told(), []
     finish = row_order.BucketWriter.finish
 
@@ -157,7 +157,7 @@ def test_rows_out_of_order_leave_something_to_be_told_when_all_are_read(
         told,
     )
     total = (rows / "t.csv").stat().st_size
-    assert 0.7 * total < at_the_end[0] < 0.8 * total
+    assert 0.55 * total < at_the_end[0] < 0.65 * total
 
 
 def test_writing_arrays_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
