@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from golden_cases import DEFAULT_TWIN, golden_cases, golden_figures
+from golden_cases import CASES, DEFAULT_TWIN, golden_cases, golden_figures
 from hypothesis import HealthCheck, settings
 
 from mlebench.contract import Case
@@ -29,14 +29,15 @@ def pytest_sessionstart() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--one-case",
-        action="store_true",
-        help="of each competition the first golden case only, and no test that compares our results with each other",
+        "--cases",
+        choices=CASES,
+        default="two",
+        help="golden cases of each competition; `one` leaves out tests that compare our results with each other",
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--one-case"):
+    if config.getoption("--cases") == "one":
         kept: list[pytest.Item] = []
         left_out: list[pytest.Item] = []
         for item in items:
@@ -55,7 +56,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`case`: golden cases of every competition. `twin`, `competition_id`: every competition once."""
-    cases = golden_cases(1 if metafunc.config.getoption("--one-case") else None)
+    cases = golden_cases(CASES[metafunc.config.getoption("--cases")])
     for fixture, some in (("case", cases), ("twin", [case for case in golden_cases() if case[1] == DEFAULT_TWIN])):
         if fixture in metafunc.fixturenames:
             metafunc.parametrize(

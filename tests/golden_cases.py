@@ -11,6 +11,8 @@ from mlebench.registry import Competition, Registry
 
 GOLDEN = Path(__file__).parent / "golden"
 DEFAULT_TWIN = "seed 0, size 1.0"
+# The first case is the default twin; the third is half as large.
+CASES = {"one": slice(1), "two": slice(0, 3, 2), "all": slice(None)}
 
 
 def score_or_verdict(path: Path, competition: Competition) -> float | str | None:
@@ -21,12 +23,12 @@ def score_or_verdict(path: Path, competition: Competition) -> float | str | None
     return "nan" if report.score is not None and math.isnan(report.score) else report.score
 
 
-def golden_cases(most: int | None = None) -> list[tuple[str, str]]:
+def golden_cases(which: slice = CASES["all"]) -> list[tuple[str, str]]:
     """(competition, case) for every competition; one without golden figures fails when it is used."""
     return [
         (id, name)
         for id in Registry().list_competition_ids()
-        for name in list(golden_figures(id) or {DEFAULT_TWIN: None})[:most]
+        for name in list(golden_figures(id) or {DEFAULT_TWIN: None})[which]
     ]
 
 
