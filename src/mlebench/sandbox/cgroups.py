@@ -144,7 +144,7 @@ def _places(name: str) -> tuple[dict[str, Path], bool]:
     """New folders for a group of that name, by controller."""
     parents, unified = _own_folders()
     if unified:
-        place = next((place for place in _upwards(parents["memory"]) if _delegates(place)), None)
+        place = next((place for place in _upwards(parents["memory"]) if delegates(place)), None)
         if place is None:
             return {}, True
         parents = dict.fromkeys(parents, place)
@@ -188,18 +188,33 @@ def _upwards(folder: Path) -> list[Path]:
     return [place for place in (folder, *folder.parents) if place.is_relative_to(ROOT)]
 
 
-def _delegates(folder: Path) -> bool:
+def delegates(folder: Path) -> bool:
     """Whether we may make limited groups below a version 2 folder; asks the kernel to allow it."""
     if not os.access(folder, os.W_OK):
         return False
     wanted = {"memory", "cpu", "pids"}
     try:
+        if _is_occupied(folder):
+            return False
         wanted &= set((folder / "cgroup.controllers").read_text(encoding="ascii").split())
         control = folder / "cgroup.subtree_control"
         lacking = wanted - set(control.read_text(encoding="ascii").split())
-        for controller in sorted(lacking):  # refused while the folder has processes of its own, unless it is the root
+        for controller in sorted(lacking):
             with contextlib.suppress(OSError):
                 control.write_text(f"+{controller}", encoding="ascii")
         return bool(wanted & set(control.read_text(encoding="ascii").split()))
     except OSError:
         return False
+
+
+def _is_occupied(folder: Path) -> bool:
+    """Whether a version 2 folder has processes of its own, so that no group of processes can be made below it.
+
+    This must be known before asking: there the kernel refuses to limit memory, but not CPUs, and that would turn the
+    folder into one for threads. Groups below it would then take no process at all.
+    """
+    kind = folder / "cgroup.type"  # the root has none, and may have processes
+    if not kind.exists():
+        return False
+    is_plain = kind.read_text(encoding="ascii").strip() == "domain"
+    return not is_plain or bool((folder / "cgroup.procs").read_text(encoding="ascii").strip())
