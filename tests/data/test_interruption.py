@@ -204,7 +204,7 @@ def test_what_was_placed_before_is_not_placed_again(tmp_path: Path, monkeypatch:
 
         return one
 
-    monkeypatch.setattr("mlebench.engine.placing.carry_out.threads", lambda: 1)
+    monkeypatch.setattr("mlebench.engine.threads.threads", lambda: 1)
     monkeypatch.setattr(ZipTree, "_read_whole", fail_after(500))
     with pytest.raises(RuntimeError, match="power cut"):
         prepare(competition, TwinSource(size=SIZES[ID]))
