@@ -56,7 +56,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`case`: golden cases of every competition. `twin`, `competition_id`: every competition once."""
-    cases = golden_cases(CASES[metafunc.config.getoption("--cases")])
+    cases = golden_cases(CASES[str(metafunc.config.getoption("--cases"))])
     for fixture, some in (("case", cases), ("twin", [case for case in golden_cases() if case[1] == DEFAULT_TWIN])):
         if fixture in metafunc.fixturenames:
             metafunc.parametrize(
