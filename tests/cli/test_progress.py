@@ -217,7 +217,7 @@ def test_json_is_told_of_while_it_is_read_and_printed(tmp_path: Path, monkeypatc
 
     told = Told()
     run_prepare(copy, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
-    assert list(dict.fromkeys(told.stages)) == ["reading", "printing", "preparing"]
+    assert list(dict.fromkeys(told.stages))[:3] == ["reading", "printing", "preparing"]
     size = (tmp_path / "raw" / "all.json").stat().st_size
     assert told.events.count(("reading", size, size)) == 2
     printed = [done for stage, done, _ in told.events if stage == "printing"]
