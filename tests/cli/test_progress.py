@@ -205,6 +205,32 @@ def test_packed_files_are_told_of_while_they_are_packed(tmp_path: Path) -> None:
     assert (events[0], events[-1]) == ((0, 8 * MB), (8 * MB, 8 * MB))
 
 
+def test_json_is_told_of_while_it_is_read_and_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "WATCHED_BYTES", MB)
+    (tmp_path / "raw").mkdir()
+    images = [{"id": number, "name": "x" * 500} for number in range(20_000)]
+    (tmp_path / "raw" / "all.json").write_text(json.dumps({"images": images}))
+
+    def copy(raw: Raw, public: Output, private: Output) -> None:
+        public.write_json("all.json", raw.json_with_records("all.json", "images"), indent=4)
+        private.write_json("all.json", raw.json("all.json"))
+
+    told = Told()
+    run_prepare(copy, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
+    assert list(dict.fromkeys(told.stages))[:3] == ["reading", "printing", "preparing"]
+    size = (tmp_path / "raw" / "all.json").stat().st_size
+    assert told.events.count(("reading", size, size)) == 2
+    printed = [done for stage, done, _ in told.events if stage == "printing"]
+    assert len(printed) > 6, "several steps for each file"
+    written = [tmp_path / side / "all.json" for side in ("public", "private")]
+    assert sum(path.stat().st_size for path in written) - sum(told_at_ends(printed)) < 2 * MB
+
+
+def told_at_ends(done: list[int]) -> list[int]:
+    """The last of each run of growing figures."""
+    return [here for here, after in zip(done, [*done[1:], 0], strict=True) if after < here]
+
+
 def test_the_md5_of_a_file_is_told_of_while_it_is_taken(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(5 * MB))
     told = Told()

@@ -232,7 +232,7 @@ def test_however_a_file_is_written_it_comes_out_as_pandas_writes_it(
     for name in table.columns:  # alone first: then only this field is read
         whole = pd.concat(_frames(content, chunk_lines))[name] if chunk_lines is None else None
         values = table[name].tolist()
-        assert whole is None or repr(values) == repr(whole.tolist())
+        assert whole is None or repr(values) == repr([np.nan if value is None else value for value in whole])
     assert _written([table], tmp_path_factory.mktemp("scratch")) == [expected]
 
 

@@ -30,10 +30,10 @@ _INT64 = range(-(1 << 63), 1 << 63)
 _PLAIN_KINDS = (str, int, list, dict)
 _DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date|datetime", re.DOTALL | re.IGNORECASE)
 _ODD_NAME = re.compile(r"[\x00-\x1f\"\\]")  # msgspec does not take such names
-# A text in ASCII with the escapes that pandas writes and no others; slashes are escaped later.
+# A text with the escapes that pandas writes and no others, if it is in ASCII; slashes are escaped later.
 _AS_PRINTED = re.compile(
-    rb'"[^"\\\x80-\xff]*+(?:\\(?:["\\bfnrt]|u(?:(?!00[0-7]|d[89a-f])[0-9a-f]{4}|00(?:0[0-7bef]|1[0-9a-f])|'
-    rb'd[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}))[^"\\\x80-\xff]*+)*+"'
+    rb'"[^\\]*+(?:\\(?:["\\bfnrt]|u(?:(?!00[0-7]|d[89a-f])[0-9a-f]{4}|00(?:0[0-7bef]|1[0-9a-f])|'
+    rb"d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}))[^\\]*+)*+"
 ).fullmatch
 _parse_text = msgspec.json.Decoder(str).decode
 _print_lines = msgspec.json.Encoder().encode_lines
@@ -247,9 +247,11 @@ def _read_plain(lines: list[bytes], kinds: dict[str, type], *, printable: bool) 
     decode = msgspec.json.Decoder(record_type(tuple(as_read.items()), printable), float_hook=_refuse).decode
     rows = map(msgspec.structs.astuple, map(decode, lines))
     columns: dict[str, Sequence[Any]] = dict(zip(kinds, zip(*rows, strict=True), strict=True))
+    ascii_lines = [line.isascii() for line in lines]
     for name, kind in kinds.items():
         if as_read[name] is msgspec.Raw:
-            columns[name] = [raw if _AS_PRINTED(raw) else _parse_text(raw) for raw in columns[name]]
+            texts = zip(columns[name], ascii_lines, strict=True)
+            columns[name] = [raw if ascii and _AS_PRINTED(raw) else _parse_text(raw) for raw, ascii in texts]
         _check_column(name, kind, columns[name])
     return columns
 

@@ -7,13 +7,14 @@ Python's own parser and printer do the rest. Values and bytes are the same eithe
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from types import NoneType
 from typing import Any, overload
 
 import msgspec
 
 from mlebench.engine.records.ascii import in_ascii
+from mlebench.engine.records.source import no_garbage
 
 PLAIN = int | str | bool | None
 _PLAIN_KINDS = {int, str, bool, NoneType}
@@ -65,13 +66,16 @@ class Records(Sequence[dict[str, Any]]):
     def values(self, name: str) -> list[Any]:
         """A field that all records have."""
         values = self._fields[name]
-        if any(value is _ABSENT for value in values):
+        if object in set(map(type, values)):  # the type of what stands for an absent value
             raise KeyError(name)
         return values
 
     def take(self, rows: Sequence[int]) -> "Records":
         """The records with these numbers."""
-        return Records({name: [values[row] for row in rows] for name, values in self._fields.items()}, len(rows))
+        if len(rows) < 2:  # for which `itemgetter` gives no tuple
+            return Records({name: [values[row] for row in rows] for name, values in self._fields.items()}, len(rows))
+        taken = itemgetter(*rows)
+        return Records({name: [*taken(values)] for name, values in self._fields.items()}, len(rows))
 
     def with_values(self, **fields: Sequence[Any]) -> "Records":
         """The same records with other values in some fields."""
@@ -97,7 +101,8 @@ def read_with_records(text: bytes, lists: Sequence[str]) -> dict[str, Any]:
     except msgspec.MsgspecError:
         whole = json.loads(text.decode("utf-8"))
         return whole | {name: Records.of(whole[name]) for name in lists}
-    return {name: _read_list(part) if name in lists else _loads(part) for name, part in parts.items()}
+    with no_garbage():
+        return {name: _read_list(part) if name in lists else _loads(part) for name, part in parts.items()}
 
 
 def _read_list(part: msgspec.Raw) -> Records:

@@ -84,7 +84,7 @@ class RecordSource:
         distinct, order = (None, None) if rows is None else np.unique(rows, return_inverse=True)
         choice = RowChoice(distinct, self.starts)
         numbers, pieces = WholeNumbers(), []
-        with _no_garbage():
+        with no_garbage():
             for number, block in enumerate(self.blocks()):
                 chosen, _ = choice.of_block(number)
                 if len(chosen):
@@ -114,7 +114,7 @@ class RecordSource:
 
 
 @contextmanager
-def _no_garbage() -> Iterator[None]:
+def no_garbage() -> Iterator[None]:
     """Records hold no cycles, and looking for cycles in them takes as long as parsing them."""
     collects = gc.isenabled()
     gc.disable()
@@ -154,7 +154,7 @@ def write_records_in_one_pass(
     source: RecordSource, jobs: Sequence[tuple[Table, Writable]], scratch: Path, stage: Stage = UNTOLD
 ) -> None:
     """Write all tables of records that come from one file, in one pass over it."""
-    with ExitStack() as stack, _no_garbage():
+    with ExitStack() as stack, no_garbage():
         row_bytes = source.size / max(source.rows, 1)
         choices = [RowChoice(table.rows, source.starts) for table, _ in jobs]
         writers = [
