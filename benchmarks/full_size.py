@@ -143,7 +143,7 @@ def _repeated(twin: Competition, full: Competition, rng: np.random.Generator) ->
     else:  # gaps in the truth are rows that are not scored
         gold = gold.assign(**{name: gold[name].where(gold[name] != "", sample[name]) for name in targets})
     kind = _kind_of_noise(twin)
-    submission = gold.filter([name for name in sample if name in gold and name not in LONG_TEXT])
+    submission = pd.DataFrame({name: gold[name] for name in sample if name in gold and name not in LONG_TEXT})
     submission = _blended(submission, sample, targets, rng) if "blend" in kind else _moved(submission, targets, rng)
     if twin.id in CELLS:
         answers, submission = _with_cells(twin, answers, submission, rng)
