@@ -131,7 +131,7 @@ def test_the_python_must_be_the_one_that_the_agent_wants(tmp_path: Path, wheels:
     agent = load_agent(str(folder))
     with pytest.raises(PrerequisiteError, match=r"there is no python3\.99: name a Python 3\.99 with --python"):
         venvs.install(agent, wheels)
-    with pytest.raises(PrerequisiteError, match=r"needs Python 3\.99, not 3\.\d+"):
+    with pytest.raises(PrerequisiteError, match=r"needs Python 3\.99, and .* is 3\.\d+: use --python"):
         venvs.install(agent, wheels, sys.executable)
     with pytest.raises(PrerequisiteError, match="does not work as a Python"):
         venvs.install(agent, wheels, "/bin/false")

@@ -80,7 +80,7 @@ def test_prepare_goes_on_after_a_failure_and_says_what_failed(tmp_path: Path) ->
     listing.write_text("no-such-competition\nspaceship-titanic\n")
     done = run("prepare", "-l", listing, "--twin", "--data-dir", tmp_path / "d")
     assert done.returncode == 1
-    assert "1 of 2 are prepared" in done.stderr
+    assert "1 of 2 prepared" in done.stderr
     assert "no-such-competition: failed: there is no competition" in done.stderr
     assert "spaceship-titanic: prepared" in done.stderr
 
@@ -108,7 +108,7 @@ def test_prepare_goes_on_after_a_failure_and_says_what_failed(tmp_path: Path) ->
         (["report", "/gone/group"], 1, "there is no run group '/gone/group'"),
         (["report", "gone**"], 1, "there is no run group 'gone**'"),
         (["report", "."], 1, "the folder . is not a run group"),
-        (["runs", "show", "/gone/run**"], 1, "'/gone/run**' is no run"),
+        (["runs", "show", "/gone/run**"], 1, "there is no run '/gone/run**'"),
     ],
 )
 def test_bad_input_gets_one_clear_error(arguments: list[str], code: int, words: str, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_doctor_has_a_line_for_each_concern(tmp_path: Path) -> None:
     done = run("doctor", "--data-dir", tmp_path)
     assert done.returncode == 0, done.stderr
     for what in ("python", "data dir", "disk", "prepared", "kaggle login", "docker", "bubblewrap", "GPUs"):
-        (line,) = re.findall(rf"^(?:ok|look|bad) +{what}  .*$", done.stdout, re.MULTILINE)
+        (line,) = re.findall(rf"^(?:ok|note|bad) +{what}  .*$", done.stdout, re.MULTILINE)
         assert line.startswith("ok") or len(re.split(r"  +", line)) == 4, f"{line!r} does not say what to do"
 
 

@@ -164,7 +164,7 @@ def test_a_job_that_only_seems_to_run_is_cancelled_and_submitted_again(
 def test_without_slurm_it_is_one_line(mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path) -> None:
     (slurm / "down").touch()
     said = mlebench("run", *options_for(titanic, tmp_path, 1), code=1).stderr.splitlines()
-    assert "Error: squeue fails: slurm_load_jobs error" in said[-1]
+    assert "Error: squeue failed: slurm_load_jobs error" in said[-1]
 
 
 def test_more_runs_than_an_array_may_have(

@@ -128,7 +128,7 @@ def test_everything_is_killed_and_nothing_is_lost(user: User, settings: Path) ->
     os.kill(int((settings / "slurmctld.pid").read_text()), signal.SIGTERM)
     wait_for(lambda: not _answers())
     user.run("run", "--resume", str(group.paths.root), code=1)  # one line, and nothing is broken
-    assert "Error: squeue fails" in (user.folder / "said").read_text()
+    assert "Error: squeue failed" in (user.folder / "said").read_text()
     clusters("controller", settings)
     wait_for(_answers)
 
