@@ -26,7 +26,7 @@ VERBS = {
     "grade": "grade many submissions: those of a JSON-lines file or of a run group",
     "grade-sample": "grade one submission; the report is JSON on stdout",
     "image": "build the image that agents run in, or an agent's own",
-    "inspect": "find out what agents did: how runs failed, rules they broke, code they share, what models knew",
+    "inspect": "find out how runs failed, which rules they broke, what code they share",
     "list": "list the competitions",
     "new-competition": "create a competition of your own: a folder that works as it is",
     "prepare": "turn raw data into what agents and graders need",
