@@ -84,7 +84,7 @@ def _told(entry: Entry) -> dict[str, str]:
     told = {
         "agent": facts.get("agent") or "unknown",
         "identity": str(facts.get("identity") or "unknown")[:12],
-        "time limit": _duration(entry.hours_limit),
+        "time limit": time_limit(entry.hours_limit),
         "model": entry.model or nothing,
         "budget": facts.get("budget") or nothing,
         "tools": ", ".join(map(str, facts.get("tools") or ())) or nothing,
@@ -95,7 +95,7 @@ def _told(entry: Entry) -> dict[str, str]:
     return {what: plain(str(value)) for what, value in told.items()}
 
 
-def _duration(hours: float | None) -> str:
+def time_limit(hours: float | None) -> str:
     if hours is None:
         return "unknown"
     return f"{hours:.3g} h" if hours >= 1 else f"{hours * 60:.3g} min"

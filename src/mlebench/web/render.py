@@ -8,6 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mlebench import __version__
+from mlebench.report.render import time_limit
 from mlebench.web import draw, draw_run
 from mlebench.web.markdown import to_html as markdown
 from mlebench.web.site import Page, Site
@@ -50,7 +51,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    filters = {"number": number, "duration": duration, "size": size, "score": score, "moment": moment}
+    filters = {
+        "number": number,
+        "duration": duration,
+        "size": size,
+        "score": score,
+        "moment": moment,
+        "time_limit": time_limit,
+    }
     environment.filters |= filters | {"markdown": markdown}
     environment.globals |= {"draw": draw, "draw_run": draw_run}
     return environment
