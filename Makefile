@@ -8,8 +8,9 @@ demo: $(VENV)/installed
 	$(VENV)/bin/mlebench agents install baseline || true  # the demo goes on without it, and says so
 	$(VENV)/bin/mlebench demo
 
+# Three processes for two cores: tests of sandboxes and of interruptions mostly wait.
 test: $(VENV)/tested
-	$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadgroup $(TESTS)
+	$(VENV)/bin/python -m pytest --numprocesses 3 --dist loadgroup $(TESTS)
 
 explore: $(VENV)/tested
 	$(VENV)/bin/python -m pytest --numprocesses 2 -m hypothesis --hypothesis-profile explore $(TESTS)

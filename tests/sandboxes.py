@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -19,6 +20,11 @@ MB = 1 << 20
 SMALL = Limits(seconds=60, memory=300 * MB, cpus=1, shm=16 * MB, processes=64, disk=50 * MB, inodes=2000, log=2 * MB)
 ISOLATING = ("bubblewrap", "docker", "podman")
 ALL = (*ISOLATING, "process")
+
+
+def each(*names: str) -> list[Any]:
+    """Sandboxes as parameters of a test. `make test` leaves podman out: it shares its code with docker."""
+    return [pytest.param(name, marks=pytest.mark.full if name == "podman" else ()) for name in names]
 
 
 def require(name: str) -> None:

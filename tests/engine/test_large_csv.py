@@ -232,6 +232,7 @@ def test_of_few_rows_no_whole_column_is_kept() -> None:
     assert list(source._values) == ["id"]
 
 
+@pytest.mark.full
 def test_every_twin_is_prepared_to_the_same_bytes_in_blocks(
     competition_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from conftest_run import Mlebench, Start
 from endpoints import KEY, USAGE, Call, Endpoint, access_to, say_hello
-from sandboxes import ALL, ISOLATING, processes, require, wait_until_gone
+from sandboxes import ALL, ISOLATING, each, processes, require, wait_until_gone
 
 from mlebench.agents import load_agent
 from mlebench.registry import Competition, Registry
@@ -83,7 +83,7 @@ def holding(folder: Path, text: str) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
 
 
-@pytest.mark.parametrize("sandbox", ALL)
+@pytest.mark.parametrize("sandbox", each(*ALL))
 def test_an_agent_calls_a_model_and_never_sees_the_key(
     go: Runner, mlebench: Mlebench, server: Endpoint, sandbox: str, tmp_path: Path
 ) -> None:

@@ -142,7 +142,7 @@ def test_a_run_is_killed_at_every_step(planned: Callable[[], Run]) -> None:
     assert seen == {("planned", False), ("running", False), ("running", True), ("ended", True)}
 
 
-@pytest.mark.parametrize("removed", [False, True])
+@pytest.mark.parametrize("removed", [pytest.param(False, marks=pytest.mark.full), True])
 def test_a_second_kill_at_every_step_of_going_on(planned: Callable[[], Run], removed: bool) -> None:
     """The first was killed with its result staged, when most is there that can be lost."""
 
@@ -192,7 +192,7 @@ def test_a_retry_is_killed_at_every_step(planned: Callable[[], Run], monkeypatch
     assert seen == {True, False}
 
 
-@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("crash", [pytest.param(False, marks=pytest.mark.full), True])
 def test_giving_up_is_killed_at_every_step(
     planned: Callable[[], Run], monkeypatch: pytest.MonkeyPatch, crash: bool
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest_run import SUBMIT, Start, reports_of
-from sandboxes import leftovers, processes, require
+from sandboxes import each, leftovers, processes, require
 
 from mlebench.lease import acquire
 from mlebench.registry import Competition
@@ -30,7 +30,7 @@ def test_kill_at_any_time_and_resume(start: Start, titanic: Competition, tmp_pat
     _kill_and_resume(start, titanic, tmp_path, sandbox, runs=30, kills=KILLS)
 
 
-@pytest.mark.parametrize("engine", ["docker", "podman"])
+@pytest.mark.parametrize("engine", each("docker", "podman"))
 def test_kill_at_any_time_and_resume_with_containers(
     start: Start, titanic: Competition, tmp_path: Path, engine: str
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest_run import SUBMIT, Mlebench
-from sandboxes import ALL, ISOLATING, require
+from sandboxes import ALL, ISOLATING, each, require
 
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition
@@ -29,7 +29,7 @@ def books(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("sandbox", ALL)
+@pytest.mark.parametrize("sandbox", each(*ALL))
 def test_it_is_there_and_is_named(run: Runner, books: Path, sandbox: str) -> None:
     require(sandbox)
     program = 'cat ~/knowledge/inner/again.txt; grep -o "$HOME/knowledge/" $INSTRUCTIONS; touch ~/knowledge/new'

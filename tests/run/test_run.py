@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest_run import SUBMIT, Mlebench, reports_of
-from sandboxes import ALL, ISOLATING, leftovers, require
+from sandboxes import ALL, ISOLATING, each, leftovers, require
 
 from mlebench.registry import Competition
 from mlebench.run.records import Group
@@ -14,7 +14,7 @@ from mlebench.run.records import Group
 Runner = Callable[..., Group]
 
 
-@pytest.mark.parametrize("sandbox", ALL)
+@pytest.mark.parametrize("sandbox", each(*ALL))
 def test_a_group_of_runs_is_graded_and_leaves_nothing_behind(run: Runner, titanic: Competition, sandbox: str) -> None:
     require(sandbox)
     group = run(

@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sandboxes import ISOLATING, make_task, processes, require, run_task
+from sandboxes import ISOLATING, each, make_task, processes, require, run_task
 from traps import Trap, addresses, listening, run_as, wait
 
 from mlebench.registry import Competition
@@ -27,7 +27,7 @@ def trap(tmp_path: Path, titanic: Competition) -> Trap:
     return Trap.set(tmp_path, titanic)
 
 
-@pytest.mark.parametrize("sandbox", ISOLATING)
+@pytest.mark.parametrize("sandbox", each(*ISOLATING))
 def test_an_agent_that_searches_finds_nothing_and_changes_nothing(trap: Trap, sandbox: str) -> None:
     require(sandbox)
     before = trap.state()
@@ -62,7 +62,7 @@ def _assert_no_way_out(findings: dict) -> None:
     assert set(powers.values()) <= REFUSED, powers
 
 
-@pytest.mark.parametrize("sandbox", ISOLATING)
+@pytest.mark.parametrize("sandbox", each(*ISOLATING))
 def test_what_is_hidden_stays_hidden_below_what_is_shown(tmp_path: Path, sandbox: str) -> None:
     """As with a Python installation that holds the benchmark and its data, and that an agent's venv was made from."""
     require(sandbox)
@@ -124,7 +124,7 @@ ENDED = {"exit code": "agent_error", "deep": "over_disk"}
 PLANTED = {"absolute", "relative", "folder", "root", "shadow", "itself", "process", "pipe", "socket", "sparse"}
 
 
-@pytest.mark.parametrize("sandbox", ISOLATING)
+@pytest.mark.parametrize("sandbox", each(*ISOLATING))
 def test_what_is_planted_is_not_followed_and_grading_sees_what_was_handed_in(trap: Trap, sandbox: str) -> None:
     require(sandbox)
     before = trap.state()
@@ -159,7 +159,7 @@ def _assert_collected_is_ours(root: Path) -> None:
     assert secrets == 0
 
 
-@pytest.mark.parametrize("sandbox", ISOLATING)
+@pytest.mark.parametrize("sandbox", each(*ISOLATING))
 def test_an_obfuscated_run_cannot_tell_its_competition(trap: Trap, sandbox: str) -> None:
     require(sandbox)
     trap.canaries["slug"] = trap.competition.id
@@ -172,7 +172,7 @@ def test_an_obfuscated_run_cannot_tell_its_competition(trap: Trap, sandbox: str)
     assert caught.run.record.report["status"] == "graded"
 
 
-@pytest.mark.parametrize("sandbox", ISOLATING)
+@pytest.mark.parametrize("sandbox", each(*ISOLATING))
 def test_the_validator_is_no_oracle_and_survives(trap: Trap, sandbox: str) -> None:
     require(sandbox)
     sample = trap.competition.sample_submission.read_bytes()
@@ -217,7 +217,7 @@ def test_a_plain_process_is_unsealed_and_data_is_checked_afterwards(trap: Trap) 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user to become")
-@pytest.mark.parametrize("sandbox", ISOLATING)
+@pytest.mark.parametrize("sandbox", each(*ISOLATING))
 def test_started_by_root_an_agent_is_nobody_on_the_host(tmp_path: Path, sandbox: str) -> None:
     require(sandbox)
     mark = f"3{uuid4().int % 10**8}"

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sandboxes import ALL, ISOLATING, MB, SMALL, make_task, processes, require, run_task, wait_until_gone
+from sandboxes import ALL, ISOLATING, MB, SMALL, each, make_task, processes, require, run_task, wait_until_gone
 
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Launch, Task
 from mlebench.sandbox.session import Session
 
 
-@pytest.fixture(params=ALL)
+@pytest.fixture(params=each(*ALL))
 def sandbox(request: pytest.FixtureRequest) -> str:
     require(request.param)
     return request.param
@@ -106,7 +106,7 @@ def test_a_runner_that_goes_away_takes_its_sandbox_along(sandbox: str, tmp_path:
     wait_until_gone("31.3333")
 
 
-@pytest.mark.parametrize("name", ISOLATING)
+@pytest.mark.parametrize("name", each(*ISOLATING))
 def test_a_killed_keeper_takes_its_sandbox_along(name: str, tmp_path: Path) -> None:
     """Nobody cleans up here: the runner was killed, too. One of the programs tries to keep the relay's input open."""
     require(name)
@@ -120,7 +120,7 @@ def test_a_killed_keeper_takes_its_sandbox_along(name: str, tmp_path: Path) -> N
         sandbox_named(name).remove_leftovers(task.name)
 
 
-@pytest.mark.parametrize("engine", ["docker", "podman"])
+@pytest.mark.parametrize("engine", each("docker", "podman"))
 def test_a_killed_client_is_not_the_agents_fault(engine: str, tmp_path: Path) -> None:
     """The container ends with it, so the engine says that it has ended."""
     require(engine)
