@@ -20,7 +20,7 @@ PASSED_OVER = {"__pycache__", ".git", ".venv"}
 
 
 def identity(folder: Path, shared: Sequence[Path] = ()) -> str:
-    """The same for folders that hold the same files. Shared files count as if they lay in the folder."""
+    """The same for folders with the same files. Shared files count as if they were in the folder."""
     return _read_through(folder, shared, None)
 
 

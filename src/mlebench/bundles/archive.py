@@ -94,7 +94,8 @@ class Reader:
         return b"".join(self._content(found.size))
 
     def member(self, name: str, size: int, sha256: str) -> Iterator[bytes]:
-        """The contents of the next member, in pieces. Trust them only once the last piece has come without an error."""
+        """The contents of the next member, in pieces. Trust them only once the last piece has arrived without an
+        error."""
         _compare(self._read(BLOCK), name, size)
         digest = hashlib.sha256()
         for piece in self._content(size):

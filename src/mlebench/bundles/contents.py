@@ -17,9 +17,9 @@ from mlebench.untrusted import UntrustedFileError, open_below
 RECORD, SUBMISSION, LOG, PROGRAM = "record", "submission", "log", "program"  # kinds of members
 LARGEST_RECORD = 1 << 20
 LARGEST_FILE = 16 << 20  # bytes, of logs and code
-ROOM = 32 << 20  # bytes of logs, and bytes of code, of one run
+ROOM = 32 << 20  # bytes of logs, and of code, for one run
 MOST_FILES = 500  # of logs, and of code, of one run
-MOST_TOLD = 100  # files left out that are named, of one run
+MOST_TOLD = 100  # how many omitted files of a run to name
 DEEPEST = 20
 # Compressed files cannot be searched for secrets.
 _COMPRESSED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"\x28\xb5\x2f\xfd", b"Rar!")
@@ -27,7 +27,7 @@ _COMPRESSED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b
 
 @dataclass(frozen=True)
 class Item:
-    """A file that may go in."""
+    """A file that may be included."""
 
     name: str
     root: Path
@@ -35,7 +35,7 @@ class Item:
     kind: str
 
     def read(self) -> bytes:
-        """The whole file or, for a long log, its beginning and end; UntrustedFileError if it cannot go in."""
+        """The whole file or, for a long log, its beginning and end; UntrustedFileError if it cannot be included."""
         with open_below(self.root, self.parts) as file:
             size = os.fstat(file.fileno()).st_size
             if self.kind != LOG or size <= LARGEST_FILE:
@@ -63,7 +63,7 @@ class Item:
 
 @dataclass
 class LeftOut:
-    """The files of a run or of the group that do not go in, and why."""
+    """The files of a run or of the group that are left out, and why."""
 
     told: list[dict[str, Any]] = field(default_factory=list)
     more: int = 0

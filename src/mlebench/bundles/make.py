@@ -67,7 +67,7 @@ class _Plan:
         self._add(item, len(kept), hashlib.sha256(kept).hexdigest())
 
     def _take_submission(self, item: Item, left_out: LeftOut) -> None:
-        """A redacted submission would be a different one, so one that holds a secret is left out entirely."""
+        """A redacted submission would be a different one, so one that contains a secret is left out entirely."""
         digest, size = hashlib.sha256(), 0
 
         def pieces() -> Iterator[bytes]:
@@ -100,7 +100,7 @@ class _Plan:
         return self.secrets.remove(data) if self.redact else data
 
     def content(self, member: dict[str, Any]) -> Iterator[bytes]:
-        """The same bytes as when it was looked at, or an error."""
+        """The same bytes as when it was inspected, or an error."""
         item = self.items[member["name"]]
         digest = hashlib.sha256()
         for piece in item.pieces() if item.kind == SUBMISSION else [self._cleaned(item.read())]:
@@ -111,10 +111,10 @@ class _Plan:
 
 
 def make_bundle(group: Group, target: Path, *, redact: bool = False, track: Tracker = iter) -> BundleManifest:
-    """Write the bundle of a group whose runs have all ended: a whole bundle, or none.
+    """Write the bundle of a group whose runs have all ended: a complete bundle or none.
 
-    A secret is refused, by file and line; with `redact` it is removed, and the manifest says so. `track` wraps the
-    runs and yields each as it is looked at.
+    A secret is refused, by file and line; with `redact` it is removed, and the manifest says so. `track` wraps the runs
+    and yields each as it is inspected.
     """
     if open_ := unfinished(group):
         raise PrerequisiteError(

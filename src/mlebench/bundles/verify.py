@@ -87,7 +87,7 @@ def keep_verdict(verdict: BundleVerdict, runs_dir: Path) -> Path:
 
 
 def verdict_on(bundle: Bundle, runs_dir: Path) -> BundleVerdict | None:
-    """The outcome of verifying this exact file here; None if nobody has."""
+    """The outcome of verifying this exact file here; None if it has not been verified."""
     path = bundle_verdict(runs_dir, bundle.sha256)
     return BundleVerdict.read(path) if path.is_file() else None
 

@@ -22,7 +22,7 @@ from mlebench.engine.progress import Stage
 from mlebench.engine.reading import data_errors
 from mlebench.errors import PrerequisiteError
 
-# Files from this size on are read and written block by block; below it, pandas is as quick.
+# Files of at least this size are read and written block by block; below it, pandas is just as fast.
 STREAM_BYTES = 32 << 20
 Quoting = Literal["minimal", "nonnumeric"]
 PRINTED_ROWS = 1 << 14  # at a time
@@ -53,7 +53,7 @@ Column = Stored | Constant | Computed
 
 
 class Writable(Protocol):
-    """All that a stream must offer to have a table written to it."""
+    """What a stream must offer to have a table written to it."""
 
     def write(self, data: bytes | memoryview, /) -> Any: ...
 
@@ -104,7 +104,7 @@ class Source(Protocol):
 
 
 class ColumnSource:
-    """Columns that are in memory already."""
+    """Columns that are already in memory."""
 
     label: str | None = None
     size = 0
@@ -237,7 +237,7 @@ class Table:
         return self if self.rows is None else self.take(np.argsort(self.rows, kind="stable"))
 
     def sort_by(self, *names: str) -> "Table":
-        """Rows in ascending order of these columns; equal rows keep their order, empty cells come last."""
+        """Rows in ascending order of these columns; equal rows keep their order, and empty cells come last."""
         return self.take(_sorted(self._keys(names)))
 
     def group_first(self, *names: str) -> "Table":

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
-LINES_BYTES = 4 << 20  # that are read at a time
+LINES_BYTES = 4 << 20  # read at a time
 
 
 @dataclass(frozen=True)

@@ -192,7 +192,7 @@ def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
 
 
 def as_request_facts(record: GroupRecord) -> dict[str, Any]:
-    """What was asked for when a group was planned, for `--like`."""
+    """The request that a group was planned from, for `--like`."""
     kept = (
         "agent_source",
         "agent_command",

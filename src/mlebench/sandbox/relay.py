@@ -30,7 +30,7 @@ CUT = 137  # as if killed; the exit code of our client on the host is another
 def forbid(*, namespaces: bool) -> None:
     """Filter system calls that no namespace stops, for us and everything we start.
 
-    Sockets of the kind AF_VSOCK reach the hypervisor. In a user namespace of its own, a program has every capability.
+    Sockets of the kind AF_VSOCK reach the hypervisor. In its own user namespace, a program has every capability.
     Programs of another architecture, whose calls have other numbers, can make no system calls at all.
     """
     machine = MACHINES.get(os.uname().machine)

@@ -1,7 +1,7 @@
 """The format check over HTTP, for agents that ask during a run: `GET /health` and `POST /validate`.
 
-Uploads are untrusted. Their size, their number and their time are bounded; they go to files without names, and their
-own names are ignored. A competition's id is looked up among those that exist and is never used as a path.
+Uploads are untrusted. Their size, their number and their time are bounded; they go to unnamed files, and their own
+names are ignored. A competition's id is looked up among those that exist and is never used as a path.
 """
 
 import asyncio
@@ -98,7 +98,7 @@ class Validator:
         return id
 
     async def _received(self, request: Request) -> Any:
-        """The file of a form, in a temporary file that has no name."""
+        """The file from a form, in an unnamed temporary file."""
         parser = MultiPartParser(request.headers, self._bounded(request), max_files=1, max_fields=16)
         try:
             form = await parser.parse()

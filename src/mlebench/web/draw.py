@@ -39,7 +39,7 @@ LEFT, ROOM = 4.0, 94.0  # of the scale, in percent of the width; worse scores ar
 def leaderboard(
     distribution: Mapping[str, Any], thresholds: Mapping[str, float], agents: Sequence[Mapping[str, Any]]
 ) -> Markup:
-    """How people scored, better to the right, with medal lines, and a lane of dots for each agent."""
+    """Human scores, better to the right, with medal lines, and a lane of dots for each agent."""
     start, end = distribution["from"], distribution["to"]
 
     def place(score: float) -> float:

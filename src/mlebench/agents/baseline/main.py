@@ -1,4 +1,4 @@
-"""Hands in the sample, then the best it can learn from the files. Uses no language model; runs in a sandbox.
+"""Submits the sample, then the best it can learn from the files. Uses no language model; runs in a sandbox.
 
 If it cannot understand the task, or something fails, the last submission stays.
 """

@@ -127,7 +127,7 @@ class Actions:
         return self._ask(prompt("understand.txt", question=_text(action, "question"), **facts))
 
     def submit(self, step: int, action: dict[str, Any]) -> str:
-        """Hand a file in if its format is right and its value is no worse than the last one's."""
+        """Submit a file if its format is right and its value is no worse than the last one's."""
         path = self._path(action)
         valid, verdict = _validate(path)
         if not valid:

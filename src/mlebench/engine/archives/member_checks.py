@@ -1,4 +1,4 @@
-"""Archives come from outside, so their members are looked over before anything is taken from them."""
+"""Archives come from outside, so their members are checked before anything is taken from them."""
 
 import errno
 import lzma
@@ -26,7 +26,7 @@ def plain_name(name: str) -> str:
 
 
 class Member(NamedTuple):
-    """What an archive says of one of its members; the name is a plain one."""
+    """What an archive says about one of its members; the name is a plain one."""
 
     name: str
     size: int
@@ -58,7 +58,7 @@ class MemberChecks:
             raise PrerequisiteError(f"{self._label}: member {name} {fault}; do not trust this archive")
 
     def _clash(self, member: Member) -> str | None:
-        """Why the member cannot sit beside earlier ones, on a disk that may treat their names as the same."""
+        """Why the member clashes with earlier ones on a disk that may treat their names as the same."""
         name = _folded(member.name.rstrip("/"))
         folder = name if member.is_folder else name.rpartition("/")[0]
         if file := self._add_folder(folder):

@@ -1,7 +1,7 @@
 """Original texts of a competition: what its makers published, and so what a model may have read.
 
 They come from a folder of the user's, and from real data in the data directory. Our twins and descriptions are never
-originals, wherever they lie.
+originals, wherever they are.
 """
 
 from collections.abc import Iterator

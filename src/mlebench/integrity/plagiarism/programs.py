@@ -1,4 +1,4 @@
-"""Code in files that somebody else wrote: a program, or the code cells of a notebook. Lines keep their numbers."""
+"""Code in files that others wrote: a program, or the code cells of a notebook. Lines keep their numbers."""
 
 import json
 import re
