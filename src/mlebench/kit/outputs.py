@@ -1,4 +1,5 @@
 """The folders that `prepare` fills. What goes where is recorded first; the bytes are moved once everything is known.
+
 So every table that comes from one large file is written in one pass over it, and every raw file goes straight to its
 place.
 """

@@ -1,6 +1,8 @@
-"""A check in its own process, with limits: a submission may make pandas hang or eat all memory.  A process that has
-imported everything a check needs stands by. It takes requests over a socket and forks for each check, so that a check
-starts in milliseconds. A submission comes as a file descriptor: it has no name to open, guess or forget.
+"""A check in its own process, with limits: a submission may make pandas hang or eat all memory.
+
+A process that has imported everything a check needs stands by. It takes requests over a socket and forks for each
+check, so that a check starts in milliseconds. A submission comes as a file descriptor: it has no name to open, guess or
+forget.
 """
 
 import asyncio
