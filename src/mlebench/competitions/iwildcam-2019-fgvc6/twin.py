@@ -5,7 +5,7 @@ import numpy as np
 from mlebench.kit import join_text
 from mlebench.kit.twins import TwinFolder, camera_trap_frames, camera_trap_picture
 
-SPECIES = (1, 3, 4, 8, 10, 11, 13, 14, 16, 17, 18, 19)  # of 22 that have numbers, those of the training region
+SPECIES = (1, 3, 4, 8, 10, 11, 13, 14, 16, 17, 18, 19)  # those of the training region, out of 22 with numbers
 LATER_SPECIES = (1, 2, 6, 12, 22)
 
 
