@@ -169,7 +169,7 @@ def test_wrong_output_is_noticed(tmp_path: Path) -> None:
         assert _difference(Command(1, "", wrong), got) is not None
 
 
-def test_what_is_exported_and_the_working_folder_last(tmp_path: Path) -> None:
+def test_exports_and_the_working_folder_carry_over(tmp_path: Path) -> None:
     shell = Shell.in_folder(tmp_path)
     shell.run("export COLOUR='dark blue'; mkdir inner; cd inner; false")
     assert shell.run('echo "$COLOUR"; basename "$PWD"; echo "$HOME"').stdout.splitlines() == [
@@ -204,7 +204,7 @@ def _headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_the_reason_for_every_dependency_is_told() -> None:
+def test_every_dependency_has_a_documented_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     asked = [*project["dependencies"], *(name for extra in project["optional-dependencies"].values() for name in extra)]
     told = (ROOT / "docs/decisions/0007-dependencies.md").read_text(encoding="utf-8")

@@ -158,7 +158,7 @@ def test_competitions_import_kit_and_metrics_only() -> None:
             assert {imported.split(".")[0] for imported in others} <= {"kit", "metrics"}, name
 
 
-def test_competitions_stay_with_tables() -> None:
+def test_competitions_use_tables() -> None:
     users = {
         name.split(".")[1] for name, _, text in _modules() if name.startswith("competitions.") and "to_pandas(" in text
     }

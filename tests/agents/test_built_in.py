@@ -140,7 +140,7 @@ def test_a_new_agent_submits_nothing_that_is_invalid(fresh: Agent, validator: st
 
 
 @pytest.mark.parametrize("answer", [None, b"", b"HTTP/1.0 500 Oh\r\n\r\n", b"HTTP/1.0 200 OK\r\n\r\nno JSON"])
-def test_a_new_agent_submits_though_the_validator_is_out_of_order(
+def test_a_new_agent_submits_even_if_the_validator_is_down(
     titanic: Competition, fresh: Agent, answer: bytes | None, tmp_path: Path
 ) -> None:
     class Broken(BaseRequestHandler):
@@ -163,7 +163,7 @@ def test_a_new_agent_submits_though_the_validator_is_out_of_order(
     assert "does not answer" in log
 
 
-def test_a_new_agent_is_not_made_over_another_one(tmp_path: Path) -> None:
+def test_a_new_agent_does_not_overwrite_another(tmp_path: Path) -> None:
     folder = new_agent("my-agent_2", tmp_path / "deep/er")
     (folder / "agent.py").write_text("my work")
     with pytest.raises(PrerequisiteError, match="already exists"):

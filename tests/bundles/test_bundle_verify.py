@@ -41,7 +41,7 @@ def verdicts(rows: Rows) -> list[str]:
     return [row["verdict"] for row in rows]
 
 
-def test_what_is_true_agrees(bundle: Path, group: Group, verified: Callable[..., Rows]) -> None:
+def test_true_claims_agree(bundle: Path, group: Group, verified: Callable[..., Rows]) -> None:
     rows = verified(bundle)
     assert verdicts(rows) == ["agrees", "agrees", "agrees"]
     scores = [(run.record.report or {})["score"] for run in group.runs()]
@@ -50,7 +50,7 @@ def test_what_is_true_agrees(bundle: Path, group: Group, verified: Callable[...,
     assert scores[0] is not None
 
 
-def test_the_table_says_it_too(bundle: Path, mlebench: Mlebench, tmp_path: Path) -> None:
+def test_the_table_says_so_too(bundle: Path, mlebench: Mlebench, tmp_path: Path) -> None:
     done = mlebench("bundle", "verify", str(bundle), "--runs-dir", str(tmp_path / "kept"))
     header, first, second, _ = done.stdout.splitlines()
     assert header.split() == ["competition", "seed", "claimed", "regraded", "verdict"]
@@ -73,7 +73,7 @@ LIES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_lies_differ(titanic: Competition, tmp_path: Path, verified: Callable[..., Rows]) -> None:
+def test_false_claims_differ(titanic: Competition, tmp_path: Path, verified: Callable[..., Rows]) -> None:
     """A run for each lie; then one with a better submission, one with none, and one that tells the truth."""
     sample = titanic.sample_submission.read_bytes()
     group = write_group(tmp_path / "runs", titanic, [sample] * (len(LIES) + 3))
@@ -136,7 +136,7 @@ def entries(mlebench: Mlebench, *inputs: object, runs_dir: Path) -> dict[str, in
     return {entry["agent"]: len(entry["runs"]) for entry in json.loads(done.stdout)["entries"]}
 
 
-def test_reports_keep_own_claimed_and_regraded_runs_apart(
+def test_reports_separate_own_claimed_and_regraded_runs(
     bundle: Path, titanic: Competition, mlebench: Mlebench, tmp_path: Path, verified: Callable[..., Rows]
 ) -> None:
     own = write_group(tmp_path / "kept", titanic, [titanic.sample_submission.read_bytes()], id="own_run-group_mine")
@@ -265,7 +265,7 @@ def test_model_and_budget_are_the_bundle_s_unless_others_are_given(
         ({"limits": {"seconds": -1}}, "make no sense"),
     ],
 )
-def test_what_a_stranger_asks_for_is_not_done_blindly(
+def test_a_strangers_requests_are_not_followed_blindly(
     dummies: Callable[..., Path], mlebench: Mlebench, tmp_path: Path, values: dict[str, Any], why: str
 ) -> None:
     assert why in like(mlebench, dummies(**values), code=1).stderr

@@ -317,7 +317,7 @@ class TestClosedToUs:
             closed.chmod(0o755)
 
 
-def test_doctor_names_a_broken_competition_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_a_broken_competition_and_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own" / "mine").mkdir(parents=True)
     (tmp_path / "own" / "mine" / "config.yaml").write_text("id: other\n")
     monkeypatch.setenv("MLEBENCH_COMPETITION_PATH", str(tmp_path / "own"))

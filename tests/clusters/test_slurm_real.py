@@ -164,7 +164,7 @@ def test_the_time_limit_is_ours(user: User) -> None:
     check_promises(group, 2, ended="timeout")
 
 
-def test_cancel_ends_what_runs_and_keeps_what_it_had(user: User) -> None:
+def test_cancel_ends_running_runs_and_keeps_what_they_had(user: User) -> None:
     runner, group = user.plan(3, f"{SUBMIT}; [ -e /nowhere ] || sleep 1000", "--time-limit", "600")
     wait_for(lambda: states(group).count("running") >= 2)
     wait_for(lambda: len(list(group.paths.root.glob(".work/*/home/submission/submission.csv"))) >= 2)

@@ -98,7 +98,7 @@ def test_huge_numbers_are_the_submissions_fault(name: str, cell: str, default_tw
     assert not validate_format(path, competition)[0]
 
 
-def test_nul_bytes_are_no_text_whatever_pandas_makes_of_them(titanic: Competition, tmp_path: Path) -> None:
+def test_nul_bytes_are_invalid_whatever_pandas_makes_of_them(titanic: Competition, tmp_path: Path) -> None:
     path = tmp_path / "submission.csv"
     path.write_bytes(public_sample_bytes(titanic).replace(b"False", b"False\0", 1))
     report = grade_csv(path, titanic)

@@ -141,7 +141,7 @@ def titanic(tmp_path: Path) -> Path:
     )
 
 
-def test_what_is_wrong_with_which_file_is_told(titanic: Path, tmp_path: Path) -> None:
+def test_the_error_names_the_file_and_what_is_wrong(titanic: Path, tmp_path: Path) -> None:
     table = titanic / "train.csv"
     content = table.read_bytes()
     for damaged, fault in {
@@ -155,7 +155,7 @@ def test_what_is_wrong_with_which_file_is_told(titanic: Path, tmp_path: Path) ->
         assert outcome.reason.startswith(f"spaceship-titanic: {table} {fault}"), outcome.reason
 
 
-def test_damage_that_shows_late_is_told_from_a_bug_by_trying_the_twin(
+def test_late_damage_is_distinguished_from_a_bug_by_trying_the_twin(
     titanic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = importlib.import_module("mlebench.competitions.spaceship-titanic.prepare")
@@ -215,7 +215,7 @@ def test_published_data_is_never_to_blame(titanic: Path, tmp_path: Path, monkeyp
         prepare(competition, options=Options(verify=False))
 
 
-def test_faults_inside_archives_name_them_as_they_are_known(tmp_path: Path) -> None:
+def test_faults_inside_archives_name_the_archives(tmp_path: Path) -> None:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as inner:
         inner.writestr("a.csv", "id\n1\n")

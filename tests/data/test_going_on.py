@@ -182,9 +182,7 @@ def test_killed_at_every_stage_nothing_is_done_twice(
     assert sorted(path.name for path in where.root.iterdir()) == ["lock", f"{ID}.zip", f"{ID}.zip.json", "prepared"]
 
 
-def test_raw_files_that_were_unpacked_to_be_kept_are_not_unpacked_again(
-    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kept_raw_files_are_not_unpacked_again(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with _kaggle(raw, monkeypatch).serving() as kaggle:
         attempts = _Attempts(tmp_path, raw, kaggle, keep_raw=True)
         for stage in ("unpacking", "placing"):
@@ -198,7 +196,7 @@ def test_raw_files_that_were_unpacked_to_be_kept_are_not_unpacked_again(
     assert (attempts.competition.raw_dir / "train.zip").stat().st_mode & 0o777 == 0o644
 
 
-def test_the_archive_stays_kaggles_when_it_is_prepared_from_again(
+def test_the_archive_still_counts_as_kaggles_when_prepared_again(
     raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with _kaggle(raw, monkeypatch).serving() as kaggle:

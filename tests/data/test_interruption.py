@@ -156,7 +156,7 @@ def test_data_that_is_being_replaced_does_not_look_prepared(tmp_path: Path, monk
         assert not competition.paths.replaced.exists()
 
 
-def test_what_was_replaced_and_cannot_be_removed_is_in_nobodys_way(
+def test_replaced_data_that_cannot_be_removed_does_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     competition = Registry(tmp_path).get_competition(ID)
@@ -188,7 +188,7 @@ def test_prepared_data_may_be_a_link_to_another_place(tmp_path: Path) -> None:
     assert not competition.paths.replaced.is_symlink()
 
 
-def test_what_was_placed_before_is_not_placed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_placed_files_are_not_placed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from mlebench.engine.archives.zip_tree import ZipTree
 
     competition = Registry(tmp_path).get_competition(ID)
@@ -215,7 +215,7 @@ def test_what_was_placed_before_is_not_placed_again(tmp_path: Path, monkeypatch:
     assert count == 2400 - 500
 
 
-def test_another_twin_does_not_go_on_with_the_leftovers_of_the_first(
+def test_another_twin_does_not_continue_the_leftovers_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     competition = Registry(tmp_path / "a").get_competition(ID)

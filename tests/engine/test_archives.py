@@ -133,7 +133,7 @@ def test_a_file_where_others_have_a_folder_is_refused(tmp_path: Path, names: lis
 
 
 @pytest.mark.parametrize("name", ["a..b/c..txt", "...", "a/.hidden", "ab:c", "~/x", "a b/é.txt", "con"])
-def test_names_that_only_look_strange_are_not(tmp_path: Path, place: Path, name: str) -> None:
+def test_names_that_only_look_strange_are_accepted(tmp_path: Path, place: Path, name: str) -> None:
     tree = ZipTree(_zip(tmp_path / "fine.zip", [(name, TEXT)]))
     assert tree.glob("**") == [name]
     tree.extract(name, str(place / "out"))
@@ -154,7 +154,7 @@ def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["x" * 256, f"a/{'é' * 128}/b", "x/" * 2048 + "x"], ids=["name", "folder", "path"])
-def test_a_name_that_no_disk_takes_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_name_that_no_disk_accepts_is_refused(tmp_path: Path, name: str) -> None:
     _assert_refused(_zip(tmp_path / "evil.zip", [(name, TEXT)]), name, "has a name that no disk takes")
 
 
@@ -170,7 +170,7 @@ def test_dots_and_doubled_slashes_in_names_do_not_matter(tmp_path: Path, place: 
 
 
 @pytest.mark.parametrize("size", [255, 4 * 255])
-def test_names_as_long_as_a_disk_takes_are_read(tmp_path: Path, place: Path, size: int) -> None:
+def test_names_of_the_maximum_length_are_read(tmp_path: Path, place: Path, size: int) -> None:
     name = "/".join(["é" * 127 + "x"] * (size // 255))
     ZipTree(_zip(tmp_path / "fine.zip", [(name, TEXT)])).extract(name, str(place / "out"))
     assert (place / "out").read_bytes() == TEXT
@@ -245,7 +245,7 @@ def test_members_that_together_unpack_to_too_much_are_refused(tmp_path: Path, mo
         ZipTree(archive)
 
 
-def test_what_shrinks_well_and_is_small_is_no_bomb(tmp_path: Path, place: Path) -> None:
+def test_small_data_that_compresses_well_is_not_a_bomb(tmp_path: Path, place: Path) -> None:
     tree = ZipTree(_zip(tmp_path / "fine.zip", [("zeros.bin", bytes(30_000_000))]))
     tree.extract("zeros.bin", str(place / "zeros.bin"))
     assert (place / "zeros.bin").read_bytes() == bytes(30_000_000)
@@ -253,7 +253,7 @@ def test_what_shrinks_well_and_is_small_is_no_bomb(tmp_path: Path, place: Path) 
 
 @both_ways
 @methods
-def test_an_encrypted_member_is_told_as_such(tmp_path: Path, place: Path, method: int) -> None:
+def test_an_encrypted_member_is_reported_as_such(tmp_path: Path, place: Path, method: int) -> None:
     archive = _zip(tmp_path / "secret.zip", [("a.txt", TEXT), ("b.txt", TEXT)], method)
     _patch(archive, FLAGS, b"\x01")
     _assert_unreadable(archive, place, reason="is encrypted")
@@ -274,7 +274,7 @@ def _cut(path: Path, removed: int) -> None:
 @both_ways
 @methods
 @pytest.mark.parametrize("removed", [5, 20])
-def test_a_member_that_is_cut_off_is_told_as_such(tmp_path: Path, place: Path, method: int, removed: int) -> None:
+def test_a_truncated_member_is_reported_as_such(tmp_path: Path, place: Path, method: int, removed: int) -> None:
     archive = _zip(tmp_path / "cut.zip", [("a.txt", TEXT)], method)
     _cut(archive, removed)
     _assert_unreadable(archive, place)
@@ -302,7 +302,7 @@ def test_a_member_that_is_cut_off_is_told_as_such(tmp_path: Path, place: Path, m
     ],
     ids=lambda value: repr(value) if isinstance(value, bytes) else "+".join(map(str, value.values())),
 )
-def test_a_member_that_is_not_what_the_directory_says_is_told_as_such(
+def test_a_member_that_contradicts_the_directory_is_reported_as_such(
     tmp_path: Path, place: Path, method: int, field: dict[bytes, int], value: bytes
 ) -> None:
     archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT)], method)
@@ -312,7 +312,7 @@ def test_a_member_that_is_not_what_the_directory_says_is_told_as_such(
 
 @both_ways
 @methods
-def test_a_member_that_begins_inside_another_is_told_as_such(tmp_path: Path, place: Path, method: int) -> None:
+def test_a_member_that_begins_inside_another_is_reported_as_such(tmp_path: Path, place: Path, method: int) -> None:
     """The directory points at the other member's bytes; sizes and checksum do not give it away."""
     archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT), ("b.txt", TEXT)], method)
     _patch(archive, HEADER_OFFSET, struct.pack("<I", 0), member=1)
@@ -321,7 +321,7 @@ def test_a_member_that_begins_inside_another_is_told_as_such(tmp_path: Path, pla
 
 @both_ways
 @pytest.mark.parametrize("field", [PACKED, HEADER_OFFSET], ids=["size", "place"])
-def test_a_member_beyond_all_bounds_is_told_as_such(tmp_path: Path, place: Path, field: dict[bytes, int]) -> None:
+def test_a_member_out_of_bounds_is_reported_as_such(tmp_path: Path, place: Path, field: dict[bytes, int]) -> None:
     info = _info("a.txt")
     info.extra = struct.pack("<HHQ", 1, 8, (1 << 64) - 1)
     archive = _zip(tmp_path / "bad.zip", [(info, TEXT)], zipfile.ZIP_STORED)
@@ -330,7 +330,7 @@ def test_a_member_beyond_all_bounds_is_told_as_such(tmp_path: Path, place: Path,
 
 
 @both_ways
-def test_an_archive_without_its_beginning_is_told_as_such(tmp_path: Path, place: Path) -> None:
+def test_an_archive_without_its_beginning_is_reported_as_such(tmp_path: Path, place: Path) -> None:
     archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT), ("b.txt", TEXT)], zipfile.ZIP_STORED)
     archive.write_bytes(archive.read_bytes()[1000:])
     _assert_unreadable(archive, place)
@@ -342,7 +342,7 @@ def test_an_archive_without_its_beginning_is_told_as_such(tmp_path: Path, place:
 @pytest.mark.parametrize(
     "method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=str
 )
-def test_no_damage_goes_unseen(tmp_path: Path, place: Path, method: int) -> None:
+def test_no_damage_goes_unnoticed(tmp_path: Path, place: Path, method: int) -> None:
     """One bit changed, in each byte another, and the archive cut off at each place, in front and behind."""
     files, chance = {"a/b.txt": b"abc" * 20, "empty": b"", "z.csv": b"a,b\n1,2\n"}, random.Random(0)
     archive = _zip(tmp_path / "bad.zip", list(files.items()), method)
@@ -373,7 +373,7 @@ def _unless_refused(archive: Path, place: Path) -> dict[str, bytes] | None:
 
 
 @pytest.mark.parametrize("length", [28, 30, 32], ids=["name", "extra field", "comment"])
-def test_members_that_another_hides_are_missed(tmp_path: Path, length: int) -> None:
+def test_hidden_members_are_noticed(tmp_path: Path, length: int) -> None:
     """A length in the list of members that reaches over those behind it."""
     archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT), ("b.txt", TEXT)])
     _patch(archive, {CENTRAL: length}, b"\x00\xc0")
@@ -381,7 +381,7 @@ def test_members_that_another_hides_are_missed(tmp_path: Path, length: int) -> N
         ZipTree(archive)
 
 
-def test_an_archive_whose_end_is_zeros_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+def test_an_archive_that_ends_in_zeros_does_not_count_as_empty(tmp_path: Path) -> None:
     archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT)])
     archive.write_bytes(archive.read_bytes()[:-18] + bytes(18))
     with pytest.raises(PrerequisiteError, match="begins with a member, but lists none"):
@@ -404,7 +404,7 @@ def test_members_are_counted_where_numbers_are_large(
 
 
 @pytest.mark.parametrize("said", [1, 0xFFFF])
-def test_a_count_that_its_two_bytes_cannot_hold_is_no_damage(tmp_path: Path, said: int) -> None:
+def test_a_count_that_overflows_two_bytes_is_not_damage(tmp_path: Path, said: int) -> None:
     """As some programs write archives of more than 65,535 members."""
     names = [b"%05d" % number for number in range(0x10001)]
     fields = struct.pack("<5H3I2H", 20, 0, 0, 0, 33, 0, 0, 0, 5, 0)
@@ -425,7 +425,7 @@ def test_an_archive_that_is_refused_is_closed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all", b"PK\x05\x06" + bytes(10)])
-def test_what_is_no_archive_is_told_as_such(tmp_path: Path, content: bytes) -> None:
+def test_anything_but_an_archive_is_reported_as_such(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "no.zip").write_bytes(content)
     with pytest.raises(PrerequisiteError, match=r"no\.zip cannot be read"):
         ZipTree(tmp_path / "no.zip")
@@ -457,7 +457,7 @@ def test_members_are_unpacked_whatever_their_method(tmp_path: Path, place: Path,
 @pytest.mark.parametrize(
     "method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=str
 )
-def test_damage_is_seen_whatever_the_method(tmp_path: Path, place: Path, method: int, at: int) -> None:
+def test_damage_is_noticed_whatever_the_method(tmp_path: Path, place: Path, method: int, at: int) -> None:
     content = b"".join(hashlib.md5(bytes([number])).digest() for number in range(256))
     archive = _zip(tmp_path / "bad.zip", [("a.txt", content)], method)
     damaged = bytearray(archive.read_bytes())
@@ -494,7 +494,7 @@ def test_archives_written_as_a_stream_and_zip64_are_read(tmp_path: Path, place: 
         assert (place / name).read_bytes() == TEXT
 
 
-def test_an_archive_behind_other_bytes_is_read(tmp_path: Path, place: Path) -> None:
+def test_an_archive_after_other_bytes_is_read(tmp_path: Path, place: Path) -> None:
     """As a self-extracting archive is built: all offsets are off by the same number."""
     archive = _zip(tmp_path / "fine.zip", [("a.txt", TEXT)])
     archive.write_bytes(b"#!/bin/sh\n" + archive.read_bytes())
@@ -517,7 +517,7 @@ def test_many_threads_at_once_get_the_right_bytes(tmp_path: Path, place: Path) -
 
 
 @pytest.mark.parametrize("name", ["../evil.txt", "/evil.txt"])
-def test_an_inner_archive_is_looked_over_too(tmp_path: Path, place: Path, name: str) -> None:
+def test_an_inner_archive_is_checked_too(tmp_path: Path, place: Path, name: str) -> None:
     inner = _zip(tmp_path / "inner.zip", [("good.txt", TEXT), (name, TEXT)]).read_bytes()
     outer = _zip(tmp_path / "outer.zip", [("inner.zip", inner)])
     with open_raw(outer, place) as raw, pytest.raises(PrerequisiteError, match="would climb out"):
@@ -525,7 +525,7 @@ def test_an_inner_archive_is_looked_over_too(tmp_path: Path, place: Path, name: 
     assert list(place.iterdir()) == []
 
 
-def test_a_damaged_member_stops_what_is_prepared_from_it(tmp_path: Path, place: Path) -> None:
+def test_a_damaged_member_stops_a_prepare(tmp_path: Path, place: Path) -> None:
     """What is left of it is not taken for finished: with the archive mended, the same call finishes the work."""
     archive = _zip(tmp_path / "raw.zip", [("a.txt", TEXT), ("b.txt", TEXT)], zipfile.ZIP_STORED)
     sound = archive.read_bytes()

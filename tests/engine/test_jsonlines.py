@@ -291,7 +291,7 @@ def test_fields_that_change_between_chunks_are_refused(tmp_path: Path) -> None:
             _written([_records(content, 1, large=large)], tmp_path)
 
 
-def test_values_are_those_of_pandas() -> None:
+def test_values_match_pandas() -> None:
     content = _file([{"id": 1, "x": 0.1 + 0.2, "t": "a"}, {"id": 2, "x": None, "t": None}])
     table = _records(content)
     (frame,) = _frames(content, None)
@@ -302,7 +302,7 @@ def test_values_are_those_of_pandas() -> None:
 
 
 @pytest.mark.parametrize("name", ["datetime", "2020-01-01", "1", "created_at"])
-def test_what_pandas_takes_for_dates_or_numbers_is_refused(tmp_path: Path, name: str) -> None:
+def test_names_and_values_that_pandas_converts_are_refused(tmp_path: Path, name: str) -> None:
     content = _file([{name: "2020-01-01"}, {name: "2020-01-02"}])
     with pytest.raises(ValueError, match="pandas takes"):
         _written([_records(content)], tmp_path)

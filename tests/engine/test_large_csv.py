@@ -223,7 +223,7 @@ def test_few_rows_are_picked_out_as_pandas_reads_them(
         assert pd.Series(ours, dtype=object).equals(pd.Series(theirs, dtype=object)), name
 
 
-def test_of_few_rows_no_whole_column_is_kept() -> None:
+def test_picking_few_rows_keeps_no_whole_column() -> None:
     source = _source(_numbered(5000, ["1.5", "x"]))
     assert source.rows == 5000
     assert source.values("x", np.array([4999, 0, 4999])).tolist() == ["x", "1.5", "x"]
@@ -338,7 +338,7 @@ def test_splits_of_a_file_in_many_blocks(tmp_path: Path) -> None:
             assert _streamed(again, tmp_path) == _by_pandas(theirs.assign(id=renumber(theirs["id"], start=1)).drop("x"))
 
 
-def test_text_columns_stay_text_when_that_is_asked_for(tmp_path: Path) -> None:
+def test_text_columns_stay_text_on_request(tmp_path: Path) -> None:
     content = b"id,x\n007,1\n008,2\n"
     table = Table.from_source(_source(content, dtype={"id": str}))
     assert table["id"].tolist() == ["007", "008"]

@@ -110,7 +110,7 @@ def test_any_body_in_any_framing_and_splitting(pieces: list[bytes], framing: str
         HEAD + b"x: " + b"y" * 100_000,
     ],
 )
-def test_what_is_no_http_is_garbage(data: bytes) -> None:
+def test_anything_but_http_is_garbage(data: bytes) -> None:
     with pytest.raises(GarbageError):
         answered(data)
 
@@ -118,14 +118,14 @@ def test_what_is_no_http_is_garbage(data: bytes) -> None:
 @pytest.mark.parametrize(
     "data", [b"", HEAD, HEAD + b"content-length: 9\r\n\r\nx", HEAD + b"transfer-encoding: chunked\r\n\r\n5\r\nab"]
 )
-def test_an_answer_that_breaks_off_is_no_answer(data: bytes) -> None:
+def test_a_truncated_answer_does_not_count(data: bytes) -> None:
     with pytest.raises(ConnectionError):
         answered(data)
     with pytest.raises(SilentError):
         answered(data, idle=0.2)
 
 
-def test_connections_are_used_again_while_they_stand() -> None:
+def test_connections_are_reused_while_open() -> None:
     opened = 0
 
     async def serve(reader: Reader, writer: Writer) -> None:

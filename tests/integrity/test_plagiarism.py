@@ -153,7 +153,7 @@ def test_unrelated_code_shares_little() -> None:
     assert max(held(program(0), program(other)) for other in range(1, 9)) < 0.3
 
 
-def test_another_order_and_a_part_of_a_whole_are_seen() -> None:
+def test_reordered_and_partial_copies_are_found() -> None:
     parts = [program(seed, 12) for seed in range(8)]
     whole = "".join(parts)
     assert similarity("".join(reversed(parts)), whole) > 0.8

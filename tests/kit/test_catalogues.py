@@ -75,7 +75,7 @@ def test_ids_may_have_another_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("annotations", [ANNOTATIONS[::-1], ANNOTATIONS[1:], []])
-def test_lists_that_do_not_match_are_told_by_name(tmp_path: Path, annotations: list[dict]) -> None:
+def test_lists_that_do_not_match_are_named(tmp_path: Path, annotations: list[dict]) -> None:
     with pytest.raises(PrerequisiteError, match=r"m\.json does not list images and annotations in one order"):
         read(tmp_path, METADATA | {"annotations": annotations})
 

@@ -57,7 +57,7 @@ def test_what_scikit_learn_cannot_split_is_refused(
 
 
 @given(st.lists(st.text(max_size=3), min_size=4, max_size=30))
-def test_lists_arrays_and_tables_are_split_alike(items: list[str]) -> None:
+def test_lists_arrays_and_tables_are_split_the_same(items: list[str]) -> None:
     train, test = split_rows(items, test_size=0.3, seed=1)
     array = np.array([*items, None], dtype=object)[:-1]
     assert [part.tolist() for part in split_rows(array, test_size=0.3, seed=1)] == [train, test]

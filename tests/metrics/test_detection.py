@@ -104,7 +104,7 @@ def test_points_in_boxes_f1_of_worked_examples(boxes: list[Box], points: list[Po
     assert _score([(boxes, points)]) == pytest.approx(score)
 
 
-def test_characters_of_all_images_count_alike() -> None:
+def test_characters_of_all_images_count_equally() -> None:
     hit: Image = [("a", 0, 0, 2, 2)], [("a", 1, 1)]
     missed: Image = [("a", 0, 0, 2, 2)] * 3, []
     assert _score([hit, missed]) == pytest.approx(2 * 1 * 0.25 / 1.25)

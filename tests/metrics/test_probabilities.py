@@ -70,7 +70,7 @@ def test_kl_divergence_of_worked_examples() -> None:
     )
 
 
-def test_classes_that_are_not_clipped_may_cost_without_end() -> None:
+def test_classes_that_are_not_clipped_may_cost_infinity() -> None:
     true, predicted = np.array([[0.5, 0.5], [1, 0]]), np.array([[0, 1], [1, 0]])
     clipped = kl_divergence(true, predicted)
     assert clipped == kl_divergence(true, predicted, not_clipped=np.array([False, False]))
@@ -79,7 +79,7 @@ def test_classes_that_are_not_clipped_may_cost_without_end() -> None:
     assert kl_divergence(true[1:], predicted[1:], not_clipped=np.array([True, True])) == 0
 
 
-def test_empty_predictions_count_nothing_or_spoil_all() -> None:
+def test_empty_predictions_are_ignored_or_make_the_score_nan() -> None:
     true, predicted = np.array([[0.5, 0.5], [1, 0]]), np.array([[np.nan, 1], [0.5, np.nan]])
     assert np.isnan(kl_divergence(true, predicted))
     assert kl_divergence(true, predicted, ignore_empty=True) == pytest.approx((0.5 * math.log(0.5) + math.log(2)) / 2)

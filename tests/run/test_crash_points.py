@@ -143,7 +143,7 @@ def test_a_run_is_killed_at_every_step(planned: Callable[[], Run]) -> None:
 
 
 @pytest.mark.parametrize("removed", [False, True])
-def test_a_second_kill_at_every_step_of_going_on(planned: Callable[[], Run], removed: bool) -> None:
+def test_a_second_kill_at_every_step_of_resuming(planned: Callable[[], Run], removed: bool) -> None:
     """The first was killed with its result staged, when most is there that can be lost."""
 
     def half_done() -> Run:

@@ -140,7 +140,7 @@ def test_what_holds_a_gpu_is_not_in_the_sandbox(machine: Machine, runner: Any, t
     assert gpus.HOLDERS_VARIABLE not in said
 
 
-def test_a_scheduler_is_obeyed_and_its_gpus_are_held(
+def test_a_scheduler_has_the_last_word_and_its_gpus_are_held(
     machine: Machine, runner: Any, mlebench: Mlebench, tmp_path: Path
 ) -> None:
     ours = gpus.take(Choice(("0",), 1))
@@ -159,7 +159,7 @@ def test_a_scheduler_is_obeyed_and_its_gpus_are_held(
     assert all(f"mlebench-gpu-{uuid}" in run.paths.log.read_text() for uuid in [machine.gpus[1], *machine.parts])
 
 
-def test_names_that_cuda_takes(machine: Machine) -> None:
+def test_names_that_cuda_accepts(machine: Machine) -> None:
     assert gpus.choose("0,1", 2) == Choice(("0", "1"), 1)
     assert gpus.choose("all", 1) == Choice(("0", "1"), 2)
     assert gpus.choose(machine.gpus[1], 1) == Choice(("1",), 1)
@@ -238,7 +238,7 @@ def test_users_see_what_others_hold(machine: Machine) -> None:
     theirs.close()
 
 
-def test_resuming_where_gpus_are_lacking(machine: Machine) -> None:
+def test_resuming_where_gpus_are_missing(machine: Machine) -> None:
     assert gpus.choose_again(None, 1, 2) == Choice(("0", "1"), 2)
     assert gpus.choose_again(None, 1, 0) == Choice()
     assert gpus.choose_again("none", 1, 4) == Choice()

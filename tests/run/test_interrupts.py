@@ -57,7 +57,7 @@ def _nothing_is_left(run: Run, mark: str) -> None:
     assert not (run.paths.group.root / ".work").exists()
 
 
-def test_ctrl_c_ends_runs_in_an_orderly_way(start: Start, titanic: Competition, tmp_path: Path) -> None:
+def test_ctrl_c_ends_runs_cleanly(start: Start, titanic: Competition, tmp_path: Path) -> None:
     runner, run = _begin(start, titanic, tmp_path, "71.4142")
     runner.send_signal(signal.SIGINT)
     _, errors = runner.communicate(timeout=60)
@@ -68,7 +68,7 @@ def test_ctrl_c_ends_runs_in_an_orderly_way(start: Start, titanic: Competition, 
     _nothing_is_left(run, "71.4142")
 
 
-def test_sigterm_ends_one_run_in_an_orderly_way(start: Start, titanic: Competition, tmp_path: Path) -> None:
+def test_sigterm_ends_one_run_cleanly(start: Start, titanic: Competition, tmp_path: Path) -> None:
     runner, run = _begin(start, titanic, tmp_path, "71.7320")
     runner.send_signal(signal.SIGINT)
     assert runner.wait(60) == 130
@@ -82,7 +82,7 @@ def test_sigterm_ends_one_run_in_an_orderly_way(start: Start, titanic: Competiti
 
 # Schedulers signal every process, also clients of engines. docker's dies of it; podman's ends as if all was well.
 @pytest.mark.parametrize(("engine", "end"), [("docker", "kill -TERM $$"), ("podman", "exit 0")])
-def test_a_stop_while_a_sandbox_is_set_up_is_no_failure(
+def test_a_stop_while_a_sandbox_is_set_up_is_not_a_failure(
     start: Start, titanic: Competition, tmp_path: Path, engine: str, end: str
 ) -> None:
     runner, run = _begin(start, titanic, tmp_path, "71.4422")
@@ -121,7 +121,7 @@ def test_ctrl_c_twice_ends_them_at_once(mlebench: Mlebench, start: Start, titani
     _nothing_is_left(run, "71.2718")
 
 
-def test_a_group_goes_on_whatever_an_agent_does(run: Runner, titanic: Competition) -> None:
+def test_a_group_continues_whatever_an_agent_does(run: Runner, titanic: Competition) -> None:
     program = (
         f"case $SEED in 0) {SUBMIT}; kill -SEGV $$;; 1) sleep 71.6180;; 2) echo nothing;; "
         f"3) for i in $(seq 50); do setsid sleep 71.5772 & done; {SUBMIT};; 4) {SUBMIT};; esac"

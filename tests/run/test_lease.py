@@ -40,7 +40,7 @@ def test_one_holds_it_until_it_is_released(folder: Path) -> None:
     second.require()
 
 
-def test_of_a_process_that_was_killed_it_can_be_taken_over_at_once(folder: Path) -> None:
+def test_a_killed_process_s_lease_can_be_taken_over_at_once(folder: Path) -> None:
     program = (
         "import os, sys; from pathlib import Path; from mlebench.lease import acquire\n"
         "assert acquire(Path(sys.argv[1])); os.kill(os.getpid(), 9)"
@@ -50,7 +50,7 @@ def test_of_a_process_that_was_killed_it_can_be_taken_over_at_once(folder: Path)
     assert acquire(folder, wait=False) is not None
 
 
-def test_a_process_id_that_was_given_out_again_is_not_the_holder(folder: Path) -> None:
+def test_a_reused_process_id_is_not_the_holder(folder: Path) -> None:
     lease = acquire(folder)
     assert lease is not None
     (path,) = folder.glob("*.json")
@@ -88,7 +88,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Process, "is_here", property(lambda self: False))
 
 
-def test_on_another_host_a_counter_that_moves_is_a_sign_of_life(
+def test_on_another_host_a_moving_counter_means_alive(
     folder: Path, elsewhere: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     theirs, ours = Clock(1_000_000.0), Clock(5.0)  # two clocks that have nothing in common
@@ -105,7 +105,7 @@ def test_on_another_host_a_counter_that_moves_is_a_sign_of_life(
     held.require()
 
 
-def test_on_another_host_a_counter_that_stands_still_is_death(
+def test_on_another_host_a_stopped_counter_means_dead(
     folder: Path, elsewhere: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     theirs, ours = Clock(1_000_000.0), Clock(5.0)
@@ -145,7 +145,7 @@ def test_a_holder_that_cannot_renew_gives_up_before_others_may_take_over(
     assert GIVE_UP < EXPIRY
 
 
-def test_what_is_made_under_a_lock_that_was_lost_is_not_published(folder: Path) -> None:
+def test_nothing_made_under_a_lost_lock_is_published(folder: Path) -> None:
     with held(folder) as require:
         require()
         assert Lease(folder, 2).create()  # another host, to which we seemed dead
@@ -155,7 +155,7 @@ def test_what_is_made_under_a_lock_that_was_lost_is_not_published(folder: Path) 
     assert leases.may_be_held(folder), "it is the other's still"
 
 
-def test_whoever_stood_still_while_nobody_came_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stalled_holder_continues_if_nobody_took_over(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, slept = Clock(0.0), []
     monkeypatch.setattr(time, "sleep", slept.append)
     lease = acquire(folder, clock=clock)

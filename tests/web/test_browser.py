@@ -107,7 +107,7 @@ def test_two_agents_are_chosen_and_compared(page: Page, served: str) -> None:
     assert page.get_by_role("heading", level=1).inner_text().split() == ["two", "and", "three"]
 
 
-def test_pages_follow_runs_that_go_on(page: Page, own_runs: Path) -> None:
+def test_pages_follow_runs_in_progress(page: Page, own_runs: Path) -> None:
     with Serving(own_runs) as address:
         page.goto(f"{address}/index.html")
         row = page.locator("tbody tr:visible", has_text="three")
