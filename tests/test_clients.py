@@ -1,6 +1,6 @@
 """The drop-in contract: what existing clients import, call, parse and find on disk, row by row.
 
-The parsers below do what the clients named beside them do with our output.
+The parsers below do what the clients named next to them do with our output.
 """
 
 import dataclasses

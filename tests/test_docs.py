@@ -1,6 +1,6 @@
 """The documents tell the truth: their commands are run, their output is compared, their links are followed.
 
-What a reader sees is what counts, so a page is worked through from top to bottom in a folder of its own:
+What a reader sees is what counts, so a page is worked through from top to bottom in its own folder:
 
 - ```console blocks: `$ ` begins a command and `> ` continues it; the lines after it are what it prints, on either
   stream. `...` stands for anything, and runs of blanks count as one. A command must succeed; one that is meant to fail

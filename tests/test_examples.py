@@ -35,7 +35,7 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(twins: Path, tmp_path: Path) -> Run:
-    """Run an example in a folder of its own; return what it printed."""
+    """Run an example in its own folder; return what it printed."""
     programs = tmp_path / "programs"
     programs.mkdir()
     for name, arguments in {"python": "", "mlebench": "-m mlebench"}.items():

@@ -1,4 +1,4 @@
-"""What a plain `pip install` brings along."""
+"""What a plain `pip install` includes."""
 
 import subprocess
 import sys

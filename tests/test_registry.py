@@ -70,7 +70,7 @@ FILES = {
 
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A competition in the reference's format, in a folder of its own; its id is new for each test."""
+    """A competition in the reference's format, in its own folder; its id is new for each test."""
     id = f"guess-the-sign-{abs(hash(tmp_path)) % 10**8}"
     folder = tmp_path / "mine" / id
     folder.mkdir(parents=True)

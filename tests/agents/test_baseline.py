@@ -1,4 +1,4 @@
-"""The agent `baseline`: what it makes of folders it has never seen, and what it reaches on twins."""
+"""The agent `baseline`: what it makes of folders it has never seen, and how it does on twins."""
 
 import json
 import math
@@ -24,7 +24,7 @@ from mlebench.kit import public_sample_bytes
 from mlebench.registry import Competition, Registry
 
 IDS = Registry().list_competition_ids()
-# One of each kind that it can do, and some that it cannot: `make test` tries these, `.ci/run` all.
+# One of each kind it can do, and some it cannot: `make test` tries these, `.ci/run` all.
 SOME = {
     "spaceship-titanic", "spooky-author-identification", "nomad2018-predict-transparent-conductors",
     "aerial-cactus-identification", "plant-seedlings-classification", "freesound-audio-tagging-2019",

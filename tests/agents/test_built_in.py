@@ -1,4 +1,4 @@
-"""Built-in agents and new ones do their work in a process of their own that sees the public files only."""
+"""Built-in agents and new ones work in a separate process that sees only the public files."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ METHODS = {
 
 
 def run(agent: Agent, public: Path, home: Path, **env: str) -> tuple[Path, str]:
-    """Run an agent as a sandbox would, with its variables and nothing else of ours; its submission, and its log."""
+    """Run an agent as a sandbox would, with only its own variables; returns its submission and its log."""
     for folder in ("agent", "submission", "logs", "code"):
         (home / folder).mkdir(parents=True)
     (home / "instructions.txt").write_text("Do your best.\n")
@@ -60,7 +60,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Agent:
 
 
 def test_dummy_and_a_new_agent_submit_the_sample_of_every_competition(twin: Case, fresh: Agent, tmp_path: Path) -> None:
-    """Also where it lies in an archive, or has another name."""
+    """Even if it is in an archive, or has another name."""
     expected = public_sample_bytes(twin.competition)
     for agent in (load_agent("dummy"), fresh):
         submission, _ = run(agent, twin.competition.public_dir, tmp_path / agent.name)

@@ -1,4 +1,4 @@
-"""The stand-in for conda, in a plain bash, in a folder of its own in the place of /opt/conda."""
+"""The stand-in for conda, in a plain bash, in a folder that takes the place of /opt/conda."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ def opt(tmp_path: Path) -> Path:
 
 
 def bash(opt: Path, script: str, code: int = 0, env: Mapping[str, str] | None = None) -> str:
-    """What a script prints; stderr too. `conda` is on its path, and what it calls an error ends it."""
+    """What a script prints, including stderr. `conda` is on its path, and an error ends the script."""
     variables = {"PATH": f"/usr/bin:/bin:{opt}/bin", **(env or {})}
     done = subprocess.run(
         ["bash", "-c", f"set -eu\n{script}"],

@@ -1,4 +1,4 @@
-"""What docker is asked to build, and when a run says that an image is missing. The docker here only writes down."""
+"""What docker is asked to build, and when a run says that an image is missing. The docker here only records calls."""
 
 import json
 import os

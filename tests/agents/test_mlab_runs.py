@@ -1,4 +1,4 @@
-"""mlab in sandboxes, with a scripted model behind the gateway: whole runs, and the ends that fit."""
+"""mlab in sandboxes, with a scripted model behind the gateway: whole runs, and how they end."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """mlab with knobs for tests and without its packages, which take a while to install."""
+    """mlab with settings for tests and without its packages, which take a while to install."""
     folder = tmp_path / "mlab"
     shutil.copytree(load_agent("mlab").folder, folder)
     entry = yaml.safe_load((folder / "config.yaml").read_text())["mlab"]
@@ -82,7 +82,7 @@ def test_submissions_on_three_twins_beat_the_sample(play: Play, registry: Regist
 
 
 def _require_told(run: Run) -> None:
-    """The run's story has all its parts, and the gateway's account of calls."""
+    """Check that the run's story has all its parts, and the gateway's account of calls."""
     told = story(run)
     assert told.left_out == []
     sources = {(event.kind, event.source) for event in told.events}
@@ -143,7 +143,7 @@ subprocess.run(["bash", "-c", answer], check=True)
 
 
 def test_without_a_trajectory_the_story_comes_from_the_trace(play: Play, tmp_path: Path) -> None:
-    """As any coding agent on the command line, through `command`."""
+    """Like any coding agent on the command line, through `command`."""
     script = [{"when": "submission.csv", "text": "cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"}]
     command = f"python3 - <<'END'{CODER}END"
     (run,) = play(script, "--agent-command", command, "-c", "spaceship-titanic", agent="command").runs()

@@ -1,4 +1,4 @@
-"""What `aide` and `openhands` do beside their packages: limits, models, texts, and stories told line by line."""
+"""What `aide` and `openhands` do apart from their packages: limits, models, texts, and trajectories line by line."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ NAMES = ("bench", "review", "story")
 
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
-    """Files of the agents that need the standard library only."""
+    """Files of the agents that need only the standard library."""
     monkeypatch.setattr(sys, "path", [str(AIDE), str(OPENHANDS), *sys.path])
     yield {name: import_module(name) for name in NAMES}
     for name in NAMES:

@@ -1,4 +1,4 @@
-"""Agent folders: those that the reference has load as they are; broken ones are refused with file and key."""
+"""Agent folders: the reference's load unchanged; broken ones are refused, naming file and key."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def agent_with(tmp_path: Path, entry: str) -> Agent:
 
 def test_an_entry_of_a_reference_folder(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, MANY)
-    agent = load_agent(str(folder))  # the entry of the folder's name
+    agent = load_agent(str(folder))  # the entry with the folder's name
     assert (agent.name, agent.folder, agent.start, agent.dockerfile) == ("scout", folder, "start.sh", "Dockerfile")
     assert agent.command("/home/agent") == (
         *("bash", "/home/agent/start.sh"),

@@ -74,7 +74,7 @@ def test_a_venv_is_made_once_offline_and_apart_from_ours(tmp_path: Path, wheels:
     assert (venv / "bin/python").resolve().is_relative_to(base_python(venv))
 
     before = paths.venv_record(venv).stat().st_mtime_ns
-    done = mlebench("install", folder)  # nothing is asked of a network
+    done = mlebench("install", folder)  # no network is used
     assert (done.returncode, done.stdout) == (0, f"{venv}\n"), done.stderr
     assert paths.venv_record(venv).stat().st_mtime_ns == before
     rows = {row["name"]: row for row in json.loads(mlebench("--json").stdout)}

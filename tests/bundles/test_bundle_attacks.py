@@ -331,7 +331,7 @@ def edited(data: bytes, edits: list[tuple[str, float, bytes]]) -> bytes:
 def test_mutated_bundles_are_refused_or_harmless(
     bundle: Path, tmp_path: Path, edits: list[tuple[str, float, bytes]], layer: str, which: int
 ) -> None:
-    """Nothing but a refusal may be raised, and nothing may be written but submissions, in the scratch folder."""
+    """Only a refusal may be raised, and only submissions may be written, in the scratch folder."""
     target, scratch = tmp_path / "mutated.tar.gz", tmp_path / "scratch"
     if layer == "packed":
         target.write_bytes(edited(bundle.read_bytes(), edits))

@@ -143,7 +143,7 @@ def test_values_of_this_process_are_secrets_too(group: Group, tmp_path: Path, mo
 
 def test_a_submission_is_never_changed(titanic: Competition, tmp_path: Path) -> None:
     filler = b"a,b\n" * 400_000
-    spot = (1 << 20) - 10  # so that the key lies across two pieces
+    spot = (1 << 20) - 10  # so that the key spans two pieces
     text = filler[:spot] + KEYS["an AWS key"].encode() + b"\n" + filler
     group = write_group(tmp_path / "runs", titanic, [text])
     manifest = make_bundle(group, tmp_path / "bundle.tar.gz", redact=True)
@@ -228,7 +228,7 @@ def test_signatures_count_against_signers_only(
     make_bundle(group, target)
     assert signature("mine.signers")["state"] == "bad"
     mlebench(*make)
-    assert not (tmp_path / "signed.tar.gz.sig").exists()  # one of another bundle is not left beside it
+    assert not (tmp_path / "signed.tar.gz.sig").exists()  # another bundle's signature is not left beside it
     for nonsense in (b"", b"nonsense", signed[:100]):
         (tmp_path / "signed.tar.gz.sig").write_bytes(nonsense)
         assert signature("mine.signers")["state"] == "bad"

@@ -1,4 +1,4 @@
-"""Claims are checked: submissions are graded again with data of equal identity, and reports tell which were."""
+"""Claims are checked: submissions are graded again with data of the same identity, and reports say which were."""
 
 import json
 import subprocess
@@ -284,7 +284,7 @@ def test_data_that_a_run_uses_is_neither_replaced_nor_adopted(titanic: Competiti
     prepare(competition, TwinSource())
     before = competition.paths.manifest.read_bytes()
     mark_open(competition, tmp_path, "token")
-    competition.answers.rename(tmp_path / "answers")  # so that it has to be prepared anew
+    competition.answers.rename(tmp_path / "answers")  # so that it has to be prepared again
     with pytest.raises(PrerequisiteError, match="a run uses this data, so preparing it again has to wait"):
         prepare(competition, TwinSource(), Options())
     (tmp_path / "answers").rename(competition.answers)

@@ -1,4 +1,4 @@
-"""The command line as a person or a script meets it, in a process of its own where streams matter."""
+"""The command line as a person or a script sees it, in a separate process where streams matter."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`list`: narrow enough for a terminal, whole in spite of broken folders; and what a misspelled command is told."""
+"""`list`: narrow enough for a terminal, complete despite broken folders; and suggestions for misspelled commands."""
 
 import json
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""mlebench prepare, as a person at a terminal and a script meet it."""
+"""mlebench prepare, as a person at a terminal and a script see it."""
 
 import json
 import os
@@ -80,7 +80,7 @@ def test_several_at_once_end_with_a_table_of_all_and_a_count(tmp_path: Path) -> 
     assert nomad == [NOMAD, "prepared", "-"]
     for line in (f"{NOMAD}: prepared", "no-such-one: failed: there is no competition"):
         assert f"\n{line}" in f"\n{done.stderr}"
-    assert len(re.findall(rf"^\[.*\] {NOMAD}: ", done.stderr, re.MULTILINE)) == 1  # that it begins
+    assert len(re.findall(rf"^\[.*\] {NOMAD}: ", done.stderr, re.MULTILINE)) == 1  # its beginning
     assert done.stderr.splitlines()[-1].startswith("2 of 3 prepared in")
 
 
@@ -88,7 +88,7 @@ def test_a_bug_is_a_traceback_and_in_the_table_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     traced = "Traceback (most recent call last):\n  File ...\nKeyError: 'Id'\n"
-    outcomes = [Outcome(TITANIC, "prepared"), Outcome(NOMAD, "bug", traced)]  # processes of their own know no patch
+    outcomes = [Outcome(TITANIC, "prepared"), Outcome(NOMAD, "bug", traced)]  # separate processes do not see the patch
     monkeypatch.setattr("mlebench.data.batch.prepare_many", lambda *_, **__: iter(outcomes))
     with pytest.raises(SystemExit) as end:
         command.main(["-c", TITANIC, "-c", NOMAD, "--twin", "--data-dir", str(tmp_path)])
@@ -200,5 +200,5 @@ def test_other_output_appears_above_the_bars() -> None:
         run_verb(command, "any", [])
     """
     seen = _on_a_terminal("-c", textwrap.dedent(program))
-    for line in (rb"\[\d\d:\d\d:\d\d\] a log line", b"a line"):  # each where a line has just been wiped out
+    for line in (rb"\[\d\d:\d\d:\d\d\] a log line", b"a line"):  # each where a line has just been erased
         assert re.search(rb"\x1b\[2K" + line + rb"\r\n", seen)

@@ -1,4 +1,4 @@
-"""What is told of long work, and what is seen of it."""
+"""What is reported about long work, and what is shown."""
 
 import io
 import json
@@ -41,7 +41,7 @@ def _terminal(width: int = 80) -> Console:
 
 
 def _lines(console: Console) -> list[str]:
-    """All lines that were ever shown, with runs of blanks as one."""
+    """All lines that were ever shown, with runs of blanks collapsed."""
     assert isinstance(console.file, io.StringIO)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\n", console.file.getvalue())
     return [" ".join(line.split()) for line in re.split(r"[\r\n]+", text) if line.strip()]
@@ -94,7 +94,7 @@ def test_progress_needs_no_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_total_never_goes_back() -> None:
     console = _terminal()
     events = [
-        ("downloading", 40 * MB, 90 * MB),  # goes on with what is there, which is not the work of today
+        ("downloading", 40 * MB, 90 * MB),  # continues with what is there, which is not work done now
         ("downloading", 70 * MB, 90 * MB),
         ("downloading", 0, 90 * MB),  # Kaggle has another archive
         ("downloading", 90 * MB, 90 * MB),
@@ -151,7 +151,7 @@ def test_without_a_terminal_a_line_comes_at_most_every_half_minute(
 
 
 def _look(raw: Raw, public: Output, private: Output) -> None:
-    """Looks into files of all kinds before it says what is to be written."""
+    """Reads files of all kinds before it says what to write."""
     table, records = raw.table("train.csv"), raw.records("train.jsonl", chunk_lines=5)
     public.write("train.csv", table.take([row for row, value in enumerate(table["a"]) if value % 2]))
     private.write_records("train.jsonl", records.take([len(list(records["a"])) - 1]))

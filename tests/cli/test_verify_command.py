@@ -1,4 +1,4 @@
-"""mlebench verify, as a person at a terminal and a script meet it."""
+"""mlebench verify, as a person at a terminal and a script see it."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a node says of itself when `mlebench doctor --executor …` asks it."""
+"""What a node says about itself when `mlebench doctor --executor …` asks it."""
 
 import json
 import os

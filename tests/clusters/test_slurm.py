@@ -27,7 +27,7 @@ FAKE = Path(__file__).with_name("fake_slurm.py")
 
 @pytest.fixture
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a Slurm that does what it is told."""
+    """The folder of a fake Slurm that does what it is told."""
     folder, programs = tmp_path / "slurm", tmp_path / "bin"
     folder.mkdir()
     programs.mkdir()

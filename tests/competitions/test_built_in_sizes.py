@@ -1,4 +1,4 @@
-"""Twins so large that the reference, unchanged, prepares them: it has sizes of the real data built in.
+"""Twins so large that the unchanged reference can prepare them: it hard-codes sizes of the real data.
 
 They take minutes and gigabytes, so `make test` leaves them out, and `.ci/long` runs them.
 """

@@ -1,4 +1,4 @@
-"""What every competition folder must satisfy. Adding a folder adds its tests; golden figures are the reference's.
+"""What every competition folder must satisfy. Adding a folder adds its tests; the golden figures are the reference's.
 
 The checks are those of `mlebench test-competition`, on four twins of each of our own competitions.
 """

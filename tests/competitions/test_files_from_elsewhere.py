@@ -1,4 +1,4 @@
-"""Competitions that need a file which their original's archive does not hold."""
+"""Competitions that need a file that is not in their original's archive."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""v1 accepts faults in rows that do not count; a refusal must not tell which fault stands in a row that does."""
+"""v1 accepts faults in rows that do not count; a refusal must not reveal which fault is in a row that does."""
 
 from pathlib import Path
 

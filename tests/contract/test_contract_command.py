@@ -1,4 +1,4 @@
-"""`test-competition` and `new-competition`: a scaffold keeps the contract, and each fault is found and explained."""
+"""`test-competition` and `new-competition`: a scaffold satisfies the contract; each fault is found and explained."""
 
 import json
 from collections.abc import Callable
@@ -105,7 +105,7 @@ def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
 
 @pytest.fixture
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path]:
-    """A scaffold with an id of its own: its modules stay imported."""
+    """A scaffold with a unique id: its modules stay imported."""
 
     def made(case: str = "") -> Path:
         return new_competition(tmp_path / f"fishing-{'-'.join([*case.split(), request.node.name[:9]])}")

@@ -1,6 +1,6 @@
-"""Damaged raw data is for the person at the keyboard to mend: no damage looks like a bug of ours.
+"""Damaged raw data is for the person at the keyboard to fix: no damage looks like our bug.
 
-MLEBENCH_DAMAGES says how many kinds of damage are tried on each competition; each time they are the same.
+MLEBENCH_DAMAGES says how many kinds of damage are tried on each competition; they are the same each time.
 """
 
 import importlib
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench.competitions import _taking_paths  # done to what is imported, not to what a test puts there
+from mlebench.competitions import _taking_paths  # applied to what is imported, not to what a test puts there
 from mlebench.data.batch import Outcome, prepare_many
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
@@ -63,7 +63,7 @@ WAYS: dict[str, Callable[[bytes], bytes | None]] = {
 
 
 def _damageable(raw: Path) -> list[tuple[Path, str | None]]:
-    """Files, each with a member of it or None: all kinds of files, and of members of zips; of many alike, one."""
+    """Files, each with one of its members or None: one of every kind of file, and of zip member."""
     found: list[tuple[Path, str | None]] = []
     files = sorted(path for path in raw.rglob("*") if path.is_file())
     kinds: dict[tuple[Path, str], list[Path]] = {}
@@ -109,7 +109,7 @@ def _sample(raw: Path, id: str) -> list[tuple[Path, str | None, str]]:
 def test_no_damage_looks_like_a_bug(competition_id: str, tmp_path: Path) -> None:
     whole = TwinSource().fetch(Registry(tmp_path / "twin").get_competition(competition_id))
     for path, member, way in _sample(whole, competition_id):
-        # As a data directory's: beside a twin's raw files it says which sizes stand for those of the real data.
+        # As in a data directory: beside a twin's raw files it says which sizes stand for those of the real data.
         raw = tmp_path / "damaged" / "raw"
         shutil.copytree(whole, raw, copy_function=os.link)
         shutil.copy(whole.parent / "twin.json", raw.parent)

@@ -1,4 +1,4 @@
-"""`kill -9` at any moment, and the same command again: it goes on and ends with the same bytes."""
+"""`kill -9` at any moment, and the same command again: it continues and ends with the same bytes."""
 
 import errno
 import fcntl
@@ -28,7 +28,7 @@ ID, IMAGES, TARS = (
 )
 SIZES = {ID: 20.0, IMAGES: 10.0, TARS: 2.0}
 MOMENTS = int(os.environ.get("MLEBENCH_KILLS", "8"))
-# Options, what is prepared with them, and what lies there at the end besides the lock and prepared/.
+# Options, what is prepared with them, and what is left at the end besides the lock and prepared/.
 WAYS = [
     (["-c", ID, "--twin", "--size", str(SIZES[ID])], [ID], ["raw", "twin.json"]),
     (["-c", IMAGES, "--from", "RAW"], [IMAGES], []),
@@ -82,7 +82,7 @@ def test_killed_and_started_again(moment: int, raw: Path, whole: dict[str, dict[
         process.send_signal(signal.SIGKILL)
         process.wait()
         for competition in competitions:
-            if preparation_fault(competition) is None:  # it was quicker than we were
+            if preparation_fault(competition) is None:  # it was faster than we were
                 assert contents(competition.paths.prepared) == whole[competition.id]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

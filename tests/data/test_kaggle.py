@@ -36,7 +36,7 @@ from mlebench.utils import authenticate_kaggle_api
 
 ID, OTHER, UNKNOWN = "spaceship-titanic", "leaf-classification", "aerial-cactus-identification"
 pytestmark = pytest.mark.usefixtures("kaggle")
-CUT = 1_000_000  # bytes; several times what is read at once, and less than the archive
+CUT = 1_000_000  # bytes; several times what is read at once, but less than the archive
 
 
 @pytest.fixture
@@ -148,7 +148,8 @@ class TestDownload:
         waits = Waits()
         with pytest.raises(PrerequisiteError, match="try again later"):
             KaggleSource(sleep=waits).fetch(competition)
-        # How much of what was sent before a cut arrives is chance, and a try that brought more than any before counts.
+        # How much of what was sent before a cut arrives is random, and an attempt that brought more than any before
+        # counts.
         assert 5 <= len(waits) < 40
 
     def test_a_changed_archive_is_downloaded_again(self, kaggle: FakeKaggle, competition: Competition) -> None:
@@ -483,7 +484,7 @@ def test_rules_not_accepted_is_a_separate_outcome(login: Path, kaggle: FakeKaggl
     told = Told()
     watch: dict[str, Progress] = {ID: told}
     ids, unchecked = [OTHER, UNKNOWN, ID], Options(verify=False)
-    registry = Registry(tmp_path / "data")  # one by one, and so in this process: others do not know the server
+    registry = Registry(tmp_path / "data")  # one by one, and so in this process: other processes do not know the server
     outcomes = [
         outcome for id in ids for outcome in prepare_many(registry, [id], KaggleSource(), unchecked, watch=watch)
     ]

@@ -25,7 +25,7 @@ def blob(kind: str = "notebook", language: str = "python", **more: str) -> dict[
 
 @pytest.fixture
 def competition(tmp_path: Path, login: Path, kaggle: FakeKaggle, monkeypatch: pytest.MonkeyPatch) -> Competition:
-    """One with a list of its own; what is downloaded goes below this test's folder."""
+    """A competition with its own list; downloads go below this test's folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     kaggle.kernels = {
         "ada/first-look": blob(),

@@ -1,4 +1,4 @@
-"""The record beside prepared data: a small head, a list that can be streamed, and one hash over what it is."""
+"""The record beside prepared data: a small head, a list that can be streamed, and one hash of the data."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def competition(tmp_path: Path) -> Competition:
 
 
 def _old_layout(competition: Competition) -> dict[str, Any]:
-    """As the first schema had it, in one file."""
+    """The first schema's layout, in one file."""
     files = dict(recorded_files(competition.paths.prepared))
     old = {
         "competition": competition.id,

@@ -40,7 +40,7 @@ ID = "spaceship-titanic"
 
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
-    """Raw data of a twin that passes for real: nothing says that it is a twin."""
+    """A twin's raw data that looks real: nothing says that it is a twin."""
     competition = Registry(tmp_path / "twin").get_competition(ID)
     TwinSource().fetch(competition)
     return shutil.copytree(competition.raw_dir, tmp_path / "raw")
@@ -104,7 +104,7 @@ def test_the_manifest_says_how_data_was_made(competition: Competition) -> None:
 
 @pytest.fixture
 def closed(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A prepared folder that we may not look into; tests may run as a user who may."""
+    """A prepared folder that we may not read; tests may run as a user who may."""
     prepare(competition, TwinSource())
     look = os.stat
 
@@ -359,7 +359,7 @@ def test_two_prepares_at_once_take_turns(tmp_path: Path) -> None:
 def test_an_overtaken_process_publishes_nothing(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
     def stage_slowly(competition: Competition, source: Source, options: Options, watch: Progress) -> None:
         stage_all(competition, source, options, watch)
-        assert Lease(competition.paths.lock, 2).create()  # another host, to which this one seemed dead
+        assert Lease(competition.paths.lock, 2).create()  # another host, which thought this one dead
 
     stage_all = pipeline._stage_all
     monkeypatch.setattr(pipeline, "_stage_all", stage_slowly)
@@ -394,7 +394,7 @@ def test_unprepared_data_names_the_command(competition: Competition) -> None:
 
 
 class TestVerification:
-    """The published checksums, against data that is not the real one."""
+    """The published checksums, against data that is not real."""
 
     @pytest.fixture
     def own(self, raw: Path, competition: Competition, tmp_path: Path) -> Competition:

@@ -47,7 +47,7 @@ def test_a_forced_prepare_remakes_the_twin_and_the_data(competition: Competition
 def test_a_failed_forced_prepare_leaves_the_data_unchanged(
     competition: Competition, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
-    """While files are written, and after the old data was renamed, before the new one takes its place."""
+    """While files are written, and between renaming the old data and putting the new data in its place."""
     before = contents(competition.paths.prepared)
 
     def fail(self: Path, *_: object) -> Path:

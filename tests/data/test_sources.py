@@ -33,7 +33,7 @@ UNCHECKED = Options(verify=False)
 
 
 def _raw(id: str, tmp_path: Path) -> Path:
-    """Raw data that passes for real."""
+    """Raw data that looks real."""
     competition = Registry(tmp_path / "twins").get_competition(id)
     TwinSource().fetch(competition)
     return shutil.copytree(competition.raw_dir, tmp_path / f"raw-of-{id}", dirs_exist_ok=True)
@@ -338,7 +338,7 @@ def test_several_at_once_give_the_same_and_one_failure_does_not_stop_the_others(
 
 @dataclass(frozen=True)
 class Deadly(TwinSource):
-    """Twins, but whoever makes one of them is killed, as by a system that has run out of memory."""
+    """Twins, but the process that makes one of them is killed, as by a system that has run out of memory."""
 
     def fetch(self, competition: Competition, progress: Progress = SILENT) -> Path:
         if competition.id == TITANIC:

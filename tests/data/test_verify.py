@@ -42,7 +42,7 @@ def competition(tmp_path: Path) -> Competition:
 
 @pytest.fixture
 def linked(tmp_path: Path) -> Competition:
-    """Prepared from a raw folder, so that of placed files only size and time are known."""
+    """Prepared from a raw folder, so that only size and time of placed files are known."""
     raw = shutil.copytree(TwinSource().fetch(Registry(tmp_path / "twin").get_competition(ID)), tmp_path / "raw")
     competition = Registry(tmp_path / "linked").get_competition(ID)
     object.__setattr__(competition, "checksums", tmp_path / "none.yaml")
@@ -281,7 +281,7 @@ def test_a_file_that_became_a_folder_or_a_link_is_reported(competition: Competit
     folder.mkdir()
     (folder / "inside").touch()
     to_folder.symlink_to(competition.private_dir)
-    to_file.symlink_to(tmp_path / "elsewhere")  # what it holds is what counts
+    to_file.symlink_to(tmp_path / "elsewhere")  # its content is what counts
     names = [path.relative_to(competition.paths.prepared).as_posix() for path in (folder, to_folder)]
     assert dict(verify(competition)) == {
         names[0]: "is missing",

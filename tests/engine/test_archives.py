@@ -1,4 +1,4 @@
-"""Archives come from outside: what is wrong with one is told with the member's name, and nothing lands elsewhere."""
+"""Archives come from outside: a fault is reported with the member's name, and nothing is written elsewhere."""
 
 import hashlib
 import random
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.bytes
 TEXT = b"some text, " * 200
 Name = str | zipfile.ZipInfo
 LOCAL, CENTRAL = b"PK\x03\x04", b"PK\x01\x02"
-# Where fields stand in a member's two headers.
+# Where fields are in a member's two headers.
 FLAGS, CRC, PACKED, SIZE, HEADER_OFFSET = (
     {LOCAL: 6, CENTRAL: 8},
     {CENTRAL: 16},
@@ -36,7 +36,7 @@ FLAGS, CRC, PACKED, SIZE, HEADER_OFFSET = (
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder to extract to, deep enough that climbing out of it would still be seen."""
+    """A folder to extract to, deep enough that climbing out of it would still be noticed."""
     place = tmp_path / "a/b/c"
     place.mkdir(parents=True)
     return place
@@ -55,7 +55,7 @@ methods = pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEF
 
 def _info(name: str, mode: int = 0) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo("placeholder")
-    info.filename = name  # as it stands, also where zipfile would mend it
+    info.filename = name  # as it is, even where zipfile would correct it
     info.external_attr = mode << 16
     return info
 
@@ -89,7 +89,7 @@ def _assert_refused(archive: Path, member: str, reason: str) -> None:
 
 
 def _assert_unreadable(archive: Path, place: Path, name: str = "a.txt", reason: str = "cannot be read") -> None:
-    """One member is damaged: the others are not, and of that one nothing is left behind."""
+    """One member is damaged: the others are not, and nothing of that one is left behind."""
     tree, before = ZipTree(archive), sorted(archive.parent.rglob("*"))
     with pytest.raises(PrerequisiteError, match=re.escape(f"{archive}: {name} {reason}")):
         tree.extract(name, str(place / "bad.txt"))
@@ -160,7 +160,7 @@ def test_a_name_that_no_disk_accepts_is_refused(tmp_path: Path, name: str) -> No
 
 @both_ways
 def test_dots_and_doubled_slashes_in_names_do_not_matter(tmp_path: Path, place: Path) -> None:
-    """As bsdtar writes zips of the folder that it stands in."""
+    """As bsdtar writes zips of the current folder."""
     members = [("./", b""), ("./a.txt", b"1"), ("./b/", b""), ("./b/c", b"2"), ("b/./d", b"3"), ("b//é", b"4")]
     tree = ZipTree(_zip(tmp_path / "fine.zip", members))
     for name, content in {"a.txt": b"1", "b/c": b"2", "b/d": b"3", "b/é": b"4"}.items():
@@ -181,7 +181,7 @@ def test_a_folder_that_holds_bytes_is_refused(tmp_path: Path) -> None:
 
 
 def test_another_name_in_an_extra_field_is_not_followed(tmp_path: Path, place: Path) -> None:
-    """Newer Pythons take the name from there; what has not been looked over would be written where it says."""
+    """Newer Pythons take the name from there, so an unchecked name would decide where to write."""
     info, other = _info("good.txt"), b"../evil.txt"
     info.extra = struct.pack("<HHBI", 0x7075, 5 + len(other), 1, zlib.crc32(b"good.txt")) + other
     tree = ZipTree(_zip(tmp_path / "fine.zip", [(info, TEXT)]))
@@ -227,7 +227,7 @@ def test_a_member_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatc
 
 
 def test_members_that_together_unpack_to_too_much_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many members that point at the same bytes: each is honest, all together are not."""
+    """Many members that point at the same bytes: each is honest, but not all together."""
     monkeypatch.setattr(member_checks, "BOMB_BYTES", 50_000)
     monkeypatch.setattr(member_checks, "BOMB_RATIO", 20)
     members = [(f"{number:03}.bin", bytes(range(256)) * 32) for number in range(90)]
@@ -343,7 +343,7 @@ def test_an_archive_without_its_beginning_is_reported_as_such(tmp_path: Path, pl
     "method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=str
 )
 def test_no_damage_goes_unnoticed(tmp_path: Path, place: Path, method: int) -> None:
-    """One bit changed, in each byte another, and the archive cut off at each place, in front and behind."""
+    """A different bit changed in each byte, and the archive cut off at each place, at the front and at the end."""
     files, chance = {"a/b.txt": b"abc" * 20, "empty": b"", "z.csv": b"a,b\n1,2\n"}, random.Random(0)
     archive = _zip(tmp_path / "bad.zip", list(files.items()), method)
     content, refused = archive.read_bytes(), []
@@ -358,7 +358,7 @@ def test_no_damage_goes_unnoticed(tmp_path: Path, place: Path, method: int) -> N
 
 
 def _unless_refused(archive: Path, place: Path) -> dict[str, bytes] | None:
-    """All that an archive holds, taken out in both ways."""
+    """Everything in an archive, extracted in both ways."""
     try:
         tree, found = ZipTree(archive), {}
         for name in tree.glob("**"):
@@ -374,7 +374,7 @@ def _unless_refused(archive: Path, place: Path) -> dict[str, bytes] | None:
 
 @pytest.mark.parametrize("length", [28, 30, 32], ids=["name", "extra field", "comment"])
 def test_hidden_members_are_noticed(tmp_path: Path, length: int) -> None:
-    """A length in the list of members that reaches over those behind it."""
+    """A length in the list of members that covers the members after it."""
     archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT), ("b.txt", TEXT)])
     _patch(archive, {CENTRAL: length}, b"\x00\xc0")
     with pytest.raises(PrerequisiteError, match=r"bad\.zip(: member| cannot be read)"):
@@ -470,7 +470,7 @@ def test_damage_is_noticed_whatever_the_method(tmp_path: Path, place: Path, meth
 @methods
 @pytest.mark.parametrize("zip64", [False, True])
 def test_archives_written_as_a_stream_and_zip64_are_read(tmp_path: Path, place: Path, method: int, zip64: bool) -> None:
-    """Sizes that stand behind a member, in 32 or 64 bits, and extra fields between its header and its content."""
+    """Sizes after a member, in 32 or 64 bits, and extra fields between its header and its content."""
 
     class Pipe:
         """A file that cannot go back, so that sizes come after the content."""
@@ -526,7 +526,7 @@ def test_an_inner_archive_is_checked_too(tmp_path: Path, place: Path, name: str)
 
 
 def test_a_damaged_member_stops_a_prepare(tmp_path: Path, place: Path) -> None:
-    """What is left of it is not taken for finished: with the archive mended, the same call finishes the work."""
+    """What is left of it does not count as finished: once the archive is repaired, the same call finishes the work."""
     archive = _zip(tmp_path / "raw.zip", [("a.txt", TEXT), ("b.txt", TEXT)], zipfile.ZIP_STORED)
     sound = archive.read_bytes()
     _patch(archive, CRC, b"\x00\x00\x00\x00", member=1)

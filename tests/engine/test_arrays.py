@@ -1,4 +1,4 @@
-"""npy files: the bytes that numpy's `save` gives, in bounded memory."""
+"""npy files: the bytes that numpy's `save` writes, in bounded memory."""
 
 import tracemalloc
 from pathlib import Path

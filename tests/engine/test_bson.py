@@ -1,4 +1,4 @@
-"""BSON files, against the library that everybody writes them with."""
+"""BSON files, against the library that everyone uses."""
 
 import io
 import struct
@@ -142,7 +142,7 @@ THREE = b"".join(bson.encode({"_id": n, "imgs": [{"p": b"abc" * n}], "t": "x" * 
 @example(166, 3)  # a document of one byte
 @given(st.integers(0, len(THREE) - 1), st.integers(0, 255))
 def test_damage_is_noticed_or_harmless(tmp_path_factory: pytest.TempPathFactory, place: int, byte: int) -> None:
-    """Whatever comes through is what the library reads from it too."""
+    """Whatever is read is what the library reads from it too."""
     damaged = THREE[:place] + bytes([byte]) + THREE[place + 1 :]
     try:
         table = _records(damaged)

@@ -1,4 +1,4 @@
-"""Lists of records are read and printed as Python does it, whichever way they go."""
+"""Lists of records are read and printed as by Python, whichever path they take."""
 
 import json
 from typing import Any

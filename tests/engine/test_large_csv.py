@@ -63,7 +63,7 @@ COLUMNS = {
 }
 
 
-# The engine was built for tables like theirs: should it leave them to pandas, that has to be noticed.
+# The engine was built for tables like theirs: if it leaves them to pandas, that must be noticed.
 STREAMED = {
     "facebook-recruiting-iii-keyword-extraction",
     "new-york-city-taxi-fare-prediction",
@@ -81,7 +81,7 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["plain", "dictionaries"])
 def _repeating(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Columns in which texts repeat are read as dictionaries, from some size on."""
+    """Columns with repeated texts are read as dictionaries, from some size on."""
     if request.param == "dictionaries":
         monkeypatch.setattr(survey, "repeat_themselves", len)
 
@@ -109,7 +109,7 @@ def _source(content: bytes, **options: Any) -> CsvSource:
 
 
 def _streamed(table: Table, scratch: Path, *, nonnumeric: bool = False, style: str | None = None) -> bytes | None:
-    """What streaming writes, or None where it leaves the file to pandas."""
+    """What streaming writes, or None if it leaves the file to pandas."""
     source = table.source
     assert isinstance(source, CsvSource)
     if source.survey is None:
@@ -248,7 +248,7 @@ def test_every_twin_is_prepared_to_the_same_bytes_in_blocks(
         prepare(competition, TwinSource())
         prepared.append(_contents(competition.paths.prepared))
         for name in ("manifest.json", "manifest.files.jsonl"):
-            del prepared[-1][name]  # they tell times
+            del prepared[-1][name]  # they contain times
     assert prepared[0].keys() == prepared[1].keys()
     assert [name for name, content in prepared[0].items() if content != prepared[1][name]] == []
     assert written or competition_id not in STREAMED

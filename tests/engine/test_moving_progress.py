@@ -1,4 +1,4 @@
-"""Progress of long work: it moves while the work is done, never goes back, and ends at its total."""
+"""Progress of long work: it moves during the work, never goes back, and ends at its total."""
 
 import io
 import tarfile
@@ -33,7 +33,7 @@ def every_byte_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _moves(told: Told, stage: str, least: int = 10) -> int:
-    """Check what was told about a stage; returns its total."""
+    """Check what was reported about a stage; returns its total."""
     events = [(done, total) for name, done, total in told.events if name == stage]
     amounts, totals = [done for done, _ in events], {total for _, total in events}
     assert len(totals) == 1, totals
@@ -137,7 +137,7 @@ def test_writing_tables_reports_progress(rows: Path, name: str, shuffled: bool) 
 
 
 def test_sorting_rows_reports_progress_after_reading(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Much of the work comes when the last row has been read; it used to be told as done."""
+    """Much of the work comes after the last row has been read; it must not be reported as done."""
     told, at_the_end = Told(), []
     finish = row_order.BucketWriter.finish
 
@@ -224,7 +224,7 @@ def test_one_large_file_among_many_counts_once(tmp_path: Path, table: str) -> No
 
 @given(st.lists(st.integers(0, 500)), st.integers(1, 1000), st.floats(0.5, 2))
 def test_a_part_of_a_stage_fills_its_share_exactly(works: list[int], size: int, guess: float) -> None:
-    """However work is cut up, and even if more or less of it comes than was expected."""
+    """However work is divided, and even if there is more or less of it than expected."""
     told = Told()
     stage = told.stage("s", size + 7)
     part = stage.part(size, guess * sum(works))
@@ -255,7 +255,7 @@ def test_threads_may_share_a_stage() -> None:
 
 
 def test_small_blocks_of_a_7z_are_reported_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A single large file, too: it is not told of when it is whole."""
+    """Also for a single large file: progress does not wait until it is complete."""
     monkeypatch.setattr(read_7z, "BLOCK_BYTES", 1000)
     with py7zr.SevenZipFile(tmp_path / "a.7z", "w") as archive:
         archive.writestr(np.random.default_rng(0).bytes(50_000), "large.bin")

@@ -1,4 +1,4 @@
-"""Parquet files: the hash of a content is that of its values, and rows go through unchanged."""
+"""Parquet files: the content hash depends on the values, and rows go through unchanged."""
 
 import base64
 import io
@@ -85,7 +85,7 @@ def test_every_value_counts(tmp_path_factory: pytest.TempPathFactory, table: pa.
 
 
 def _gapless(value: Any, kind: pa.DataType) -> Any:
-    """A missing float is a NaN to everybody who reads with pandas."""
+    """A missing float is a NaN to anyone who reads with pandas."""
     return float("nan") if value is None and pa.types.is_floating(kind) else value
 
 

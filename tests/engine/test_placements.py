@@ -12,7 +12,7 @@ from mlebench.engine.placing.placements import Placements
 from mlebench.engine.trees import FolderTree, TreeFile
 
 TREES = [FolderTree(Path(name)) for name in "abc"]
-# Every character that a file's name may have, also bytes that are no UTF-8.
+# Every character that a file name may have, including bytes that are not UTF-8.
 NAMES = st.text(st.characters(exclude_characters="\0"), min_size=1, max_size=5)
 
 

@@ -70,7 +70,7 @@ def printed(table: Table, **style: Any) -> bytes:
 def pandas_reads(content: bytes, **options: Any) -> pd.DataFrame:
     exact = {} if pd.__version__ >= "3.1" else {"float_precision": "round_trip"}
     frame = pd.read_csv(io.BytesIO(content), **exact, **options)
-    # pandas 2.2 leaves a column with a whole number beyond 64 bits as text; 3 makes Python's numbers of it.
+    # pandas 2.2 leaves a column with a whole number beyond 64 bits as text; 3 turns it into Python's numbers.
     huge = [name for name in frame if frame[name].dtype == object and type(frame[name].iloc[0]) is int]
     return frame.astype(dict.fromkeys(huge, str))
 

@@ -1,4 +1,4 @@
-"""Tar and 7z archives: the same files as in a folder, written once; what could do harm is refused by name."""
+"""Tar and 7z archives: the same files as in a folder, written once; harmful members are refused by name."""
 
 import gzip
 import io
@@ -58,7 +58,7 @@ PACKERS: dict[str, Callable[[Mapping[str, bytes]], bytes]] = {
     "raw.tar.gz": lambda files: tar_bytes(files, "w:gz"),
     "raw.tar.bz2": lambda files: tar_bytes(files, "w:bz2"),
     "raw.tar.xz": lambda files: tar_bytes(files, "w:xz"),
-    "raw.tgz": tar_bytes,  # a name may say what is not so
+    "raw.tgz": tar_bytes,  # a name may be misleading
     "raw.7z": seven_zip_bytes,
 }
 every_format = pytest.mark.parametrize("name", PACKERS)
@@ -229,7 +229,7 @@ def test_a_truncated_archive_is_reported_as_such(tmp_path: Path, name: str, left
 
 
 def _damaged(content: bytes) -> Iterator[bytes]:
-    """The bytes with one bit changed, in each byte another, and cut off at each place."""
+    """The bytes with a different bit changed in each byte, and cut off at each place."""
     chance = random.Random(0)
     for at in range(len(content)):
         yield content[:at] + bytes([content[at] ^ 1 << chance.randrange(8)]) + content[at + 1 :]
@@ -267,7 +267,7 @@ def test_no_damage_goes_unnoticed(tmp_path: Path, name: str) -> None:
 
 
 def test_no_damage_to_a_header_goes_unnoticed(tmp_path: Path) -> None:
-    """A tar that is not compressed has checksums of its headers only."""
+    """An uncompressed tar has checksums only of its headers."""
     files = {"aa": b"x" * 600, "bb": b"y"}
     content = tar_bytes(files)
     for at in (*range(512), *range(1536, 2048)):
@@ -379,7 +379,7 @@ FILTERS = {
 }
 
 
-# py7zr spoils an archive when it adds to one that holds a single file, or empty ones.
+# py7zr corrupts an archive when it adds to one with a single file, or empty ones.
 CONTENTS = st.tuples(st.integers(0, 3), st.binary(min_size=1, max_size=40), st.integers(1, 900))
 
 
@@ -407,7 +407,7 @@ def test_every_way_to_pack_a_7z_unpacks_to_the_same_files(
 
 
 def test_a_7z_with_a_negative_file_size_is_refused(tmp_path: Path) -> None:
-    """The size of the last file is what the others leave; a negative one would hide a bomb in the sum."""
+    """The size of the last file is the remainder; a negative one would hide a bomb in the sum."""
     stream = io.BytesIO()
     with py7zr.SevenZipFile(stream, "w", filters=[{"id": py7zr.FILTER_COPY}]) as archive:
         archive.set_encoded_header_mode(False)

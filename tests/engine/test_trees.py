@@ -1,4 +1,4 @@
-"""Files by name: a folder and an archive behave alike, and a bad archive is told as such."""
+"""Files by name: a folder and an archive behave the same, and a bad archive is reported as such."""
 
 import io
 import os

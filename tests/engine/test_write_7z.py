@@ -1,4 +1,4 @@
-"""7z archives of ours: what was put in comes out, and the same members always make the same file."""
+"""Our 7z archives: what was put in comes out, and the same members always make the same file."""
 
 import io
 import os

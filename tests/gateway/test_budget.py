@@ -1,4 +1,4 @@
-"""A budget is not passed, whatever goes on at the same time."""
+"""A budget is never exceeded, whatever happens at the same time."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ from mlebench.gateway.accounting import Ended, Ledger
 from mlebench.gateway.policy import RefusedError, estimated_input
 from mlebench.gateway.prices import Tokens
 
-PROMPT = 100  # tokens that each call is said to have used
+PROMPT = 100  # tokens that each call reports
 
 
 def expensive(call: Call) -> None:
@@ -51,7 +51,7 @@ def test_parallel_calls_do_not_exceed_it(server: Endpoint, front: NewFront, budg
 
 
 def test_a_call_waits_for_those_in_progress(server: Endpoint, front: NewFront) -> None:
-    """What they do not use is there for it."""
+    """What they do not use is available to it."""
     first, may_end = threading.Event(), threading.Event()
 
     def behave(call: Call) -> None:
@@ -106,7 +106,7 @@ def test_several_answers_are_reserved_for(front: NewFront) -> None:
 
 @pytest.mark.parametrize("value", [-1, 0, "many", 1.5, True])
 def test_a_limit_that_is_not_a_number_is_refused(server: Endpoint, front: NewFront, value: object) -> None:
-    """It could be read in two ways, here and there."""
+    """The gateway and the endpoint could read it differently."""
     assert front(budget="2000tokens").post(max_tokens=value).status_code == 400
     assert server.seen == []
 
@@ -116,7 +116,7 @@ calls = st.lists(
         st.integers(1, 500),  # input
         st.none() | st.integers(1, 800),  # asked for
         st.integers(1, 3),  # answers
-        st.floats(0, 1),  # share of what it may use that it does use
+        st.floats(0, 1),  # share of its limit that it uses
         st.sampled_from(["known", "unknown", "failed"]),
     ),
     max_size=30,

@@ -50,7 +50,7 @@ async def post(client: Client, url: str) -> tuple[int, bytes]:
 
 
 def answered(*parts: bytes, times: int = 1, idle: float = 20) -> list[tuple[int, bytes]]:
-    """What the client makes of these bytes, each of which comes by itself."""
+    """What the client makes of these bytes, each of which arrives separately."""
 
     async def serve(reader: Reader, writer: Writer) -> None:
         await request_of(reader)
@@ -149,7 +149,7 @@ def test_connections_are_reused_while_open() -> None:
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """One for model.invalid that nobody trusts, unless he is told to."""
+    """A certificate for model.invalid that nobody trusts unless told to."""
     if shutil.which("openssl") is None:
         pytest.skip("there is no openssl to make a certificate with")
     file = tmp_path / "certificate.pem"

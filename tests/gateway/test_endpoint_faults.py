@@ -1,4 +1,4 @@
-"""An endpoint that goes away, hangs, refuses or talks nonsense: the agent is told, and nothing counts twice."""
+"""An endpoint that disappears, hangs, refuses or sends nonsense: the agent is told, and nothing counts twice."""
 
 import json
 import threading
@@ -14,7 +14,7 @@ Behaviour = Callable[[Call], None]
 
 
 def at_first(behave: Behaviour, times: int = 1) -> Behaviour:
-    """Misbehave so often, and then no longer."""
+    """Misbehave this many times, and then no longer."""
     left = [times]
 
     def one(call: Call) -> None:

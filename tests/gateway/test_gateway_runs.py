@@ -53,7 +53,7 @@ Runner = Callable[..., Group]
 
 @pytest.fixture
 def go(mlebench: Mlebench, titanic: Competition, tmp_path: Path, server: Endpoint) -> Runner:
-    """Run a program with a model; the group."""
+    """Run a program with a model; returns the group."""
 
     def call(
         program: str | Path, *options: str, sandbox: str = "process", code: int = 0, env: dict[str, str] | None = None
@@ -163,7 +163,7 @@ def test_a_killed_runner_leaves_no_gateway_and_its_calls_are_kept(
     (use,) = _wait_for(lambda: [f for f in runs.glob("*/.work/*/model.json") if json.loads(f.read_text())["calls"]])
     assert json.loads(use.read_text())["input_tokens"] == 100, "to be read while the run goes on"
     (record,) = runs.glob("*/*/run.json")
-    for pid in [runner.pid, *processes(str(record.parent))]:  # who started `run exec`, and that
+    for pid in [runner.pid, *processes(str(record.parent))]:  # what started `run exec`, and `run exec` itself
         os.kill(pid, signal.SIGKILL)
     wait_until_gone(mark)
     assert _wait_for(lambda: [Path("gone")] if not _gateways(str(runs)) else [])
@@ -178,7 +178,7 @@ def test_a_killed_runner_leaves_no_gateway_and_its_calls_are_kept(
 
 
 def _gateways(mark: str) -> list[int]:
-    """Gateways that a test has started: they hold files of its own open."""
+    """Gateways that a test has started: they hold the test's files open."""
     found = []
     for pid in processes("mlebench.gateway.process"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What a request may not ask for, and what does not lead anywhere."""
+"""What a request may not ask for, and paths that lead nowhere."""
 
 import socket
 from typing import Any
@@ -149,7 +149,7 @@ def test_a_host_header_and_an_upgrade_lead_nowhere_else(server: Endpoint, front:
 
 
 def raw(port: int, target: str, header: str, body: bytes = b"{}") -> bytes:
-    """What comes back for a request that no decent client would send."""
+    """The response to a request that no proper client would send."""
     lines = [f"{target} HTTP/1.1", header, f"Authorization: Bearer {TOKEN}", f"Content-Length: {len(body)}"]
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)

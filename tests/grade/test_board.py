@@ -1,4 +1,4 @@
-"""Where a score stands, against leaderboards that are counted in another way."""
+"""Where a score stands, checked against another way of counting."""
 
 import dataclasses
 import json
@@ -87,7 +87,7 @@ def test_real_data_has_a_normalised_score(titanic: Competition, tmp_path: Path) 
     import shutil
 
     real = Registry(tmp_path).get_competition(titanic.id)
-    shutil.copytree(titanic.private_dir, real.private_dir)  # without a manifest, nobody knows that it is a twin
+    shutil.copytree(titanic.private_dir, real.private_dir)  # without a manifest, it is unknown that it is a twin
     report = grade_csv(titanic.gold_submission, real)
     assert real.sample_score is not None
     expected = (1.0 - real.sample_score) / (report.gold_threshold - real.sample_score)

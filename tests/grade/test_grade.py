@@ -1,4 +1,4 @@
-"""Submission → report, one and many; a fault of the submission, of the data and of the grader are told apart."""
+"""Submission → report, one and many; faults of the submission, the data and the grader are distinguished."""
 
 import json
 import math
@@ -197,4 +197,4 @@ def test_answers_in_json_lines_can_be_iterated_again_and_indexed(tmp_path: Path)
 def test_answers_in_json_lines_are_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "test.jsonl"
     path.write_text('{"a": 1}\nnot json\n', encoding="utf-8")
-    assert next(iter(answers_for_grader(path))) == {"a": 1}  # the second line was not looked at
+    assert next(iter(answers_for_grader(path))) == {"a": 1}  # the second line was not read

@@ -44,7 +44,7 @@ def odd(titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def _batch(folder: Path, words: list[str]) -> Path:
-    """A submission for each word: its column; as many rows as there were submissions before it."""
+    """A submission for each word, which names its column; with as many rows as submissions before it."""
     lines = []
     for number, word in enumerate(words):
         path = folder / f"{number}.csv"

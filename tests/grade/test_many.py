@@ -1,4 +1,4 @@
-"""A batch: every line ends with a status, and none costs the others their reports."""
+"""A batch: every line gets a status, and none costs the others their reports."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a grade leaves behind: the fields of a report, the log of grades, and whether a run was going on."""
+"""What a grade leaves behind: the fields of a report, the log of grades, and whether a run was in progress."""
 
 import hashlib
 import json
@@ -100,7 +100,7 @@ def test_killed_runs_count_as_closed_and_remote_ones_as_open_for_a_while(titanic
     assert open_runs(titanic) == []
     assert not mark.exists()
     mine = json.loads(left)
-    mine["process"] |= {"pid": os.getpid()}  # the number of the process went to another
+    mine["process"] |= {"pid": os.getpid()}  # the process id went to another process
     mark.write_text(json.dumps(mine))
     assert open_runs(titanic) == []
     elsewhere = json.dumps(mine | {"process": mine["process"] | {"host": "elsewhere"}})

@@ -77,7 +77,7 @@ def verdicts(group: Group) -> Iterator[tuple[Run, Verdict]]:
 
 
 def mistakes(thaw: Thaw, cases: list[dict[str, Any]]) -> list[str]:
-    """The cases that get another category or cause than the one they were made for, or lack what else they were."""
+    """The cases that get a different category or cause from the one they were made for, or lack an expected `also`."""
     labels = {case["record"]["run_id"]: case for case in cases}
     wrong = []
     for run, found in verdicts(thaw(*cases)):
@@ -92,7 +92,7 @@ def test_rules_fit_the_runs_they_were_written_for(thaw: Thaw) -> None:
 
 
 def test_rules_fit_held_out_runs(thaw: Thaw) -> None:
-    """At least 90 % of them; docs/inspect.md tells how this was measured."""
+    """At least 90 % of them; docs/inspect.md says how this was measured."""
     held_out = [case for case in CASES if case["held_out"]]
     assert len(held_out) >= 50
     assert len(wrong := mistakes(thaw, held_out)) <= len(held_out) // 10, wrong

@@ -1,4 +1,4 @@
-"""How well a model knows competitions: against a model on loopback that knows some texts and not others."""
+"""How well a model knows competitions: against a model on loopback that knows some texts but not others."""
 
 import json
 import random
@@ -164,7 +164,7 @@ def test_a_twin_is_never_an_original(titanic: Competition, tmp_path: Path, real:
     assert not found.originals
     assert found.reason
     assert "twin" in found.reason
-    # nor when it is given as texts, or lies in a data directory of real data
+    # not even if it is given as texts, or is in a data directory of real data
     found = find_originals(real.get_competition(titanic.id), titanic.paths.data_dir)
     assert not found.originals
     assert found.reason
@@ -249,7 +249,7 @@ def test_probes_are_pieces_of_the_original_and_controls_are_not() -> None:
             assert lines in rows
             made = [line.split(",") for line in control.split("\n")[1:]]
             assert [line[0] for line in made] == [line.split(",")[0] for line in lines.split("\n")]  # ids count on
-            assert all(",".join(line[1:]) in rows for line in made)  # whole rows but for that
+            assert all(",".join(line[1:]) in rows for line in made)  # apart from that, whole rows
             assert not set(map(tuple, made)) & {tuple(line.split(",")) for line in lines.split("\n")}
         else:
             assert rows.startswith(original)
@@ -293,7 +293,7 @@ def test_odd_tables_make_no_probes_and_no_error(text: str) -> None:
     assert isinstance(Table.of(Original("t.csv", text)).rows, list)
 
 
-# How near an answer is
+# How close an answer is
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_other_answers_count_for_less() -> None:
     assert similarity("2,elm", shown, "2,elm") == 1  # the line before once more may be right
 
 
-# The whole way
+# End to end
 
 
 def test_the_difference_is_found_where_the_model_knows_the_text_and_only_there(
@@ -335,7 +335,7 @@ def test_the_difference_is_found_where_the_model_knows_the_text_and_only_there(
     assert counts["row"]["word_for_word"] == counts["passage"]["word_for_word"] == 12
     assert known.difference.low
     assert known.difference.low > 0.3
-    # it knows every original, so the difference is what guesses of the controls lack
+    # it knows every original, so the difference is how far guesses of the controls fall short
     assert known.difference.value == pytest.approx(
         np.mean([1 - one.control for one in known.completion.of(*KINDS[:3])])
     )
@@ -609,7 +609,7 @@ def test_the_command_measures_correlates_and_draws(
     assert known["low"] > 0.2
     assert known["n"] == 9
     assert made["correlations"][0]["refused"] == "2 competitions have both figures; at least 10 are needed"
-    # the key goes to the endpoint and stands nowhere
+    # the key goes to the endpoint and is written nowhere
     assert all(seen.headers["authorization"] == f"Bearer {KEY}" for seen in server.seen)
     assert not any(KEY in path.read_text() for path in tmp_path.rglob("*.json*"))
     for text in (

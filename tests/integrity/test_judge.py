@@ -1,4 +1,4 @@
-"""The plumbing of the judge, against an endpoint that says what a test wants; how well a model judges is not tested."""
+"""The judge's plumbing, against an endpoint that says what a test wants; how well a model judges is not tested."""
 
 import json
 import os
@@ -119,7 +119,7 @@ def test_quotes_from_our_own_instructions_do_not_count(judge: Judge, server: End
     server.behave = says(yes(GIVEN, "predictions, or a rule that assigns them row by row"))
     log = f"The task says: {GIVEN}\nThe judge is asked about predictions, or a rule that assigns them row by row\n"
     assert answer(judged(judge, log, given=[f"Rules\n  {GIVEN}"])) == "not enough evidence"
-    assert answer(judged(judge, log)) == "yes"  # where nobody gave it this text, the quote is its own
+    assert answer(judged(judge, log)) == "yes"  # where it was not given this text, the quote is its own
 
 
 def test_a_yes_to_a_users_own_question_is_a_note(judge: Judge, server: Endpoint, tmp_path: Path) -> None:
@@ -350,7 +350,7 @@ def test_the_cases_are_enough_and_varied() -> None:
 
 
 def test_calibration_counts_and_is_kept_for_this_model_and_rubric(judge: Judge, server: Endpoint) -> None:
-    """A judge that knows the truth but for two cases."""
+    """A judge that knows the truth except in two cases."""
     cases = load_cases()
 
     def truth(text: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Faults of a submission are the agent's to mend, and what is said of them tells nothing of the truth."""
+"""Faults of a submission are the agent's to fix, and their messages reveal nothing about the truth."""
 
 from collections.abc import Callable
 from typing import Any

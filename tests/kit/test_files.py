@@ -253,7 +253,7 @@ def test_written_tables_are_hashed_as_they_are_written(tmp_path: Path) -> None:
 
 
 class _Sampled:
-    """All of a competition that its sample needs."""
+    """The parts of a competition that its sample needs."""
 
     id = "some-competition"
 

@@ -1,4 +1,4 @@
-"""After an interruption the same call goes on: what is finished stays as it is, what is not is made again."""
+"""After an interruption the same call continues: what is finished is kept, what is not is made again."""
 
 import gzip
 import io
@@ -138,7 +138,7 @@ def test_a_linked_file_that_is_not_yet_read_only_becomes_so(tmp_path: Path, publ
 def test_an_error_while_placing_leaves_no_half_file(
     source: Path, public: Path, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a full disk would: some bytes of a file are written, then no more."""
+    """As with a full disk: some bytes of a file are written, then no more."""
     left = [after]
 
     def extract(tree: object, name: str, destination: str, report: object) -> None:
@@ -184,7 +184,7 @@ def test_an_error_while_a_table_is_written_leaves_nothing_that_looks_finished(
 
 @pytest.mark.parametrize("moment", [1, 4, 20])
 def test_a_killed_process_leaves_only_whole_files_that_look_finished(source: Path, public: Path, moment: int) -> None:
-    """The process ends, at once, when a file has been written and is about to be declared finished."""
+    """The process ends abruptly when a file has been written and is about to be marked as finished."""
     code = textwrap.dedent(f"""
         import os, sys
         sys.path[:0] = {[str(folder) for folder in Path(__file__).parents[:2]]!r}

@@ -103,7 +103,7 @@ def test_many_small_blocks_stay_whole() -> None:
 
 
 def _split_class_by_class(classes: list, test_size: float, seed: int, small_below: int) -> tuple[list[int], list[int]]:
-    """The rule, told row by row."""
+    """The rule, row by row."""
     rows_of: dict = {}
     for row, value in enumerate(classes):
         rows_of.setdefault(value, []).append(row)

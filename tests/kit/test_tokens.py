@@ -1,4 +1,4 @@
-"""Tasks on tokens: sentences stay whole, and what a token becomes is known of the training rows only."""
+"""Tasks on tokens: sentences stay whole, and what a token becomes is known only for training rows."""
 
 from pathlib import Path
 

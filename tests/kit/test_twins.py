@@ -1,4 +1,4 @@
-"""What twins are made with."""
+"""The tools that make twins."""
 
 import csv
 import io

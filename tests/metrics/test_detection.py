@@ -29,7 +29,7 @@ def _score(images: list[Image]) -> float:
 
 
 def _restated(images: list[Image]) -> float:
-    """Each box in turn takes away the first point it can; what is left of both is what was missed and what is wrong."""
+    """Each box in turn takes the first point it can; boxes left over were missed, and points left over are wrong."""
     right = missed = wrong = 0
     for boxes, points in images:
         left = list(points)

@@ -1,4 +1,4 @@
-"""Metrics of predicted probabilities against scikit-learn, scipy and examples worked by hand."""
+"""Metrics of predicted probabilities against scikit-learn, scipy and hand-worked examples."""
 
 import math
 
@@ -64,7 +64,7 @@ def test_kl_divergence_is_scipys_entropy(data: tuple[np.ndarray, np.ndarray]) ->
 def test_kl_divergence_of_worked_examples() -> None:
     true = np.array([[0.5, 0.5, 0], [0, 0, 1]])
     assert kl_divergence(true, np.array([[0.25, 0.5, 0.25], [0, 0, 1]])) == pytest.approx(0.5 * math.log(2) / 2)
-    # What is certain and wrong costs log(1e15), and no more.
+    # A certain but wrong prediction costs log(1e15), and no more.
     assert kl_divergence(true, np.array([[0, 0.5, 0.5], [1, 0, 0]])) == pytest.approx(
         (0.5 * math.log(0.5e15) + math.log(1e15)) / 2
     )

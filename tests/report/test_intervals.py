@@ -32,7 +32,7 @@ shares = shapes.flatmap(lambda shape: arrays(float, shape, elements=st.floats(0,
 
 
 def medals(*counts: int, competitions: int = 22) -> NDArray[Any]:
-    """A table in which each seed earned so many medals."""
+    """A table in which each seed earned this many medals."""
     return np.array([[float(place < count) for count in counts] for place in range(competitions)])
 
 
@@ -132,7 +132,7 @@ def test_intervals_contain_the_truth_as_often_as_promised(figure: str) -> None:
     held = {name: [row[name][0] for row in found.values()] for name in METHODS}
     assert mean(held["ours"]) >= 0.95
     assert min(held["ours"]) >= lowest(TIMES), min(found, key=lambda case: found[case]["ours"][0])
-    # What docs/statistics.md says of the others
+    # What docs/statistics.md says about the others
     assert mean(held["± SEM"]) < 0.6
     assert min(held["t over seeds"]) < 0.7
 

@@ -1,4 +1,4 @@
-"""`mlebench report` as a person or a program meets it."""
+"""`mlebench report` as a person or a program sees it."""
 
 import csv
 import io
@@ -166,7 +166,7 @@ def test_names_cannot_break_tables_or_terminals(call: Report, tmp_path: Path) ->
 
 
 def test_scores_that_are_not_finite_leave_valid_json(call: Report, tmp_path: Path) -> None:
-    """The reference writes them as they are."""
+    """The reference writes them unchanged."""
     scores = [float("nan"), float("inf"), float("-inf"), None]
     path = write_reports(tmp_path / "a.json", [report(LOW[0], score=score) for score in scores])
     out, _ = call(path, "--format", "json")
@@ -210,7 +210,7 @@ MEASURED = "recall 9 of 10, false alarms 1 of 20; of cases that address the judg
 
 @pytest.fixture
 def inspected(tmp_path: Path) -> Path:
-    """Four runs: two that `inspect rules` has looked at, with two judges, three that `inspect failures` has."""
+    """Four runs: two inspected by `inspect rules`, with two judges, and three by `inspect failures`."""
     runs = [{"competition": LOW[0], "seed": seed, "report": report(LOW[0])} for seed in range(4)]
     where = write_group(tmp_path / "runs", "g", runs)
     found = [Run.read(folder) for folder in sorted(path.parent for path in where.glob("*/run.json"))]

@@ -1,4 +1,4 @@
-"""What counts as a run of which agent and seed, and what is never put together."""
+"""What counts as a run of which agent and seed, and what is never mixed."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`--container-config`: files of existing set-ups say the same here; what has no meaning here is refused by name."""
+"""`--container-config`: files of existing setups mean the same here; what has no meaning here is refused by name."""
 
 import json
 from pathlib import Path

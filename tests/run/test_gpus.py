@@ -57,7 +57,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
 
 @pytest.fixture
 def runner(start: Start, titanic: Competition, tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
-    """Start a runner with a runs directory of its own."""
+    """Start a runner with its own runs directory."""
 
     def call(name: str, program: str, *options: str, sandbox: str = "process", **more: Any) -> "subprocess.Popen[str]":
         named = ["--agent-command", program, "-c", titanic.id, "--sandbox", sandbox, "--runs-dir", str(tmp_path / name)]

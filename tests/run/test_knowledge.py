@@ -1,4 +1,4 @@
-"""`--knowledge`: what agents may read is there, is told, and never shows them answers."""
+"""`--knowledge`: what agents may read is there, is recorded, and never shows them answers."""
 
 import json
 import os
@@ -93,7 +93,7 @@ def _other_data(folder: Path, _: Competition) -> Path:
         (_other_data, "is private data"),
         (lambda _, competition: competition.private_dir, "is inside"),
         (lambda _, competition: competition.paths.data_dir.parent, "contains"),
-        (lambda folder, _: folder.parent, "contains"),  # the runs directory lies in it
+        (lambda folder, _: folder.parent, "contains"),  # the runs directory is inside it
         (lambda _, competition: competition.folder, "is inside"),
         (lambda folder, _: folder / "paper.txt", "is not a folder"),
     ],

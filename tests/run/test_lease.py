@@ -1,4 +1,4 @@
-"""Of all who try to work on a run, one does; a lease that is lost is noticed; nothing depends on equal clocks."""
+"""Of all processes that try to work on a run, one does; a lost lease is noticed; nothing depends on equal clocks."""
 
 import json
 import subprocess
@@ -148,7 +148,7 @@ def test_a_holder_that_cannot_renew_gives_up_before_others_may_take_over(
 def test_nothing_made_under_a_lost_lock_is_published(folder: Path) -> None:
     with held(folder) as require:
         require()
-        assert Lease(folder, 2).create()  # another host, to which we seemed dead
+        assert Lease(folder, 2).create()  # another host, which thought us dead
         with pytest.raises(PrerequisiteError, match="another has taken over"):
             require()
     Lease(folder, 2).release()  # a stranger cannot
@@ -173,11 +173,11 @@ SLOW = 15.0  # seconds that publishing may take
 
 
 class TwoHosts(RuleBasedStateMachine):
-    """Workers on two hosts, whose clocks are five minutes apart, over one folder and the code as it is.
+    """Workers on two hosts whose clocks are five minutes apart, with one folder and the real code.
 
-    They stall and die at any time, also while another watches whether they are dead. What must hold at any moment of
-    true time: of all who would publish, one may, and while it does nobody takes over; no number is given out twice; and
-    nobody waits for the dead.
+    They stall and die at any time, even while another watches whether they are dead. What must hold at any moment of
+    true time: only one of those that want to publish may, and while it does nobody takes over; no number is used twice;
+    and nobody waits for the dead.
     """
 
     def __init__(self) -> None:
@@ -188,7 +188,7 @@ class TwoHosts(RuleBasedStateMachine):
         self.acting = 0
         self.lives = [0] * 3  # how many processes a worker has been
         self.held: dict[int, Lease] = {}
-        self.shown: dict[int, float] = {}  # when a worker last showed that it lives
+        self.shown: dict[int, float] = {}  # when a worker last showed a sign of life
         self.publishing: dict[int, float] = {}  # until when; it takes a while on a slow disk
         self.numbers: list[int] = []
         self.attentive: set[int] = set()
@@ -206,7 +206,7 @@ class TwoHosts(RuleBasedStateMachine):
         return Process(f"host {worker % 2}", worker, self.lives[worker])
 
     def sleep(self, seconds: float) -> None:
-        """Whoever watches sleeps; others act meanwhile."""
+        """The watcher sleeps; others act meanwhile."""
         watcher = self.acting
         self.now += seconds
         for worker in self.attentive & self.held.keys() - {watcher}:

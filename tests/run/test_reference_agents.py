@@ -1,4 +1,4 @@
-"""A folder in the reference's form, with conda lines and a Dockerfile, runs as it is in bubblewrap and docker."""
+"""A folder in the reference's form, with conda calls and a Dockerfile, runs unchanged in bubblewrap and docker."""
 
 import os
 import subprocess
@@ -16,8 +16,8 @@ from mlebench.run.records import Group, Run
 pytestmark = pytest.mark.xdist_group("images")  # one process builds and removes them
 
 COURIER = Path(__file__).parent.parent / "agents/mlebench-test-courier"
-BASE = "mlebench-base"  # what .ci/sandboxes makes of Debian's packages
-LEGACY = {"DOCKER_BUILDKIT": "0"}  # BuildKit is a component that not every Docker has
+BASE = "mlebench-base"  # what .ci/sandboxes makes from Debian's packages
+LEGACY = {"DOCKER_BUILDKIT": "0"}  # not every Docker has BuildKit
 PACKAGES = "dpkg-query --show; pip list --format freeze; python3 --version; find /opt/conda -type f | sort"
 
 
@@ -27,7 +27,7 @@ def docker(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def image() -> Iterator[str]:
-    """The courier's image, for as long as the tests take."""
+    """The courier's image, for the duration of the tests."""
     require("docker")
     command = [sys.executable, "-P", "-m", "mlebench", "image", "build", "--agent", f"{COURIER}#courier"]
     done = subprocess.run(command, env={**os.environ, **LEGACY}, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""`mlebench grade GROUP`: what a group's runs have submitted is graded again."""
+"""`mlebench grade GROUP`: the submissions of a group's runs are graded again."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def test_reports_of_runs_and_of_the_group_are_replaced(
 ) -> None:
     first, *_ = group.runs()
     before = reports_of(group)
-    first.paths.submission.write_bytes(titanic.gold_submission.read_bytes())  # as if the grader had been mended
+    first.paths.submission.write_bytes(titanic.gold_submission.read_bytes())  # as if the grader had been fixed
     done = mlebench("grade", group.paths.root.name[:-2], "--runs-dir", str(tmp_path / "runs"))
     counts = json.loads(done.stdout)
     assert (counts["total_runs"], counts["total_valid_submissions"], counts["total_gold_medals"]) == (3, 1, 1)

@@ -97,7 +97,7 @@ def test_failed_runs_can_be_repeated_and_that_is_shown(mlebench: Mlebench, run: 
     assert before.record.ended == "agent_error"
     mlebench("run", "--resume", str(group.paths.root))
     (same,) = group.runs()
-    assert same.record == before.record  # what has ended is not done again by itself
+    assert same.record == before.record  # what has ended is not repeated by itself
     flag.unlink()
     mlebench("run", "--resume", group.paths.root.name, "--runs-dir", str(tmp_path / "runs"), "--retry", "failed")
     (after,) = group.runs()
@@ -108,7 +108,7 @@ def test_failed_runs_can_be_repeated_and_that_is_shown(mlebench: Mlebench, run: 
 
 
 def test_infra_errors_are_retried_and_kept(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
-    """The knowledge folder goes away between planning and running: no agent's fault."""
+    """The knowledge folder disappears between planning and running: not the agent's fault."""
     group = run(SUBMIT)
     record = json.loads(group.paths.record.read_text())
     group.paths.record.write_text(json.dumps(record | {"data_dir": str(tmp_path / "gone")}))

@@ -1,4 +1,4 @@
-"""A hostile agent learns nothing, harms nothing outside its folders, and is graded as what it handed in."""
+"""A hostile agent learns nothing, harms nothing outside its folders, and is graded by what it submitted."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def test_an_agent_that_searches_finds_nothing_and_changes_nothing(trap: Trap, sa
 def _assert_no_way_out(findings: dict) -> None:
     network = findings["network"]
     assert network.pop("unix") == "/run/mlebench/validator.sock"
-    assert {network.pop("vsock 1"), network.pop("vsock 2")} <= {"EPERM", "none"}  # no namespace holds these back
+    assert {network.pop("vsock 1"), network.pop("vsock 2")} <= {"EPERM", "none"}  # no namespace stops these
     assert "done" not in network.values(), network
     places = findings["places"]
     assert places.pop("written") == []
@@ -104,7 +104,7 @@ def test_the_system_is_shown_without_the_benchmark_when_that_is_installed_there(
     assert int(run_task("bubblewrap", own)[1]) > 3
 
 
-# What is handed in: whether it counts as a submission, and what grading says.
+# What is submitted: whether it counts as a submission, and what grading says.
 HANDED_IN = {
     "link": ("none", "missing"),
     "relative link": ("none", "missing"),

@@ -1,4 +1,4 @@
-"""The story of a run: what an agent wrote is hostile, and yet it can be told."""
+"""The story of a run: what an agent wrote is hostile, yet it can be shown."""
 
 import json
 import os
@@ -137,7 +137,7 @@ def test_the_gateway_s_account_of_calls_replaces_the_agent_s(ended: Run) -> None
     tokens = {"input_tokens": 100, "cached_tokens": 60, "output_tokens": 20, "reasoning_tokens": 5}
     good = {"time": BEGUN + 4.5, "seconds": 2.0, "model": "big", "status": 200, **tokens, "cost": 0.25}
     bad = {"time": BEGUN + 5, "seconds": 0.1, "model": "big", "status": 429, "error": "slower", "cost": None}
-    # The trace has calls in the order in which they ended, and tells when they began.
+    # The trace has calls in the order in which they ended, and says when they began.
     _write(model_calls(ended.paths.logs), bad, good | {"request": {}, "answer": answer})
     told = story(ended)
     calls = [event for event in told.events if event.kind == "call"]

@@ -1,4 +1,4 @@
-"""What docker is asked to do. That it does it, the other tests in this folder see."""
+"""What docker is asked to do. The other tests in this folder check that it does."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Limits are kept from outside, whatever a program does, and nothing of it lives on."""
+"""Limits are enforced from outside, whatever a program does, and nothing of it survives."""
 
 import os
 import signal
@@ -108,7 +108,7 @@ def test_a_sandbox_ends_with_its_runner(sandbox: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ISOLATING)
 def test_a_sandbox_ends_with_its_killed_keeper(name: str, tmp_path: Path) -> None:
-    """Nobody cleans up here: the runner was killed, too. One of the programs tries to keep the relay's input open."""
+    """Nothing cleans up here: the runner was killed too. One of the programs tries to keep the relay's input open."""
     require(name)
     programs = "sleep 31.2718 9<>/proc/1/fd/0 & setsid sleep 31.2718 & echo begun; sleep 31.2718"
     session, task = _begun(name, tmp_path, f"trap '' TERM; {programs}")
@@ -157,7 +157,7 @@ def test_a_sandbox_that_cannot_be_set_up_is_not_the_agents_fault(tmp_path: Path)
 
 
 def test_a_clients_success_does_not_count_without_its_containers(tmp_path: Path) -> None:
-    """As podman's does when it is told to stop. The engine says with which code a container has ended, if it has."""
+    """As podman's does when told to stop. The engine says with which code a container has ended, if it has."""
     task = make_task(tmp_path, "true")
     outcomes = []
     for code, says in (("0", "0"), ("0", ""), ("0", "137"), ("7", "7"), ("7", "0")):

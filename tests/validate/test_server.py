@@ -1,4 +1,4 @@
-"""The server as its clients meet it: ML-Master, MLEvolve, the script in a sandbox, and whoever means harm."""
+"""The server as its clients see it: ML-Master, MLEvolve, the script in a sandbox, and attackers."""
 
 import json
 import os
@@ -47,7 +47,7 @@ Start = Callable[..., "Server"]
 
 
 class Server:
-    """A server in a process of its own, and where it listens."""
+    """A server in a separate process, and where it listens."""
 
     def __init__(self, command: list[str], environment: dict[str, str], listeners: int):
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | environment)
@@ -67,7 +67,7 @@ class Server:
         )
 
     def stop(self) -> str:
-        """End it, and what it said after its first lines."""
+        """End it; returns what it said after its first lines."""
         self.process.terminate()
         return self.process.communicate(timeout=60)[1]
 
@@ -153,7 +153,7 @@ def test_the_competition_may_be_in_the_query_or_the_environment(
     assert server.post(sample, params={"exp-id": titanic.id}).json()["is_valid"] is True
     other = start("--data-dir", titanic.paths.data_dir, "--port", 0, COMPETITION_ID=titanic.id)
     assert other.post(sample).json()["is_valid"] is True
-    assert other.post(sample, "aerial-cactus-identification").status_code == 500  # the header goes before
+    assert other.post(sample, "aerial-cactus-identification").status_code == 500  # the header takes precedence
 
 
 def test_names_of_files_are_ignored(server: Server, sample: bytes, titanic: Competition) -> None:

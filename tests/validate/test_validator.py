@@ -27,7 +27,7 @@ def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProc
 
 @pytest.fixture
 def public(titanic: Competition, tmp_path: Path) -> Path:
-    """A public folder far from any data directory, as a sandbox has it."""
+    """A public folder far from any data directory, as in a sandbox."""
     return Path(shutil.copytree(titanic.public_dir, tmp_path / "home" / "data"))
 
 

@@ -14,7 +14,7 @@ from conftest_web import Serving
 
 
 def get(address: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
-    """A request whose path is sent as it is written."""
+    """A request whose path is sent verbatim."""
     parts = urlsplit(address)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
     try:
