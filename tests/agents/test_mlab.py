@@ -116,7 +116,7 @@ def test_actions(home: Home, tmp_path: Path) -> None:
     assert home.told("output")[4]["exit_code"] == 3
     assert seen[5] == "hints.md  8 bytes"
     assert seen[6].startswith("Error: FileNotFoundError")
-    assert seen[7] == "Error: `path` is missing, or is no text"
+    assert seen[7] == "Error: `path` is missing or is not text"
     assert seen[8].startswith("Error: OverflowError")
     assert "broken  7 bytes" in seen[10]
     assert "the content is missing" in seen[11]

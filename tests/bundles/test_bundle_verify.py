@@ -68,7 +68,7 @@ LIES: list[tuple[dict[str, Any], str]] = [
     ({"above_median": True}, "the medal differs"),
     ({"gold_threshold": 0.1}, "the thresholds differ"),
     ({"source": "kaggle"}, "the data is twin, not kaggle"),
-    ({"submission_sha256": "0" * 64}, "the report is of another submission"),
+    ({"submission_sha256": "0" * 64}, "the report is for another submission"),
     ({"score": 0.99, "mlebench": "1.0"}, "graded by mlebench 1.0"),
 ]
 
@@ -92,7 +92,7 @@ def test_false_claims_differ(titanic: Competition, tmp_path: Path, verified: Cal
     for row, (_, why) in zip(rows, LIES, strict=False):
         assert why in row["why"]
     assert [row["why"] for row in rows[len(LIES) :]] == [
-        "the report is of another submission",
+        "the report is for another submission",
         "a score is claimed without a submission",
         None,
     ]
@@ -257,7 +257,7 @@ def test_model_and_budget_are_the_bundle_s_unless_others_are_given(
         ({"network": "model", "model": {"models": ["a\x1b[2J"]}}, "names that no model has"),
         ({"network": "model", "model": {"models": ["a"], "budget": 5}}, "the budget of its group makes no sense"),
         ({"network": "model", "model": {"models": ["a"], "budget": "much"}}, "is not a budget"),
-        ({"agent": {"name": "dummy", "identity": "other", "model": None}}, "does not have the files of that in"),
+        ({"agent": {"name": "dummy", "identity": "other", "model": None}}, "has different files from the one in"),
         ({"agent_source": "/nowhere/agent#x"}, "is not here: name one with --agent"),
         ({"agent_source": "command#command", "agent_command": "touch /tmp/x"}, "give --agent-command yourself"),
         ({"knowledge": "/etc"}, "name yours with --knowledge"),

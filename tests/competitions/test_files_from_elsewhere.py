@@ -45,5 +45,5 @@ def test_labels_that_were_published_later_are_requested_by_name(tmp_path: Path, 
 def test_nothing_is_downloaded_as_long_as_they_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlebench.data.kaggle.download", lambda *_: pytest.fail("a download"))
     competition = Registry(tmp_path).get_competition(ID)
-    with pytest.raises(PrerequisiteError, match=f"put it, as it is, into {competition.paths.root}"):
+    with pytest.raises(PrerequisiteError, match=f"put it unchanged into {competition.paths.root}"):
         prepare(competition, KaggleSource())

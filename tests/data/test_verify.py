@@ -162,7 +162,7 @@ def test_copied_files_without_a_checksum_are_not_called_changed(linked: Competit
     differences = verify(linked, deep=deep)
     assert [difference.file for difference in differences] == _images(linked)
     assert {difference.fault for difference in differences} == {
-        "has another time, and its checksum is unknown: it may have been changed; --adopt accepts it"
+        "has a different time, and its checksum is unknown: it may have been changed; --adopt accepts it"
     }
     assert verify(linked, deep=deep, adopt=True) == []
     assert verify(linked) == []
@@ -344,7 +344,7 @@ def test_an_ungradable_sample_submission_means_a_different_dataset(
 
     monkeypatch.setattr(competition.grader, "_grade_fn", refuse)
     competition.paths.prepared.rename(competition.paths.staging)
-    with pytest.raises(PrerequisiteError, match=r"cannot be graded \(it lacks ids\).*This is another data set"):
+    with pytest.raises(PrerequisiteError, match=r"cannot be graded \(it lacks ids\).*This is a different dataset"):
         check_sample_score(competition)
 
 

@@ -155,7 +155,7 @@ def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str) -> N
 
 @pytest.mark.parametrize("name", ["x" * 256, f"a/{'é' * 128}/b", "x/" * 2048 + "x"], ids=["name", "folder", "path"])
 def test_a_name_that_no_disk_accepts_is_refused(tmp_path: Path, name: str) -> None:
-    _assert_refused(_zip(tmp_path / "evil.zip", [(name, TEXT)]), name, "has a name that no disk takes")
+    _assert_refused(_zip(tmp_path / "evil.zip", [(name, TEXT)]), name, "has a name that no disk accepts")
 
 
 @both_ways

@@ -153,7 +153,7 @@ def test_a_7z_archive_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
 @every_format
 def test_a_name_that_no_disk_accepts_is_refused(tmp_path: Path, name: str) -> None:
     content = PACKERS[name]({"good.txt": b"", f"a/{'é' * 128}/b": b"x"})
-    _refused(tmp_path, name, content, "member a/é+/b has a name that no disk takes")
+    _refused(tmp_path, name, content, "member a/é+/b has a name that no disk accepts")
 
 
 @pytest.mark.parametrize("member", ["", ".", "./"])
@@ -170,9 +170,9 @@ def test_links_and_devices_are_refused(tmp_path: Path, kind: bytes) -> None:
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        (["Readme", "README"], "member README has the same name as Readme, but for case"),
-        (["e\u0301", "\u00c9"], "member \u00c9 has the same name as e\u0301, but for case or Unicode form"),
-        (["a/b", "a"], "member a is a file, but other members lie in a folder"),
+        (["Readme", "README"], "member README has the same name as Readme, except for case"),
+        (["e\u0301", "\u00c9"], "member \u00c9 has the same name as e\u0301, except for case or Unicode form"),
+        (["a/b", "a"], "member a is a file, but other members are in a folder"),
         (["a", "a/b"], "member a/b lies in a, which is a file"),
         (["A", "a/b/c"], "member a/b/c lies in A, which is a file"),
     ],

@@ -132,7 +132,7 @@ def drip(call: Call) -> None:
 def test_a_stream_without_end_is_ended(server: Endpoint, front: NewFront, hung: threading.Event) -> None:
     server.behave = drip
     gate = front(timing=replace(QUICK, call=1.0))
-    assert "no whole answer came" in gate.post(stream=True).text
+    assert "no complete answer arrived" in gate.post(stream=True).text
 
 
 @pytest.mark.parametrize("path", [CHAT, MESSAGES])

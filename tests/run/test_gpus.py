@@ -152,7 +152,7 @@ def test_a_scheduler_has_the_last_word_and_its_gpus_are_held(
     (run,) = _group(tmp_path / "one").runs()
     said = mlebench("run", "exec", str(run.paths.root), "--gpus", f"0,{machine.gpus[1]},7").stderr
     ours.close()
-    assert "GPU 0, which this run is to use, is held by another run on this machine" in said
+    assert "GPU 0, which this run was assigned, is held by another run on this machine" in said
     assert said.count("another run") == 1
     (run,) = _group(tmp_path / "one").runs()
     assert (run.record.ended, run.record.conditions["gpus"]) == ("finished", ["0", "1", "7"])

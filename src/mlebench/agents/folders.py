@@ -75,5 +75,5 @@ def _files(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
             yield f"{prefix}{entry.name}", mode
         else:
             raise PrerequisiteError(
-                f"{entry.path} is {kind_of(mode)}: an agent's folder may hold files and folders only"
+                f"{entry.path} is {kind_of(mode)}: an agent's folder may hold only files and folders"
             )

@@ -102,7 +102,7 @@ def _agent_here(bundle: Bundle) -> str:
     name = shown(record.agent["name"])
     if record.agent_command is not None or record.agent_source.partition("#")[0] == COMMAND:
         raise PrerequisiteError(
-            f"the agent of {bundle.path} is a command that its author wrote, which is not run unseen: "
+            f"the agent of {bundle.path} is a command that its author wrote, which is not run without your consent: "
             f"give --agent-command yourself"
         )
     try:
@@ -113,7 +113,7 @@ def _agent_here(bundle: Bundle) -> str:
         ) from None
     if agent.identity != record.agent["identity"]:
         raise PrerequisiteError(
-            f"the agent {name} here does not have the files of that in {bundle.path}: get the same, or accept this one "
-            f"with --agent {shown(record.agent_source)}"
+            f"the agent {name} here has different files from the one in {bundle.path}: get the same "
+            f"files, or accept this one with --agent {shown(record.agent_source)}"
         )
     return record.agent_source

@@ -176,7 +176,7 @@ def _parsed(block: bytes) -> tarfile.TarInfo:
         raise BundleRefusedError("it is damaged: there is no member where one should begin") from None
     if found.type != tarfile.REGTYPE:
         kind = _KINDS.get(found.type, "of a kind that bundles do not have")
-        raise BundleRefusedError(f"{shown(found.name)} is {kind}; a bundle holds regular files only")
+        raise BundleRefusedError(f"{shown(found.name)} is {kind}; a bundle holds only regular files")
     return found
 
 

@@ -44,7 +44,7 @@ class Item:
                 if len(data) > most:
                     raise UntrustedFileError(f"has more than {most} bytes")
                 if self.kind == PROGRAM and data.startswith(_COMPRESSED):
-                    raise UntrustedFileError("is compressed, so that it cannot be searched for secrets")
+                    raise UntrustedFileError("is compressed, so it cannot be searched for secrets")
                 return data
             half = LARGEST_FILE // 2
             beginning = file.read(half)
@@ -116,7 +116,7 @@ def _below(root: Path, part: str, kind: str, most: int, left_out: LeftOut) -> It
             fault, size = str(error), 0
         fault = fault or name_fault(item.name)
         if not fault and (size > room or most < 1):
-            fault = f"there is no room: {ROOM >> 20} MB and {MOST_FILES} files of {part} are packed at most"
+            fault = f"there is no room: at most {ROOM >> 20} MB and {MOST_FILES} files of {part} are packed"
         if fault:
             left_out.add(item.name, fault)
         else:

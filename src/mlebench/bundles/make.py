@@ -46,7 +46,7 @@ class _Plan:
         if found := self.secrets.find(item.name.encode()):
             name = self.secrets.remove(item.name.encode()).decode()
             self._tell(name, [Found(0, f"{found[0].what}, in the file's name")])
-            return left_out.add(name, "its name holds a secret")
+            return left_out.add(name, "its name contains a secret")
         try:
             if item.kind == SUBMISSION:
                 self._take_submission(item, left_out)
@@ -161,9 +161,7 @@ def _refuse(found: list[str]) -> None:
         return
     lines = "\n".join(f"  {place}" for place in found[:MOST_SHOWN])
     more = f"\n  and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
-    raise PrerequisiteError(
-        f"there are secrets in what would go into the bundle: remove them, or let --redact do that\n{lines}{more}"
-    )
+    raise PrerequisiteError(f"the bundle would contain secrets: remove them, or use --redact\n{lines}{more}")
 
 
 def _competitions(group: Group, runs: list[Run]) -> list[dict[str, Any]]:

@@ -132,11 +132,11 @@ def _without_grading(run: Run, bundle: Bundle, registry: Registry, known: set[st
     report = record.report
     is_there = record.run_id in bundle.submissions
     if report is None:
-        return (DIFFERS, "there is a submission but no report of it") if is_there else (AGREES, "no score is claimed")
+        return (DIFFERS, "there is a submission but no report on it") if is_there else (AGREES, "no score is claimed")
     if not is_there:
         return _without_submission(run, bundle)
     if report["submission_sha256"] not in (None, bundle.submission_hashes[record.run_id]):
-        return DIFFERS, "the report is of another submission"
+        return DIFFERS, "the report is for another submission"
     if record.competition not in known:
         return NOT_REGRADED, f"there is no competition {shown(record.competition)} here"
     competition = registry.get_competition(record.competition)

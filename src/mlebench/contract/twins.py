@@ -47,7 +47,7 @@ def prepare(case: Case) -> Iterator[str]:
             else:
                 _with_plain_paths(competition)
             if changed := _differing(before, _with_times(competition.raw_dir)):
-                yield f"prepare changes the raw file {changed}: raw data is only to be read."
+                yield f"prepare changes the raw file {changed}: raw data must only be read."
             results.append(_contents(competition.paths.prepared))
     if changed := _differing(*results):
         yield (

@@ -142,7 +142,7 @@ def lacking_beside(competition: Competition, *places: Path) -> str | None:
     """What to do about required files that Kaggle does not have, if one is missing from all of the places."""
     for name, origin in competition.beside_archive.items():
         if not any((place / name).is_file() for place in places):
-            return f"{name} is not in Kaggle's archive: get it from {origin}, and put it, as it is, into {places[0]}"
+            return f"{name} is not in Kaggle's archive: get it from {origin}, and put it unchanged into {places[0]}"
     return None
 
 

@@ -40,9 +40,9 @@ def check_archive(competition: Competition, archive: Path, progress: Progress = 
     actual = archive_md5(archive, competition.paths, progress)
     if actual != expected:
         raise PrerequisiteError(
-            f"{archive} is not the published archive: its md5 is {actual}, not {expected}. If somebody packed the "
-            f"same files again, unpack it into a folder and name that with --from: then the prepared files are "
-            f"verified instead. Otherwise get it again, or accept it with --skip-verification."
+            f"{archive} is not the published archive: its md5 is {actual}, not {expected}. If someone repacked the "
+            f"same files, unpack it into a folder and pass that with --from: then the prepared files are verified "
+            f"instead. Otherwise get it again, or accept it with --skip-verification."
         )
     return True
 
@@ -65,7 +65,7 @@ def check_prepared(competition: Competition, tables: Files) -> None:
 
 
 def check_sample_score(competition: Competition) -> None:
-    """The sample submission must score on real data what it always has; another data set is noticed at once."""
+    """The sample submission must score on real data what it always has; a different dataset is noticed at once."""
     from mlebench.engine.frames import read_frame
 
     expected = competition.sample_score
@@ -86,7 +86,7 @@ def check_sample_score(competition: Competition) -> None:
         found = f"scores {score}, not {expected} as"
     raise PrerequisiteError(
         f"{competition.id}: the sample submission {found} on the published data. "
-        f"This is another data set; --skip-verification keeps it."
+        f"This is a different dataset; --skip-verification keeps it."
     )
 
 
@@ -360,7 +360,7 @@ class _Look:
             if touched and is_right is False:
                 return None  # the difference from the published file is already reported
             if touched and not is_right and not self._adopt:
-                return "has another time, and its checksum is unknown: it may have been changed; --adopt accepts it"
+                return "has a different time, and its checksum is unknown: it may have been changed; --adopt accepts it"
             if self._deep or (touched and is_right):
                 facts["md5"] = self._digest(name)
         if facts:

@@ -146,7 +146,7 @@ class Table:
     @classmethod
     def from_pandas(cls, frame: pd.DataFrame) -> "Table":
         if dates := [str(name) for name, kind in frame.dtypes.items() if kind.kind in "mM"]:
-            raise ValueError(f"{', '.join(dates)} hold dates or times; as text they can be written")
+            raise ValueError(f"{', '.join(dates)} hold dates or times; write them as text")
         return cls.from_source(ColumnSource({str(name): values_of(frame[name]) for name in frame}))
 
     @classmethod
@@ -161,7 +161,7 @@ class Table:
         """Rows of one table after those of another; the columns must be the same."""
         first = tables[0]
         if any(set(table.columns) != set(first.columns) for table in tables):
-            raise ValueError("only tables with the same columns can be put together")
+            raise ValueError("only tables with the same columns can be concatenated")
         stored = all(isinstance(column, Stored) for column in first.definitions.values())
         if stored and all(t.source is first.source and t.definitions == first.definitions for t in tables):
             rows = [np.arange(len(table)) if table.rows is None else table.rows for table in tables]

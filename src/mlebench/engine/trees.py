@@ -238,5 +238,5 @@ def _parts(glob: str) -> list[str]:
     """The pattern, folder by folder; `**` at its end means all files below."""
     parts = glob.split("/")
     if any("**" in part and part != "**" for part in parts):
-        raise ValueError(f"in the pattern {glob!r}, ** must stand between slashes")
+        raise ValueError(f"in the pattern {glob!r}, ** must be between slashes")
     return [*parts, "*"] if parts[-1] == "**" else parts

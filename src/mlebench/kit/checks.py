@@ -184,7 +184,7 @@ def words_as_numbers(name: str, words: Sequence[str]) -> np.ndarray:
     try:
         return np.array(list(map(float, words)))
     except ValueError as error:
-        raise InvalidSubmissionError(f"Column `{name}` holds something else where a number must be: {error}.") from None
+        raise InvalidSubmissionError(f"Column `{name}` holds something that is not a number: {error}.") from None
 
 
 def as_text(values: np.ndarray) -> np.ndarray:

@@ -147,7 +147,7 @@ def assigned(names: Sequence[str]) -> Held:
         known = name in devices()  # a scheduler may simulate GPUs
         more = _add(held, name) if known else None
         if known and more is None:
-            logger.warning("GPU %s, which this run is to use, is held by another run on this machine", name)
+            logger.warning("GPU %s, which this run was assigned, is held by another run on this machine", name)
         held = more or Held((*held.names, name), held.descriptors)
     return held
 

@@ -128,7 +128,7 @@ def _new_folder(runs_dir: Path, name: str) -> Path:
         except FileExistsError:
             continue
         return folder
-    raise PrerequisiteError(f"{runs_dir} already holds a thousand groups of this second")
+    raise PrerequisiteError(f"{runs_dir} already holds a thousand groups from this second")
 
 
 def _refuse(request: Request) -> None:

@@ -36,7 +36,7 @@ def forbid(*, namespaces: bool) -> None:
     machine = MACHINES.get(os.uname().machine)
     if machine is None or sys.platform != "linux":
         if namespaces:
-            sys.exit(f"the relay has no filter of system calls for {os.uname().machine}")
+            sys.exit(f"the relay has no system call filter for {os.uname().machine}")
         return
     architecture, make_socket, clone, unshare, clone3 = machine
     load, equal, any_of, at_least, end = 0x20, 0x15, 0x45, 0x35, 0x06

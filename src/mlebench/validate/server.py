@@ -90,7 +90,7 @@ class Validator:
             return self._default  # an agent may know its competition by another name
         id = named or self._default
         if self._only:
-            raise _RefusedError(400, "Wrong competition.", "This validator checks another competition only.")
+            raise _RefusedError(400, "Wrong competition.", "This validator only checks another competition.")
         if id is None:
             raise _RefusedError(400, "No competition.", f"Name the competition in the header `{EXPERIMENT}`.")
         if id not in self._known:
@@ -139,7 +139,7 @@ def _response(answer: Answer) -> JSONResponse:
 def application(validator: Validator) -> Starlette:
     async def refused(_: Request, error: Exception) -> JSONResponse:
         status = getattr(error, "status_code", 404)
-        return _response(fault(status, "There is no such page.", "There are GET /health and POST /validate."))
+        return _response(fault(status, "There is no such page.", "Use GET /health or POST /validate."))
 
     async def failed(_: Request, __: Exception) -> JSONResponse:
         return _response(

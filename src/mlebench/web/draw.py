@@ -57,7 +57,7 @@ def leaderboard(
         parts += _lane(agent, place, lanes + LANE * number + LANE / 2)
     parts.append(f'<text class="label" x="{LEFT}%" y="{height - 4}" text-anchor="start">{start:g}</text>')
     parts.append(f'<text class="label" x="{LEFT + ROOM}%" y="{height - 4}" text-anchor="end">{end:g} (best)</text>')
-    label = f"Scores of people from {start:g} to {end:g}; " + ", ".join(f"{k} {v:g}" for k, v in thresholds.items())
+    label = f"Human scores from {start:g} to {end:g}; " + ", ".join(f"{k} {v:g}" for k, v in thresholds.items())
     return _plain_svg("leaderboard", height, label, parts)
 
 

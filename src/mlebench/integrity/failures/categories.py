@@ -176,7 +176,7 @@ def _cancelled(look: Look) -> Reason | None:
     if run is None or run.record.is_final or not run.record.attempts:
         return None
     last = run.record.attempts[-1]
-    return Reason(last.get("detail") or "somebody stopped it") if last.get("ended") == CANCELLED else None
+    return Reason(last.get("detail") or "it was stopped") if last.get("ended") == CANCELLED else None
 
 
 def _unfinished(look: Look) -> Reason | None:
