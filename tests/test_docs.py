@@ -3,7 +3,7 @@
 What a reader sees is what counts, so a page is worked through from top to bottom in its own folder:
 
 - ```console blocks: `$ ` begins a command and `> ` continues it; the lines after it are what it prints, on either
-  stream. `...` stands for anything, and runs of blanks count as one. A command must succeed; one that is meant to fail
+  stream. `...` matches anything, and a run of blanks counts as one. A command must succeed; one that is meant to fail
   is shown with `|| echo ...`. Exported variables and the working folder last until the end of the page.
 - A block after `<!-- file: NAME -->` is written to that file, below the working folder of the page's start.
 - A console block after `<!-- needs a sandbox -->` is skipped if no sandbox works.

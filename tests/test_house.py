@@ -55,7 +55,7 @@ def _imports(name: str, tree: ast.AST) -> set[str]:
     """Our modules that a module imports, without the leading `mlebench.`: anywhere in it, relatively or by a string.
 
     A string counts if it is a module's name, as for `import_module` and `python -m`; one that only begins with a
-    package's name stands for any of its modules.
+    package's name means any of its modules.
     """
     found = set()
     for node in ast.walk(tree):

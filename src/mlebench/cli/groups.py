@@ -1,4 +1,4 @@
-"""Verbs that have commands of their own."""
+"""Verbs with subcommands."""
 
 import click
 

@@ -132,7 +132,7 @@ def take(choice: Choice) -> Held | None:
 
 
 def assigned(names: Sequence[str]) -> Held:
-    """GPUs that `run exec` was told to use. A runner hands over that it holds them.
+    """GPUs that `run exec` was told to use. A runner also hands over its hold on them.
 
     A scheduler does not, and its word is final. So they are held without waiting, where they are free: then runners on
     this machine that know nothing of the scheduler stay away from them.

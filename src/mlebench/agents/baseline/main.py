@@ -40,7 +40,7 @@ class Agent:
             self._trajectory.end("finished")
         except UnclearError as error:
             self._trajectory.end(f"keeps what it has submitted: {error}")
-        except Exception as error:  # the files may be anything; an earlier submission stands
+        except Exception as error:  # the files may be anything; an earlier submission stays
             traceback.print_exc()
             self._trajectory.end(f"keeps what it has submitted: {type(error).__name__}: {error}")
 

@@ -2,7 +2,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, image_bytes, zip_bytes
 
-CHARACTERS = "のにしてはをとがもるなりたれか一人々〻事候𠀋?"  # the frequent ones first; one lies beyond 16 bits
+CHARACTERS = "のにしてはをとがもるなりたれか一人々〻事候𠀋?"  # the frequent ones first; one is beyond 16 bits
 BOOKS = ("100241706_{:05d}_2", "200014740-{:05d}_1", "umgy{:03d}-008", "hnsd{:03d}-011", "brsk{:03d}-003")
 CELL, ROWS, COLUMNS, MARGIN = 12, 8, 6, 6  # the largest size of a character and the edge of a page, in pixels
 PAPER, INK = np.array([222, 205, 170]), np.array([60, 50, 45])

@@ -183,7 +183,7 @@ class _FirstPass:
 
 
 def _clean(block: Block, classified: list[CellMasks], seen: list[_Column]) -> np.ndarray | None:
-    """Which lines can be copied as bytes; None where lines are not simply what lies between two line ends."""
+    """Which lines can be copied as bytes; None if lines are not simply the text between two line ends."""
     if block.quotes or b"\r" in block.content or len(block.lines) != len(block.cells[0]):
         return None
     clean = np.ones(len(block.cells[0]), dtype=bool)

@@ -23,7 +23,7 @@ from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile, check_name, 
 
 HASHED_ASIDE = 1 << 16  # bytes above which hashing in another thread pays off
 SAMPLED = 256  # the most files whose sizes stand for all of their kind, where only progress needs them
-OUTSTANDING = 64  # times the size of most others: such a file stands for itself alone
+OUTSTANDING = 64  # times the size of most others: such a file counts only for itself
 
 
 class FolderPlan:

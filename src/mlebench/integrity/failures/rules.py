@@ -55,7 +55,7 @@ class Cause(NamedTuple):
         )
 
 
-MEMORY, DISK = "out_of_memory", "over_disk"  # causes that are categories of their own
+MEMORY, DISK = "out_of_memory", "over_disk"  # causes that are separate categories
 
 # In order: the first that applies.
 # fmt: off

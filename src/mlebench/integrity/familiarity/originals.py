@@ -118,7 +118,7 @@ def _head(path: Path) -> bytes:
 
 
 def _text(content: bytes) -> str:
-    """The text, cut to whole lines in case the file goes on."""
+    """The text, cut to whole lines in case the file continues."""
     if len(content) == MOST_READ:
         content = content[: content.rfind(b"\n") + 1] or content
     return content.decode("utf-8-sig", "replace").replace("\r\n", "\n")
