@@ -5,7 +5,7 @@ PIP := $(VENV)/bin/pip install --quiet --disable-pip-version-check --constraint 
 .PHONY: demo test explore lint clean
 
 demo: $(VENV)/installed
-	$(VENV)/bin/mlebench agents install baseline || true  # the demo goes on without it, and says so
+	$(VENV)/bin/mlebench agents install baseline || true  # the demo continues without it, and says so
 	$(VENV)/bin/mlebench demo
 
 # Three processes for two cores: tests of sandboxes and of interruptions mostly wait.

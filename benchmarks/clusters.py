@@ -2,9 +2,9 @@
 
     python benchmarks/clusters.py --ours .venv/bin/python --scratch DIR
 
-The scheduler is a fake Slurm (`tests/clusters/fake_slurm.py`) that leaves every task in its queue. A program beside it
-writes the result of each run, as `run exec` would, and takes the task out of the queue. So this measures planning,
-submitting, watching and the report: all our work besides the runs themselves.
+The scheduler is a fake Slurm (`tests/clusters/fake_slurm.py`) that leaves every task in its queue. A second program
+writes the result of each run, as `run exec` would, and removes the task from the queue. So this measures planning,
+submitting, watching and the report: all our work apart from the runs themselves.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What very many files cost: prepare, prepare again and verify a competition with empty images. Ours alone.
+"""What very many files cost: prepare, prepare again and verify a competition with empty images. Measures only ours.
 
     python benchmarks/files.py --ours .venv/bin/python --scratch /big/disk [--files 400000]
 
@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from measure import Cost, measure_command
 
 ID = "bms-molecular-translation"
-# The data is not the published one, so the command would end with 1.
+# The data is not the published data, so the command would end with 1.
 VERIFY = """
 import sys
 from mlebench.data.verification import verify

@@ -3,9 +3,9 @@
     python benchmarks/full_size.py TWINS DATA ID
 
 The rows of the default twin in the folder TWINS are repeated under new ids. The submission is the truth with noise: a
-mixture with the sample submission where that is valid, else with the targets of 30 % of the rows moved. Its rows are
-shuffled unless their order counts. Where cells of a twin are much smaller than real ones, they are made here. Images
-and all else that no grader reads is left out. Prints where the submission is.
+mixture with the sample submission where that is valid, otherwise with the targets of 30 % of the rows moved. Its rows
+are shuffled unless their order counts. Where cells of a twin are much smaller than real ones, they are made here.
+Images and everything else that no grader reads are left out. Prints the path of the submission.
 """
 
 import json
@@ -21,8 +21,8 @@ import pandas as pd
 from mlebench.contract.case import INVALID, Case
 from mlebench.registry import Competition, Registry
 
-# Rows of a submission, from the published sizes of the data and the split. Where the split goes by something that was
-# not at hand (places, molecules, days), it is an estimate.
+# Rows of a submission, from the published sizes of the data and the split. Where the split depends on something that
+# was not available (places, molecules, days), it is an estimate.
 ROWS = {
     "3d-object-detection-for-autonomous-vehicles": 4_500,
     "AI4Code": 20_000,
@@ -107,7 +107,7 @@ ROWS = {
     "vinbigdata-chest-xray-abnormalities-detection": 1_500,
     "whale-categorization-playground": 2_610,
 }
-TRUE_ROWS = {"h-and-m-personalized-fashion-recommendations": 75_000}  # answers of some of the rows only
+TRUE_ROWS = {"h-and-m-personalized-fashion-recommendations": 75_000}  # answers of only some of the rows
 LONG_TEXT = ("Title", "Body")  # of facebook-recruiting: the sample submission has them, others need not
 SLICES, ORGANS = 144, 3  # of a day, of a slice in uw-madison-gi-tract-image-segmentation
 PAGE = 45_000  # characters of an article in tensorflow2-question-answering
@@ -123,7 +123,7 @@ def main() -> None:
     submission = (_questions if full.answers.suffix == ".jsonl" else _repeated)(twin, full, rng)
     path = Path(data) / "submission.csv"
     submission.to_csv(path, index=False)
-    full.sample_submission.touch()  # it must be there, and is not read
+    full.sample_submission.touch()  # it must exist, but is not read
     print(json.dumps({"submission": str(path), "rows": len(submission)}))
 
 
@@ -162,7 +162,7 @@ def _repeat(table: pd.DataFrame, keys: list[str], copies: int) -> pd.DataFrame:
         texts: list[str] = table[name].to_list()
         if all(text.isdecimal() for text in texts):
             numbers = np.array(list(map(int, texts)))
-            # 64 bits have no room to multiply a number of more than 18 digits.
+            # Multiplying a number of more than 18 digits would overflow 64 bits.
             step = int(numbers.max()) + 1 if max(map(len, texts)) <= 18 else 1
             repeated[name] = np.tile(numbers, copies) + copy * step
         else:
@@ -194,7 +194,7 @@ def _moved(gold: pd.DataFrame, targets: list[str], rng: np.random.Generator) -> 
     return gold.assign(**{name: gold[name].to_numpy()[source] for name in targets})
 
 
-# Cells as large and as many different ones as in the real data.
+# Cells as large and as varied as in the real data.
 
 
 def _with_cells(

@@ -32,7 +32,7 @@ USAGE = {**EVENT, "choices": [], "usage": {"prompt_tokens": 10, "completion_toke
 
 
 async def endpoint(events: int) -> None:
-    """A server that does next to nothing, so that the rest can be measured."""
+    """A server that does almost nothing, so that the rest can be measured."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

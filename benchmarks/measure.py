@@ -50,7 +50,7 @@ def time_command(*command: object, cwd: Path | None = None, repeat: int = 1) -> 
 
 
 def measure_command(*command: object, cwd: Path | None = None) -> Cost:
-    """Time, and the memory of the largest process: the command itself or one that it waited for, directly or not."""
+    """Time, and the memory of the largest process: the command itself or one it waited for, directly or not."""
     start = time.perf_counter()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen([str(part) for part in command], cwd=cwd, stdout=output, stderr=subprocess.STDOUT)

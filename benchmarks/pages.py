@@ -1,4 +1,4 @@
-"""How long the first look at standings takes, for groups of thousands of runs.
+"""How long standings take to load, for groups of thousands of runs.
 
     python benchmarks/pages.py --ours .venv/bin/python --scratch /big/disk
 

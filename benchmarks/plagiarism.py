@@ -1,4 +1,4 @@
-"""How long `inspect plagiarism` takes, and how far it agrees with Dolos, on .py files of installed packages.
+"""How long `inspect plagiarism` takes, and how well it agrees with Dolos, on .py files of installed packages.
 
     python benchmarks/plagiarism.py time --from SITE_PACKAGES --scratch DIR [--files 1000 4000]
     python benchmarks/plagiarism.py plant --from SITE_PACKAGES --scratch DIR [--files 300]

@@ -4,7 +4,7 @@
 
 Raw data are large twins, made once in the scratch folder; every byte that both write is compared. `cp`, `ln` and
 `unzip` are shown as the limit. Every round has new folders, and nothing is deleted before the end: for minutes after
-many files were deleted, ext4 takes up to thirty times as long to make new ones.
+many files are deleted, ext4 takes up to thirty times as long to create new ones.
 """
 
 import argparse
@@ -30,7 +30,7 @@ QUESTIONS, PRODUCTS = "tensorflow2-question-answering", "cdiscount-image-classif
 # 5 and 2 million rows, 100,000 files, 3 million rows; 360,000 and 240,000 records
 SIZES = {TAXI: 4170.0, TABULAR: 4000.0, IMAGES: 1000.0, TEXT: 870.0, QUESTIONS: 300.0, PRODUCTS: 1000.0}
 IMAGE_BYTES = 27_936
-# What the reference cannot prepare at this size: it has sizes of the real data built in, or needs TensorFlow or the
+# What the reference cannot prepare at this size: it hard-codes sizes of the real data, or needs TensorFlow or the
 # network.
 LEFT_OUT = {
     *("AI4Code", "alaska2-image-steganalysis", "billion-word-imputation", "mlsp-2013-birds", TAXI),

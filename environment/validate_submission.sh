@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tells whether a file has the right format for this competition. It shows no score.
+# Says whether a file has the right format for this competition. It shows no score.
 # Usage: validate_submission.sh FILE
 # Exit code: 0 the format is right, 1 it is wrong, 2 it could not be checked.
 
@@ -15,7 +15,7 @@ if [ ! -f "$1" ] || [ ! -r "$1" ]; then
 fi
 
 post() {
-    # The file goes in by stdin, so that its name can be anything.
+    # The file is passed on stdin, so that its name can be anything.
     if command -v curl >/dev/null 2>&1; then
         curl --silent --show-error --form 'file=@-;filename=submission.csv' "$url" <"$1"
     elif command -v python3 >/dev/null 2>&1; then

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Shows:  what AutoML adds to plain models. `baseline` tries a few kinds of models with fixed settings. Its variant
-#         `baseline-search` is AutoML: it goes on with drawn settings while there is time, keeps what does best on rows
-#         kept back, and blends the best.
-# Run:    mlebench agents install baseline       # once; `make demo` has done it
+#         `baseline-search` is AutoML: it tries random settings while there is time, keeps what does best on held-out
+#         rows, and blends the best.
+# Run:    mlebench agents install baseline       # once; `make demo` does it too
 #         sh examples/automl.sh [OPTIONS OF mlebench run]
-# Prints: standings of the two, and for each run what it tried: model, settings and score on the rows kept back.
-# To put a library of your own inside, copy the folder that `mlebench agents show baseline` names, add the library to its
-# requirements.txt, and a model that calls it to `_FIT` in models.py.
+# Prints: standings of the two, and for each run what it tried: model, settings and score on the held-out rows.
+# To use a library of your own, copy the folder that `mlebench agents show baseline` names, add the library to its
+# requirements.txt, and add a model that calls it to `_FIT` in models.py.
 set -eu
 runs=runs-automl
 

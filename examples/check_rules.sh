@@ -1,6 +1,6 @@
 #!/bin/sh
-# Shows:  whether the runs of a group kept to the rules. One of two agents here writes its predictions into its code by
-#         hand; the other one looks honest, and is.
+# Shows:  whether the runs of a group kept to the rules. One of the two agents here hard-codes its predictions; the other
+#         looks honest, and is.
 # Run:    sh examples/check_rules.sh [OPTIONS OF mlebench run]
 #         For a group of your own, all you need is: mlebench inspect rules GROUP
 # Prints: findings with quotes. `written-by-hand` is a violation; conditions and notes are for whoever reads the score.

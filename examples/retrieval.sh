@@ -1,9 +1,9 @@
 #!/bin/sh
-# Shows:  what an agent gains from material that it may read. The same agent runs twice: with nothing, and with the folder
+# Shows:  what an agent gains from material it may read. The same agent runs twice: with nothing, and with the folder
 #         notes/ at /home/knowledge.
 # Run:    sh examples/retrieval.sh [OPTIONS OF mlebench run]
-# Prints: standings in which the two are entries of their own, with their percentiles, and a line for each that says what
-#         it could read. The model is scripted; with the notes it finds the better program.
+# Prints: standings with a separate entry for each, with its percentile, and a line for each that says what it could
+#         read. The model is scripted; with the notes it finds the better program.
 set -eu
 here=$(dirname "$0")
 runs=runs-retrieval

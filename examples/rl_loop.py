@@ -1,5 +1,5 @@
-"""Shows:  mlebench as an environment: `reset` gives a task, `step` a reward from the grader. Each episode has a twin of
-        its own, so that the policy learns what to do. (On real data it would learn the answers.)
+"""Shows:  mlebench as an environment: `reset` returns a task, `step` a reward from the grader. Each episode has its own
+        twin, so that the policy learns what to do. (On real data it would learn the answers.)
 Run:    python examples/rl_loop.py
 Prints: for each column, how often a bandit chose to predict from it, and the mean reward.
 """

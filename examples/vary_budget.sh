@@ -1,8 +1,8 @@
 #!/bin/sh
-# Shows:  how a score depends on the compute that an agent may use. The same agent runs with less and more time, and with
+# Shows:  how a score depends on the compute an agent may use. The same agent runs with less and more time, and with
 #         more CPUs.
 # Run:    sh examples/vary_budget.sh [AGENT [OPTIONS OF mlebench run]]
-#         AGENT is baseline#baseline-search if you name none: `mlebench agents install baseline`. On machines with GPUs,
+#         AGENT is baseline#baseline-search by default: `mlebench agents install baseline`. On machines with GPUs,
 #         vary `--gpus none` and `--gpus 0` in the same way.
 # Prints: standings with an entry for each budget, and a line for each that says what it had.
 set -eu

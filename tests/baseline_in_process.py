@@ -1,7 +1,7 @@
 """The agent `baseline` on one competition, in a process that has already loaded its libraries.
 
 A fork server loads them once; each competition then costs only what its models cost. Our validation is called directly:
-the way through HTTP is tested elsewhere.
+HTTP is tested elsewhere.
 """
 
 import io

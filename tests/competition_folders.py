@@ -1,4 +1,4 @@
-"""Competitions outside the package, for tests that need graders of their own."""
+"""Competitions outside the package, for tests that need their own graders."""
 
 import os
 import shutil

@@ -14,8 +14,8 @@ from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.registry import Competition, Registry
 
-# A busy machine is not a failure, and a change gets one verdict everywhere: the suite always tries the same examples.
-# `make explore` looks for new ones.
+# A busy machine is not a failure, and a change gets the same verdict everywhere: the suite always tries the same
+# examples. `make explore` looks for new ones.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("explore", settings.get_profile("suite"), derandomize=False, max_examples=3000)
 settings.load_profile("suite")
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Tests of one group share what one of them builds; on two processes they would take it from each other."""
+    """Tests of one group share what one of them builds; on two processes they would get in each other's way."""
     if session.config.getoption("loadgroup", default=False):  # of a process of pytest-xdist
         grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
         if not all("@" in item.nodeid.rpartition("]")[2] for item in grouped):
@@ -75,7 +75,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(autouse=True)
 def _log_as_before() -> Iterator[None]:
-    """A command that a test runs in this process sets up the log for a terminal; later tests want to see theirs."""
+    """A command run in this process sets up the log for a terminal; later tests need theirs."""
     log = logging.getLogger("mlebench")
     before = log.handlers[:], log.level, log.propagate
     yield
@@ -114,7 +114,7 @@ def _prepared(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: py
 
 
 def default_twins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory that all processes of a session share. The first process that needs a twin prepares it."""
+    """A data directory shared by all processes of a session. The first process that needs a twin prepares it."""
     base = tmp_path_factory.getbasetemp()
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "default-twins"
 
@@ -133,7 +133,7 @@ def default_twin(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Co
 
 @pytest.fixture(scope="session")
 def titanic(tmp_path_factory: pytest.TempPathFactory) -> Competition:
-    """A small prepared competition for tests that need just any; do not change its files."""
+    """A small prepared competition for tests that need any competition; do not change its files."""
     competition = Registry(tmp_path_factory.mktemp("titanic")).get_competition("spaceship-titanic")
     prepare(competition, TwinSource())
     return competition

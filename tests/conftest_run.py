@@ -19,7 +19,7 @@ SUBMIT = "cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"
 
 @pytest.fixture
 def mlebench(titanic: Competition, tmp_path: Path) -> Mlebench:
-    """The command line, over a prepared twin and a runs directory of its own."""
+    """The command line, with a prepared twin and its own runs directory."""
 
     def call(*arguments: str, code: int | None = 0, **options: Any) -> "subprocess.CompletedProcess[str]":
         env = {**os.environ, "MLEBENCH_DATA_DIR": str(titanic.paths.data_dir), **options.pop("env", {})}
@@ -33,7 +33,7 @@ def mlebench(titanic: Competition, tmp_path: Path) -> Mlebench:
 
 @pytest.fixture
 def start(titanic: Competition) -> Iterator[Start]:
-    """Start `mlebench` without waiting for it; what the test leaves running is ended."""
+    """Start `mlebench` without waiting for it; whatever the test leaves running is ended."""
     started: list[subprocess.Popen[str]] = []
 
     def call(*arguments: str, **options: Any) -> "subprocess.Popen[str]":

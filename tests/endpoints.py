@@ -136,14 +136,14 @@ class Endpoint(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Call)
         self.behave: Callable[[Call], None] = say_hello
         self.seen: list[Seen] = []
-        self.hung = threading.Event()  # set: whatever hangs goes on
+        self.hung = threading.Event()  # set: whatever hangs continues
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/v1"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is not an error."""
+        """A client that disconnected is not an error."""
 
 
 @contextlib.contextmanager

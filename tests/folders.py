@@ -1,4 +1,4 @@
-"""What a folder or an archive holds, to compare it with another."""
+"""The contents of a folder or an archive, to compare it with another."""
 
 import tarfile
 from pathlib import Path

@@ -89,7 +89,7 @@ class Table:
         return replace(self, rows=rows)
 
     def with_places(self, places: list[int], names: list[str] | None = None) -> "Table":
-        """Columns dropped, moved or repeated. If the id or all targets are dropped, another column stands in."""
+        """Columns dropped, moved or repeated. If the id or all targets are dropped, another column takes its place."""
         return replace(
             self,
             columns=names or [self.columns[place] for place in places],

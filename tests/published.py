@@ -1,4 +1,4 @@
-"""Names that others rely on, in the order of publication."""
+"""Published names that others rely on, in order of publication."""
 
 REPORT_KEYS = [
     "competition_id",

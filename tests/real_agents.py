@@ -45,7 +45,7 @@ def venvs_with(agent: str, factory: pytest.TempPathFactory) -> Path:
 
 
 def _python(agent: str) -> str:
-    """A Python of the version that it wants: ours, one on the path, or one of pyenv's, whose shims may refuse."""
+    """A Python of the version it wants: ours, one on the path, or one of pyenv's, whose shims may refuse."""
     version = load_agent(agent).python
     if version is None:
         return sys.executable
@@ -69,7 +69,7 @@ def prepared(factory: pytest.TempPathFactory) -> Registry:
 
 
 def with_knobs(agent: str, tmp_path: Path, **knobs: Any) -> str:
-    """A copy of a built-in agent with other knobs. It shares the venv, which is named after the folder."""
+    """A copy of a built-in agent with other settings. It shares the venv, which is named after the folder."""
     folder = tmp_path / "agents" / agent
     shutil.copytree(load_agent(agent).folder, folder)
     entry = yaml.safe_load((folder / "config.yaml").read_text())[agent]

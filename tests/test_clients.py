@@ -1,6 +1,6 @@
 """The drop-in contract: what existing clients import, call, parse and find on disk, row by row.
 
-The parsers below do what the clients named beside them do with our output.
+The parsers below do what the clients named next to them do with our output.
 """
 
 import dataclasses
@@ -127,7 +127,7 @@ class TestImports:
             "skip_verification",
         ]
 
-    def test_download_and_prepare_uses_what_is_there(self, titanic: Competition, tmp_path: Path) -> None:
+    def test_download_and_prepare_uses_existing_data(self, titanic: Competition, tmp_path: Path) -> None:
         from mlebench.data import download_and_prepare_dataset
 
         competition = Registry(tmp_path).get_competition(titanic.id)
@@ -199,12 +199,12 @@ class TestImports:
         monkeypatch.setenv("MLEBENCH_DATA_DIR", str(tmp_path))
         assert tmp_path == importlib.import_module("mlebench.registry").DEFAULT_DATA_DIR
 
-    def test_grade_has_the_question_whether_data_is_prepared(self, titanic: Competition) -> None:
+    def test_grade_exports_is_dataset_prepared(self, titanic: Competition) -> None:
         import mlebench.grade
 
         assert mlebench.grade.is_dataset_prepared(titanic, grading_only=True)
 
-    def test_answers_may_be_others(self, titanic: Competition, tmp_path: Path) -> None:
+    def test_answers_may_be_replaced(self, titanic: Competition, tmp_path: Path) -> None:
         """LoopLab grades with its own answers."""
         from mlebench.grade import grade_csv
 
@@ -268,7 +268,7 @@ class TestImports:
         assert CompetitionReport.from_dict(values).status == status
         assert CompetitionReport.from_dict(values | {"status": "grader_error"}).status == "grader_error"
 
-    def test_a_config_that_a_client_reads_itself_has_what_the_references_has(self, competition_id: str) -> None:
+    def test_a_config_that_a_client_reads_itself_has_the_references_keys(self, competition_id: str) -> None:
         """mlea, hexo and scripts; paths are relative to the folder that holds the package, or to the data directory."""
         from mlebench.grade_helpers import Grader
         from mlebench.utils import get_path_to_callable, get_repo_dir, import_fn, load_yaml
@@ -461,7 +461,7 @@ class TestReportOnTheCommandLine:
         assert json.loads(greedy.group()) == json.loads(lazy.group()) == report
         assert json.loads(combined[combined.index("{") : combined.rindex("}") + 1]) == report
 
-    def test_invalid_submissions_are_said_on_stderr(self, titanic: Competition, tmp_path: Path) -> None:
+    def test_invalid_submissions_are_reported_on_stderr(self, titanic: Competition, tmp_path: Path) -> None:
         (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
         done = _cli("grade-sample", tmp_path / "bad.csv", titanic.id, "--data-dir", titanic.paths.data_dir)
         assert "Invalid submission: Submission is missing the following columns" in done.stderr

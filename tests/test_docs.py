@@ -1,9 +1,9 @@
 """The documents tell the truth: their commands are run, their output is compared, their links are followed.
 
-What a reader sees is what counts, so a page is worked through from top to bottom in a folder of its own:
+What a reader sees is what counts, so a page is worked through from top to bottom in its own folder:
 
 - ```console blocks: `$ ` begins a command and `> ` continues it; the lines after it are what it prints, on either
-  stream. `...` stands for anything, and runs of blanks count as one. A command must succeed; one that is meant to fail
+  stream. `...` matches anything, and a run of blanks counts as one. A command must succeed; one that is meant to fail
   is shown with `|| echo ...`. Exported variables and the working folder last until the end of the page.
 - A block after `<!-- file: NAME -->` is written to that file, below the working folder of the page's start.
 - A console block after `<!-- needs a sandbox -->` is skipped if no sandbox works.
@@ -169,7 +169,7 @@ def test_wrong_output_is_noticed(tmp_path: Path) -> None:
         assert _difference(Command(1, "", wrong), got) is not None
 
 
-def test_what_is_exported_and_the_working_folder_last(tmp_path: Path) -> None:
+def test_exports_and_the_working_folder_carry_over(tmp_path: Path) -> None:
     shell = Shell.in_folder(tmp_path)
     shell.run("export COLOUR='dark blue'; mkdir inner; cd inner; false")
     assert shell.run('echo "$COLOUR"; basename "$PWD"; echo "$HOME"').stdout.splitlines() == [
@@ -204,7 +204,7 @@ def _headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_the_reason_for_every_dependency_is_told() -> None:
+def test_every_dependency_has_a_documented_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     asked = [*project["dependencies"], *(name for extra in project["optional-dependencies"].values() for name in extra)]
     told = (ROOT / "docs/decisions/0007-dependencies.md").read_text(encoding="utf-8")

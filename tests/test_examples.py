@@ -35,7 +35,7 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(twins: Path, tmp_path: Path) -> Run:
-    """Run an example in a folder of its own; return what it printed."""
+    """Run an example in its own folder; return what it printed."""
     programs = tmp_path / "programs"
     programs.mkdir()
     for name, arguments in {"python": "", "mlebench": "-m mlebench"}.items():
@@ -85,7 +85,7 @@ def test_examples_are_short_and_explain_themselves(program: Path) -> None:
     assert f"]({program.name})" in (EXAMPLES / "README.md").read_text(encoding="utf-8")
 
 
-def test_what_examples_share_is_short_too() -> None:
+def test_shared_parts_of_examples_are_short_too() -> None:
     shared = [path for path in EXAMPLES.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     assert [path.name for path in shared if len(path.read_text(encoding="utf-8").splitlines()) > 40] == []
 

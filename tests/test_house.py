@@ -55,7 +55,7 @@ def _imports(name: str, tree: ast.AST) -> set[str]:
     """Our modules that a module imports, without the leading `mlebench.`: anywhere in it, relatively or by a string.
 
     A string counts if it is a module's name, as for `import_module` and `python -m`; one that only begins with a
-    package's name stands for any of its modules.
+    package's name means any of its modules.
     """
     found = set()
     for node in ast.walk(tree):
@@ -158,7 +158,7 @@ def test_competitions_import_kit_and_metrics_only() -> None:
             assert {imported.split(".")[0] for imported in others} <= {"kit", "metrics"}, name
 
 
-def test_competitions_stay_with_tables() -> None:
+def test_competitions_use_tables() -> None:
     users = {
         name.split(".")[1] for name, _, text in _modules() if name.startswith("competitions.") and "to_pandas(" in text
     }

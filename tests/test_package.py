@@ -1,4 +1,4 @@
-"""What a plain `pip install` brings along."""
+"""What a plain `pip install` includes."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bool]:
         return {file.filename: bool(file.external_attr >> 16 & 0o111) for file in archive.infolist()}
 
 
-def test_the_wheel_carries_every_file_of_the_package(wheel: dict[str, bool]) -> None:
+def test_the_wheel_contains_every_file_of_the_package(wheel: dict[str, bool]) -> None:
     source = Path(mlebench.__file__).parent
     here = {
         f"mlebench/{path.relative_to(source).as_posix()}"

@@ -148,7 +148,7 @@ def test_facts_are_those_of_the_profile() -> None:
     assert (first.checksums.name, second.checksums.name) == ("checksums.yaml", "checksums-v2.yaml")
 
 
-def test_what_v2_does_not_define_is_that_of_v1(tmp_path: Path) -> None:
+def test_what_v2_does_not_define_comes_from_v1(tmp_path: Path) -> None:
     """Here the stand-in that `v2.grade` is called with."""
     competition = Registry(tmp_path, "v2").get_competition(LEAKY)
     prepare(competition, TwinSource())
@@ -158,7 +158,7 @@ def test_what_v2_does_not_define_is_that_of_v1(tmp_path: Path) -> None:
     assert not hasattr(module, "twin")
 
 
-def test_a_competition_that_is_right_as_it_is_has_the_same_bytes_in_a_folder_of_its_own(tmp_path: Path) -> None:
+def test_an_uncorrected_competition_has_the_same_bytes_in_a_separate_folder(tmp_path: Path) -> None:
     for profile in ("v1", "v2"):
         prepare(Registry(tmp_path, profile).get_competition(SOUND), TwinSource())
     first, second = (tmp_path / SOUND / name for name in ("prepared", "prepared-v2"))
@@ -167,7 +167,7 @@ def test_a_competition_that_is_right_as_it_is_has_the_same_bytes_in_a_folder_of_
     assert all((first / name).read_bytes() == (second / name).read_bytes() for name in names)
 
 
-def test_a_competition_that_nobody_looked_at_has_no_v2() -> None:
+def test_an_unreviewed_competition_has_no_v2() -> None:
     registry = Registry(profile="v2")
     assert registry.list_competition_ids() == [LEAKY, SOUND]
     for id in (OLD, "spaceship-titanic"):
@@ -175,7 +175,7 @@ def test_a_competition_that_nobody_looked_at_has_no_v2() -> None:
             registry.get_competition(id)
 
 
-def test_a_key_that_is_no_mapping_is_named(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_not_a_mapping_is_named(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "bad-seeds"
     folder.mkdir()
     (folder / "config.yaml").write_text(textwrap.dedent(CONFIG).replace("ID", "bad-seeds") + "v2: same\n")

@@ -70,7 +70,7 @@ FILES = {
 
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A competition in the reference's format, in a folder of its own; its id is new for each test."""
+    """A competition in the reference's format, in its own folder; its id is new for each test."""
     id = f"guess-the-sign-{abs(hash(tmp_path)) % 10**8}"
     folder = tmp_path / "mine" / id
     folder.mkdir(parents=True)
@@ -102,7 +102,7 @@ def test_a_folder_written_for_the_reference_loads_prepares_and_grades_unchanged(
     assert (competition.public_dir / "description.md").read_text() == FILES["description.md"]
 
 
-def test_a_reference_folder_is_prepared_from_an_archive_and_raw_is_kept_on_demand_only(
+def test_a_reference_folder_is_prepared_from_an_archive_and_raw_is_kept_only_on_request(
     outside: Path, tmp_path: Path
 ) -> None:
     import shutil
@@ -117,7 +117,7 @@ def test_a_reference_folder_is_prepared_from_an_archive_and_raw_is_kept_on_deman
         assert competition.raw_dir.exists() is keep_raw
 
 
-def test_a_raw_folder_that_is_not_what_the_archive_holds_is_left_alone(outside: Path, tmp_path: Path) -> None:
+def test_a_raw_folder_that_differs_from_the_archive_is_left_alone(outside: Path, tmp_path: Path) -> None:
     import shutil
 
     competition = Registry(tmp_path / "data").get_competition(outside.name)
@@ -138,7 +138,7 @@ def test_its_code_is_importable_by_the_name_that_clients_use(outside: Path) -> N
     assert module.grade(frame, frame) == 1.0
 
 
-def test_the_search_path_can_stand_in_the_settings_file(
+def test_the_search_path_can_come_from_the_settings_file(
     outside: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("MLEBENCH_COMPETITION_PATH")
@@ -188,7 +188,7 @@ def test_a_broken_config_names_file_and_key(outside: Path, old: str, new: str, k
 
 
 @pytest.mark.parametrize("content", ["[1, 2]", "a: [", "just words", ""])
-def test_a_config_that_is_no_mapping_is_named(outside: Path, content: str) -> None:
+def test_a_config_that_is_not_a_mapping_is_named(outside: Path, content: str) -> None:
     (outside / "config.yaml").write_text(content)
     with pytest.raises(ConfigError, match=r"config\.yaml"):
         Registry().get_competition(outside.name)
@@ -242,7 +242,7 @@ def test_a_data_dir_may_be_a_string_and_gives_a_new_registry(tmp_path: Path) -> 
     assert other.get_competition("spaceship-titanic").public_dir == tmp_path / "spaceship-titanic/prepared/public"
 
 
-def test_only_known_profiles_are_taken() -> None:
+def test_only_known_profiles_are_accepted() -> None:
     with pytest.raises(PrerequisiteError, match="v1"):
         Registry(profile="v3")
 

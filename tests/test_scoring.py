@@ -158,7 +158,7 @@ def test_scores_have_five_decimals_rounded_as_published(outcome: float, score: f
     assert type(rounded) is float
 
 
-def test_a_score_that_is_no_number_stays_one() -> None:
+def test_a_score_that_is_nan_stays_nan() -> None:
     assert math.isnan(_grader(math.nan).score(FRAME, FRAME))
 
 
@@ -171,7 +171,7 @@ def test_calling_a_grader_never_raises(caplog: pytest.LogCaptureFixture) -> None
     assert _grader(0.5)(FRAME, FRAME) == 0.5
 
 
-def test_asking_for_a_score_tells_faults_of_the_agent_from_ours() -> None:
+def test_asking_for_a_score_distinguishes_the_agents_faults_from_ours() -> None:
     with pytest.raises(InvalidSubmissionError):
         _grader(InvalidSubmissionError("x")).score(FRAME, FRAME)
     with pytest.raises(ZeroDivisionError):
@@ -260,7 +260,7 @@ def test_a_leaderboard_may_have_any_columns_beside_the_score(tmp_path: Path) -> 
         ("version https://git-lfs.github.com/spec/v1\noid sha256:e0\n", "git lfs pull"),
     ],
 )
-def test_a_file_that_is_no_leaderboard_is_told_as_such(tmp_path: Path, text: str, fault: str) -> None:
+def test_a_file_that_is_not_a_leaderboard_is_reported_as_such(tmp_path: Path, text: str, fault: str) -> None:
     with pytest.raises(PrerequisiteError, match=fault):
         read_leaderboard(_board_file(tmp_path, text))
     with pytest.raises(PrerequisiteError, match="no leaderboard at"):

@@ -40,7 +40,7 @@ def test_what_stops_a_bundle_never_reaches_a_judge(what: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["sk-learn-contrib-package", "hf_abcdefghijklmnopqrst", "AIza" + "a" * 31])
-def test_what_is_only_likely_is_kept_from_a_judge_and_stops_no_bundle(text: str) -> None:
+def test_likely_secrets_are_hidden_from_a_judge_and_stop_no_bundle(text: str) -> None:
     assert Secrets({}).find(text.encode()) == []
     assert scrubbed(text, {}) == ("[secret]", 1)
 

@@ -1,4 +1,4 @@
-"""The reader of descriptions sees what is named, and does not see what is not."""
+"""The parser of descriptions sees what is named and nothing else."""
 
 import pytest
 

@@ -35,7 +35,7 @@ def canary() -> str:
 
 @dataclass
 class Trap:
-    """A data directory, a runs directory with somebody else's run in it, and an agent that looks for them."""
+    """A data directory, a runs directory with another user's run in it, and an agent that looks for them."""
 
     root: Path
     competition: Competition
@@ -192,7 +192,7 @@ def listening(trap: Trap) -> Iterator[dict[str, Any]]:
 
 
 def run_as(user: int | None, folder: Path, program: str, network: str = "none") -> tuple[str, str]:
-    """How a program ends in a bubblewrap that another user started, and what it prints."""
+    """How a program ends in a bubblewrap started by another user, and what it prints."""
     for where in (PACKAGE, *PACKAGE.parents, Path(sys.base_prefix), *Path(sys.base_prefix).parents):
         if user is not None and not where.stat().st_mode & 0o001:
             pytest.skip(f"another user cannot read {where}")

@@ -1,6 +1,6 @@
 """An agent: a model writes a program; when the program fails, the model sees why and may try again.
 
-Whatever `--knowledge` has brought goes into the prompt. The standard library is enough for all of it.
+Material from `--knowledge` goes into the prompt. The agent uses only the standard library.
 """
 
 import json

@@ -1,6 +1,6 @@
 """A competition's config.yaml, read into a frozen dataclass; errors name the file and the key.
 
-Keys are a superset of the reference's. What follows from the folder's name or place need not be written down. Beside
+Keys are a superset of the reference's. What follows from the folder's name or location may be omitted. Beside
 the facts of profile v1, a key named after another profile holds what differs there; without that key, the competition
 has no such profile.
 """
@@ -38,7 +38,7 @@ class CompetitionConfig:
     prizes: tuple[dict[str, Any], ...] = ()
     category: str | None = None
     complexity: str | None = None
-    deadline: date | None = None  # the day on which Kaggle closed it
+    deadline: date | None = None  # the day Kaggle closed it
     higher_is_better: bool | None = None
     sample_score: float | None = None
     submission: dict[str, Any] = field(default_factory=dict)
@@ -112,7 +112,7 @@ def has_profile(folder: Path, profile: str) -> bool:
 
 
 def _of_profile(folder: Path, profile: str) -> dict[str, Any]:
-    """The facts of a profile: those of v1, but for what the profile's own key says."""
+    """The facts of a profile: those of v1, except for what the profile's own key says."""
     values = read_yaml(folder / CONFIG)
     if profile == FIRST_PROFILE:
         return values

@@ -25,7 +25,7 @@ def reason_of(error: OSError) -> str:
 
 
 def explanation(error: OSError) -> str | None:
-    """What a person can fix, in one line; None if only a programmer can do something about it."""
+    """What a person can fix, in one line; None if only a programmer can."""
     if error.errno not in _REASONS:
         return None
     if isinstance(error.filename, str | bytes):

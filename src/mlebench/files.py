@@ -1,4 +1,4 @@
-"""Writes files whole or not at all, and makes folders that must be new."""
+"""Writes files completely or not at all, and makes folders that must be new."""
 
 import os
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from mlebench.errors import PrerequisiteError
 
 
 def write_whole(path: Path, text: str | Iterable[str]) -> None:
-    """Write a file, from a text or its pieces, whole or not at all."""
+    """Write a file, from a text or its pieces, completely or not at all."""
     part = path.with_name(f"{path.name}.part-{os.getpid()}")
     try:
         with part.open("w", encoding="utf-8") as stream:

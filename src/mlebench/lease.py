@@ -1,15 +1,15 @@
-"""Leases: which process works on a run, the data of a competition or a venv. Of two that try, one holds the lease.
+"""Leases: which process works on a run, a competition's data or a venv. If two try, only one holds the lease.
 
 A lost lease is noticed before its holder does harm.
 
 `leases/<n>.json` is created exclusively, and the highest number holds. So taking a lease over means creating the next
 number, which only one process can do; no number is used twice, and no process overwrites what another wrote. A holder
-that is done marks its file as released. While it works, it increments a counter there.
-On the same host, a holder is alive while its process is. From another host, it is dead once the counter has stood
-still for `EXPIRY` seconds on the observer's own monotonic clock: the clocks of two hosts are never compared. A holder
-that could not increment its counter for `GIVE_UP` seconds considers the lease lost, well before another may take over.
-Work that computes for minutes without a pause gets more `patience`, a factor on these times. Nothing here needs
-`flock`, which on some shared disks only locks out processes of the same host.
+that is done marks its file as released. While it works, it increments a counter there. On the same host, a holder is
+alive while its process is. From another host, it is dead once the counter has not moved for `EXPIRY` seconds on the
+observer's own monotonic clock: the clocks of two hosts are never compared. A holder that could not increment its
+counter for `GIVE_UP` seconds considers the lease lost, well before another may take over. Work that computes for
+minutes without a pause gets more `patience`, a factor on these times. Nothing here needs `flock`, which on some shared
+disks only locks out processes of the same host.
 """
 
 import contextlib
@@ -109,7 +109,7 @@ class Lease:
         late = self._clock() - self._renewed > self._give_up
         self.renew()
         if late:
-            time.sleep(RENEWAL)  # in case another process has already seen our counter stand still
+            time.sleep(RENEWAL)  # in case another process has already seen our counter stop
         self.require()
 
     def _require(self) -> None:
@@ -206,8 +206,8 @@ def may_be_held(folder: Path) -> bool:
 
 
 def _is_free(path: Path, expiry: float, clock: Callable[[], float]) -> bool:
-    """Whether a lease may be taken over: not one that has vanished, as another process took it over, nor one on another
-    host if there is no time to watch it."""
+    """Whether a lease may be taken over: not one that has vanished because another process took it over, nor one on
+    another host if there is no time to watch it."""
     begun, seen = clock(), _read(path)
     if seen is None:
         return False

@@ -46,7 +46,7 @@ def process_start(pid: int) -> int | None:
         return 0 if not Path("/proc/self/stat").exists() and _is_alive(pid) else None
     except OSError:
         return None
-    # The second field is a name in brackets, which may hold blanks and brackets.
+    # The second field is a name in brackets, which may contain blanks and brackets.
     state, *rest = text.rpartition(")")[2].split()
     return None if state == "Z" else int(rest[18])
 

@@ -1,4 +1,4 @@
-"""Records on disk: small, typed, versioned JSON objects, written whole or not at all.
+"""Records on disk: small, typed, versioned JSON objects, written completely or not at all.
 
 A record is a frozen dataclass. Its JSON opens with `schema` and `mlebench`, the version that wrote it. Readers accept
 older schemas: a field that was added later has a default. A newer one is refused, with what to do about it.

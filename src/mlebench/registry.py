@@ -1,4 +1,4 @@
-"""What exists: competitions, their facts, and where their data lies. Reading them imports no competition code."""
+"""What exists: competitions, their facts, and where their data is. Reading them imports no competition code."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -36,10 +36,10 @@ class Competition:
     version: int = 1
     category: str | None = None
     complexity: str | None = None
-    deadline: date | None = None  # the day on which Kaggle closed it; None: never, or nobody knows
-    higher_is_better: bool | None = None  # None: nothing is declared, the leaderboard shows it
+    deadline: date | None = None  # the day Kaggle closed it; None: never, or unknown
+    higher_is_better: bool | None = None  # None: not declared, the leaderboard shows it
     sample_score: float | None = None
-    size_gb: float | None = None  # of the raw data, where it is published
+    size_gb: float | None = None  # of the raw data, if published
     known_issues: tuple[str, ...] = ()
     submission: dict[str, Any] = field(default_factory=dict)
     public_sample: Path | None = None  # None: it is `sample_submission`
@@ -67,14 +67,14 @@ class Competition:
 
     @property
     def prepare_command(self) -> str:
-        """What to type to have its data, of the kind that the data directory is for."""
+        """The command that prepares its data, of the kind that the data directory is for."""
         profile = "" if self.profile == "v1" else f" --profile {self.profile}"
         twin = " --twin" if paths.data_dir_record(self.paths.data_dir).is_file() else ""
         return f"mlebench prepare -c {self.id}{profile}{twin}"
 
     @property
     def prepare_for_engine(self) -> Callable[..., Any] | None:
-        """Its `prepare`, if that is written for the engine; None where there is only `prepare_fn`, with plain paths."""
+        """Its `prepare`, if written for the engine; None if there is only `prepare_fn`, with plain paths."""
         return getattr(self.prepare_fn, "for_engine", None)
 
     @property
@@ -98,7 +98,7 @@ class Preparer:
     def __init__(self, config: CompetitionConfig):
         self._name = _code(config, "prepare", config.preparer)
         self._is_named = config.preparer is not None
-        self.__module__, _, self.__name__ = self._name.partition(":")  # as a function has them
+        self.__module__, _, self.__name__ = self._name.partition(":")  # like a function's
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -131,7 +131,7 @@ def _code(config: CompetitionConfig, function: str, named: str | None) -> str:
 
 
 class Registry:
-    """The competitions of the package and of the search path, over one data directory."""
+    """The competitions of the package and of the search path, with one data directory."""
 
     def __init__(self, data_dir: Path | str | None = None, profile: str = "v1", also: Sequence[Path] = ()):
         if profile not in paths.PROFILES:
@@ -187,14 +187,14 @@ class Registry:
         raise UnknownCompetitionError(f"there is no competition {competition_id!r}; {hint}")
 
     def list_competition_ids(self) -> list[str]:
-        """All ids that there are in this profile, sorted."""
+        """All ids in this profile, sorted."""
         folders = {
             entry.parent.name: entry.parent for root in self._roots() for entry in root.glob(f"*/{paths.CONFIG}")
         }
         return sorted(id for id, folder in folders.items() if has_profile(folder, self.profile))
 
     def search_path_faults(self) -> list[str]:
-        """What is wrong with folders of the search path, a sentence for each: most are misspelled."""
+        """What is wrong with folders on the search path, a sentence for each: most are misspelled."""
         return [fault for folder in paths.competition_path() if (fault := _fault_of_root(folder))]
 
     def get_split(self, name: str) -> list[str]:
@@ -220,7 +220,7 @@ class Registry:
         return self._data_dir or paths.default_data_dir()
 
     def set_data_dir(self, new_data_dir: Path | str) -> "Registry":
-        """Another registry, over another data directory; this one stays as it is."""
+        """Another registry, with another data directory; this one is unchanged."""
         return Registry(new_data_dir, self.profile, self._also)
 
     def _roots(self) -> Iterator[Path]:
@@ -248,7 +248,7 @@ def _make_importable(root: Path) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """`DEFAULT_DATA_DIR`, for existing clients: looked up when it is asked for, since it may be set until then."""
+    """`DEFAULT_DATA_DIR`, for existing clients: looked up on access, since it may be set until then."""
     if name == "DEFAULT_DATA_DIR":
         return paths.default_data_dir()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -51,7 +51,7 @@ class Grader:
         return self._grade_fn.partition(":")[0] if isinstance(self._grade_fn, str) else self._grade_fn.__module__
 
     def score(self, submission: "pd.DataFrame", answers: Any) -> float:
-        """The score, to five decimals; InvalidSubmissionError when the submission has none."""
+        """The score, to five decimals; InvalidSubmissionError if the submission has none."""
         import numpy as np
 
         score = self.grade_fn(submission, answers)
@@ -91,7 +91,7 @@ class Thresholds(NamedTuple):
 
     @classmethod
     def of(cls, scores: Sequence[float]) -> "Thresholds":
-        """Kaggle's medal places for that many teams, read off a leaderboard that has the best score first."""
+        """Kaggle's medal places for that many teams, looked up on a leaderboard with the best score first."""
         if not scores:
             raise ValueError("a leaderboard without scores has no thresholds")
         gold, silver, bronze = (float(scores[max(1, place) - 1]) for place in _medal_places(len(scores)))
@@ -161,7 +161,7 @@ REPORT_SCHEMA = 1
 
 @dataclass(frozen=True)
 class RunInfo:
-    """The run that a submission comes from."""
+    """The run a submission comes from."""
 
     run_id: str
     agent: str | None = None
@@ -175,7 +175,7 @@ class CompetitionReport:
     In JSON the reference's sixteen fields come first, in its order. `status` says how grading ended: `graded`,
     `missing` (no submission), `invalid` (the agent's fault), `grader_error` (ours), `limit` (it took too long, or too
     much memory), `not_prepared`, or `infra_error` (the run ended with one, so there is nothing to grade); `reason` why.
-    Existing clients do not give it; then it follows from the other fields. What else is not known is None.
+    Existing clients do not pass it; then it follows from the other fields. Anything else that is unknown is None.
     """
 
     competition_id: str
@@ -202,7 +202,7 @@ class CompetitionReport:
     mlebench: str | None = None  # the version that graded
     graded_at: str | None = None  # like created_at, with the zone
     submission_sha256: str | None = None
-    data: str | None = None  # content identity of the prepared data
+    data: str | None = None  # the identity of the prepared data
     description: str | None = None  # whose text agents get: ours, or the original
     competition_version: int | None = None
     agent: str | None = None
@@ -211,11 +211,11 @@ class CompetitionReport:
     graded_during_run: bool = False  # not as part of a run, while a run of this competition was open
     teams: int | None = None  # on the human leaderboard
     teams_beaten: int | None = None  # those with a worse score
-    percentile: float | None = None  # the share of teams that are beaten, 0 to 1
+    percentile: float | None = None  # the share of teams beaten, 0 to 1
     normalised_score: float | None = None  # 0: the sample submission's on real data, 1: the gold threshold
     suspicious: str | None = None  # why to doubt that the score was earned
     known_issues: int | None = None  # how many the competition has
-    score_low: float | None = None  # the score's interval, where one was asked for and the metric allows it
+    score_low: float | None = None  # the score's interval, if requested and the metric allows it
     score_high: float | None = None
     medal_holds: float | None = None  # the share of draws of test rows that earn the medal, or a better one
 
@@ -225,7 +225,7 @@ class CompetitionReport:
             object.__setattr__(self, "status", status)
 
     def to_dict(self) -> dict[str, Any]:
-        """Flat and ready for JSON: a score that is no finite number becomes null; `reason` then says so."""
+        """Flat and ready for JSON: a score that is not a finite number becomes null; `reason` then says so."""
         values = asdict(self)
         data: dict[str, Any] = {name: values.pop(name) for name in PUBLISHED_FIELDS} | values
         data["created_at"] = self.created_at.isoformat()
@@ -235,7 +235,7 @@ class CompetitionReport:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "CompetitionReport":
-        """The report that JSON holds: the reference's, or one of this version or an older one."""
+        """A report from JSON: the reference's, or one of this version or an older one."""
         if data.get("schema", 0) > REPORT_SCHEMA:
             raise PrerequisiteError(f"this report was written by mlebench {data.get('mlebench')}: update mlebench")
         known = {field.name for field in fields(cls)}

@@ -43,7 +43,7 @@ class UntrustedFileError(Exception):
 
 
 class FileMissingError(UntrustedFileError):
-    """Nothing is there, or nothing that counts as a file."""
+    """There is nothing, or nothing that counts as a file."""
 
 
 class FileTooLargeError(UntrustedFileError):

@@ -64,7 +64,7 @@ def load_yaml(fpath: Path) -> Any:
 
 
 def get_logger(name: str, level: int = logging.INFO, filename: Path | None = None) -> logging.Logger:
-    """A logger by name. Handlers are the program's business; if a file is named, it is added."""
+    """A logger by name. Handlers are up to the program; if a file is given, it is added."""
     named = logging.getLogger(name)
     if filename is not None:
         named.addHandler(logging.FileHandler(filename))

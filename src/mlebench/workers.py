@@ -1,4 +1,4 @@
-"""The fork server for worker processes, with every library that they need.
+"""The fork server for worker processes, with every library they need.
 
 A fork of a process with threads may hang, and a spawned process would import everything again. The server may be
 started before it is known to be needed: it imports while its parent is still parsing arguments.

@@ -1,4 +1,4 @@
-"""AIDE, with its real package: it ends with a submission or with the end that fits, whatever its model says."""
+"""AIDE, with its real package: it ends with a submission or the right exit code, whatever its model says."""
 
 import json
 from collections.abc import Callable
@@ -71,7 +71,7 @@ def test_its_packages_are_locked_and_few() -> None:
 
 @real
 def test_three_twins_whatever_the_models_are_called(aide: Aide, registry: Registry, tmp_path: Path) -> None:
-    """AIDE has addresses of its own for models with these names."""
+    """AIDE itself has fixed addresses for models with these names."""
     models = ["--model", "claude-opus-4-5", "--model", "gemini-2.5-pro"]
     runs = aide("aide", *on(*TWINS), *models, "--workers", "2", feedback_model="gemini-2.5-pro")
     assert len(runs) == 3

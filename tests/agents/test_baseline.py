@@ -1,4 +1,4 @@
-"""The agent `baseline`: what it makes of folders it has never seen, and what it reaches on twins."""
+"""The agent `baseline`: what it makes of folders it has never seen, and how it does on twins."""
 
 import json
 import math
@@ -24,7 +24,7 @@ from mlebench.kit import public_sample_bytes
 from mlebench.registry import Competition, Registry
 
 IDS = Registry().list_competition_ids()
-# One of each kind that it can do, and some that it cannot: `make test` tries these, `.ci/run` all.
+# One of each kind it can do, and some it cannot: `make test` tries these, `.ci/run` all.
 SOME = {
     "spaceship-titanic", "spooky-author-identification", "nomad2018-predict-transparent-conductors",
     "aerial-cactus-identification", "plant-seedlings-classification", "freesound-audio-tagging-2019",
@@ -78,7 +78,7 @@ def rows(header: str, *lines: str) -> str:
     return "\n".join([header, *lines, ""])
 
 
-def test_ids_and_targets_are_told_by_what_the_test_table_has(understand: Callable[..., Any]) -> None:
+def test_ids_and_targets_are_recognised_by_the_test_table(understand: Callable[..., Any]) -> None:
     task = understand(
         rows("Price,Key,Note", "0,007,red", "0,008,blue"),
         train__csv=rows("key,note,size,PRICE", "001,a,1,10", "002,b,2,20", "003,c,3,30"),
@@ -113,7 +113,7 @@ def test_several_labels_in_a_cell_are_flags(understand: Callable[..., Any], modu
     assert question.truth.tolist() == [[1, 0], [1, 1], [0, 1]]
 
 
-def test_a_target_of_another_name_is_told_by_its_values(understand: Callable[..., Any]) -> None:
+def test_a_target_with_another_name_is_recognised_by_its_values(understand: Callable[..., Any]) -> None:
     task = understand(
         rows("Id,Category", "a.jpg,3", "b.jpg,5"),
         train__csv=rows("id,place,category_id", "1,5,3", "2,6,5", "3,5,5", "4,6,3"),
@@ -165,7 +165,7 @@ def test_an_id_may_be_two_columns_or_a_column_and_a_position(understand: Callabl
     assert list(task.test["letters at +0"]) == ["A", "B"]
 
 
-def test_groups_that_test_rows_are_never_in_are_kept_back_whole(understand: Callable[..., Any]) -> None:
+def test_groups_without_test_rows_are_held_out_whole(understand: Callable[..., Any]) -> None:
     task = understand(
         rows("id,y", "90,0", "91,0"),
         train__csv=rows("id,patient_id,x,y", *(f"{n},p{n // 4},{n % 3},{n}" for n in range(20))),
@@ -181,7 +181,9 @@ def picture(path: Path, colour: tuple[int, int, int]) -> None:
 
 
 @pytest.mark.parametrize("name", ["{}/{}.png", "{0}.{1}.png"], ids=["folders", "names"])
-def test_classes_are_told_by_folders_or_names(understand: Callable[..., Any], tmp_path: Path, name: str) -> None:
+def test_classes_are_recognised_by_folder_or_file_names(
+    understand: Callable[..., Any], tmp_path: Path, name: str
+) -> None:
     for number in range(8):
         picture(tmp_path / "train" / name.format(("ant", "bee")[number % 2], number), (number, 0, 0))
     picture(tmp_path / "test/5.png", (1, 2, 3))
@@ -195,7 +197,9 @@ def test_classes_are_told_by_folders_or_names(understand: Callable[..., Any], tm
     assert all(ants), "the class that the description asks for is 1"
 
 
-def test_files_of_the_same_name_are_told_apart_by_their_side(understand: Callable[..., Any], tmp_path: Path) -> None:
+def test_files_of_the_same_name_are_distinguished_by_train_or_test(
+    understand: Callable[..., Any], tmp_path: Path
+) -> None:
     for number in range(4):
         picture(tmp_path / f"train_images/{number}.png", (number, 0, 0))
         picture(tmp_path / f"test_images/{number}.png", (number, 9, 9))
@@ -207,7 +211,7 @@ def test_files_of_the_same_name_are_told_apart_by_their_side(understand: Callabl
     assert [files[0].path for files in task.test_files] == [f"test_images/{n}.png" for n in numbers]
 
 
-def test_what_is_no_prediction_is_left_alone(understand: Callable[..., Any], modules: Any) -> None:
+def test_columns_that_are_not_predictions_are_left_alone(understand: Callable[..., Any], modules: Any) -> None:
     with pytest.raises(modules.task.UnclearError, match="nothing to predict"):
         understand(
             rows("id,mask", "1,1 1"), "## Evaluation\nThe Dice coefficient.", train__csv=rows("id,mask", "2,1 4")
@@ -228,7 +232,7 @@ def test_what_is_no_prediction_is_left_alone(understand: Callable[..., Any], mod
         ("Be nice.", "unknown"),
     ],
 )
-def test_the_metric_is_told_by_the_words_of_the_description(modules: Any, text: str, name: str) -> None:
+def test_the_metric_is_recognised_in_the_description(modules: Any, text: str, name: str) -> None:
     assert modules.metric.from_description(text).name == name
 
 
@@ -276,7 +280,7 @@ def test_files_that_are_damaged_or_late_have_no_features(modules: Any, tmp_path:
     assert np.isfinite(modules.media.features(sounds, files, modules.outside.Clock(60, math.inf))).all()
 
 
-def test_an_invalid_candidate_never_takes_the_place_of_a_submission(
+def test_an_invalid_candidate_never_replaces_a_submission(
     modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submission = modules.outside.Submission(tmp_path, modules.outside.Trajectory(tmp_path))
@@ -318,7 +322,7 @@ def _story(home: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.xdist_group("baseline")
-def test_it_tells_its_story_repeats_itself_and_searches_further(titanic: Competition, tmp_path: Path) -> None:
+def test_it_writes_a_trajectory_is_reproducible_and_searches_further(titanic: Competition, tmp_path: Path) -> None:
     for name, trials in (("one", 0), ("two", 0), ("search", 3)):
         assert baseline_in_process.run(titanic, tmp_path / name, trials=trials) == 0
     one, two, search = (_story(tmp_path / name) for name in ("one", "two", "search"))

@@ -1,4 +1,4 @@
-"""Built-in agents and new ones do their work in a process of their own that sees the public files only."""
+"""Built-in agents and new ones work in a separate process that sees only the public files."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ METHODS = {
 
 
 def run(agent: Agent, public: Path, home: Path, **env: str) -> tuple[Path, str]:
-    """Run an agent as a sandbox would, with its variables and nothing else of ours; its submission, and its log."""
+    """Run an agent as a sandbox would, with only its own variables; returns its submission and its log."""
     for folder in ("agent", "submission", "logs", "code"):
         (home / folder).mkdir(parents=True)
     (home / "instructions.txt").write_text("Do your best.\n")
@@ -61,7 +61,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Agent:
 
 @pytest.mark.full
 def test_dummy_and_a_new_agent_submit_the_sample_of_every_competition(twin: Case, fresh: Agent, tmp_path: Path) -> None:
-    """Also where it lies in an archive, or has another name."""
+    """Even if it is in an archive, or has another name."""
     expected = public_sample_bytes(twin.competition)
     for agent in (load_agent("dummy"), fresh):
         submission, _ = run(agent, twin.competition.public_dir, tmp_path / agent.name)
@@ -141,7 +141,7 @@ def test_a_new_agent_submits_nothing_that_is_invalid(fresh: Agent, validator: st
 
 
 @pytest.mark.parametrize("answer", [None, b"", b"HTTP/1.0 500 Oh\r\n\r\n", b"HTTP/1.0 200 OK\r\n\r\nno JSON"])
-def test_a_new_agent_submits_though_the_validator_is_out_of_order(
+def test_a_new_agent_submits_even_if_the_validator_is_down(
     titanic: Competition, fresh: Agent, answer: bytes | None, tmp_path: Path
 ) -> None:
     class Broken(BaseRequestHandler):
@@ -164,7 +164,7 @@ def test_a_new_agent_submits_though_the_validator_is_out_of_order(
     assert "does not answer" in log
 
 
-def test_a_new_agent_is_not_made_over_another_one(tmp_path: Path) -> None:
+def test_a_new_agent_does_not_overwrite_another(tmp_path: Path) -> None:
     folder = new_agent("my-agent_2", tmp_path / "deep/er")
     (folder / "agent.py").write_text("my work")
     with pytest.raises(PrerequisiteError, match="already exists"):

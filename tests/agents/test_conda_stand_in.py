@@ -1,4 +1,4 @@
-"""The stand-in for conda, in a plain bash, in a folder of its own in the place of /opt/conda."""
+"""The stand-in for conda, in a plain bash, in a folder that takes the place of /opt/conda."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ def opt(tmp_path: Path) -> Path:
 
 
 def bash(opt: Path, script: str, code: int = 0, env: Mapping[str, str] | None = None) -> str:
-    """What a script prints; stderr too. `conda` is on its path, and what it calls an error ends it."""
+    """What a script prints, including stderr. `conda` is on its path, and an error ends the script."""
     variables = {"PATH": f"/usr/bin:/bin:{opt}/bin", **(env or {})}
     done = subprocess.run(
         ["bash", "-c", f"set -eu\n{script}"],
@@ -49,7 +49,7 @@ def bash(opt: Path, script: str, code: int = 0, env: Mapping[str, str] | None = 
         "source bin/activate agent",
     ],
 )
-def test_activated_it_finds_the_venvs_python(opt: Path, activate: str) -> None:
+def test_after_activation_python_is_the_venvs(opt: Path, activate: str) -> None:
     printed = bash(opt, f'{activate}; python -c x; echo "$CONDA_DEFAULT_ENV $CONDA_PREFIX"; conda clean -afy')
     assert printed == f"python of agent: -c x\nagent {opt}/{ENV}\n"
 
@@ -64,7 +64,7 @@ def test_a_venv_that_is_active_already_stays_first(opt: Path, tmp_path: Path) ->
     assert bash(opt, 'source bin/activate agent; echo "$PATH"', env=env) == env["PATH"] + "\n"
 
 
-def test_without_a_venv_the_systems_python_goes_by_either_name(opt: Path, tmp_path: Path) -> None:
+def test_without_a_venv_both_names_mean_the_systems_python(opt: Path, tmp_path: Path) -> None:
     shutil.rmtree(opt / "envs")
     system = tmp_path / "system"
     system.mkdir()
@@ -100,5 +100,5 @@ def test_there_is_one_environment(opt: Path) -> None:
     assert "shell.bash hook" in bash(opt, "conda activate agent", code=1)
 
 
-def test_its_programs_are_programs() -> None:
+def test_its_programs_are_executable() -> None:
     assert all(os.access(environment_dir() / "conda/bin" / name, os.X_OK) for name in ("conda", "python"))

@@ -1,4 +1,4 @@
-"""What docker is asked to build, and when a run says that an image is missing. The docker here only writes down."""
+"""What docker is asked to build, and when a run says that an image is missing. The docker here only records calls."""
 
 import json
 import os
@@ -79,7 +79,7 @@ def _after(words: list[str], option: str) -> list[str]:
     return [words[place + 1] for place, word in enumerate(words) if word == option]
 
 
-def test_the_environment_is_built_from_its_folder_and_nothing_beside_it(docker: FakeDocker) -> None:
+def test_the_environment_is_built_from_its_folder_alone(docker: FakeDocker) -> None:
     done = docker.mlebench("image", "build")
     assert done.stdout == "sha256:mlebench-env\n", "what docker says goes to stderr"
     assert "Successfully built" in done.stderr
@@ -157,7 +157,7 @@ def test_which_image_an_agent_builds_on(courier: Path) -> None:
     assert not builds_on_environment(load_agent(f"{courier}#courier"))
 
 
-def test_tags_are_what_docker_takes(tmp_path: Path) -> None:
+def test_tags_are_valid_for_docker(tmp_path: Path) -> None:
     folder = tmp_path / "My_Agent v2"
     folder.mkdir()
     (folder / "start.sh").write_text("")

@@ -61,7 +61,7 @@ def home(titanic: Competition, tmp_path: Path) -> Home:
     return Home(tmp_path / "home", titanic.public_dir)
 
 
-def test_it_is_small_and_needs_the_standard_library_only() -> None:
+def test_it_is_small_and_needs_only_the_standard_library() -> None:
     sources = sorted(FOLDER.glob("*.py"))
     assert sum(len(path.read_text().splitlines()) for path in sources) < 600
     own = {path.stem for path in sources}
@@ -116,7 +116,7 @@ def test_actions(home: Home, tmp_path: Path) -> None:
     assert home.told("output")[4]["exit_code"] == 3
     assert seen[5] == "hints.md  8 bytes"
     assert seen[6].startswith("Error: FileNotFoundError")
-    assert seen[7] == "Error: `path` is missing, or is no text"
+    assert seen[7] == "Error: `path` is missing or is not text"
     assert seen[8].startswith("Error: OverflowError")
     assert "broken  7 bytes" in seen[10]
     assert "the content is missing" in seen[11]
@@ -149,7 +149,7 @@ def test_the_best_submission_is_kept(home: Home, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", ["I would rather talk about the weather.", "{", '{"action": 1}', "", "\ud800"])
-def test_a_model_that_never_acts_is_told_and_then_left(home: Home, tmp_path: Path, answer: str) -> None:
+def test_a_model_that_never_acts_is_reminded_then_abandoned(home: Home, tmp_path: Path, answer: str) -> None:
     with playing([{"text": answer, "repeat": True}], tmp_path) as url:
         home.run(url)
     assert home.end == "no action was found in 5 answers in a row"
@@ -184,7 +184,7 @@ def test_endless_commands_end(home: Home, tmp_path: Path) -> None:
     assert home.end.startswith("the model is done")
 
 
-def test_a_model_that_fails_for_a_while_is_asked_again(home: Home, tmp_path: Path) -> None:
+def test_a_model_that_fails_temporarily_is_asked_again(home: Home, tmp_path: Path) -> None:
     script = [{"status": 429, "headers": {"Retry-After": 1}}, {"garbage": "<html>"}, FINISH]
     with playing(script, tmp_path) as url:
         log = home.run(url)
@@ -225,7 +225,7 @@ def test_it_stops_before_time_is_up(home: Home, tmp_path: Path) -> None:
     assert home.end == "the time is used up"
 
 
-def test_a_restarted_agent_goes_on(home: Home, tmp_path: Path) -> None:
+def test_a_restarted_agent_continues(home: Home, tmp_path: Path) -> None:
     script = [act("execute", command="echo first"), {"status": 401}, act("execute", command="echo second"), FINISH]
     with playing(script, tmp_path) as url:
         home.run(url, code=1)
@@ -279,7 +279,7 @@ def test_actions_are_found_in_prose(actions: ModuleType, answer: str, thought: s
     assert actions.parse(answer) == (thought, action)
 
 
-def test_without_a_model_it_says_what_to_do(home: Home) -> None:
+def test_without_a_model_the_error_says_what_to_do(home: Home) -> None:
     command = [sys.executable, str(FOLDER / "agent.py")]
     done = subprocess.run(command, env=home.env, capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""mlab in sandboxes, with a scripted model behind the gateway: whole runs, and the ends that fit."""
+"""mlab in sandboxes, with a scripted model behind the gateway: whole runs, and how they end."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """mlab with knobs for tests and without its packages, which take a while to install."""
+    """mlab with settings for tests and without its packages, which take a while to install."""
     folder = tmp_path / "mlab"
     shutil.copytree(load_agent("mlab").folder, folder)
     entry = yaml.safe_load((folder / "config.yaml").read_text())["mlab"]
@@ -64,7 +64,7 @@ def play(registry: Registry, folder: Path, mlebench: Mlebench, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "docker"])
-def test_three_twins_end_with_a_submission_that_beats_the_sample(play: Play, registry: Registry, sandbox: str) -> None:
+def test_submissions_on_three_twins_beat_the_sample(play: Play, registry: Registry, sandbox: str) -> None:
     group = play("mlab", "--workers", "2", *(word for id in TWINS for word in ("-c", id)), sandbox=sandbox)
     runs = list(group.runs())
     assert len(runs) == 3
@@ -82,7 +82,7 @@ def test_three_twins_end_with_a_submission_that_beats_the_sample(play: Play, reg
 
 
 def _require_told(run: Run) -> None:
-    """The run's story has all its parts, and the gateway's account of calls."""
+    """Check that the run's story has all its parts, and the gateway's account of calls."""
     told = story(run)
     assert told.left_out == []
     sources = {(event.kind, event.source) for event in told.events}
@@ -120,7 +120,7 @@ FINISH = act("finish", reason="enough")
         ),
     ],
 )
-def test_a_run_has_the_end_that_fits(
+def test_a_run_ends_as_it_should(
     play: Play, script: Any, options: tuple[str, ...], ended: str, reason: str | None
 ) -> None:
     (run,) = play(script, "-c", "spaceship-titanic", *options).runs()
@@ -142,8 +142,8 @@ subprocess.run(["bash", "-c", answer], check=True)
 """
 
 
-def test_a_program_without_a_trajectory_has_its_story_told_from_the_trace(play: Play, tmp_path: Path) -> None:
-    """As any coding agent on the command line, through `command`."""
+def test_without_a_trajectory_the_story_comes_from_the_trace(play: Play, tmp_path: Path) -> None:
+    """Like any coding agent on the command line, through `command`."""
     script = [{"when": "submission.csv", "text": "cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"}]
     command = f"python3 - <<'END'{CODER}END"
     (run,) = play(script, "--agent-command", command, "-c", "spaceship-titanic", agent="command").runs()
@@ -155,7 +155,7 @@ def test_a_program_without_a_trajectory_has_its_story_told_from_the_trace(play: 
 @pytest.mark.skipif(
     os.environ.get("MLEBENCH_REAL_AGENTS") != "1", reason="mlab's packages are installed if MLEBENCH_REAL_AGENTS=1"
 )
-def test_its_packages_are_there(
+def test_its_packages_are_installed(
     play: Play, mlebench: Mlebench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MLEBENCH_VENVS_DIR", str(tmp_path / "venvs"))

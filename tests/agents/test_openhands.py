@@ -1,4 +1,4 @@
-"""OpenHands, with its real packages: it ends with a submission or with the end that fits, whatever its model says."""
+"""OpenHands, with its real packages: it ends with a submission or the right exit code, whatever its model says."""
 
 from collections.abc import Callable
 from pathlib import Path

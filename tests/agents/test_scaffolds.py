@@ -1,4 +1,4 @@
-"""What `aide` and `openhands` do beside their packages: limits, models, texts, and stories told line by line."""
+"""What `aide` and `openhands` do apart from their packages: limits, models, texts, and trajectories line by line."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ NAMES = ("bench", "review", "story")
 
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
-    """Files of the agents that need the standard library only."""
+    """Files of the agents that need only the standard library."""
     monkeypatch.setattr(sys, "path", [str(AIDE), str(OPENHANDS), *sys.path])
     yield {name: import_module(name) for name in NAMES}
     for name in NAMES:
@@ -35,12 +35,12 @@ def test_both_have_the_same_view_of_the_benchmark() -> None:
     assert (AIDE / "bench.py").read_bytes() == (OPENHANDS / "bench.py").read_bytes()
 
 
-def test_some_time_is_kept_for_the_end(bench: ModuleType) -> None:
+def test_some_time_is_reserved_for_the_end(bench: ModuleType) -> None:
     assert 94 < bench.Clock(100).left() <= 95
     assert 86_330 < bench.Clock(86_400).left() <= 86_340
 
 
-def test_time_limits_are_told_in_words(bench: ModuleType) -> None:
+def test_time_limits_are_given_in_words(bench: ModuleType) -> None:
     assert [bench.duration(seconds) for seconds in (86_400, 7_199, 119)] == ["24 hours", "119 minutes", "119 seconds"]
 
 
@@ -61,7 +61,7 @@ def test_prompts_are_filled_and_other_braces_stay(bench: ModuleType, tmp_path: P
 
 
 @pytest.mark.parametrize(("code", "fault"), [(0, None), (1, "Columns are missing."), (2, None)])
-def test_a_wrong_format_is_told(
+def test_a_wrong_format_is_reported(
     bench: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, fault: str | None
 ) -> None:
     """What cannot be checked counts as right."""
@@ -88,7 +88,7 @@ def test_reviews(modules: dict[str, ModuleType], text: str, metric: float | None
 
 
 @pytest.mark.parametrize("text", [None, "", "Fine.", "[]", "{}", '{"is_bug": "no"}'])
-def test_what_is_no_review(modules: dict[str, ModuleType], text: str | None) -> None:
+def test_text_that_is_not_a_review(modules: dict[str, ModuleType], text: str | None) -> None:
     assert modules["review"].read_review(text) is None
 
 
@@ -109,7 +109,7 @@ def observation(id: str, text: str, **keys: Any) -> dict[str, Any]:
     return {"kind": "ObservationEvent", "tool_call_id": id, "observation": {"content": content, **keys}}
 
 
-def test_events_of_openhands_are_told_as_they_come(modules: dict[str, ModuleType], tmp_path: Path) -> None:
+def test_openhands_events_are_recorded_as_they_come(modules: dict[str, ModuleType], tmp_path: Path) -> None:
     path = tmp_path / "trajectory.jsonl"
     story = modules["story"].Story(modules["bench"].Trajectory(path))
     events = [

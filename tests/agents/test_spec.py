@@ -1,4 +1,4 @@
-"""Agent folders: those that the reference has load as they are; broken ones are refused with file and key."""
+"""Agent folders: the reference's load unchanged; broken ones are refused, naming file and key."""
 
 import json
 import os
@@ -61,9 +61,9 @@ def agent_with(tmp_path: Path, entry: str) -> Agent:
     return load_agent(str(folder_with(tmp_path, f"scout: {{start: scout/start.sh, {entry}}}")))
 
 
-def test_an_entry_of_a_folder_as_the_reference_has_it(tmp_path: Path) -> None:
+def test_an_entry_of_a_reference_folder(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, MANY)
-    agent = load_agent(str(folder))  # the entry of the folder's name
+    agent = load_agent(str(folder))  # the entry with the folder's name
     assert (agent.name, agent.folder, agent.start, agent.dockerfile) == ("scout", folder, "start.sh", "Dockerfile")
     assert agent.command("/home/agent") == (
         *("bash", "/home/agent/start.sh"),
@@ -74,7 +74,7 @@ def test_an_entry_of_a_folder_as_the_reference_has_it(tmp_path: Path) -> None:
     assert (agent.needs_network, agent.privileged) == (True, False)
 
 
-def test_another_entry_with_keys_of_ours(tmp_path: Path) -> None:
+def test_another_entry_with_our_own_keys(tmp_path: Path) -> None:
     agent = load_agent(f"{folder_with(tmp_path, MANY)}#scout/plain")
     assert agent.name == "scout/plain"
     assert agent.command("/a") == (
@@ -86,7 +86,7 @@ def test_another_entry_with_keys_of_ours(tmp_path: Path) -> None:
     assert agent.needs_network, "it has a model"
 
 
-def test_facts_can_be_kept_and_lead_back_to_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_facts_survive_and_identify_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder_with(tmp_path, MANY)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SOME_KEY", "hunter2")
@@ -98,7 +98,7 @@ def test_facts_can_be_kept_and_lead_back_to_the_agent(tmp_path: Path, monkeypatc
         monkeypatch.chdir(tmp_path)
 
 
-def test_secrets_are_put_in_and_a_missing_one_is_named(tmp_path: Path) -> None:
+def test_secrets_are_filled_in_and_a_missing_one_is_named(tmp_path: Path) -> None:
     agent = load_agent(str(folder_with(tmp_path, MANY)))
     given = {"SOME_KEY": "s", "OTHER_KEY": "o", "UNASKED": "u"}
     assert agent.environment(given) == {"TIME_LIMIT_SECS": "86400", "DEBUG": "False", "MODEL_KEY": "s", "OTHER": "o"}
@@ -112,7 +112,7 @@ def test_only_agents_with_a_model_or_secrets_need_a_network(tmp_path: Path) -> N
     assert agent_with(tmp_path / "2", "needs_model: true").needs_network
 
 
-def test_obfuscate_is_a_wish_and_no_variable(tmp_path: Path) -> None:
+def test_obfuscate_is_a_request_not_a_variable(tmp_path: Path) -> None:
     agent = agent_with(tmp_path, 'env_vars: {OBFUSCATE: "true", A: 1}')
     assert (agent.obfuscate, agent.env) == (True, {"A": "1"})
     plain = agent_with(tmp_path / "2", "env_vars: {OBFUSCATE: false}")
@@ -166,12 +166,12 @@ def test_broken_entries_are_refused_with_file_and_key(tmp_path: Path, entry: str
 
 
 @pytest.mark.parametrize("config", ["- a\n", "{", ""])
-def test_a_config_that_is_no_mapping_is_refused(tmp_path: Path, config: str) -> None:
+def test_a_config_that_is_not_a_mapping_is_refused(tmp_path: Path, config: str) -> None:
     with pytest.raises(ConfigError, match=r"config\.yaml"):
         load_agent(str(folder_with(tmp_path, config)))
 
 
-def test_what_is_no_agent_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_anything_but_an_agent_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     for text in ("nobody", "", "#dummy", "../nobody"):
@@ -181,7 +181,7 @@ def test_what_is_no_agent_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
         load_agent("empty")
 
 
-def test_a_built_in_agent_goes_before_a_folder_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_built_in_agent_takes_precedence_over_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = folder_with(tmp_path, "dummy: {start: dummy/start.sh}", "dummy")
     monkeypatch.chdir(tmp_path)
     assert load_agent("dummy").folder != folder
@@ -213,7 +213,7 @@ def test_too_large_a_folder_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
         load_agent(str(folder))
 
 
-def test_the_identity_is_that_of_the_files(tmp_path: Path) -> None:
+def test_the_identity_depends_on_the_files(tmp_path: Path) -> None:
     first = folder_with(tmp_path / "1", MANY)
     second = folder_with(tmp_path / "2", MANY)
     same = load_agent(str(first)).identity
@@ -242,7 +242,7 @@ def test_the_command_is_part_of_the_identity_of_command() -> None:
     assert load_agent("command", "echo one") == one
 
 
-def test_copies_are_whole_and_writable_and_refused_when_the_folder_has_changed(tmp_path: Path) -> None:
+def test_copies_are_complete_and_writable_and_refused_if_the_folder_changed(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, MANY)
     (folder / "start.sh").chmod(0o555)
     (folder / "__pycache__").mkdir()
@@ -267,7 +267,7 @@ def test_command_needs_a_command_and_others_take_none() -> None:
             load_agent(text, command)
 
 
-def test_the_oracle_hands_in_gold_and_never_enters_a_sandbox(titanic: Competition, tmp_path: Path) -> None:
+def test_the_oracle_submits_gold_and_never_enters_a_sandbox(titanic: Competition, tmp_path: Path) -> None:
     oracle = load_agent("oracle")
     assert oracle.host_only
     with pytest.raises(PrerequisiteError, match="runs on the host only"):

@@ -74,7 +74,7 @@ def test_a_venv_is_made_once_offline_and_apart_from_ours(tmp_path: Path, wheels:
     assert (venv / "bin/python").resolve().is_relative_to(base_python(venv))
 
     before = paths.venv_record(venv).stat().st_mtime_ns
-    done = mlebench("install", folder)  # nothing is asked of a network
+    done = mlebench("install", folder)  # no network is used
     assert (done.returncode, done.stdout) == (0, f"{venv}\n"), done.stderr
     assert paths.venv_record(venv).stat().st_mtime_ns == before
     rows = {row["name"]: row for row in json.loads(mlebench("--json").stdout)}
@@ -85,7 +85,7 @@ def test_a_venv_is_made_once_offline_and_apart_from_ours(tmp_path: Path, wheels:
     assert venv_of(load_agent(str(folder))) is None, "other requirements, another venv"
 
 
-def test_one_that_was_begun_is_made_anew_and_a_failed_one_leaves_nothing(tmp_path: Path, wheels: Path) -> None:
+def test_an_unfinished_venv_is_remade_and_a_failed_one_leaves_nothing(tmp_path: Path, wheels: Path) -> None:
     agent = load_agent(str(agent_folder(tmp_path, "tinytool==2.0\n")))
     with pytest.raises(PrerequisiteError, match=r"cannot install .*requirements\.txt: .*tinytool==2\.0"):
         venvs.install(agent, wheels)
@@ -126,7 +126,7 @@ def test_locked_lines_of_every_form_are_accepted(tmp_path: Path, text: str) -> N
     venvs._require_pins(tmp_path / "requirements.txt")
 
 
-def test_the_python_must_be_the_one_that_the_agent_wants(tmp_path: Path, wheels: Path) -> None:
+def test_the_python_must_be_the_one_the_agent_wants(tmp_path: Path, wheels: Path) -> None:
     folder = agent_folder(tmp_path, "tinytool==1.0\n", ', python: "3.99"')
     agent = load_agent(str(folder))
     with pytest.raises(PrerequisiteError, match=r"there is no python3\.99: name a Python 3\.99 with --python"):

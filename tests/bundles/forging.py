@@ -21,7 +21,7 @@ Contents = dict[str, bytes]
 
 
 def write_group(runs_dir: Path, competition: Competition, submissions: list[bytes | None], **values: Any) -> Group:
-    """A group that has ended, a run for each submission, graded."""
+    """A group that has ended, with a graded run for each submission."""
     asked: dict[str, Any] = {
         "id": "2026-01-02T03-04-05-GMT_run-group_mine",
         "created_at": "2026-01-02T03:04:05.000+00:00",
@@ -77,7 +77,7 @@ def unpack(bundle: Path) -> Contents:
 
 
 def repack(target: Path, contents: Contents, **manifest: Any) -> Path:
-    """A bundle in perfect form, of whatever contents; its manifest is made to fit."""
+    """A perfectly formed bundle with any contents; its manifest is made to match."""
     contents = dict(contents)
     head = json.loads(contents.pop("manifest.json"))
     members = [
@@ -88,7 +88,7 @@ def repack(target: Path, contents: Contents, **manifest: Any) -> Path:
 
 
 def pack(target: Path, contents: Contents) -> Path:
-    """A bundle in the form that ours have; the manifest is given."""
+    """A bundle in our form; the manifest is given."""
     with target.open("wb") as file:
         writer = Writer(file)
         for name, data in contents.items():
@@ -98,7 +98,7 @@ def pack(target: Path, contents: Contents) -> Path:
 
 
 def changed(bundle: Path, target: Path, name: str, change: Callable[[Any], Any]) -> Path:
-    """A bundle with another record in it, and a manifest that fits."""
+    """A bundle with another record in it, and a matching manifest."""
     contents = unpack(bundle)
     contents[name] = json.dumps(change(json.loads(contents[name]))).encode()
     return repack(target, contents)

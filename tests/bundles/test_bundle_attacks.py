@@ -67,7 +67,7 @@ LINK = {
 
 @pytest.mark.parametrize("what", LINK)
 @pytest.mark.parametrize("place", [1, 4, None])
-def test_members_that_are_no_regular_files(bundle: Path, tmp_path: Path, what: str, place: int | None) -> None:
+def test_members_that_are_not_regular_files(bundle: Path, tmp_path: Path, what: str, place: int | None) -> None:
     found = members(bundle)
     kind, link = LINK[what]
     found.insert(len(found) if place is None else place, (special("extra", kind, link), b""))
@@ -93,7 +93,7 @@ def test_unlisted_duplicate_missing_and_misplaced_members(bundle: Path, tmp_path
     assert "does not begin with manifest.json" in refused(tar(target, [found[1], found[0], *found[2:]]))
 
 
-def test_another_content_size_or_owner(bundle: Path, tmp_path: Path) -> None:
+def test_changed_content_size_or_owner(bundle: Path, tmp_path: Path) -> None:
     target = tmp_path / "forged.tar.gz"
     found = members(bundle)
     data = found[3][1]
@@ -123,12 +123,12 @@ def test_names_that_lead_out_or_cannot_be_shown(bundle: Path, tmp_path: Path, na
     assert "\x1b" not in why
 
 
-def test_a_member_inside_of_another(bundle: Path, tmp_path: Path) -> None:
+def test_a_member_inside_another(bundle: Path, tmp_path: Path) -> None:
     forged = repack(tmp_path / "forged.tar.gz", {**unpack(bundle), "group.json/x": b""})
     assert "is inside a member that is not a folder" in refused(forged)
 
 
-def test_what_stands_behind_the_end(bundle: Path, tmp_path: Path) -> None:
+def test_trailing_data(bundle: Path, tmp_path: Path) -> None:
     target = tmp_path / "forged.tar.gz"
     genuine = bundle.read_bytes()
     for tail in (b"x", bytes(512), genuine, gzip.compress(b"x")):
@@ -140,7 +140,7 @@ def test_what_stands_behind_the_end(bundle: Path, tmp_path: Path) -> None:
         assert "cut short" in refused(target) or "not a bundle" in refused(target)
 
 
-def test_what_stands_between_members(bundle: Path, tmp_path: Path) -> None:
+def test_data_between_members(bundle: Path, tmp_path: Path) -> None:
     plain = bytearray(zlib.decompress(bundle.read_bytes(), 31))
     plain[512 + len(unpack(bundle)["manifest.json"])] = 1
     packed = bytearray(gzip.compress(plain))
@@ -150,7 +150,7 @@ def test_what_stands_between_members(bundle: Path, tmp_path: Path) -> None:
     assert "there is data between its members" in refused(target)
 
 
-def test_other_files_are_no_bundles(bundle: Path, tmp_path: Path) -> None:
+def test_other_files_are_not_bundles(bundle: Path, tmp_path: Path) -> None:
     target = tmp_path / "forged.tar.gz"
     with zipfile.ZipFile(target, "w") as archive:
         for name, data in unpack(bundle).items():
@@ -272,7 +272,7 @@ def test_records_of_groups_that_make_no_sense(bundle: Path, tmp_path: Path, chan
     refused(changed(bundle, tmp_path / "forged.tar.gz", "group.json", change))
 
 
-def test_a_grading_report_that_tells_another_story(bundle: Path, tmp_path: Path) -> None:
+def test_a_grading_report_that_contradicts_the_runs(bundle: Path, tmp_path: Path) -> None:
     (name,) = (name for name in unpack(bundle) if name.endswith("_grading_report.json"))
 
     def better(report: dict[str, Any]) -> dict[str, Any]:
@@ -285,7 +285,7 @@ def test_a_grading_report_that_tells_another_story(bundle: Path, tmp_path: Path)
     assert "several grading reports" in refused(second)
 
 
-def test_runs_cannot_be_kept_back_or_counted_twice(bundle: Path, record: str, tmp_path: Path) -> None:
+def test_runs_cannot_be_withheld_or_counted_twice(bundle: Path, record: str, tmp_path: Path) -> None:
     contents = unpack(bundle)
     fewer = {name: data for name, data in contents.items() if "_run1/" not in name}
     assert "planned with 3 runs" in refused(repack(tmp_path / "forged.tar.gz", fewer))
@@ -331,7 +331,7 @@ def edited(data: bytes, edits: list[tuple[str, float, bytes]]) -> bytes:
 def test_mutated_bundles_are_refused_or_harmless(
     bundle: Path, tmp_path: Path, edits: list[tuple[str, float, bytes]], layer: str, which: int
 ) -> None:
-    """Nothing but a refusal may be raised, and nothing may be written but submissions, in the scratch folder."""
+    """Only a refusal may be raised, and only submissions may be written, in the scratch folder."""
     target, scratch = tmp_path / "mutated.tar.gz", tmp_path / "scratch"
     if layer == "packed":
         target.write_bytes(edited(bundle.read_bytes(), edits))

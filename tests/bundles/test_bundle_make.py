@@ -35,7 +35,7 @@ KEYS = {
 }
 
 
-def test_everything_that_counts_is_in_it_and_stays_as_it_was(group: Group, bundle: Path) -> None:
+def test_everything_that_counts_is_included_unchanged(group: Group, bundle: Path) -> None:
     found = unpack(bundle)
     names = list(found)
     assert names[:3] == ["manifest.json", "group.json", group.record.report]
@@ -55,7 +55,7 @@ def test_everything_that_counts_is_in_it_and_stays_as_it_was(group: Group, bundl
     assert [run.record for run in again.group.runs()] == [run.record for run in group.runs()]
 
 
-def test_the_same_group_gives_the_same_bytes_wherever_it_lies(group: Group, bundle: Path, tmp_path: Path) -> None:
+def test_the_same_group_gives_the_same_bytes_anywhere(group: Group, bundle: Path, tmp_path: Path) -> None:
     copy = Group.read(shutil.copytree(group.paths.root, tmp_path / "elsewhere" / group.record.id))
     for path in copy.paths.root.rglob("*"):
         os.utime(path, (0, 0))
@@ -100,7 +100,7 @@ def test_long_logs_are_cut_in_the_middle_and_room_is_limited(
     assert [row["name"].rpartition("/")[2] for row in manifest.left_out] == ["2.py", "3.py", "big.py"]
 
 
-def test_a_group_that_has_not_ended_is_no_bundle(group: Group, tmp_path: Path) -> None:
+def test_a_group_that_has_not_ended_cannot_be_bundled(group: Group, tmp_path: Path) -> None:
     next(group.runs()).write(state="running", ended=None)
     with pytest.raises(PrerequisiteError, match=r"1 runs .* have not ended"):
         make_bundle(group, tmp_path / "bundle.tar.gz")
@@ -143,7 +143,7 @@ def test_values_of_this_process_are_secrets_too(group: Group, tmp_path: Path, mo
 
 def test_a_submission_is_never_changed(titanic: Competition, tmp_path: Path) -> None:
     filler = b"a,b\n" * 400_000
-    spot = (1 << 20) - 10  # so that the key lies across two pieces
+    spot = (1 << 20) - 10  # so that the key spans two pieces
     text = filler[:spot] + KEYS["an AWS key"].encode() + b"\n" + filler
     group = write_group(tmp_path / "runs", titanic, [text])
     manifest = make_bundle(group, tmp_path / "bundle.tar.gz", redact=True)
@@ -152,7 +152,7 @@ def test_a_submission_is_never_changed(titanic: Competition, tmp_path: Path) -> 
     assert not any(name.endswith(".csv") for name in unpack(tmp_path / "bundle.tar.gz"))
 
 
-def test_names_of_files_hold_no_secrets(group: Group, tmp_path: Path) -> None:
+def test_file_names_are_searched_for_secrets(group: Group, tmp_path: Path) -> None:
     run = next(group.runs())
     (run.paths.code / KEYS["an AWS key"]).write_text("x")
     (run.paths.code / f"{KEYS['a Slack token']}.py").symlink_to("x")
@@ -164,7 +164,7 @@ def test_names_of_files_hold_no_secrets(group: Group, tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=300), st.sampled_from(sorted(KEYS)), st.binary(max_size=300), st.integers(1, 80))
-def test_no_key_is_left_whatever_stands_around_it(before: bytes, what: str, after: bytes, step: int) -> None:
+def test_no_key_is_left_whatever_surrounds_it(before: bytes, what: str, after: bytes, step: int) -> None:
     secrets = Secrets({})
     data = before + b" " + KEYS[what].encode() + b" " + after
     assert what in {found.what for found in secrets.find(data)}
@@ -174,11 +174,11 @@ def test_no_key_is_left_whatever_stands_around_it(before: bytes, what: str, afte
 
 
 @pytest.mark.parametrize("text", ["sk-learn-contrib-lightning-extension", "task-" + "a" * 40, "eyJ" * 200_000])
-def test_other_words_are_no_keys(text: str) -> None:
+def test_other_words_are_not_keys(text: str) -> None:
     assert Secrets({}).find(text.encode()) == []
 
 
-def test_a_log_full_of_keys_is_told_briefly(group: Group, tmp_path: Path) -> None:
+def test_a_log_full_of_keys_is_reported_briefly(group: Group, tmp_path: Path) -> None:
     run = next(group.runs())
     (run.paths.logs / "agent.log").write_text(f"{KEYS['an AWS key']}\n" * 100_000)
     manifest = make_bundle(group, tmp_path / "bundle.tar.gz", redact=True)
@@ -228,7 +228,7 @@ def test_signatures_count_against_signers_only(
     make_bundle(group, target)
     assert signature("mine.signers")["state"] == "bad"
     mlebench(*make)
-    assert not (tmp_path / "signed.tar.gz.sig").exists()  # one of another bundle is not left beside it
+    assert not (tmp_path / "signed.tar.gz.sig").exists()  # another bundle's signature is not left beside it
     for nonsense in (b"", b"nonsense", signed[:100]):
         (tmp_path / "signed.tar.gz.sig").write_bytes(nonsense)
         assert signature("mine.signers")["state"] == "bad"

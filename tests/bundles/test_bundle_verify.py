@@ -1,4 +1,4 @@
-"""Claims are checked: submissions are graded again with data of equal identity, and reports tell which were."""
+"""Claims are checked: submissions are graded again with data of the same identity, and reports say which were."""
 
 import json
 import subprocess
@@ -41,7 +41,7 @@ def verdicts(rows: Rows) -> list[str]:
     return [row["verdict"] for row in rows]
 
 
-def test_what_is_true_agrees(bundle: Path, group: Group, verified: Callable[..., Rows]) -> None:
+def test_true_claims_agree(bundle: Path, group: Group, verified: Callable[..., Rows]) -> None:
     rows = verified(bundle)
     assert verdicts(rows) == ["agrees", "agrees", "agrees"]
     scores = [(run.record.report or {})["score"] for run in group.runs()]
@@ -50,7 +50,7 @@ def test_what_is_true_agrees(bundle: Path, group: Group, verified: Callable[...,
     assert scores[0] is not None
 
 
-def test_the_table_says_it_too(bundle: Path, mlebench: Mlebench, tmp_path: Path) -> None:
+def test_the_table_says_so_too(bundle: Path, mlebench: Mlebench, tmp_path: Path) -> None:
     done = mlebench("bundle", "verify", str(bundle), "--runs-dir", str(tmp_path / "kept"))
     header, first, second, _ = done.stdout.splitlines()
     assert header.split() == ["competition", "seed", "claimed", "regraded", "verdict"]
@@ -68,12 +68,12 @@ LIES: list[tuple[dict[str, Any], str]] = [
     ({"above_median": True}, "the medal differs"),
     ({"gold_threshold": 0.1}, "the thresholds differ"),
     ({"source": "kaggle"}, "the data is twin, not kaggle"),
-    ({"submission_sha256": "0" * 64}, "the report is of another submission"),
+    ({"submission_sha256": "0" * 64}, "the report is for another submission"),
     ({"score": 0.99, "mlebench": "1.0"}, "graded by mlebench 1.0"),
 ]
 
 
-def test_lies_differ(titanic: Competition, tmp_path: Path, verified: Callable[..., Rows]) -> None:
+def test_false_claims_differ(titanic: Competition, tmp_path: Path, verified: Callable[..., Rows]) -> None:
     """A run for each lie; then one with a better submission, one with none, and one that tells the truth."""
     sample = titanic.sample_submission.read_bytes()
     group = write_group(tmp_path / "runs", titanic, [sample] * (len(LIES) + 3))
@@ -92,7 +92,7 @@ def test_lies_differ(titanic: Competition, tmp_path: Path, verified: Callable[..
     for row, (_, why) in zip(rows, LIES, strict=False):
         assert why in row["why"]
     assert [row["why"] for row in rows[len(LIES) :]] == [
-        "the report is of another submission",
+        "the report is for another submission",
         "a score is claimed without a submission",
         None,
     ]
@@ -136,7 +136,7 @@ def entries(mlebench: Mlebench, *inputs: object, runs_dir: Path) -> dict[str, in
     return {entry["agent"]: len(entry["runs"]) for entry in json.loads(done.stdout)["entries"]}
 
 
-def test_reports_keep_own_claimed_and_regraded_runs_apart(
+def test_reports_separate_own_claimed_and_regraded_runs(
     bundle: Path, titanic: Competition, mlebench: Mlebench, tmp_path: Path, verified: Callable[..., Rows]
 ) -> None:
     own = write_group(tmp_path / "kept", titanic, [titanic.sample_submission.read_bytes()], id="own_run-group_mine")
@@ -257,7 +257,7 @@ def test_model_and_budget_are_the_bundle_s_unless_others_are_given(
         ({"network": "model", "model": {"models": ["a\x1b[2J"]}}, "names that no model has"),
         ({"network": "model", "model": {"models": ["a"], "budget": 5}}, "the budget of its group makes no sense"),
         ({"network": "model", "model": {"models": ["a"], "budget": "much"}}, "is not a budget"),
-        ({"agent": {"name": "dummy", "identity": "other", "model": None}}, "does not have the files of that in"),
+        ({"agent": {"name": "dummy", "identity": "other", "model": None}}, "has different files from the one in"),
         ({"agent_source": "/nowhere/agent#x"}, "is not here: name one with --agent"),
         ({"agent_source": "command#command", "agent_command": "touch /tmp/x"}, "give --agent-command yourself"),
         ({"knowledge": "/etc"}, "name yours with --knowledge"),
@@ -265,7 +265,7 @@ def test_model_and_budget_are_the_bundle_s_unless_others_are_given(
         ({"limits": {"seconds": -1}}, "make no sense"),
     ],
 )
-def test_what_a_stranger_asks_for_is_not_done_blindly(
+def test_a_strangers_requests_are_not_followed_blindly(
     dummies: Callable[..., Path], mlebench: Mlebench, tmp_path: Path, values: dict[str, Any], why: str
 ) -> None:
     assert why in like(mlebench, dummies(**values), code=1).stderr
@@ -284,7 +284,7 @@ def test_data_that_a_run_uses_is_neither_replaced_nor_adopted(titanic: Competiti
     prepare(competition, TwinSource())
     before = competition.paths.manifest.read_bytes()
     mark_open(competition, tmp_path, "token")
-    competition.answers.rename(tmp_path / "answers")  # so that it has to be prepared anew
+    competition.answers.rename(tmp_path / "answers")  # so that it has to be prepared again
     with pytest.raises(PrerequisiteError, match="a run uses this data, so preparing it again has to wait"):
         prepare(competition, TwinSource(), Options())
     (tmp_path / "answers").rename(competition.answers)

@@ -1,4 +1,4 @@
-"""The command line as a person or a script meets it, in a process of its own where streams matter."""
+"""The command line as a person or a script sees it, in a separate process where streams matter."""
 
 import json
 import re
@@ -66,7 +66,7 @@ def test_grade_writes_a_summary_and_prints_its_counts(titanic: Competition, tmp_
     assert json.loads(done.stdout)["total_runs"] == 1
 
 
-def test_twin_makes_raw_data_and_nothing_more(tmp_path: Path) -> None:
+def test_twin_makes_only_raw_data(tmp_path: Path) -> None:
     done = run("twin", "spaceship-titanic", "--seed", 4, "--size", 0.5, "--data-dir", tmp_path)
     assert done.returncode == 0, done.stderr
     raw = Path(done.stdout.strip())
@@ -75,7 +75,7 @@ def test_twin_makes_raw_data_and_nothing_more(tmp_path: Path) -> None:
     assert not (raw.parent / "prepared").exists()
 
 
-def test_prepare_goes_on_after_a_failure_and_says_what_failed(tmp_path: Path) -> None:
+def test_prepare_continues_after_a_failure_and_says_what_failed(tmp_path: Path) -> None:
     listing = tmp_path / "ids.txt"
     listing.write_text("no-such-competition\nspaceship-titanic\n")
     done = run("prepare", "-l", listing, "--twin", "--data-dir", tmp_path / "d")

@@ -1,4 +1,4 @@
-"""Exit codes mean the same in all verbs, and what a person can mend is one line: docs/exit-codes.md."""
+"""Exit codes mean the same in all verbs, and what a person can fix is one line: docs/exit-codes.md."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def data(titanic: Competition, tmp_path: Path) -> Path:
-    """A data directory of the test's own."""
+    """A data directory for this test."""
     shutil.copytree(titanic.paths.root, tmp_path / "data" / titanic.id)
     (tmp_path / "data" / "data-dir.json").write_text('{"kind": "twin"}\n')
     return tmp_path / "data"
@@ -235,7 +235,7 @@ def test_codes_of_a_batch(
 
 
 class TestClosedToUs:
-    """Permission denied is one line, whatever it is that is closed."""
+    """Permission denied is one line, whatever is unreadable."""
 
     def _run(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         return run(*arguments, preexec_fn=drop_privileges())
@@ -317,7 +317,7 @@ class TestClosedToUs:
             closed.chmod(0o755)
 
 
-def test_doctor_names_a_broken_competition_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_a_broken_competition_and_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own" / "mine").mkdir(parents=True)
     (tmp_path / "own" / "mine" / "config.yaml").write_text("id: other\n")
     monkeypatch.setenv("MLEBENCH_COMPETITION_PATH", str(tmp_path / "own"))

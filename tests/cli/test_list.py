@@ -1,4 +1,4 @@
-"""`list`: narrow enough for a terminal, whole in spite of broken folders; and what a misspelled command is told."""
+"""`list`: narrow enough for a terminal, complete despite broken folders; and suggestions for misspelled commands."""
 
 import json
 from importlib import import_module
@@ -23,7 +23,7 @@ def ran(capsys: Captured, *arguments: str) -> tuple[int, str, str]:
     return int(end.value.code or 0), out, error
 
 
-def test_list_fits_a_terminal_and_tells_sizes(titanic: Competition, capsys: Captured) -> None:
+def test_list_fits_a_terminal_and_shows_sizes(titanic: Competition, capsys: Captured) -> None:
     code, out, _ = ran(capsys, "list", "--data-dir", str(titanic.paths.data_dir))
     assert code == 0
     rows = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
@@ -56,7 +56,7 @@ def test_json_has_the_keys_that_programs_know(capsys: Captured) -> None:
     ],
 )
 @pytest.mark.parametrize("profile", ["v1", "v2"])
-def test_one_broken_folder_hides_no_other(
+def test_one_broken_folder_does_not_hide_the_others(
     file: str, text: str, reason: str, profile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     for id in ("lake-fish", "river-fish"):
@@ -75,9 +75,7 @@ def test_one_broken_folder_hides_no_other(
     assert len(json.loads(ran(capsys, "list", "--json", "--profile", profile)[1])) == len(out.splitlines()) - 1
 
 
-def test_search_path_that_leads_nowhere_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
+def test_a_bad_search_path_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     own, empty = new_competition(tmp_path / "own" / "river-fish"), tmp_path / "empty"
     empty.mkdir()
     monkeypatch.setenv("MLEBENCH_COMPETITION_PATH", f"{tmp_path / 'own'}:{empty}:{tmp_path / 'nowhere'}:{own}")

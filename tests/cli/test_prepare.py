@@ -1,4 +1,4 @@
-"""mlebench prepare, as a person at a terminal and a script meet it."""
+"""mlebench prepare, as a person at a terminal and a script see it."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def test_check_shows_what_is_there_and_touches_nothing(raw: Path, tmp_path: Path
     assert sorted(path.name for path in data.iterdir()) == [TITANIC]
 
 
-def test_a_check_of_many_is_not_stopped_by_an_id_that_nobody_knows(raw: Path, tmp_path: Path) -> None:
+def test_an_unknown_id_does_not_stop_a_check_of_many(raw: Path, tmp_path: Path) -> None:
     done = run("prepare", "-c", "no-such-one", "-c", TITANIC, "--from", raw, "--check", "--data-dir", tmp_path / "data")
     assert done.returncode == 2
     assert done.stdout.splitlines()[1].split()[:2] == [TITANIC, "raw"]
@@ -80,7 +80,7 @@ def test_several_at_once_end_with_a_table_of_all_and_a_count(tmp_path: Path) -> 
     assert nomad == [NOMAD, "prepared", "-"]
     for line in (f"{NOMAD}: prepared", "no-such-one: failed: there is no competition"):
         assert f"\n{line}" in f"\n{done.stderr}"
-    assert len(re.findall(rf"^\[.*\] {NOMAD}: ", done.stderr, re.MULTILINE)) == 1  # that it begins
+    assert len(re.findall(rf"^\[.*\] {NOMAD}: ", done.stderr, re.MULTILINE)) == 1  # its beginning
     assert done.stderr.splitlines()[-1].startswith("2 of 3 prepared in")
 
 
@@ -88,7 +88,7 @@ def test_a_bug_is_a_traceback_and_in_the_table_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     traced = "Traceback (most recent call last):\n  File ...\nKeyError: 'Id'\n"
-    outcomes = [Outcome(TITANIC, "prepared"), Outcome(NOMAD, "bug", traced)]  # processes of their own know no patch
+    outcomes = [Outcome(TITANIC, "prepared"), Outcome(NOMAD, "bug", traced)]  # separate processes do not see the patch
     monkeypatch.setattr("mlebench.data.batch.prepare_many", lambda *_, **__: iter(outcomes))
     with pytest.raises(SystemExit) as end:
         command.main(["-c", TITANIC, "-c", NOMAD, "--twin", "--data-dir", str(tmp_path)])
@@ -110,7 +110,7 @@ def test_a_bug_is_a_traceback_and_in_the_table_one_line(
         (["--list", "latin.txt", "--twin"], "latin.txt is not UTF-8 text"),
     ],
 )
-def test_what_cannot_be_done_as_asked_is_refused_at_once(
+def test_impossible_requests_are_refused_at_once(
     arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -141,9 +141,7 @@ def test_verify_lists_what_differs(tmp_path: Path) -> None:
     assert "public/extra.csv" in done.stdout
 
 
-def test_the_original_description_is_stored_when_it_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_original_description_is_stored_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from mlebench.data.pipeline import Options, prepare
 
     monkeypatch.setattr("mlebench.data.kaggle.original_description", lambda competition: "their words")
@@ -185,7 +183,7 @@ def test_a_terminal_sees_progress_and_a_script_does_not(tmp_path: Path) -> None:
         assert run(*arguments, "--data-dir", tmp_path / "a").stderr == ""
 
 
-def test_what_is_said_meanwhile_appears_above_the_bars() -> None:
+def test_other_output_appears_above_the_bars() -> None:
     program = """
         import click, logging
         from mlebench.cli.output import say
@@ -202,5 +200,5 @@ def test_what_is_said_meanwhile_appears_above_the_bars() -> None:
         run_verb(command, "any", [])
     """
     seen = _on_a_terminal("-c", textwrap.dedent(program))
-    for line in (rb"\[\d\d:\d\d:\d\d\] a log line", b"a line"):  # each where a line has just been wiped out
+    for line in (rb"\[\d\d:\d\d:\d\d\] a log line", b"a line"):  # each where a line has just been erased
         assert re.search(rb"\x1b\[2K" + line + rb"\r\n", seen)

@@ -1,4 +1,4 @@
-"""What is told of long work, and what is seen of it."""
+"""What is reported about long work, and what is shown."""
 
 import io
 import json
@@ -41,13 +41,13 @@ def _terminal(width: int = 80) -> Console:
 
 
 def _lines(console: Console) -> list[str]:
-    """All lines that were ever shown, with runs of blanks as one."""
+    """All lines that were ever shown, with runs of blanks collapsed."""
     assert isinstance(console.file, io.StringIO)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\n", console.file.getvalue())
     return [" ".join(line.split()) for line in re.split(r"[\r\n]+", text) if line.strip()]
 
 
-def test_the_line_of_all_adds_up_what_runs_and_what_has_ended(clock: SimpleNamespace) -> None:
+def test_the_total_adds_up_running_and_ended_items(clock: SimpleNamespace) -> None:
     console = _terminal()
     with bars(["a", "b"], console) as watch:
         watch["a"].tell("getting the data", 0, None)
@@ -81,7 +81,7 @@ def test_a_second_pass_keeps_the_pace_of_the_first(clock: SimpleNamespace) -> No
     assert not [left for _, left in seen if left.startswith("-")]
 
 
-def test_nobody_needs_a_stdout_to_see_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_needs_no_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", None)
     with bars(["a"], _terminal()) as watch:
         watch["a"].tell("preparing", 0, MB)
@@ -91,10 +91,10 @@ def test_nobody_needs_a_stdout_to_see_progress(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("clock")
-def test_the_line_of_all_never_goes_back() -> None:
+def test_the_total_never_goes_back() -> None:
     console = _terminal()
     events = [
-        ("downloading", 40 * MB, 90 * MB),  # goes on with what is there, which is not the work of today
+        ("downloading", 40 * MB, 90 * MB),  # continues with what is there, which is not work done now
         ("downloading", 70 * MB, 90 * MB),
         ("downloading", 0, 90 * MB),  # Kaggle has another archive
         ("downloading", 90 * MB, 90 * MB),
@@ -151,7 +151,7 @@ def test_without_a_terminal_a_line_comes_at_most_every_half_minute(
 
 
 def _look(raw: Raw, public: Output, private: Output) -> None:
-    """Looks into files of all kinds before it says what is to be written."""
+    """Reads files of all kinds before it says what to write."""
     table, records = raw.table("train.csv"), raw.records("train.jsonl", chunk_lines=5)
     public.write("train.csv", table.take([row for row, value in enumerate(table["a"]) if value % 2]))
     private.write_records("train.jsonl", records.take([len(list(records["a"])) - 1]))
@@ -159,7 +159,7 @@ def _look(raw: Raw, public: Output, private: Output) -> None:
 
 
 @pytest.mark.parametrize("archived", [False, True])
-def test_a_look_into_a_large_file_is_told_of_before_anything_is_written(
+def test_reading_a_large_file_reports_progress_before_anything_is_written(
     tmp_path: Path, archived: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "WATCHED_BYTES", 0)
@@ -189,7 +189,7 @@ def test_a_look_into_a_large_file_is_told_of_before_anything_is_written(
     assert (prepared[0], prepared[-1]) == (("preparing", 0, total), ("preparing", total, total))
 
 
-def test_packed_files_are_told_of_while_they_are_packed(tmp_path: Path) -> None:
+def test_packing_files_reports_progress(tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     for number in range(4):
         (tmp_path / "raw" / f"{number}.png").write_bytes(bytes(MB * 2))
@@ -205,7 +205,7 @@ def test_packed_files_are_told_of_while_they_are_packed(tmp_path: Path) -> None:
     assert (events[0], events[-1]) == ((0, 8 * MB), (8 * MB, 8 * MB))
 
 
-def test_json_is_told_of_while_it_is_read_and_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_and_printing_json_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "WATCHED_BYTES", MB)
     (tmp_path / "raw").mkdir()
     images = [{"id": number, "name": "x" * 500} for number in range(20_000)]
@@ -231,7 +231,7 @@ def told_at_ends(done: list[int]) -> list[int]:
     return [here for here, after in zip(done, [*done[1:], 0], strict=True) if after < here]
 
 
-def test_the_md5_of_a_file_is_told_of_while_it_is_taken(tmp_path: Path) -> None:
+def test_computing_an_md5_reports_progress(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(5 * MB))
     told = Told()
     assert md5_of(tmp_path / "file", told.stage("md5", 5 * MB)) == md5_of(tmp_path / "file") == MD5_OF_ZEROS
@@ -239,7 +239,7 @@ def test_the_md5_of_a_file_is_told_of_while_it_is_taken(tmp_path: Path) -> None:
     assert told.events[-1] == ("md5", 5 * MB, 5 * MB)
 
 
-def test_stages_of_a_prepare_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stages_of_a_prepare_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "WATCHED_BYTES", 1)
     raw = TwinSource().fetch(Registry(tmp_path / "twin").get_competition(NAME))
     archive = Path(shutil.make_archive(str(tmp_path / NAME), "zip", raw))

@@ -1,4 +1,4 @@
-"""mlebench verify, as a person at a terminal and a script meet it."""
+"""mlebench verify, as a person at a terminal and a script see it."""
 
 import os
 from pathlib import Path
@@ -27,7 +27,7 @@ def run(*arguments: object) -> Result:
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_where_nothing_is_prepared_it_says_so(tmp_path: Path, there: bool) -> None:
+def test_if_nothing_is_prepared_it_says_so(tmp_path: Path, there: bool) -> None:
     if there:
         (tmp_path / "typo" / TITANIC / "prepared/public").mkdir(parents=True)
     done = run("--deep", "--data-dir", tmp_path / "typo")
@@ -36,7 +36,7 @@ def test_where_nothing_is_prepared_it_says_so(tmp_path: Path, there: bool) -> No
     assert isinstance(run(TITANIC, "--data-dir", tmp_path / "typo").exception, NotPreparedError)
 
 
-def test_what_has_lost_its_answers_is_not_passed_over(competition: Competition) -> None:
+def test_data_without_its_answers_is_not_skipped(competition: Competition) -> None:
     competition.answers.unlink()
     done = run("--data-dir", competition.paths.data_dir)
     assert done.exit_code == 1

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """sbatch, squeue, scancel and scontrol as far as mlebench uses them, over a folder instead of a cluster.
 
-The folder is named by FAKE_SLURM. What its file `mode` says is what happens to a job: `run` does its tasks one after
-the other, `hold` leaves them in the queue, `lose` forgets them. A job with a
-file `.dead` seems to run for a day. While there is a file `down`, nobody answers.
+FAKE_SLURM names the folder. Its file `mode` says what happens to a job: `run` does its tasks one after the other,
+`hold` leaves them in the queue, `lose` forgets them. A job with a file `.dead` seems to run for a day. While there is a
+file `down`, nothing answers.
 """
 
 import json

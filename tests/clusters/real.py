@@ -1,4 +1,4 @@
-"""What the tests on real schedulers share: engines that `.ci/clusters` sets up, and the promises that must hold."""
+"""What the tests on real schedulers share: engines that `.ci/clusters` sets up, and the guarantees to check."""
 
 import json
 import os
@@ -20,7 +20,7 @@ NOBODY = 65534
 
 
 def require(*programs: str) -> None:
-    """Skip, by name, unless real schedulers are asked for and there."""
+    """Skip, by name, unless real schedulers are requested and available."""
     if not os.environ.get("MLEBENCH_CLUSTERS"):
         pytest.skip("real schedulers are only tried with MLEBENCH_CLUSTERS=1")
     if os.geteuid() != 0:

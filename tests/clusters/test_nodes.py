@@ -1,4 +1,4 @@
-"""What a node says of itself when `mlebench doctor --executor …` asks it."""
+"""What a node says about itself when `mlebench doctor --executor …` asks it."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from conftest_run import Mlebench
 from mlebench.run import nodes
 
 
-def test_a_node_tells_what_it_has(mlebench: Mlebench, tmp_path: Path) -> None:
+def test_a_node_reports_what_it_has(mlebench: Mlebench, tmp_path: Path) -> None:
     mlebench("doctor", "--look", str(tmp_path / "n1"))
     facts = json.loads((tmp_path / "n1").read_text())
     assert facts["host"] == os.uname().nodename
@@ -20,7 +20,7 @@ def test_a_node_tells_what_it_has(mlebench: Mlebench, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("mlebench-")] == []
 
 
-def test_a_disk_that_overwrites_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_overwrites_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "link", lambda *_: None)
     nodes.look(tmp_path / "n1")
     assert json.loads((tmp_path / "n1").read_text())["disk"] == ["lets a link replace a file"]

@@ -1,4 +1,4 @@
-"""Runs on a real Ray of three nodes, of which one is killed. It runs in the venv of Ray, which `.ci/clusters` makes."""
+"""Runs on a real Ray of three nodes, one of which is killed. It uses Ray's venv, which `.ci/clusters` makes."""
 
 import json
 import os
@@ -20,9 +20,9 @@ from mlebench.registry import Competition
 from mlebench.run.records import Group
 
 RUNS = 24 if WHOLE else 8
-# By this setting Ray stays on the loopback; as a rule it prefers the host's own address.
+# This setting keeps Ray on the loopback; by default it prefers the host's own address.
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-# Nodes die when it is told so; the last line of stdin ends all.
+# Nodes die on command; the last line of stdin ends everything.
 CLUSTER = """
 import sys
 from ray.cluster_utils import Cluster

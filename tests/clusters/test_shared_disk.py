@@ -33,15 +33,15 @@ class KilledError(Exception):
 
 
 class World:
-    """Runs in folders, true time, and workers on hosts that die at any step, stall, and have clocks of their own."""
+    """Runs in folders, true time, and workers on hosts that die at any step, stall, and have their own clocks."""
 
     def __init__(self, folder: Path, chance: random.Random):
         self.folder, self.chance = folder, chance
         self.now = 0.0
         self.folders: list[Path] = []
         self.open: list[Path] = []
-        self.counted: dict[Path, str] = {}  # whose result counts: once it does, it does for ever
-        self.finished: list[str] = []  # tokens of all who believe that they have published
+        self.counted: dict[Path, str] = {}  # whose result counts: once it does, it always does
+        self.finished: list[str] = []  # tokens of all who believe they have published
 
     def add_run(self) -> None:
         folder = self.folder / f"run_{uuid4()}"
@@ -73,7 +73,7 @@ class World:
                     yield from self._work(folder, lease)
 
     def _acquire(self, folder: Path, clock: Callable[[], float]) -> "Iterator[None]":
-        """As `acquire` does it from another host, one look at a time."""
+        """As `acquire` does it from another host, one check at a time."""
         place = folder / "leases"
         place.mkdir(exist_ok=True)
         number = leases._highest(place)
@@ -120,7 +120,7 @@ def test_a_thousand_kills_lose_nothing_and_count_nothing_twice(tmp_path: Path, m
     world = World(tmp_path, chance)
 
     def dying_settle(run: Run) -> Run:
-        """Whoever has just renamed a result may die before the run's record says so."""
+        """A worker that has just renamed a result may die before the run's record says so."""
         if chance.random() < 0.2:
             raise KilledError
         return settle(run)
@@ -134,12 +134,12 @@ def test_a_thousand_kills_lose_nothing_and_count_nothing_twice(tmp_path: Path, m
         run = Run.read(folder)
         assert run.record.attempts[-1]["token"] == world.counted[folder]
         assert not list(folder.glob("result.*"))
-    # Whoever believes that it has published, while another's result counts, has worked for nothing, but did no harm.
+    # A worker that believes it has published while another's result counts has worked for nothing but done no harm.
     assert len(world.finished) <= len(world.folders) * 1.1
 
 
 def _live_through(world: World, chance: random.Random) -> int:
-    """Six workers, until enough of them were killed and nothing is left to do; how many were."""
+    """Six workers, until enough were killed and nothing is left to do; returns how many were killed."""
     workers = [world.worker() for _ in range(6)]
     stalled = dict.fromkeys(range(6), 0.0)
     kills = 0
@@ -164,8 +164,8 @@ def _live_through(world: World, chance: random.Random) -> int:
     return kills
 
 
-# What every Python of a host runs first: leases that expire sooner, and a clock of its own. (libfaketime would be the
-# other way, but under it `time.sleep` fails in Python.)
+# What every Python on a host runs first: leases that expire sooner, and the host's own clock. (libfaketime would be
+# another way, but under it `time.sleep` fails in Python.)
 SITE = """
 import time
 from datetime import UTC, datetime, timedelta
@@ -179,7 +179,7 @@ records.now = lambda: (datetime.now(UTC) + timedelta(seconds={ahead})).isoformat
 
 
 class Host:
-    """A host of its own name and clock, that sees the disk through a mount of its own."""
+    """A host with its own name and clock, which sees the disk through its own mount."""
 
     def __init__(self, name: str, folder: Path, ahead: int):
         self.folder, self.name, self.ahead = folder, name, ahead

@@ -27,7 +27,7 @@ FAKE = Path(__file__).with_name("fake_slurm.py")
 
 @pytest.fixture
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a Slurm that does what it is told."""
+    """The folder of a fake Slurm that does what it is told."""
     folder, programs = tmp_path / "slurm", tmp_path / "bin"
     folder.mkdir()
     programs.mkdir()
@@ -118,7 +118,7 @@ def _detach(runner: "subprocess.Popen[str]", slurm: Path, submitted: int) -> Non
     assert runner.wait(30) == 130
 
 
-def test_runs_that_are_lost_are_submitted_again_but_not_for_ever(
+def test_lost_runs_are_resubmitted_but_not_forever(
     mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path
 ) -> None:
     (slurm / "mode").write_text("lose")
@@ -144,7 +144,7 @@ def test_a_controller_that_is_away_for_a_while_loses_nothing(
     assert len(calls(slurm)) == 1
 
 
-def test_a_job_that_only_seems_to_run_is_cancelled_and_submitted_again(
+def test_a_job_that_only_seems_to_run_is_cancelled_and_resubmitted(
     start: Start, slurm: Path, titanic: Competition, tmp_path: Path
 ) -> None:
     """As when slurmstepd is killed: Slurm shows the job as running until it notices, which takes minutes."""
@@ -161,7 +161,9 @@ def test_a_job_that_only_seems_to_run_is_cancelled_and_submitted_again(
     assert run.record.ended == "finished"
 
 
-def test_without_slurm_it_is_one_line(mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path) -> None:
+def test_without_slurm_the_error_is_one_line(
+    mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path
+) -> None:
     (slurm / "down").touch()
     said = mlebench("run", *options_for(titanic, tmp_path, 1), code=1).stderr.splitlines()
     assert "Error: squeue failed: slurm_load_jobs error" in said[-1]
@@ -206,7 +208,7 @@ def test_workers_are_shared_out_over_arrays(
         ({"time": "7-0"}, "--time=7-0", "--time=31"),
     ],
 )
-def test_an_option_of_the_site_goes_before_ours(
+def test_a_sites_option_takes_precedence_over_ours(
     planned: Callable[..., Group], slurm: Path, options: dict[str, str], asked: str, not_asked: str
 ) -> None:
     (slurm / "mode").write_text("hold")
@@ -265,6 +267,6 @@ def test_a_node_that_lacks_python_says_so_in_the_runs_log(
         time.sleep(0.05)
 
 
-def test_a_name_of_ours_is_refused_in_settings_too(planned: Callable[..., Group]) -> None:
+def test_our_own_option_names_are_refused_in_settings_too(planned: Callable[..., Group]) -> None:
     with pytest.raises(SchedulerError, match="job-name"):
         Slurm(planned(), 1, {"job-name": "mine"})

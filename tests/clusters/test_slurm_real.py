@@ -27,7 +27,7 @@ PROGRAM = f"echo begun; {SUBMIT}; sleep 3"
 
 @pytest.fixture(scope="module")
 def settings() -> Iterator[Path]:
-    """The folder of a Slurm of our own."""
+    """The folder of our own Slurm."""
     require("slurmctld", "slurmd", "munged")
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))
     try:
@@ -41,7 +41,7 @@ def settings() -> Iterator[Path]:
 
 @dataclass
 class User:
-    """Somebody who submits: root, or an ordinary user with copies of their own."""
+    """A user who submits: root, or an ordinary user with their own copies."""
 
     folder: Path
     data: Path
@@ -115,11 +115,11 @@ def test_everything_is_killed_and_nothing_is_lost(user: User, settings: Path) ->
     wait_for(lambda: states(group).count("running") >= 2)
 
     subprocess.run(["scancel", running()[0]], check=True)
-    runner.kill()  # whoever has submitted is no more; Slurm goes on
+    runner.kill()  # the submitting process is gone; Slurm continues
     runner.wait()
 
     wait_for(lambda: states(group).count("running") >= 2)
-    # Only a job that is not part of an array, or its task, can be requeued while it runs.
+    # Only a job that is not part of an array, or a single task, can be requeued while it runs.
     subprocess.run(["scontrol", "requeue", running()[0]], check=True)
     wait_for(lambda: states(group).count("running") >= 2)
     victim = _kill_a_stepd(group)
@@ -140,7 +140,7 @@ def test_everything_is_killed_and_nothing_is_lost(user: User, settings: Path) ->
 
 
 def _kill_a_stepd(group: Group) -> int:
-    """Kill one with a run in its care; which process that was."""
+    """Kill one that has a run; returns which process that was."""
     while True:
         for stepd in processes("slurmstepd"):
             for victim in set(execs(group)) & descendants(stepd):
@@ -164,7 +164,7 @@ def test_the_time_limit_is_ours(user: User) -> None:
     check_promises(group, 2, ended="timeout")
 
 
-def test_cancel_ends_what_runs_and_keeps_what_it_had(user: User) -> None:
+def test_cancel_ends_running_runs_and_keeps_what_they_had(user: User) -> None:
     runner, group = user.plan(3, f"{SUBMIT}; [ -e /nowhere ] || sleep 1000", "--time-limit", "600")
     wait_for(lambda: states(group).count("running") >= 2)
     wait_for(lambda: len(list(group.paths.root.glob(".work/*/home/submission/submission.csv"))) >= 2)

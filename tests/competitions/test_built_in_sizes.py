@@ -1,4 +1,4 @@
-"""Twins so large that the reference, unchanged, prepares them: it has sizes of the real data built in.
+"""Twins so large that the unchanged reference can prepare them: it hard-codes sizes of the real data.
 
 They take minutes and gigabytes, so `make test` leaves them out, and `.ci/long` runs them.
 """
@@ -30,7 +30,7 @@ def large(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     remove(tmp_path / competition.id)
 
 
-def test_bytes_and_scores_are_the_references(large: Case, tmp_path: Path) -> None:
+def test_bytes_and_scores_match_the_reference(large: Case, tmp_path: Path) -> None:
     assert large.golden
     found = large.fingerprint
     assert len(found) == large.golden["files"]

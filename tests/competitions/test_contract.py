@@ -1,4 +1,4 @@
-"""What every competition folder must satisfy. Adding a folder adds its tests; golden figures are the reference's.
+"""What every competition folder must satisfy. Adding a folder adds its tests; the golden figures are the reference's.
 
 The checks are those of `mlebench test-competition`, on four twins of each of our own competitions.
 """
@@ -19,7 +19,7 @@ def faults(checks: tuple[Check, ...], case: Case) -> dict[str, list[str]]:
     return {check.name: found for check in checks if (found := faults_of(check, case))}
 
 
-def test_bytes_scores_and_verdicts_are_the_references(case: Case) -> None:
+def test_bytes_scores_and_verdicts_match_the_reference(case: Case) -> None:
     assert case.golden
     assert faults(GOLDEN, case) == {}
 

@@ -1,4 +1,4 @@
-"""Competitions that need a file which their original's archive does not hold."""
+"""Competitions that need a file that is not in their original's archive."""
 
 import shutil
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_labels_that_were_published_later_are_found_beside_the_raw_data(tmp_path
     assert not [path for path in competition.public_dir.rglob("*") if "meta" in path.name]
 
 
-def test_labels_that_were_published_later_are_asked_for_by_name(tmp_path: Path, raw: Path) -> None:
+def test_labels_that_were_published_later_are_requested_by_name(tmp_path: Path, raw: Path) -> None:
     competition = Registry(tmp_path / "data").get_competition(ID)
     (raw.parent / LABELS).unlink()
     wanted = f"{LABELS} is not in Kaggle's archive: get it from the data set FSDKaggle2019 on Zenodo"
@@ -45,5 +45,5 @@ def test_labels_that_were_published_later_are_asked_for_by_name(tmp_path: Path, 
 def test_nothing_is_downloaded_as_long_as_they_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlebench.data.kaggle.download", lambda *_: pytest.fail("a download"))
     competition = Registry(tmp_path).get_competition(ID)
-    with pytest.raises(PrerequisiteError, match=f"put it, as it is, into {competition.paths.root}"):
+    with pytest.raises(PrerequisiteError, match=f"put it unchanged into {competition.paths.root}"):
         prepare(competition, KaggleSource())

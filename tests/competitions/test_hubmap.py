@@ -43,7 +43,7 @@ def grade_first(encoding: str) -> float:
         ("7", WITHOUT_A1),
         ("100", WITHOUT_A1),
         ("1 6 11", ONLY_2_OF_8_PIXELS),
-        # what lies past the last pixel is cut off and not looked at
+        # what is past the last pixel is cut off and not checked
         ("15 10", WITHOUT_A1),
         ("1 2 30 5", ONLY_2_OF_8_PIXELS),
         ("1 2 30 5 32 5", ONLY_2_OF_8_PIXELS),

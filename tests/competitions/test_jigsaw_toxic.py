@@ -1,4 +1,4 @@
-"""v1 accepts faults in rows that do not count; a refusal must not tell which fault stands in a row that does."""
+"""v1 accepts faults in rows that do not count; a refusal must not reveal which fault is in a row that does."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def competition(tmp_path_factory: pytest.TempPathFactory) -> Competition:
     return made
 
 
-def test_messages_speak_of_the_whole_submission(competition: Competition, tmp_path: Path) -> None:
+def test_messages_are_about_the_whole_submission(competition: Competition, tmp_path: Path) -> None:
     answers = pd.read_csv(competition.answers)
     counted = (answers["toxic"] >= 0).to_numpy()
     (inside, twin), (outside, other) = counted.nonzero()[0][:2], (~counted).nonzero()[0][:2]

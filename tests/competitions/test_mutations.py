@@ -1,4 +1,4 @@
-"""A corpus of mutated submissions for every competition: graders and the format check take whatever comes."""
+"""A corpus of mutated submissions for every competition: graders and the format check handle anything."""
 
 import io
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def test_mutated_submissions_get_a_verdict_and_the_format_check_accepts_only_wha
 
 
 def _graded(competition: Competition, content: bytes, answers: Any) -> tuple[bool, str]:
-    """Whether the grader accepts it, and why not. Any other exception is a fault of ours, and fails the test."""
+    """Whether the grader accepts it, and why not. Any other exception is our fault, and fails the test."""
     try:
         competition.grader.score(read_table(io.BytesIO(content)), answers)
     except InvalidSubmissionError as error:

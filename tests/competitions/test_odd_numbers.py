@@ -1,4 +1,4 @@
-"""Numbers in odd spellings, and numbers that no type holds.
+"""Numbers in odd spellings, and numbers too large for any type.
 
 Scores and verdicts are what the reference gave with pandas 2.2.2. Where its grader crashed, the submission is invalid.
 """
@@ -24,7 +24,7 @@ NO_INTEGER = "1" + "0" * 30  # nor do 64 bits hold this, but a float does
 LARGEST, SMALLEST = "9223372036854775807", "-9223372036854775808"
 FULLWIDTH_5, NBSP_5 = "\uff15", "\u00a05"
 
-# What the sample submission of the twin gets when this cell stands in its first row, or in every row.
+# What the twin's sample submission gets with this cell in its first row, or in every row.
 IN_FIRST_ROW = {
     "alaska2-image-steganalysis": dict.fromkeys(("1_000", FULLWIDTH_5, NBSP_5, NO_INTEGER), 0.64901)
     | {"five": "invalid"},
@@ -49,7 +49,7 @@ IN_ALL_ROWS = {
     "facebook-recruiting-iii-keyword-extraction": {NO_INTEGER: 0.0, "1e400": 0.0},
     "google-research-identify-contrails-reduce-global-warming": {NO_INTEGER: 0.0, "1e400": "invalid"},
 }
-# Numbers too large to reckon with: the reference crashed.
+# Numbers too large to compute with: the reference crashed.
 TOO_LARGE = {
     "jigsaw-toxic-comment-classification-challenge": NO_FLOAT,
     "jigsaw-unintended-bias-in-toxicity-classification": NO_FLOAT,
@@ -98,7 +98,7 @@ def test_huge_numbers_are_the_submissions_fault(name: str, cell: str, default_tw
     assert not validate_format(path, competition)[0]
 
 
-def test_nul_bytes_are_no_text_whatever_pandas_makes_of_them(titanic: Competition, tmp_path: Path) -> None:
+def test_nul_bytes_are_invalid_whatever_pandas_makes_of_them(titanic: Competition, tmp_path: Path) -> None:
     path = tmp_path / "submission.csv"
     path.write_bytes(public_sample_bytes(titanic).replace(b"False", b"False\0", 1))
     report = grade_csv(path, titanic)

@@ -1,4 +1,4 @@
-"""`test-competition` and `new-competition`: a scaffold keeps the contract, and each fault is found and explained."""
+"""`test-competition` and `new-competition`: a scaffold satisfies the contract; each fault is found and explained."""
 
 import json
 from collections.abc import Callable
@@ -105,7 +105,7 @@ def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
 
 @pytest.fixture
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path]:
-    """A scaffold with an id of its own: its modules stay imported."""
+    """A scaffold with a unique id: its modules stay imported."""
 
     def made(case: str = "") -> Path:
         return new_competition(tmp_path / f"fishing-{'-'.join([*case.split(), request.node.name[:9]])}")
@@ -138,7 +138,7 @@ def test_fault_is_found_and_explained(
         assert tried[-1] == check  # what follows would make no sense
 
 
-def test_golden_figures_of_ones_own_are_compared(
+def test_your_own_golden_figures_are_compared(
     make: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     golden = tmp_path / "golden.json"
@@ -160,7 +160,7 @@ def test_competition_is_named_by_an_id_or_a_folder(
     assert ran(capsys, "test-competition", str(tmp_path))[0] == 1
 
 
-def test_new_competition_takes_the_place_of_nothing(tmp_path: Path) -> None:
+def test_new_competition_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / "river-fish").mkdir()
     for name in ("river-fish", "spaceship-titanic", "a.b", "fish", "-x"):
         with pytest.raises(PrerequisiteError):

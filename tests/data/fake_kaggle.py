@@ -22,7 +22,7 @@ class Fault:
     status: int | None = None  # this status and `message` instead of an answer
     message: str = "something is wrong"
     headers: dict[str, str] = field(default_factory=dict)
-    cut: int | None = None  # the connection ends after so many bytes of the body
+    cut: int | None = None  # the connection ends after this many bytes of the body
     stall: bool = False  # and stays open, silent
     ignores_range: bool = False
 
@@ -46,7 +46,7 @@ class FakeKaggle:
     competitions: set[str] = field(default_factory=lambda: {"spaceship-titanic"})
     # Of other methods: a value, or a function of the body.
     answers: dict[str, Any] = field(default_factory=lambda: {"GetCompetitionDataFilesSummary": {}})
-    kernels: dict[str, dict[str, Any]] = field(default_factory=dict)  # what is told of a notebook, by owner/name
+    kernels: dict[str, dict[str, Any]] = field(default_factory=dict)  # what is known about a notebook, by owner/name
     faults: dict[str, list[Fault]] = field(default_factory=dict)  # of each method, or `storage`: used up one by one
     calls: list[Call] = field(default_factory=list)
     url: str = ""
@@ -82,7 +82,7 @@ class _Server(ThreadingHTTPServer):
     block_on_close = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no error here."""
+        """A client that disconnects is not an error here."""
 
 
 def _competition_key(method: str) -> str:
@@ -165,5 +165,5 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, call: Call, body: bytes) -> None:
         for start in range(0, len(body), 1 << 16):
             piece = body[start : start + (1 << 16)]
-            call.sent += len(piece)  # first: whoever has read it may look at once
+            call.sent += len(piece)  # first: whoever has read it may look immediately
             self.wfile.write(piece)

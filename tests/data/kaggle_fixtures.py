@@ -21,7 +21,7 @@ def archive_of(seed: int = 0) -> bytes:
 
 @pytest.fixture
 def kaggle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeKaggle]:
-    """The server; the client talks to it alone, and finds no login of whoever runs this."""
+    """The server; the client talks only to it, and finds no login of the user running this."""
     home = tmp_path / "home"
     home.mkdir()
     for name in [name for name in os.environ if name.startswith("KAGGLE_")]:
@@ -30,7 +30,7 @@ def kaggle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeKagg
     monkeypatch.setenv("KAGGLE_CONFIG_DIR", str(home / ".kaggle"))
     monkeypatch.setenv("KAGGLE_API_ENVIRONMENT", "LOCALHOST")
     monkeypatch.setenv("NO_PROXY", "*")
-    with redirect_stdout(io.StringIO()):  # it talks when it is imported
+    with redirect_stdout(io.StringIO()):  # it makes requests when it is imported
         from kaggle.api.kaggle_api_extended import KaggleApi
         from kagglesdk import kaggle_env
     # Read when the client is imported, once for all tests.
@@ -53,7 +53,7 @@ def login(kaggle: FakeKaggle, tmp_path: Path) -> Path:
 
 
 class Waits(list[float]):
-    """Stands in for sleeping, and remembers for how long."""
+    """Replaces sleeping, and remembers for how long."""
 
     def __call__(self, seconds: float) -> None:
         self.append(seconds)

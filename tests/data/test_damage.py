@@ -1,6 +1,6 @@
-"""Damaged raw data is for the person at the keyboard to mend: no damage looks like a bug of ours.
+"""Damaged raw data is for the person at the keyboard to fix: no damage looks like our bug.
 
-MLEBENCH_DAMAGES says how many kinds of damage are tried on each competition; each time they are the same.
+MLEBENCH_DAMAGES says how many kinds of damage are tried on each competition; they are the same each time.
 """
 
 import importlib
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench.competitions import _taking_paths  # done to what is imported, not to what a test puts there
+from mlebench.competitions import _taking_paths  # applied to what is imported, not to what a test puts there
 from mlebench.data.batch import Outcome, prepare_many
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
@@ -63,7 +63,7 @@ WAYS: dict[str, Callable[[bytes], bytes | None]] = {
 
 
 def _damageable(raw: Path) -> list[tuple[Path, str | None]]:
-    """Files, each with a member of it or None: all kinds of files, and of members of zips; of many alike, one."""
+    """Files, each with one of its members or None: one of every kind of file, and of zip member."""
     found: list[tuple[Path, str | None]] = []
     files = sorted(path for path in raw.rglob("*") if path.is_file())
     kinds: dict[tuple[Path, str], list[Path]] = {}
@@ -109,7 +109,7 @@ def _sample(raw: Path, id: str) -> list[tuple[Path, str | None, str]]:
 def test_no_damage_looks_like_a_bug(competition_id: str, tmp_path: Path) -> None:
     whole = TwinSource().fetch(Registry(tmp_path / "twin").get_competition(competition_id))
     for path, member, way in _sample(whole, competition_id):
-        # As a data directory's: beside a twin's raw files it says which sizes stand for those of the real data.
+        # As in a data directory: beside a twin's raw files it says which sizes stand for those of the real data.
         raw = tmp_path / "damaged" / "raw"
         shutil.copytree(whole, raw, copy_function=os.link)
         shutil.copy(whole.parent / "twin.json", raw.parent)
@@ -141,7 +141,7 @@ def titanic(tmp_path: Path) -> Path:
     )
 
 
-def test_what_is_wrong_with_which_file_is_told(titanic: Path, tmp_path: Path) -> None:
+def test_the_error_names_the_file_and_what_is_wrong(titanic: Path, tmp_path: Path) -> None:
     table = titanic / "train.csv"
     content = table.read_bytes()
     for damaged, fault in {
@@ -155,7 +155,7 @@ def test_what_is_wrong_with_which_file_is_told(titanic: Path, tmp_path: Path) ->
         assert outcome.reason.startswith(f"spaceship-titanic: {table} {fault}"), outcome.reason
 
 
-def test_damage_that_shows_late_is_told_from_a_bug_by_trying_the_twin(
+def test_late_damage_is_distinguished_from_a_bug_by_trying_the_twin(
     titanic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = importlib.import_module("mlebench.competitions.spaceship-titanic.prepare")
@@ -215,7 +215,7 @@ def test_published_data_is_never_to_blame(titanic: Path, tmp_path: Path, monkeyp
         prepare(competition, options=Options(verify=False))
 
 
-def test_faults_inside_archives_name_them_as_they_are_known(tmp_path: Path) -> None:
+def test_faults_inside_archives_name_the_archives(tmp_path: Path) -> None:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as inner:
         inner.writestr("a.csv", "id\n1\n")

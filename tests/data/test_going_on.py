@@ -1,6 +1,6 @@
-"""A prepare from Kaggle that is killed at every stage: the work of all attempts together is that of one.
+"""A prepare from Kaggle that is killed at every stage: all attempts together do the work of one.
 
-Each attempt is a process of its own that kills itself with SIGKILL at a given point, and notes each piece of work.
+Each attempt is a separate process that kills itself with SIGKILL at a given point, and records each piece of work.
 """
 
 import json
@@ -104,7 +104,7 @@ pipeline.prepare(competition, kaggle.KaggleSource(), pipeline.Options(**options)
 reach("prepared")
 """
 
-# In the order in which a prepare comes by; each attempt goes on from the one before.
+# In the order of a prepare; each attempt continues the one before.
 STAGES = (
     *("downloading", "downloaded", "recorded", "named", "summed", "checked", "spooled train.zip"),
     *("writing", "written", "placing", "publishing"),
@@ -161,15 +161,15 @@ def test_killed_at_every_stage_nothing_is_done_twice(
                 kept = where.archive_part.stat().st_size
                 assert CUT < kept < len(kaggle.archive)
         assert attempts.make() == 0
-        # What the killed client had been sent but had not written is all that is sent twice.
+        # Only what the killed client had received but not written is sent twice.
         _, second = kaggle.called("storage")
         assert second.sent == len(kaggle.archive) - kept
         assert len(kaggle.called("DownloadDataFiles")) == 2
     whole = Registry(tmp_path / "whole").get_competition(ID)
     prepare(whole, PathSource(raw), Options(verify=False))
     assert contents(where.prepared) == contents(whole.paths.prepared)
-    # Every file once, and once more what a kill struck in its midst: the md5 that was not on record yet, and the tables
-    # that one pass over a file writes, of which one was finished.
+    # Every file once, and once more what a kill interrupted: the md5 that was not recorded yet, and the tables that one
+    # over a file writes, one of which was finished.
     tables = [name for name in contents(where.prepared) if name.endswith(".csv")]
     images = [name for name in contents(where.prepared) if name.endswith(".xyz")]
     done = Counter(kind for kind, _ in attempts.work().elements())
@@ -182,9 +182,7 @@ def test_killed_at_every_stage_nothing_is_done_twice(
     assert sorted(path.name for path in where.root.iterdir()) == ["lock", f"{ID}.zip", f"{ID}.zip.json", "prepared"]
 
 
-def test_raw_files_that_were_unpacked_to_be_kept_are_not_unpacked_again(
-    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kept_raw_files_are_not_unpacked_again(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with _kaggle(raw, monkeypatch).serving() as kaggle:
         attempts = _Attempts(tmp_path, raw, kaggle, keep_raw=True)
         for stage in ("unpacking", "placing"):
@@ -198,7 +196,7 @@ def test_raw_files_that_were_unpacked_to_be_kept_are_not_unpacked_again(
     assert (attempts.competition.raw_dir / "train.zip").stat().st_mode & 0o777 == 0o644
 
 
-def test_the_archive_stays_kaggles_when_it_is_prepared_from_again(
+def test_the_archive_still_counts_as_kaggles_when_prepared_again(
     raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with _kaggle(raw, monkeypatch).serving() as kaggle:
@@ -211,7 +209,7 @@ def test_the_archive_stays_kaggles_when_it_is_prepared_from_again(
     head = read_manifest_head(competition)
     assert head
     assert (head.source["kind"], head.identity) == ("kaggle", identity)
-    # From another data directory, where it was copied to with its time; not when somebody put an archive of their own.
+    # From another data directory, where it was copied with its time; not if someone put their own archive there.
     shutil.copytree(competition.paths.data_dir, tmp_path / "copy")
     other = Registry(tmp_path / "other").get_competition(ID)
     prepare(other, PathSource(tmp_path / "copy"), Options(verify=False))

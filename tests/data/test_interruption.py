@@ -1,4 +1,4 @@
-"""`kill -9` at any moment, and the same command again: it goes on and ends with the same bytes."""
+"""`kill -9` at any moment, and the same command again: it continues and ends with the same bytes."""
 
 import errno
 import fcntl
@@ -28,7 +28,7 @@ ID, IMAGES, TARS = (
 )
 SIZES = {ID: 20.0, IMAGES: 10.0, TARS: 2.0}
 MOMENTS = int(os.environ.get("MLEBENCH_KILLS", "8"))
-# Options, what is prepared with them, and what lies there at the end besides the lock and prepared/.
+# Options, what is prepared with them, and what is left at the end besides the lock and prepared/.
 WAYS = [
     (["-c", ID, "--twin", "--size", str(SIZES[ID])], [ID], ["raw", "twin.json"]),
     (["-c", IMAGES, "--from", "RAW"], [IMAGES], []),
@@ -82,7 +82,7 @@ def test_killed_and_started_again(moment: int, raw: Path, whole: dict[str, dict[
         process.send_signal(signal.SIGKILL)
         process.wait()
         for competition in competitions:
-            if preparation_fault(competition) is None:  # it was quicker than we were
+            if preparation_fault(competition) is None:  # it was faster than we were
                 assert contents(competition.paths.prepared) == whole[competition.id]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -156,7 +156,7 @@ def test_data_that_is_being_replaced_does_not_look_prepared(tmp_path: Path, monk
         assert not competition.paths.replaced.exists()
 
 
-def test_what_was_replaced_and_cannot_be_removed_is_in_nobodys_way(
+def test_replaced_data_that_cannot_be_removed_does_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     competition = Registry(tmp_path).get_competition(ID)
@@ -188,7 +188,7 @@ def test_prepared_data_may_be_a_link_to_another_place(tmp_path: Path) -> None:
     assert not competition.paths.replaced.is_symlink()
 
 
-def test_what_was_placed_before_is_not_placed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_placed_files_are_not_placed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from mlebench.engine.archives.zip_tree import ZipTree
 
     competition = Registry(tmp_path).get_competition(ID)
@@ -215,7 +215,7 @@ def test_what_was_placed_before_is_not_placed_again(tmp_path: Path, monkeypatch:
     assert count == 2400 - 500
 
 
-def test_another_twin_does_not_go_on_with_the_leftovers_of_the_first(
+def test_another_twin_does_not_continue_the_leftovers_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     competition = Registry(tmp_path / "a").get_competition(ID)

@@ -36,7 +36,7 @@ from mlebench.utils import authenticate_kaggle_api
 
 ID, OTHER, UNKNOWN = "spaceship-titanic", "leaf-classification", "aerial-cactus-identification"
 pytestmark = pytest.mark.usefixtures("kaggle")
-CUT = 1_000_000  # bytes; several times what is read at once, and less than the archive
+CUT = 1_000_000  # bytes; several times what is read at once, but less than the archive
 
 
 @pytest.fixture
@@ -60,7 +60,9 @@ def _assert_whole(competition: Competition, kaggle: FakeKaggle) -> None:
 
 @pytest.mark.usefixtures("login")
 class TestDownload:
-    def test_a_good_one(self, kaggle: FakeKaggle, competition: Competition, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_a_good_download(
+        self, kaggle: FakeKaggle, competition: Competition, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         told, source = Told(), KaggleSource()
         assert source.fetch(competition, told) == competition.paths.archive
         seen = [(done, total) for stage, done, total in told.events if stage == "downloading"]
@@ -72,7 +74,7 @@ class TestDownload:
         assert seen == sorted(seen)
         assert capfd.readouterr().out == ""
 
-    def test_to_a_folder_of_a_clients_own(self, kaggle: FakeKaggle, tmp_path: Path) -> None:
+    def test_to_a_clients_own_folder(self, kaggle: FakeKaggle, tmp_path: Path) -> None:
         folder = tmp_path / "somewhere"
         for force in (False, False, True):
             assert download_dataset(ID, folder, quiet=True, force=force) == folder / f"{ID}.zip"
@@ -84,7 +86,7 @@ class TestDownload:
         assert kaggle.called("DownloadDataFiles")[0].headers["Authorization"] == BASIC
         assert "Authorization" not in kaggle.called("storage")[0].headers
 
-    def test_a_rate_limit_is_waited_for_as_asked(self, kaggle: FakeKaggle, competition: Competition) -> None:
+    def test_a_rate_limit_is_waited_out_as_requested(self, kaggle: FakeKaggle, competition: Competition) -> None:
         kaggle.faults["DownloadDataFiles"] = [Fault(429, headers={"Retry-After": "77"})]
         assert _fetch(competition)[1] == [77.0]
         _assert_whole(competition, kaggle)
@@ -100,7 +102,7 @@ class TestDownload:
         assert all(2**n / 2 <= wait <= 2**n for n, wait in enumerate(waits, start=1))
         _assert_whole(competition, kaggle)
 
-    def test_server_errors_for_ever(self, kaggle: FakeKaggle, competition: Competition) -> None:
+    def test_endless_server_errors(self, kaggle: FakeKaggle, competition: Competition) -> None:
         kaggle.faults["DownloadDataFiles"] = [Fault(503, "down for repairs")] * 99
         waits = Waits()
         with pytest.raises(PrerequisiteError, match=r"cannot be reached, try again later.*down for repairs"):
@@ -109,7 +111,7 @@ class TestDownload:
         assert len(kaggle.called("DownloadDataFiles")) == 6
         assert not competition.paths.archive.exists()
 
-    def test_links_to_the_storage_are_not_told(
+    def test_links_to_the_storage_are_not_shown(
         self, kaggle: FakeKaggle, competition: Competition, caplog: pytest.LogCaptureFixture
     ) -> None:
         kaggle.faults["storage"] = [Fault(503)] * 99
@@ -130,7 +132,7 @@ class TestDownload:
         assert (second.status, second.sent) == (206, len(kaggle.archive) - kept)
         assert seen == sorted(seen)
 
-    def test_each_new_byte_starts_the_count_of_tries_anew(self, kaggle: FakeKaggle, competition: Competition) -> None:
+    def test_each_new_byte_resets_the_count_of_attempts(self, kaggle: FakeKaggle, competition: Competition) -> None:
         kaggle.faults["storage"] = [Fault(cut=300_000)] * 8
         assert len(_fetch(competition)[1]) == 8
         _assert_whole(competition, kaggle)
@@ -146,10 +148,11 @@ class TestDownload:
         waits = Waits()
         with pytest.raises(PrerequisiteError, match="try again later"):
             KaggleSource(sleep=waits).fetch(competition)
-        # How much of what was sent before a cut arrives is chance, and a try that brought more than any before counts.
+        # How much of what was sent before a cut arrives is random, and an attempt that brought more than any before
+        # counts.
         assert 5 <= len(waits) < 40
 
-    def test_an_archive_that_changes_is_fetched_anew(self, kaggle: FakeKaggle, competition: Competition) -> None:
+    def test_a_changed_archive_is_downloaded_again(self, kaggle: FakeKaggle, competition: Competition) -> None:
         kaggle.faults["storage"] = [Fault(cut=CUT)]
 
         def change(_: float) -> None:
@@ -158,7 +161,7 @@ class TestDownload:
         KaggleSource(sleep=change).fetch(competition)
         _assert_whole(competition, kaggle)
 
-    def test_an_archive_that_shrinks_is_fetched_anew(self, kaggle: FakeKaggle, competition: Competition) -> None:
+    def test_a_shrunk_archive_is_downloaded_again(self, kaggle: FakeKaggle, competition: Competition) -> None:
         kaggle.faults["storage"] = [Fault(cut=CUT)]
 
         def change(_: float) -> None:
@@ -170,7 +173,7 @@ class TestDownload:
         assert 416 in [call.status for call in kaggle.called("storage")]
         _assert_whole(competition, kaggle)
 
-    def test_what_is_no_archive_is_refused(self, kaggle: FakeKaggle, competition: Competition) -> None:
+    def test_anything_but_an_archive_is_refused(self, kaggle: FakeKaggle, competition: Competition) -> None:
         kaggle.archive = b"<html>"
         with pytest.raises(PrerequisiteError, match="not a zip archive"):
             _fetch(competition)
@@ -193,7 +196,7 @@ class TestDownload:
         assert len(kaggle.calls) == asked
         _assert_whole(competition, kaggle)
 
-    def test_no_room_is_noticed_before_a_byte_is_written(
+    def test_lack_of_space_is_noticed_before_a_byte_is_written(
         self, competition: Competition, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))
@@ -344,7 +347,7 @@ class TestLogin:
         with pytest.raises(PrerequisiteError, match=f"knows no competition '{ID}'"):
             _fetch(competition)
 
-    def test_another_refusal_is_told_in_kaggles_words(
+    def test_other_refusals_are_reported_in_kaggles_words(
         self, login: Path, kaggle: FakeKaggle, competition: Competition
     ) -> None:
         kaggle.faults["DownloadDataFiles"] = [Fault(400, "bad request")]
@@ -365,7 +368,7 @@ class TestLogin:
         with pytest.raises(PermissionError, match="KAGGLE_API_TOKEN"):
             authenticate_kaggle_api()
 
-    def test_kaggle_json_is_sought_where_the_client_seeks_it(
+    def test_kaggle_json_is_looked_for_where_the_client_looks(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         assert config_folder() == tmp_path / "home" / ".kaggle"
@@ -376,7 +379,7 @@ class TestLogin:
         (tmp_path / "home" / ".kaggle").mkdir(exist_ok=True)
         assert config_folder() == tmp_path / "home" / ".kaggle"
 
-    def test_doctor_tells_where_the_login_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_doctor_says_where_the_login_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert [line.detail for line in doctor_line()] == ["none"]
         monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
         (line,) = doctor_line()
@@ -473,7 +476,7 @@ class TestPreflight:
         assert kaggle.calls == []
 
 
-def test_rules_that_are_not_accepted_are_told_apart(login: Path, kaggle: FakeKaggle, tmp_path: Path) -> None:
+def test_rules_not_accepted_is_a_separate_outcome(login: Path, kaggle: FakeKaggle, tmp_path: Path) -> None:
     raw = TwinSource().fetch(Registry(tmp_path / "twin").get_competition(ID))
     kaggle.archive = Path(shutil.make_archive(str(tmp_path / "raw"), "zip", raw)).read_bytes()
     kaggle.competitions.add(OTHER)
@@ -481,7 +484,7 @@ def test_rules_that_are_not_accepted_are_told_apart(login: Path, kaggle: FakeKag
     told = Told()
     watch: dict[str, Progress] = {ID: told}
     ids, unchecked = [OTHER, UNKNOWN, ID], Options(verify=False)
-    registry = Registry(tmp_path / "data")  # one by one, and so in this process: others do not know the server
+    registry = Registry(tmp_path / "data")  # one by one, and so in this process: other processes do not know the server
     outcomes = [
         outcome for id in ids for outcome in prepare_many(registry, [id], KaggleSource(), unchecked, watch=watch)
     ]

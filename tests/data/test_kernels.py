@@ -25,7 +25,7 @@ def blob(kind: str = "notebook", language: str = "python", **more: str) -> dict[
 
 @pytest.fixture
 def competition(tmp_path: Path, login: Path, kaggle: FakeKaggle, monkeypatch: pytest.MonkeyPatch) -> Competition:
-    """One with a list of its own; what is downloaded goes below this test's folder."""
+    """A competition with its own list; downloads go below this test's folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     kaggle.kernels = {
         "ada/first-look": blob(),
@@ -55,7 +55,7 @@ def test_lists_ship_with_the_competitions() -> None:
     assert all(len(set(names)) == len(names) for names in lists.values())
 
 
-def test_what_there_is_is_downloaded(competition: Competition, kaggle: FakeKaggle) -> None:
+def test_available_notebooks_are_downloaded(competition: Competition, kaggle: FakeKaggle) -> None:
     found = list(download_kernels(competition))
     assert [kernel.name for kernel in found] == NAMES
     assert [kernel.state for kernel in found] == [DOWNLOADED, GONE, DOWNLOADED, NOT_PYTHON, DOWNLOADED]
@@ -91,12 +91,12 @@ def test_kaggle_may_ask_for_patience(competition: Competition, kaggle: FakeKaggl
     assert waits[0] >= 7
 
 
-def test_one_that_is_private_now_is_gone(competition: Competition, kaggle: FakeKaggle) -> None:
+def test_a_private_notebook_counts_as_gone(competition: Competition, kaggle: FakeKaggle) -> None:
     kaggle.faults["GetKernel"] = [Fault(403, "private")]
     assert next(download_kernels(competition)).state == GONE
 
 
-def test_a_wrong_login_is_told(competition: Competition, kaggle: FakeKaggle) -> None:
+def test_a_wrong_login_is_reported(competition: Competition, kaggle: FakeKaggle) -> None:
     kaggle.logins.clear()
     with pytest.raises(PrerequisiteError, match="does not accept the login"):
         list(download_kernels(competition))
@@ -120,7 +120,7 @@ def test_names_do_not_lead_out_of_the_folder(
     assert kaggle.called("GetKernel") == []
 
 
-def test_the_list_is_asked_for_anew(competition: Competition, kaggle: FakeKaggle) -> None:
+def test_the_list_can_be_refreshed(competition: Competition, kaggle: FakeKaggle) -> None:
     refs = ["new/one", "../../x", "new/two", "new/one", ""]
     kaggle.answers["ListKernels"] = {"kernels": [{"ref": ref} for ref in refs]}
     module.refresh_kernel_list(competition)

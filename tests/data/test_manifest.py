@@ -1,4 +1,4 @@
-"""The record beside prepared data: a small head, a list that can be streamed, and one hash over what it is."""
+"""The record beside prepared data: a small head, a list that can be streamed, and one hash of the data."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def competition(tmp_path: Path) -> Competition:
 
 
 def _old_layout(competition: Competition) -> dict[str, Any]:
-    """As the first schema had it, in one file."""
+    """The first schema's layout, in one file."""
     files = dict(recorded_files(competition.paths.prepared))
     old = {
         "competition": competition.id,
@@ -81,9 +81,7 @@ def _old_layout(competition: Competition) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("id", KINDS)
-def test_the_identity_does_not_depend_on_how_the_data_was_got(
-    id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_identity_does_not_depend_on_the_source(id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = _raw(id, tmp_path)
     archive = Path(shutil.make_archive(str(tmp_path / "archive"), "zip", raw))
     linked = data_identity(_prepared(id, tmp_path / "linked", raw))
@@ -102,7 +100,7 @@ def test_the_identity_does_not_depend_on_how_the_data_was_got(
     assert source_kind(adopted) == "unknown"
 
 
-def test_the_identity_tells_data_apart(competition: Competition, tmp_path: Path) -> None:
+def test_the_identity_distinguishes_data(competition: Competition, tmp_path: Path) -> None:
     same = data_identity(competition)
     other = _prepared(ID, tmp_path / "other data", _raw(ID, tmp_path / "other", seed=1))
     assert data_identity(other) != same
@@ -206,7 +204,7 @@ def test_data_without_a_manifest_has_no_identity(competition: Competition) -> No
     assert source_kind(competition) == "unknown"
 
 
-def test_a_closed_manifest_is_told_by_name(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_manifest_is_named(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
     read = Path.read_bytes
 
     def closed(path: Path) -> bytes:
@@ -263,7 +261,7 @@ def test_files_of_a_folder_come_in_the_order_of_their_names(names: list[list[str
         lambda lines: lines + lines,
     ],
 )
-def test_a_list_that_is_damaged_somewhere_is_no_list(
+def test_a_list_that_is_damaged_anywhere_is_ignored(
     competition: Competition, damage: Callable[[list[bytes]], list[bytes]]
 ) -> None:
     """What was compared before the damage was found leaves no trace."""

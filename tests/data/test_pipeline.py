@@ -40,7 +40,7 @@ ID = "spaceship-titanic"
 
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
-    """Raw data of a twin that passes for real: nothing says that it is a twin."""
+    """A twin's raw data that looks real: nothing says that it is a twin."""
     competition = Registry(tmp_path / "twin").get_competition(ID)
     TwinSource().fetch(competition)
     return shutil.copytree(competition.raw_dir, tmp_path / "raw")
@@ -74,7 +74,7 @@ def test_archive_and_folder_give_the_same_bytes(raw: Path, tmp_path: Path) -> No
     assert not from_zip.raw_dir.exists()
 
 
-def test_what_is_prepared_is_not_prepared_again(raw: Path, competition: Competition) -> None:
+def test_prepared_data_is_not_prepared_again(raw: Path, competition: Competition) -> None:
     shutil.copytree(raw, competition.raw_dir)
     assert prepare(competition, options=Options(verify=False))
     before = {path: path.stat().st_mtime_ns for path in competition.paths.prepared.rglob("*")}
@@ -82,7 +82,7 @@ def test_what_is_prepared_is_not_prepared_again(raw: Path, competition: Competit
     assert before == {path: path.stat().st_mtime_ns for path in competition.paths.prepared.rglob("*")}
 
 
-def test_the_manifest_tells_how_data_came_about(competition: Competition) -> None:
+def test_the_manifest_says_how_data_was_made(competition: Competition) -> None:
     prepare(competition, TwinSource(seed=3, size=0.5))
     manifest = json.loads(competition.paths.manifest.read_text())
     assert manifest["profile"] == "v1"
@@ -104,7 +104,7 @@ def test_the_manifest_tells_how_data_came_about(competition: Competition) -> Non
 
 @pytest.fixture
 def closed(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A prepared folder that we may not look into; tests may run as a user who may."""
+    """A prepared folder that we may not read; tests may run as a user who may."""
     prepare(competition, TwinSource())
     look = os.stat
 
@@ -118,7 +118,7 @@ def closed(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("verb", ["prepare -c ID --twin", "verify ID", "verify", "show ID", "list"])
-def test_a_closed_folder_is_told_in_one_line(
+def test_an_unreadable_folder_is_reported_in_one_line(
     verb: str, closed: Path, competition: Competition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = ["--data-dir", str(competition.paths.data_dir)]
@@ -145,7 +145,7 @@ def test_data_that_the_reference_prepared_is_accepted_as_it_is(raw: Path, compet
     assert grade_csv(competition.answers, competition).source == "unknown"
 
 
-def test_another_twin_replaces_the_one_that_is_there(competition: Competition) -> None:
+def test_another_twin_replaces_the_existing_one(competition: Competition) -> None:
     prepare(competition, TwinSource(seed=0))
     first = contents(competition.paths.prepared)
     assert not prepare(competition, TwinSource(seed=0))
@@ -201,7 +201,7 @@ def test_a_failing_prepare_leaves_nothing_that_looks_prepared(
         (errno.ENAMETOOLONG, "too long"),
     ],
 )
-def test_a_full_or_read_only_disk_is_said_in_one_line(
+def test_a_full_or_read_only_disk_is_reported_in_one_line(
     raw: Path, competition: Competition, monkeypatch: pytest.MonkeyPatch, code: int, words: str
 ) -> None:
     shutil.copytree(raw, competition.raw_dir)
@@ -217,7 +217,7 @@ def test_a_full_or_read_only_disk_is_said_in_one_line(
 
 
 @pytest.mark.parametrize("program", ["prepare", "twin"])
-def test_so_is_a_disk_on_which_nothing_can_be_begun(
+def test_a_disk_where_nothing_can_be_created_is_reported_in_one_line(
     competition: Competition, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
     def fail(self: Path, *_: object, **__: object) -> NoReturn:
@@ -231,7 +231,7 @@ def test_so_is_a_disk_on_which_nothing_can_be_begun(
 @pytest.mark.parametrize(
     ("code", "words"), [(errno.EIO, "the disk failed"), (errno.EACCES, "permission denied"), (errno.ESTALE, "[Ss]tale")]
 )
-def test_raw_data_that_cannot_be_read_is_said_in_one_line(
+def test_unreadable_raw_data_is_reported_in_one_line(
     raw: Path, competition: Competition, monkeypatch: pytest.MonkeyPatch, code: int, words: str
 ) -> None:
     def fail(self: object, name: str) -> NoReturn:
@@ -242,9 +242,7 @@ def test_raw_data_that_cannot_be_read_is_said_in_one_line(
         prepare(competition, PathSource(raw), Options(verify=False))
 
 
-def test_prepared_data_needs_no_disk_that_can_be_written_to(
-    competition: Competition, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_prepared_data_works_on_a_read_only_disk(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(competition, TwinSource())
 
     def fail(self: Path, *_: object, **__: object) -> NoReturn:
@@ -254,7 +252,7 @@ def test_prepared_data_needs_no_disk_that_can_be_written_to(
     assert not prepare(competition, TwinSource())
 
 
-def test_a_folder_that_is_closed_to_us_is_in_nobodys_way(
+def test_an_unreadable_folder_does_no_harm(
     raw: Path, competition: Competition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (competition.paths.data_dir / "lost+found").mkdir(parents=True)
@@ -269,14 +267,14 @@ def test_a_folder_that_is_closed_to_us_is_in_nobodys_way(
     assert prepare(competition, PathSource(raw), Options(verify=False))
 
 
-def test_a_data_dir_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_data_dir_that_cannot_be_created_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     competition = Registry(tmp_path / "file" / "data").get_competition(ID)
     with pytest.raises(PrerequisiteError, match="file"):
         prepare(competition)
 
 
-def test_whoever_goes_on_does_not_read_the_whole_archive_again(
+def test_resuming_does_not_reread_the_whole_archive(
     raw: Path, competition: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = _archive(raw, competition)
@@ -296,7 +294,7 @@ def test_whoever_goes_on_does_not_read_the_whole_archive_again(
     assert found == ["lock", "prepared", archive.name, f"{archive.name}.json"]
 
 
-def test_a_data_dir_that_leads_to_itself_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_data_dir_that_links_to_itself_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(PrerequisiteError, match=r"cannot write to .*loop: .*(links|there)"):
         prepare(Registry(tmp_path / "loop").get_competition(ID), TwinSource())
@@ -358,10 +356,10 @@ def test_two_prepares_at_once_take_turns(tmp_path: Path) -> None:
     assert sum(f"{ID}: already prepared" in text for text in talk) == 2
 
 
-def test_whoever_was_overtaken_publishes_nothing(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_overtaken_process_publishes_nothing(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
     def stage_slowly(competition: Competition, source: Source, options: Options, watch: Progress) -> None:
         stage_all(competition, source, options, watch)
-        assert Lease(competition.paths.lock, 2).create()  # another host, to which this one seemed dead
+        assert Lease(competition.paths.lock, 2).create()  # another host, which thought this one dead
 
     stage_all = pipeline._stage_all
     monkeypatch.setattr(pipeline, "_stage_all", stage_slowly)
@@ -396,7 +394,7 @@ def test_unprepared_data_names_the_command(competition: Competition) -> None:
 
 
 class TestVerification:
-    """The published checksums, against data that is not the real one."""
+    """The published checksums, against data that is not real."""
 
     @pytest.fixture
     def own(self, raw: Path, competition: Competition, tmp_path: Path) -> Competition:
@@ -419,7 +417,7 @@ class TestVerification:
         with pytest.raises(PrerequisiteError, match="not the published archive"):
             prepare(competition)
 
-    def test_checksums_can_be_written_anew_and_then_hold(self, own: Competition) -> None:
+    def test_checksums_can_be_rewritten_and_then_match(self, own: Competition) -> None:
         prepare(own, options=Options(overwrite_checksums=True))
         sums = yaml.safe_load(own.checksums.read_text())
         assert sums["public"].keys() == {"train.csv", "test.csv", "sample_submission.csv"}
@@ -427,7 +425,7 @@ class TestVerification:
         shutil.rmtree(own.paths.prepared)
         assert prepare(own)
 
-    def test_but_not_with_those_of_a_twin(self, competition: Competition) -> None:
+    def test_checksums_are_not_rewritten_from_a_twin(self, competition: Competition) -> None:
         with pytest.raises(PrerequisiteError, match="checksums are those of real data"):
             prepare(competition, TwinSource(), Options(overwrite_checksums=True))
 

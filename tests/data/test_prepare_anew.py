@@ -32,7 +32,7 @@ def competition(tmp_path: Path) -> Competition:
     return found
 
 
-def test_a_forced_prepare_makes_the_twin_and_the_data_anew(competition: Competition) -> None:
+def test_a_forced_prepare_remakes_the_twin_and_the_data(competition: Competition) -> None:
     before = contents(competition.paths.prepared)
     raw = competition.raw_dir / "train.csv"
     raw.chmod(0o644)
@@ -44,10 +44,10 @@ def test_a_forced_prepare_makes_the_twin_and_the_data_anew(competition: Competit
 
 
 @pytest.mark.parametrize("stage", ["create", "rename"])
-def test_when_it_fails_the_data_is_what_it_was(
+def test_a_failed_forced_prepare_leaves_the_data_unchanged(
     competition: Competition, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
-    """While files are written, and after the old data was renamed, before the new one takes its place."""
+    """While files are written, and between renaming the old data and putting the new data in its place."""
     before = contents(competition.paths.prepared)
 
     def fail(self: Path, *_: object) -> Path:
@@ -76,7 +76,7 @@ def test_data_that_a_run_uses_is_not_replaced(competition: Competition, tmp_path
     assert prepare(competition, TwinSource(seed=3), FORCE)
 
 
-def test_nor_is_data_that_a_run_has_begun_to_use_meanwhile(
+def test_data_that_a_run_began_to_use_meanwhile_is_not_replaced(
     competition: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = mlebench.engine.placing.plan.FolderPlan.create
@@ -139,7 +139,7 @@ def test_prepare_and_verify_say_what_has_changed_and_name_the_command(
     assert changes(competition) == []
 
 
-def test_code_that_only_grades_or_makes_twins_does_not_make_real_data_old(
+def test_changes_to_grader_or_twin_code_do_not_make_real_data_outdated(
     competition: Competition, tmp_path: Path
 ) -> None:
     folder = tmp_path / "own"

@@ -33,7 +33,7 @@ UNCHECKED = Options(verify=False)
 
 
 def _raw(id: str, tmp_path: Path) -> Path:
-    """Raw data that passes for real."""
+    """Raw data that looks real."""
     competition = Registry(tmp_path / "twins").get_competition(id)
     TwinSource().fetch(competition)
     return shutil.copytree(competition.raw_dir, tmp_path / f"raw-of-{id}", dirs_exist_ok=True)
@@ -53,7 +53,7 @@ def _with_lock(root: Path) -> Path:
 
 
 @pytest.mark.parametrize("id", [TITANIC, NOMAD])
-def test_every_way_to_hand_over_raw_data_gives_the_same(id: str, tmp_path: Path) -> None:
+def test_every_way_to_provide_raw_data_gives_the_same_result(id: str, tmp_path: Path) -> None:
     raw = _raw(id, tmp_path)
     many, folders, data_dir = tmp_path / "zips", tmp_path / "folders", tmp_path / "data-dir"
     ways = [
@@ -91,7 +91,7 @@ def test_prepared_data_does_not_pass_for_raw_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "archive"])
-def test_how_much_room_raw_data_on_disk_will_take(tmp_path: Path, kind: str) -> None:
+def test_space_needed_for_raw_data_on_disk(tmp_path: Path, kind: str) -> None:
     raw = _raw("histopathologic-cancer-detection", tmp_path)
     place = raw if kind == "folder" else _zip(raw, tmp_path / "raw.zip")
     competition = Registry(tmp_path / "data").get_competition("histopathologic-cancer-detection")
@@ -106,7 +106,7 @@ def test_how_much_room_raw_data_on_disk_will_take(tmp_path: Path, kind: str) -> 
 @pytest.mark.parametrize(
     "id", ["denoising-dirty-documents", "leaf-classification", NOMAD, "spooky-author-identification"]
 )
-def test_archives_in_a_raw_folder_take_room_too(id: str, tmp_path: Path) -> None:
+def test_archives_in_a_raw_folder_take_space_too(id: str, tmp_path: Path) -> None:
     raw = _raw(id, tmp_path)
     assert not any(path.suffix == ".csv" for path in raw.rglob("*"))
     prepared = Registry(tmp_path / "twins").get_competition(id)
@@ -136,7 +136,7 @@ def _packed(folder: Path, inner: str, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("inner", ["train.7z", "sub/train.tar", "train.tar.gz"])
-def test_a_check_counts_what_7z_and_tar_hold_or_says_that_it_does_not_know(tmp_path: Path, inner: str) -> None:
+def test_a_check_counts_the_contents_of_7z_and_tar_or_says_it_cannot(tmp_path: Path, inner: str) -> None:
     _packed(tmp_path / "raw", inner, b"1,2\n" * 5000)
     (check,) = check_all([Registry(tmp_path / "data").get_competition(TITANIC)], PathSource(tmp_path / "raw"))
     own = (tmp_path / "raw" / inner).stat().st_size
@@ -147,14 +147,14 @@ def test_a_check_counts_what_7z_and_tar_hold_or_says_that_it_does_not_know(tmp_p
         assert (check.disk_at_end, check.disk_at_peak, check.advice) == (40_000, 60_000, "")
 
 
-def test_a_check_says_that_archives_inside_an_archive_take_more_room(tmp_path: Path) -> None:
+def test_a_check_says_that_nested_archives_take_more_space(tmp_path: Path) -> None:
     _packed(tmp_path / "raw", "train.7z", b"x")
     archive = _zip(tmp_path / "raw", tmp_path / "raw.zip")
     (check,) = check_all([Registry(tmp_path / "data").get_competition(TITANIC)], PathSource(archive))
     assert check.advice == "allow more: the contents of train.7z are not counted"
 
 
-def test_a_published_file_that_is_not_there_is_missing(tmp_path: Path) -> None:
+def test_a_missing_published_file_is_reported(tmp_path: Path) -> None:
     competition = Registry(tmp_path / "data").get_competition(TITANIC)
     prepare(competition, PathSource(_raw(TITANIC, tmp_path)), UNCHECKED)
     checksums = tmp_path / "checksums.yaml"
@@ -163,7 +163,7 @@ def test_a_published_file_that_is_not_there_is_missing(tmp_path: Path) -> None:
     assert found == ("public/more.csv", f"is missing, though one with md5 {'a' * 32} is published")
 
 
-def test_an_archive_packed_anew_can_be_used_unpacked_and_is_verified_then(tmp_path: Path) -> None:
+def test_a_repacked_archive_can_be_used_unpacked_and_is_then_verified(tmp_path: Path) -> None:
     raw = _raw(TITANIC, tmp_path)
     competition = Registry(tmp_path / "data").get_competition(TITANIC)
     with pytest.raises(PrerequisiteError, match="unpack it into a folder and name that with --from"):
@@ -172,14 +172,14 @@ def test_an_archive_packed_anew_can_be_used_unpacked_and_is_verified_then(tmp_pa
         prepare(competition, PathSource(raw))  # a twin's
 
 
-def test_a_check_tells_that_a_data_dir_is_for_the_other_kind(tmp_path: Path) -> None:
+def test_a_check_says_that_a_data_dir_is_for_the_other_kind(tmp_path: Path) -> None:
     prepare(Registry(tmp_path / "twins").get_competition(TITANIC), TwinSource())
     other = Registry(tmp_path / "twins").get_competition(NOMAD)
     (check,) = check_all([other], PathSource(_raw(NOMAD, tmp_path / "raw")))
     assert "holds twins" in check.advice
 
 
-def test_a_check_of_many_goes_on_where_one_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_of_many_continues_if_one_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry, raw = Registry(tmp_path / "data"), _raw(TITANIC, tmp_path)
     for id in (NOMAD, TITANIC):
         shutil.copytree(raw, registry.get_competition(id).raw_dir)
@@ -231,7 +231,7 @@ class TestRawThatTheReferenceTouched:
         (competition.raw_dir / "train.csv").unlink()
         assert prepare(competition, LocalSource(), UNCHECKED)
 
-    def test_and_is_named_when_there_is_none(self, tmp_path: Path) -> None:
+    def test_a_deleted_file_is_named_if_there_is_no_archive(self, tmp_path: Path) -> None:
         competition = Registry(tmp_path / "data").get_competition(TITANIC)
         shutil.copytree(_raw(TITANIC, tmp_path), competition.raw_dir)
         (competition.raw_dir / "train.csv").unlink()
@@ -264,7 +264,7 @@ def test_a_raw_folder_is_never_replaced(tmp_path: Path) -> None:
     assert (competition.raw_dir / "notes.txt").read_text() == "mine"
 
 
-def test_not_even_by_a_twin(tmp_path: Path) -> None:
+def test_a_raw_folder_is_not_replaced_by_a_twin(tmp_path: Path) -> None:
     prepare(Registry(tmp_path).get_competition(TITANIC), TwinSource())
     competition = Registry(tmp_path).get_competition(NOMAD)
     competition.raw_dir.mkdir(parents=True)
@@ -274,7 +274,7 @@ def test_not_even_by_a_twin(tmp_path: Path) -> None:
     assert (competition.raw_dir / "notes.txt").read_text() == "mine"
 
 
-def test_a_twin_that_was_half_removed_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_half_removed_twin_is_remade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     competition = Registry(tmp_path / "a").get_competition(NOMAD)
     whole = contents(TwinSource().fetch(competition))
     remove = shutil.rmtree
@@ -290,7 +290,7 @@ def test_a_twin_that_was_half_removed_is_made_anew(tmp_path: Path, monkeypatch: 
     assert contents(TwinSource().fetch(competition)) == whole
 
 
-def test_a_record_of_a_twin_that_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
+def test_an_unreadable_record_of_a_twin_is_remade(tmp_path: Path) -> None:
     competition = Registry(tmp_path).get_competition(TITANIC)
     TwinSource().fetch(competition)
     competition.paths.twin.write_text("")
@@ -338,7 +338,7 @@ def test_several_at_once_give_the_same_and_one_failure_does_not_stop_the_others(
 
 @dataclass(frozen=True)
 class Deadly(TwinSource):
-    """Twins, but whoever makes one of them is killed, as by a system that has run out of memory."""
+    """Twins, but the process that makes one of them is killed, as by a system that has run out of memory."""
 
     def fetch(self, competition: Competition, progress: Progress = SILENT) -> Path:
         if competition.id == TITANIC:
@@ -347,7 +347,7 @@ class Deadly(TwinSource):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_process_that_is_killed_does_not_take_the_others_along(jobs: int, tmp_path: Path) -> None:
+def test_a_killed_process_does_not_affect_the_others(jobs: int, tmp_path: Path) -> None:
     ids = [TITANIC, NOMAD, "random-acts-of-pizza"]
     found = {o.id: o.status for o in prepare_many(Registry(tmp_path), ids, Deadly(), UNCHECKED, jobs=jobs)}
     assert found == {TITANIC: "killed", NOMAD: "prepared", "random-acts-of-pizza": "prepared"}

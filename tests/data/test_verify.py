@@ -42,7 +42,7 @@ def competition(tmp_path: Path) -> Competition:
 
 @pytest.fixture
 def linked(tmp_path: Path) -> Competition:
-    """Prepared from a raw folder, so that of placed files only size and time are known."""
+    """Prepared from a raw folder, so that only size and time of placed files are known."""
     raw = shutil.copytree(TwinSource().fetch(Registry(tmp_path / "twin").get_competition(ID)), tmp_path / "raw")
     competition = Registry(tmp_path / "linked").get_competition(ID)
     object.__setattr__(competition, "checksums", tmp_path / "none.yaml")
@@ -78,7 +78,7 @@ def _change(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def test_untouched_data_is_as_it_should_be(competition: Competition) -> None:
+def test_untouched_data_passes(competition: Competition) -> None:
     assert verify(competition) == []
     assert verify(competition, deep=True) == []
 
@@ -99,7 +99,7 @@ def test_every_kind_of_change_is_named(competition: Competition) -> None:
     assert "5 bytes" in faults[f"public/train/{images[1].name}"]
 
 
-def test_data_that_is_prepared_anew_meanwhile_gets_no_verdict(
+def test_data_replaced_during_verification_gets_no_verdict(
     competition: Competition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = verification._Look.differences
@@ -123,7 +123,7 @@ def test_deep_reads_placed_files_too(competition: Competition) -> None:
     assert [difference.file for difference in verify(competition, deep=True)] == [f"public/train/{image.name}"]
 
 
-def test_linked_files_go_on_record_when_they_are_first_read(linked: Competition) -> None:
+def test_linked_files_are_recorded_when_first_read(linked: Competition) -> None:
     image = min(linked.public_dir.glob("train/*.tif"))
     time = image.stat().st_mtime_ns
     before = linked.paths.manifest.read_text()
@@ -141,16 +141,14 @@ def test_linked_files_go_on_record_when_they_are_first_read(linked: Competition)
     assert linked.paths.manifest.read_text() == before, "more is known, but the data is the same"
 
 
-def test_files_go_on_record_although_others_differ(linked: Competition) -> None:
+def test_files_are_recorded_even_if_others_differ(linked: Competition) -> None:
     (linked.public_dir / "extra.txt").touch()
     assert len(verify(linked, deep=True)) == 1
     _copy(linked)
     assert [difference.file for difference in verify(linked)] == ["public/extra.txt"]
 
 
-def test_a_copy_of_data_is_as_it_should_be_where_checksums_are_known(
-    competition: Competition, linked: Competition
-) -> None:
+def test_a_copy_of_data_passes_where_checksums_are_known(competition: Competition, linked: Competition) -> None:
     assert verify(linked, deep=True) == []
     for prepared in (competition, linked):
         _copy(prepared)
@@ -159,14 +157,12 @@ def test_a_copy_of_data_is_as_it_should_be_where_checksums_are_known(
 
 
 @pytest.mark.parametrize("deep", [True, False])
-def test_files_whose_time_is_all_that_is_known_are_not_called_changed_when_copied(
-    linked: Competition, deep: bool
-) -> None:
+def test_copied_files_without_a_checksum_are_not_called_changed(linked: Competition, deep: bool) -> None:
     _copy(linked)
     differences = verify(linked, deep=deep)
     assert [difference.file for difference in differences] == _images(linked)
     assert {difference.fault for difference in differences} == {
-        "has another time, and its checksum is unknown: it may have been changed; --adopt accepts it"
+        "has a different time, and its checksum is unknown: it may have been changed; --adopt accepts it"
     }
     assert verify(linked, deep=deep, adopt=True) == []
     assert verify(linked) == []
@@ -174,7 +170,7 @@ def test_files_whose_time_is_all_that_is_known_are_not_called_changed_when_copie
     assert len(verify(linked, adopt=True)) == 1, "what is known to be changed is not adopted"
 
 
-def test_a_published_checksum_tells_what_a_time_cannot(linked: Competition) -> None:
+def test_a_published_checksum_decides_where_a_time_cannot(linked: Competition) -> None:
     table = linked.public_dir / "placed.csv"
     table.write_bytes(b"id\n1\n")
     listed = linked.paths.prepared / "manifest.files.jsonl"
@@ -193,7 +189,7 @@ def test_a_published_checksum_tells_what_a_time_cannot(linked: Competition) -> N
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_parquet_is_compared_by_what_it_holds(competition: Competition, known: bool) -> None:
+def test_parquet_is_compared_by_its_content(competition: Competition, known: bool) -> None:
     path = competition.public_dir / "meta.parquet"
     table = pa.table({"id": [1, 2]})
     pq.write_table(table, path)
@@ -231,7 +227,7 @@ def test_real_data_is_compared_with_the_published_checksums(competition: Competi
     assert not competition.paths.manifest.exists(), "data that differs is not adopted"
 
 
-def test_unprepared_data_is_told(tmp_path: Path) -> None:
+def test_unprepared_data_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NotPreparedError):
         verify(Registry(tmp_path).get_competition(ID))
     shutil.rmtree(tmp_path)
@@ -255,7 +251,7 @@ def test_the_archive_is_compared_too_when_every_byte_is_read(competition: Compet
 @pytest.mark.parametrize(
     "content", [b"{}", b"[]", b"not JSON", b"\xff", b'{"source": {"kind": "local"}, "files": {"a": 1}}']
 )
-def test_a_manifest_that_cannot_be_understood_is_told(competition: Competition, content: bytes) -> None:
+def test_an_unintelligible_manifest_is_reported(competition: Competition, content: bytes) -> None:
     competition.paths.manifest.write_bytes(content)
     assert dict(verify(competition, deep=True)) == {"manifest.json": "cannot be read; --adopt accepts it"}
     assert verify(competition, adopt=True) == []
@@ -263,7 +259,7 @@ def test_a_manifest_that_cannot_be_understood_is_told(competition: Competition, 
 
 
 @pytest.mark.parametrize("adopt", [True, False])
-def test_files_that_are_none_are_told(competition: Competition, adopt: bool) -> None:
+def test_things_that_are_not_files_are_reported(competition: Competition, adopt: bool) -> None:
     image = competition.paths.prepared / _images(competition)[0]
     image.unlink()
     image.symlink_to("nowhere")
@@ -277,7 +273,7 @@ def test_files_that_are_none_are_told(competition: Competition, adopt: bool) -> 
     assert competition.paths.manifest.exists() == (not adopt)
 
 
-def test_a_file_that_became_a_folder_or_a_link_is_told(competition: Competition, tmp_path: Path) -> None:
+def test_a_file_that_became_a_folder_or_a_link_is_reported(competition: Competition, tmp_path: Path) -> None:
     folder, to_folder, to_file = (competition.paths.prepared / name for name in _images(competition)[:3])
     shutil.copy2(to_file, tmp_path / "elsewhere")
     for path in (folder, to_folder, to_file):
@@ -285,7 +281,7 @@ def test_a_file_that_became_a_folder_or_a_link_is_told(competition: Competition,
     folder.mkdir()
     (folder / "inside").touch()
     to_folder.symlink_to(competition.private_dir)
-    to_file.symlink_to(tmp_path / "elsewhere")  # what it holds is what counts
+    to_file.symlink_to(tmp_path / "elsewhere")  # its content is what counts
     names = [path.relative_to(competition.paths.prepared).as_posix() for path in (folder, to_folder)]
     assert dict(verify(competition)) == {
         names[0]: "is missing",
@@ -294,7 +290,7 @@ def test_a_file_that_became_a_folder_or_a_link_is_told(competition: Competition,
     }
 
 
-def test_a_disk_that_fails_is_told_by_file(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_disk_is_reported_with_the_file(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> str:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
@@ -302,14 +298,14 @@ def test_a_disk_that_fails_is_told_by_file(competition: Competition, monkeypatch
     assert dict(verify(competition))["private/answers.csv"] == "cannot be read (Input/output error)"
 
 
-def test_what_a_manifest_knows_is_missed(competition: Competition) -> None:
+def test_files_missing_from_disk_are_reported(competition: Competition) -> None:
     competition.answers.unlink()
     assert dict(verify(competition)) == {"private/answers.csv": "is missing"}
     shutil.rmtree(competition.private_dir)
     assert dict(verify(competition)) == {"private/answers.csv": "is missing"}
 
 
-def test_the_verdict_stands_where_it_cannot_be_recorded(
+def test_the_verdict_holds_even_if_it_cannot_be_recorded(
     linked: Competition, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = linked.paths.manifest.read_text()
@@ -324,13 +320,15 @@ def test_the_verdict_stands_where_it_cannot_be_recorded(
 
 
 @pytest.mark.parametrize("text", ["", "- a list\n", "public: [a]\n", "a: b: c"])
-def test_broken_checksums_do_not_pass_for_none(competition: Competition, text: str) -> None:
+def test_broken_checksums_do_not_count_as_none(competition: Competition, text: str) -> None:
     competition.checksums.write_text(text)
     with pytest.raises(PrerequisiteError, match="does not hold checksums"):
         verify(competition)
 
 
-def test_checksums_are_written_whole_or_not_at_all(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checksums_are_written_completely_or_not_at_all(
+    competition: Competition, monkeypatch: pytest.MonkeyPatch
+) -> None:
     competition.checksums.write_text("zip: abc\n")
     _forbid_writing(monkeypatch, errno.ENOSPC)
     with pytest.raises(OSError, match="No space left"):
@@ -338,7 +336,7 @@ def test_checksums_are_written_whole_or_not_at_all(competition: Competition, mon
     assert competition.checksums.read_text() == "zip: abc\n"
 
 
-def test_a_sample_submission_that_cannot_be_graded_is_another_data_set(
+def test_an_ungradable_sample_submission_means_a_different_dataset(
     competition: Competition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> float:
@@ -346,11 +344,11 @@ def test_a_sample_submission_that_cannot_be_graded_is_another_data_set(
 
     monkeypatch.setattr(competition.grader, "_grade_fn", refuse)
     competition.paths.prepared.rename(competition.paths.staging)
-    with pytest.raises(PrerequisiteError, match=r"cannot be graded \(it lacks ids\).*This is another data set"):
+    with pytest.raises(PrerequisiteError, match=r"cannot be graded \(it lacks ids\).*This is a different dataset"):
         check_sample_score(competition)
 
 
-def test_an_archive_is_read_once_as_long_as_it_stays_as_it_is(
+def test_an_unchanged_archive_is_read_once(
     competition: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive, record = tmp_path / "raw.zip", competition.paths.archive_elsewhere_record
@@ -373,7 +371,7 @@ def test_an_archive_is_read_once_as_long_as_it_stays_as_it_is(
     assert told.events.count(end) == 2
 
 
-def test_files_that_had_to_be_copied_are_as_they_should_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_had_to_be_copied_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = shutil.copytree(TwinSource().fetch(Registry(tmp_path / "twin").get_competition(ID)), tmp_path / "raw")
 
     def no_links(*_: object, **__: object) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Archives come from outside: what is wrong with one is told with the member's name, and nothing lands elsewhere."""
+"""Archives come from outside: a fault is reported with the member's name, and nothing is written elsewhere."""
 
 import hashlib
 import random
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.bytes
 TEXT = b"some text, " * 200
 Name = str | zipfile.ZipInfo
 LOCAL, CENTRAL = b"PK\x03\x04", b"PK\x01\x02"
-# Where fields stand in a member's two headers.
+# Where fields are in a member's two headers.
 FLAGS, CRC, PACKED, SIZE, HEADER_OFFSET = (
     {LOCAL: 6, CENTRAL: 8},
     {CENTRAL: 16},
@@ -36,7 +36,7 @@ FLAGS, CRC, PACKED, SIZE, HEADER_OFFSET = (
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder to extract to, deep enough that climbing out of it would still be seen."""
+    """A folder to extract to, deep enough that climbing out of it would still be noticed."""
     place = tmp_path / "a/b/c"
     place.mkdir(parents=True)
     return place
@@ -55,7 +55,7 @@ methods = pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEF
 
 def _info(name: str, mode: int = 0) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo("placeholder")
-    info.filename = name  # as it stands, also where zipfile would mend it
+    info.filename = name  # as it is, even where zipfile would correct it
     info.external_attr = mode << 16
     return info
 
@@ -89,7 +89,7 @@ def _assert_refused(archive: Path, member: str, reason: str) -> None:
 
 
 def _assert_unreadable(archive: Path, place: Path, name: str = "a.txt", reason: str = "cannot be read") -> None:
-    """One member is damaged: the others are not, and of that one nothing is left behind."""
+    """One member is damaged: the others are not, and nothing of that one is left behind."""
     tree, before = ZipTree(archive), sorted(archive.parent.rglob("*"))
     with pytest.raises(PrerequisiteError, match=re.escape(f"{archive}: {name} {reason}")):
         tree.extract(name, str(place / "bad.txt"))
@@ -133,7 +133,7 @@ def test_a_file_where_others_have_a_folder_is_refused(tmp_path: Path, names: lis
 
 
 @pytest.mark.parametrize("name", ["a..b/c..txt", "...", "a/.hidden", "ab:c", "~/x", "a b/é.txt", "con"])
-def test_names_that_only_look_strange_are_not(tmp_path: Path, place: Path, name: str) -> None:
+def test_names_that_only_look_strange_are_accepted(tmp_path: Path, place: Path, name: str) -> None:
     tree = ZipTree(_zip(tmp_path / "fine.zip", [(name, TEXT)]))
     assert tree.glob("**") == [name]
     tree.extract(name, str(place / "out"))
@@ -154,13 +154,13 @@ def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["x" * 256, f"a/{'é' * 128}/b", "x/" * 2048 + "x"], ids=["name", "folder", "path"])
-def test_a_name_that_no_disk_takes_is_refused(tmp_path: Path, name: str) -> None:
-    _assert_refused(_zip(tmp_path / "evil.zip", [(name, TEXT)]), name, "has a name that no disk takes")
+def test_a_name_that_no_disk_accepts_is_refused(tmp_path: Path, name: str) -> None:
+    _assert_refused(_zip(tmp_path / "evil.zip", [(name, TEXT)]), name, "has a name that no disk accepts")
 
 
 @both_ways
 def test_dots_and_doubled_slashes_in_names_do_not_matter(tmp_path: Path, place: Path) -> None:
-    """As bsdtar writes zips of the folder that it stands in."""
+    """As bsdtar writes zips of the current folder."""
     members = [("./", b""), ("./a.txt", b"1"), ("./b/", b""), ("./b/c", b"2"), ("b/./d", b"3"), ("b//é", b"4")]
     tree = ZipTree(_zip(tmp_path / "fine.zip", members))
     for name, content in {"a.txt": b"1", "b/c": b"2", "b/d": b"3", "b/é": b"4"}.items():
@@ -170,7 +170,7 @@ def test_dots_and_doubled_slashes_in_names_do_not_matter(tmp_path: Path, place: 
 
 
 @pytest.mark.parametrize("size", [255, 4 * 255])
-def test_names_as_long_as_a_disk_takes_are_read(tmp_path: Path, place: Path, size: int) -> None:
+def test_names_of_the_maximum_length_are_read(tmp_path: Path, place: Path, size: int) -> None:
     name = "/".join(["é" * 127 + "x"] * (size // 255))
     ZipTree(_zip(tmp_path / "fine.zip", [(name, TEXT)])).extract(name, str(place / "out"))
     assert (place / "out").read_bytes() == TEXT
@@ -181,7 +181,7 @@ def test_a_folder_that_holds_bytes_is_refused(tmp_path: Path) -> None:
 
 
 def test_another_name_in_an_extra_field_is_not_followed(tmp_path: Path, place: Path) -> None:
-    """Newer Pythons take the name from there; what has not been looked over would be written where it says."""
+    """Newer Pythons take the name from there, so an unchecked name would decide where to write."""
     info, other = _info("good.txt"), b"../evil.txt"
     info.extra = struct.pack("<HHBI", 0x7075, 5 + len(other), 1, zlib.crc32(b"good.txt")) + other
     tree = ZipTree(_zip(tmp_path / "fine.zip", [(info, TEXT)]))
@@ -227,7 +227,7 @@ def test_a_member_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatc
 
 
 def test_members_that_together_unpack_to_too_much_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many members that point at the same bytes: each is honest, all together are not."""
+    """Many members that point at the same bytes: each is honest, but not all together."""
     monkeypatch.setattr(member_checks, "BOMB_BYTES", 50_000)
     monkeypatch.setattr(member_checks, "BOMB_RATIO", 20)
     members = [(f"{number:03}.bin", bytes(range(256)) * 32) for number in range(90)]
@@ -245,7 +245,7 @@ def test_members_that_together_unpack_to_too_much_are_refused(tmp_path: Path, mo
         ZipTree(archive)
 
 
-def test_what_shrinks_well_and_is_small_is_no_bomb(tmp_path: Path, place: Path) -> None:
+def test_small_data_that_compresses_well_is_not_a_bomb(tmp_path: Path, place: Path) -> None:
     tree = ZipTree(_zip(tmp_path / "fine.zip", [("zeros.bin", bytes(30_000_000))]))
     tree.extract("zeros.bin", str(place / "zeros.bin"))
     assert (place / "zeros.bin").read_bytes() == bytes(30_000_000)
@@ -253,7 +253,7 @@ def test_what_shrinks_well_and_is_small_is_no_bomb(tmp_path: Path, place: Path) 
 
 @both_ways
 @methods
-def test_an_encrypted_member_is_told_as_such(tmp_path: Path, place: Path, method: int) -> None:
+def test_an_encrypted_member_is_reported_as_such(tmp_path: Path, place: Path, method: int) -> None:
     archive = _zip(tmp_path / "secret.zip", [("a.txt", TEXT), ("b.txt", TEXT)], method)
     _patch(archive, FLAGS, b"\x01")
     _assert_unreadable(archive, place, reason="is encrypted")
@@ -274,7 +274,7 @@ def _cut(path: Path, removed: int) -> None:
 @both_ways
 @methods
 @pytest.mark.parametrize("removed", [5, 20])
-def test_a_member_that_is_cut_off_is_told_as_such(tmp_path: Path, place: Path, method: int, removed: int) -> None:
+def test_a_truncated_member_is_reported_as_such(tmp_path: Path, place: Path, method: int, removed: int) -> None:
     archive = _zip(tmp_path / "cut.zip", [("a.txt", TEXT)], method)
     _cut(archive, removed)
     _assert_unreadable(archive, place)
@@ -302,7 +302,7 @@ def test_a_member_that_is_cut_off_is_told_as_such(tmp_path: Path, place: Path, m
     ],
     ids=lambda value: repr(value) if isinstance(value, bytes) else "+".join(map(str, value.values())),
 )
-def test_a_member_that_is_not_what_the_directory_says_is_told_as_such(
+def test_a_member_that_contradicts_the_directory_is_reported_as_such(
     tmp_path: Path, place: Path, method: int, field: dict[bytes, int], value: bytes
 ) -> None:
     archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT)], method)
@@ -312,7 +312,7 @@ def test_a_member_that_is_not_what_the_directory_says_is_told_as_such(
 
 @both_ways
 @methods
-def test_a_member_that_begins_inside_another_is_told_as_such(tmp_path: Path, place: Path, method: int) -> None:
+def test_a_member_that_begins_inside_another_is_reported_as_such(tmp_path: Path, place: Path, method: int) -> None:
     """The directory points at the other member's bytes; sizes and checksum do not give it away."""
     archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT), ("b.txt", TEXT)], method)
     _patch(archive, HEADER_OFFSET, struct.pack("<I", 0), member=1)
@@ -321,7 +321,7 @@ def test_a_member_that_begins_inside_another_is_told_as_such(tmp_path: Path, pla
 
 @both_ways
 @pytest.mark.parametrize("field", [PACKED, HEADER_OFFSET], ids=["size", "place"])
-def test_a_member_beyond_all_bounds_is_told_as_such(tmp_path: Path, place: Path, field: dict[bytes, int]) -> None:
+def test_a_member_out_of_bounds_is_reported_as_such(tmp_path: Path, place: Path, field: dict[bytes, int]) -> None:
     info = _info("a.txt")
     info.extra = struct.pack("<HHQ", 1, 8, (1 << 64) - 1)
     archive = _zip(tmp_path / "bad.zip", [(info, TEXT)], zipfile.ZIP_STORED)
@@ -330,7 +330,7 @@ def test_a_member_beyond_all_bounds_is_told_as_such(tmp_path: Path, place: Path,
 
 
 @both_ways
-def test_an_archive_without_its_beginning_is_told_as_such(tmp_path: Path, place: Path) -> None:
+def test_an_archive_without_its_beginning_is_reported_as_such(tmp_path: Path, place: Path) -> None:
     archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT), ("b.txt", TEXT)], zipfile.ZIP_STORED)
     archive.write_bytes(archive.read_bytes()[1000:])
     _assert_unreadable(archive, place)
@@ -348,8 +348,8 @@ def test_an_archive_without_its_beginning_is_told_as_such(tmp_path: Path, place:
     ],
     ids=str,
 )
-def test_no_damage_goes_unseen(tmp_path: Path, place: Path, method: int) -> None:
-    """One bit changed, in each byte another, and the archive cut off at each place, in front and behind."""
+def test_no_damage_goes_unnoticed(tmp_path: Path, place: Path, method: int) -> None:
+    """A different bit changed in each byte, and the archive cut off at each place, at the front and at the end."""
     files, chance = {"a/b.txt": b"abc" * 20, "empty": b"", "z.csv": b"a,b\n1,2\n"}, random.Random(0)
     archive = _zip(tmp_path / "bad.zip", list(files.items()), method)
     content, refused = archive.read_bytes(), []
@@ -364,7 +364,7 @@ def test_no_damage_goes_unseen(tmp_path: Path, place: Path, method: int) -> None
 
 
 def _unless_refused(archive: Path, place: Path) -> dict[str, bytes] | None:
-    """All that an archive holds, taken out in both ways."""
+    """Everything in an archive, extracted in both ways."""
     try:
         tree, found = ZipTree(archive), {}
         for name in tree.glob("**"):
@@ -379,15 +379,15 @@ def _unless_refused(archive: Path, place: Path) -> dict[str, bytes] | None:
 
 
 @pytest.mark.parametrize("length", [28, 30, 32], ids=["name", "extra field", "comment"])
-def test_members_that_another_hides_are_missed(tmp_path: Path, length: int) -> None:
-    """A length in the list of members that reaches over those behind it."""
+def test_hidden_members_are_noticed(tmp_path: Path, length: int) -> None:
+    """A length in the list of members that covers the members after it."""
     archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT), ("b.txt", TEXT)])
     _patch(archive, {CENTRAL: length}, b"\x00\xc0")
     with pytest.raises(PrerequisiteError, match=r"bad\.zip(: member| cannot be read)"):
         ZipTree(archive)
 
 
-def test_an_archive_whose_end_is_zeros_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+def test_an_archive_that_ends_in_zeros_does_not_count_as_empty(tmp_path: Path) -> None:
     archive = _zip(tmp_path / "bad.zip", [("a.txt", TEXT)])
     archive.write_bytes(archive.read_bytes()[:-18] + bytes(18))
     with pytest.raises(PrerequisiteError, match="begins with a member, but lists none"):
@@ -410,7 +410,7 @@ def test_members_are_counted_where_numbers_are_large(
 
 
 @pytest.mark.parametrize("said", [1, 0xFFFF])
-def test_a_count_that_its_two_bytes_cannot_hold_is_no_damage(tmp_path: Path, said: int) -> None:
+def test_a_count_that_overflows_two_bytes_is_not_damage(tmp_path: Path, said: int) -> None:
     """As some programs write archives of more than 65,535 members."""
     names = [b"%05d" % number for number in range(0x10001)]
     fields = struct.pack("<5H3I2H", 20, 0, 0, 0, 33, 0, 0, 0, 5, 0)
@@ -431,7 +431,7 @@ def test_an_archive_that_is_refused_is_closed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all", b"PK\x05\x06" + bytes(10)])
-def test_what_is_no_archive_is_told_as_such(tmp_path: Path, content: bytes) -> None:
+def test_anything_but_an_archive_is_reported_as_such(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "no.zip").write_bytes(content)
     with pytest.raises(PrerequisiteError, match=r"no\.zip cannot be read"):
         ZipTree(tmp_path / "no.zip")
@@ -463,7 +463,7 @@ def test_members_are_unpacked_whatever_their_method(tmp_path: Path, place: Path,
 @pytest.mark.parametrize(
     "method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=str
 )
-def test_damage_is_seen_whatever_the_method(tmp_path: Path, place: Path, method: int, at: int) -> None:
+def test_damage_is_noticed_whatever_the_method(tmp_path: Path, place: Path, method: int, at: int) -> None:
     content = b"".join(hashlib.md5(bytes([number])).digest() for number in range(256))
     archive = _zip(tmp_path / "bad.zip", [("a.txt", content)], method)
     damaged = bytearray(archive.read_bytes())
@@ -476,7 +476,7 @@ def test_damage_is_seen_whatever_the_method(tmp_path: Path, place: Path, method:
 @methods
 @pytest.mark.parametrize("zip64", [False, True])
 def test_archives_written_as_a_stream_and_zip64_are_read(tmp_path: Path, place: Path, method: int, zip64: bool) -> None:
-    """Sizes that stand behind a member, in 32 or 64 bits, and extra fields between its header and its content."""
+    """Sizes after a member, in 32 or 64 bits, and extra fields between its header and its content."""
 
     class Pipe:
         """A file that cannot go back, so that sizes come after the content."""
@@ -500,7 +500,7 @@ def test_archives_written_as_a_stream_and_zip64_are_read(tmp_path: Path, place: 
         assert (place / name).read_bytes() == TEXT
 
 
-def test_an_archive_behind_other_bytes_is_read(tmp_path: Path, place: Path) -> None:
+def test_an_archive_after_other_bytes_is_read(tmp_path: Path, place: Path) -> None:
     """As a self-extracting archive is built: all offsets are off by the same number."""
     archive = _zip(tmp_path / "fine.zip", [("a.txt", TEXT)])
     archive.write_bytes(b"#!/bin/sh\n" + archive.read_bytes())
@@ -523,7 +523,7 @@ def test_many_threads_at_once_get_the_right_bytes(tmp_path: Path, place: Path) -
 
 
 @pytest.mark.parametrize("name", ["../evil.txt", "/evil.txt"])
-def test_an_inner_archive_is_looked_over_too(tmp_path: Path, place: Path, name: str) -> None:
+def test_an_inner_archive_is_checked_too(tmp_path: Path, place: Path, name: str) -> None:
     inner = _zip(tmp_path / "inner.zip", [("good.txt", TEXT), (name, TEXT)]).read_bytes()
     outer = _zip(tmp_path / "outer.zip", [("inner.zip", inner)])
     with open_raw(outer, place) as raw, pytest.raises(PrerequisiteError, match="would climb out"):
@@ -531,8 +531,8 @@ def test_an_inner_archive_is_looked_over_too(tmp_path: Path, place: Path, name: 
     assert list(place.iterdir()) == []
 
 
-def test_a_damaged_member_stops_what_is_prepared_from_it(tmp_path: Path, place: Path) -> None:
-    """What is left of it is not taken for finished: with the archive mended, the same call finishes the work."""
+def test_a_damaged_member_stops_a_prepare(tmp_path: Path, place: Path) -> None:
+    """What is left of it does not count as finished: once the archive is repaired, the same call finishes the work."""
     archive = _zip(tmp_path / "raw.zip", [("a.txt", TEXT), ("b.txt", TEXT)], zipfile.ZIP_STORED)
     sound = archive.read_bytes()
     _patch(archive, CRC, b"\x00\x00\x00\x00", member=1)

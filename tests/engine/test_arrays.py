@@ -1,4 +1,4 @@
-"""npy files: the bytes that numpy's `save` gives, in bounded memory."""
+"""npy files: the bytes that numpy's `save` writes, in bounded memory."""
 
 import tracemalloc
 from pathlib import Path
@@ -29,7 +29,7 @@ KINDS = ["<f4", ">f8", "u1", "<i8", "?", "<U2", "S3", "<c8", [("a", "<i2"), ("b"
     st.sampled_from([1, 30, 1 << 20]),
     st.sampled_from("CF"),
 )
-def test_bytes_are_those_of_numpys_save(
+def test_bytes_match_numpys_save(
     kind: str, shape: tuple[int, ...], rows: list[int] | None, block: int, order: Literal["C", "F"]
 ) -> None:
     array = np.zeros(shape, dtype=kind, order=order)
@@ -72,7 +72,7 @@ def test_arrays_are_read_and_rows_of_them_written(
     assert (tmp_path / "public/deep/some.npy").read_bytes() == npy_bytes(values[rows])
 
 
-def test_a_large_array_is_never_whole_in_memory(tmp_path: Path) -> None:
+def test_a_large_array_is_never_entirely_in_memory(tmp_path: Path) -> None:
     values = np.arange(8_000_000, dtype=np.float64).reshape(-1, 100)  # 64 MB
     np.save(tmp_path / "big.npy", values)
     del values
@@ -91,7 +91,7 @@ def test_a_large_array_is_never_whole_in_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("large_bytes", [1 << 30, 0], ids=["in memory", "on disk"])
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY", npy_bytes(np.arange(100))[:-8], b"id,x\n1,2\n" * 30])
-def test_damage_is_told_as_such(
+def test_damage_is_reported_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large_bytes: int, content: bytes
 ) -> None:
     monkeypatch.setattr(arrays, "LARGE_BYTES", large_bytes)
@@ -100,6 +100,6 @@ def test_damage_is_told_as_such(
         raw.array("a.npy")
 
 
-def test_a_missing_array_is_told_as_such(tmp_path: Path) -> None:
+def test_a_missing_array_is_reported_as_such(tmp_path: Path) -> None:
     with open_raw(tmp_path, tmp_path) as raw, pytest.raises(PrerequisiteError, match=r"the raw data lacks a\.npy"):
         raw.array("a.npy")

@@ -1,4 +1,4 @@
-"""BSON files, against the library that everybody writes them with."""
+"""BSON files, against the library that everyone uses."""
 
 import io
 import struct
@@ -81,7 +81,7 @@ def test_fields_have_the_values_that_were_written(records: list[dict[str, Any]])
     assert table["_id"].dtype == np.int64
 
 
-def test_numbers_that_are_too_many_to_keep_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_too_large_to_keep_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlebench.engine.records.source.COLLECT_BYTES", 30)
     table = _records(b"".join(bson.encode({"_id": number, "category": -number}) for number in range(20)))
     assert table["_id"].tolist() == list(range(20))
@@ -142,7 +142,7 @@ THREE = b"".join(bson.encode({"_id": n, "imgs": [{"p": b"abc" * n}], "t": "x" * 
 @example(166, 3)  # a document of one byte
 @given(st.integers(0, len(THREE) - 1), st.integers(0, 255))
 def test_damage_is_noticed_or_harmless(tmp_path_factory: pytest.TempPathFactory, place: int, byte: int) -> None:
-    """Whatever comes through is what the library reads from it too."""
+    """Whatever is read is what the library reads from it too."""
     damaged = THREE[:place] + bytes([byte]) + THREE[place + 1 :]
     try:
         table = _records(damaged)
@@ -154,7 +154,7 @@ def test_damage_is_noticed_or_harmless(tmp_path_factory: pytest.TempPathFactory,
 
 
 @pytest.mark.parametrize("cut", [1, 3, 20, 30])
-def test_a_file_that_is_cut_off_is_refused(cut: int) -> None:
+def test_a_truncated_file_is_refused(cut: int) -> None:
     content = bson.encode({"_id": 1, "x": "text"}) * 2
     with pytest.raises(PrerequisiteError, match="BSON file is damaged"):
         len(_records(content[:-cut]))
@@ -172,7 +172,7 @@ def test_a_file_that_is_cut_off_is_refused(cut: int) -> None:
         (struct.pack("<i", 9) + b"\x08a\0\2\0", "an unusual value of kind 8"),
     ],
 )
-def test_what_an_encoder_would_not_write_back_is_refused(document: bytes, what: str) -> None:
+def test_documents_an_encoder_would_change_are_refused(document: bytes, what: str) -> None:
     with pytest.raises(PrerequisiteError, match=what):
         len(_records(document))
 

@@ -75,7 +75,7 @@ def _file(records: list[dict[str, Any]], **style: Any) -> bytes:
 
 
 def _records(content: bytes, chunk_lines: int | None = None, *, large: bool = False) -> Table:
-    """Records of a small file, which are parsed once, or as of a large one."""
+    """Records of a small file, which are parsed once, or as if from a large one."""
     size = STREAM_BYTES if large else len(content)
     return Table.from_source(JsonLinesSource(lambda: io.BytesIO(content), size, chunk_lines))
 
@@ -135,7 +135,7 @@ def test_records_come_out_as_pandas_writes_them(
         assert _written([table], scratch) == [expected]
 
 
-# Parts of texts, and numbers, as they may stand in a file: some are printed as they stand, others differently.
+# Parts of texts, and numbers, as they may be in a file: some are printed unchanged, others differently.
 LETTERS = ["a", "1", "é", "/", "😀", "\x7f", "-0", ".5", '":', "},{"]
 ESCAPES = [
     r"\u00e9",
@@ -182,7 +182,7 @@ def _records_of(values: st.SearchStrategy[str], names: st.SearchStrategy[str]) -
 
 
 def _nested(simple: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Lists and records; a name may come twice in one."""
+    """Lists and records; a record may repeat a name."""
     names = st.sampled_from(['"a"', r'"\u0062"', '"b"', '"c/d"', '""'])
     return st.recursive(simple, lambda inner: _lists(inner, "[]") | _records_of(inner, names), max_leaves=5)
 
@@ -252,7 +252,7 @@ def test_rows_in_any_order(
 
 
 def test_a_split_within_each_chunk(tmp_path: Path) -> None:
-    """As a competition does it whose file is too large for a data frame."""
+    """As in a competition whose file is too large for a data frame."""
     content = _file([{"id": -(10**18) - number, "text": f"</P> {number}", "label": [number]} for number in range(25)])
     table = _records(content, 10, large=True)
     parts = [split_rows(table.take(range(start, min(start + 10, 25))), test_size=0.1, seed=0) for start in (0, 10, 20)]
@@ -291,7 +291,7 @@ def test_fields_that_change_between_chunks_are_refused(tmp_path: Path) -> None:
             _written([_records(content, 1, large=large)], tmp_path)
 
 
-def test_values_are_those_of_pandas() -> None:
+def test_values_match_pandas() -> None:
     content = _file([{"id": 1, "x": 0.1 + 0.2, "t": "a"}, {"id": 2, "x": None, "t": None}])
     table = _records(content)
     (frame,) = _frames(content, None)
@@ -302,7 +302,7 @@ def test_values_are_those_of_pandas() -> None:
 
 
 @pytest.mark.parametrize("name", ["datetime", "2020-01-01", "1", "created_at"])
-def test_what_pandas_takes_for_dates_or_numbers_is_refused(tmp_path: Path, name: str) -> None:
+def test_names_and_values_that_pandas_converts_are_refused(tmp_path: Path, name: str) -> None:
     content = _file([{name: "2020-01-01"}, {name: "2020-01-02"}])
     with pytest.raises(ValueError, match="pandas takes"):
         _written([_records(content)], tmp_path)
@@ -326,7 +326,7 @@ def test_added_texts_and_names_are_printed_as_pandas_prints_them(tmp_path: Path,
 @pytest.mark.parametrize("end", ["\r", "\r\n", "\n\r\n"])
 @pytest.mark.parametrize("chunk_lines", [1, 2, 3])
 def test_chunks_count_lines_as_a_text_file_does(tmp_path: Path, end: str, chunk_lines: int) -> None:
-    """Where pandas types chunks, it matters which lines come together: `1` and `2` alone are numbers."""
+    """Where pandas types chunks, it matters which lines are together: `1` and `2` alone are numbers."""
     texts = ["1", "2", "x", "3", "4", "5", "y"]
     content = "".join(json.dumps({"id": id, "text": text}) + end for id, text in enumerate(texts)).encode()
     (tmp_path / "file").write_bytes(content)

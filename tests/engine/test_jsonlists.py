@@ -22,7 +22,7 @@ VALUES = st.recursive(
 
 
 @given(st.lists(VALUES, max_size=6), st.integers(1, 9), st.sampled_from([None, 0, 3]), st.booleans())
-def test_items_are_those_of_the_whole(items: list[Any], piece: int, indent: int | None, ascii: bool) -> None:
+def test_items_match_reading_at_once(items: list[Any], piece: int, indent: int | None, ascii: bool) -> None:
     content = json.dumps(items, indent=indent, ensure_ascii=ascii).encode()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jsonlists, "PIECE_CHARACTERS", piece)
@@ -37,7 +37,7 @@ def test_numbers_are_not_cut_where_a_piece_ends(piece: int, numbers: str, monkey
 
 
 @pytest.mark.parametrize("text", ["", "  ", "{}", "[1", "[1,", "[1,]", "[,1]", "[1 2]", '["a]', "12"])
-def test_what_is_no_whole_list_is_an_error(text: str) -> None:
+def test_an_incomplete_list_is_an_error(text: str) -> None:
     with pytest.raises(json.JSONDecodeError):
         list(json_items(io.BytesIO(text.encode())))
 

@@ -1,4 +1,4 @@
-"""Lists of records are read and printed as Python does it, whichever way they go."""
+"""Lists of records are read and printed as by Python, whichever path they take."""
 
 import json
 from typing import Any
@@ -70,7 +70,7 @@ def test_records_are_read_and_printed_as_by_python(
         "[]",
     ],
 )
-def test_what_files_may_hold(images: str) -> None:
+def test_values_that_files_may_hold(images: str) -> None:
     text = f'{{"images": {images}, "images": {images}, "n": -0.0}}'
     expected = json.loads(text)
     assert repr({name: [*value] if name == "images" else value for name, value in _read(text).items()}) == repr(

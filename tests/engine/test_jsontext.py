@@ -31,10 +31,10 @@ def test_any_value_is_printed_as_python_prints_it(value: Any, indent: int, sort_
 
 
 @pytest.mark.parametrize("value", [{1: "a", None: [{}]}, [{2.5: 1}, {True: 2}], {"a": {3: {"b": []}}}], ids=str)
-def test_keys_that_are_no_text_are_printed_as_text(value: Any) -> None:
+def test_keys_that_are_not_text_are_printed_as_text(value: Any) -> None:
     assert encode_json(value, indent=4).decode() == json.dumps(value, indent=4)
 
 
-def test_many_records_are_printed_alike() -> None:
+def test_many_records_are_printed_the_same() -> None:
     value = {"images": [{"id": number, "file_name": f"images/{number}.jpg", "width": 600} for number in range(200_000)]}
     assert encode_json(value, indent=4, sort_keys=True).decode() == json.dumps(value, indent=4, sort_keys=True)

@@ -63,7 +63,7 @@ COLUMNS = {
 }
 
 
-# The engine was built for tables like theirs: should it leave them to pandas, that has to be noticed.
+# The engine was built for tables like theirs: if it leaves them to pandas, that must be noticed.
 STREAMED = {
     "facebook-recruiting-iii-keyword-extraction",
     "new-york-city-taxi-fare-prediction",
@@ -81,7 +81,7 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["plain", "dictionaries"])
 def _repeating(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Columns in which texts repeat are read as dictionaries, from some size on."""
+    """Columns with repeated texts are read as dictionaries, from some size on."""
     if request.param == "dictionaries":
         monkeypatch.setattr(survey, "repeat_themselves", len)
 
@@ -109,7 +109,7 @@ def _source(content: bytes, **options: Any) -> CsvSource:
 
 
 def _streamed(table: Table, scratch: Path, *, nonnumeric: bool = False, style: str | None = None) -> bytes | None:
-    """What streaming writes, or None where it leaves the file to pandas."""
+    """What streaming writes, or None if it leaves the file to pandas."""
     source = table.source
     assert isinstance(source, CsvSource)
     if source.survey is None:
@@ -223,7 +223,7 @@ def test_few_rows_are_picked_out_as_pandas_reads_them(
         assert pd.Series(ours, dtype=object).equals(pd.Series(theirs, dtype=object)), name
 
 
-def test_of_few_rows_no_whole_column_is_kept() -> None:
+def test_picking_few_rows_keeps_no_whole_column() -> None:
     source = _source(_numbered(5000, ["1.5", "x"]))
     assert source.rows == 5000
     assert source.values("x", np.array([4999, 0, 4999])).tolist() == ["x", "1.5", "x"]
@@ -249,7 +249,7 @@ def test_every_twin_is_prepared_to_the_same_bytes_in_blocks(
         prepare(competition, TwinSource())
         prepared.append(_contents(competition.paths.prepared))
         for name in ("manifest.json", "manifest.files.jsonl"):
-            del prepared[-1][name]  # they tell times
+            del prepared[-1][name]  # they contain times
     assert prepared[0].keys() == prepared[1].keys()
     assert [name for name, content in prepared[0].items() if content != prepared[1][name]] == []
     assert written or competition_id not in STREAMED
@@ -339,7 +339,7 @@ def test_splits_of_a_file_in_many_blocks(tmp_path: Path) -> None:
             assert _streamed(again, tmp_path) == _by_pandas(theirs.assign(id=renumber(theirs["id"], start=1)).drop("x"))
 
 
-def test_text_columns_stay_text_when_that_is_asked_for(tmp_path: Path) -> None:
+def test_text_columns_stay_text_on_request(tmp_path: Path) -> None:
     content = b"id,x\n007,1\n008,2\n"
     table = Table.from_source(_source(content, dtype={"id": str}))
     assert table["id"].tolist() == ["007", "008"]

@@ -1,4 +1,4 @@
-"""Progress of long work: it moves while the work is done, never goes back, and ends at its total."""
+"""Progress of long work: it moves during the work, never goes back, and ends at its total."""
 
 import io
 import tarfile
@@ -33,7 +33,7 @@ def every_byte_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _moves(told: Told, stage: str, least: int = 10) -> int:
-    """Check what was told about a stage; returns its total."""
+    """Check what was reported about a stage; returns its total."""
     events = [(done, total) for name, done, total in told.events if name == stage]
     amounts, totals = [done for done, _ in events], {total for _, total in events}
     assert len(totals) == 1, totals
@@ -76,7 +76,7 @@ def _tar(mode: Literal["w", "w:gz"]) -> Callable[[Path], None]:
         ("a.tar.gz", _tar("w:gz"), None),
     ],
 )
-def test_unpacking_an_archive_is_told_of(
+def test_unpacking_an_archive_reports_progress(
     tmp_path: Path, name: str, pack: Callable[[Path], None], total: int | None
 ) -> None:
     pack(tmp_path / name)
@@ -107,7 +107,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "raw"
 
 
-def test_reading_a_column_of_parquet_is_told_of(rows: Path) -> None:
+def test_reading_a_parquet_column_reports_progress(rows: Path) -> None:
     told = Told()
     with open_raw(rows, rows.parent, told) as raw:
         table = raw.table("t.parquet")
@@ -120,7 +120,7 @@ def test_reading_a_column_of_parquet_is_told_of(rows: Path) -> None:
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv"])
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_writing_tables_is_told_of(rows: Path, name: str, shuffled: bool) -> None:
+def test_writing_tables_reports_progress(rows: Path, name: str, shuffled: bool) -> None:
     order = np.random.default_rng(0).permutation(3000) if shuffled else np.arange(3000)
 
     def prepare(raw: Raw, public: Output, private: Output) -> None:
@@ -136,10 +136,8 @@ def test_writing_tables_is_told_of(rows: Path, name: str, shuffled: bool) -> Non
     assert read(rows.parent / "private" / name)["id"].tolist() == order[2500:].tolist()
 
 
-def test_rows_out_of_order_leave_something_to_be_told_when_all_are_read(
-    rows: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Much of the work comes when the last row has been read; it used to be told as done."""
+def test_sorting_rows_reports_progress_after_reading(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Much of the work comes after the last row has been read; it must not be reported as done."""
     told, at_the_end = Told(), []
     finish = row_order.BucketWriter.finish
 
@@ -160,7 +158,7 @@ def test_rows_out_of_order_leave_something_to_be_told_when_all_are_read(
     assert 0.55 * total < at_the_end[0] < 0.65 * total
 
 
-def test_writing_arrays_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writing_arrays_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlebench.engine.arrays.BLOCK_BYTES", 4000)
     (tmp_path / "raw").mkdir()
     frames = np.arange(120_000.0).reshape(3000, 40)
@@ -179,7 +177,7 @@ def test_writing_arrays_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("format", ["zip", "tar", "tar.gz", "7z"])
-def test_packing_files_is_told_of_by_what_is_read(tmp_path: Path, format: str) -> None:
+def test_packing_files_reports_bytes_read(tmp_path: Path, format: str) -> None:
     (tmp_path / "raw").mkdir()
     for name, content in FILES.items():  # which shrink a lot when they are packed
         (tmp_path / "raw" / name.replace("/", "-")).write_bytes(content)
@@ -192,7 +190,7 @@ def test_packing_files_is_told_of_by_what_is_read(tmp_path: Path, format: str) -
     assert _moves(told, "preparing") == sum(map(len, FILES.values()))
 
 
-def test_placing_one_large_file_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_placing_one_large_file_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zip_tree, "WHOLE_BYTES", 0)
     size = 20 * COPY_BYTES
     with zipfile.ZipFile(tmp_path / "raw.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -226,7 +224,7 @@ def test_one_large_file_among_many_counts_once(tmp_path: Path, table: str) -> No
 
 @given(st.lists(st.integers(0, 500)), st.integers(1, 1000), st.floats(0.5, 2))
 def test_a_part_of_a_stage_fills_its_share_exactly(works: list[int], size: int, guess: float) -> None:
-    """However work is cut up, and even if more or less of it comes than was expected."""
+    """However work is divided, and even if there is more or less of it than expected."""
     told = Told()
     stage = told.stage("s", size + 7)
     part = stage.part(size, guess * sum(works))
@@ -256,8 +254,8 @@ def test_threads_may_share_a_stage() -> None:
     assert [done for _, done, _ in told.events] == list(range(4001))
 
 
-def test_small_blocks_of_a_7z_are_told_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A single large file, too: it is not told of when it is whole."""
+def test_small_blocks_of_a_7z_are_reported_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for a single large file: progress does not wait until it is complete."""
     monkeypatch.setattr(read_7z, "BLOCK_BYTES", 1000)
     with py7zr.SevenZipFile(tmp_path / "a.7z", "w") as archive:
         archive.writestr(np.random.default_rng(0).bytes(50_000), "large.bin")

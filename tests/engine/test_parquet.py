@@ -1,4 +1,4 @@
-"""Parquet files: the hash of a content is that of its values, and rows go through unchanged."""
+"""Parquet files: the content hash depends on the values, and rows go through unchanged."""
 
 import base64
 import io
@@ -57,7 +57,7 @@ def _hash(table: pa.Table, folder: Path, **style: Any) -> str:
 
 
 @given(arrow_tables(), st.sampled_from(["none", "snappy", "gzip", "zstd"]), st.integers(1, 5), st.booleans())
-def test_the_way_a_table_is_written_down_does_not_count(
+def test_the_encoding_of_a_table_does_not_count(
     tmp_path_factory: pytest.TempPathFactory, table: pa.Table, compression: str, rows: int, dictionary: bool
 ) -> None:
     folder = tmp_path_factory.mktemp("written")
@@ -85,7 +85,7 @@ def test_every_value_counts(tmp_path_factory: pytest.TempPathFactory, table: pa.
 
 
 def _gapless(value: Any, kind: pa.DataType) -> Any:
-    """A missing float is a NaN to everybody who reads with pandas."""
+    """A missing float is a NaN to anyone who reads with pandas."""
     return float("nan") if value is None and pa.types.is_floating(kind) else value
 
 
@@ -169,7 +169,7 @@ def _source(tmp_path: Path, table: pa.Table, **style: Any) -> Table:
 @pytest.mark.usefixtures("small_groups")
 @pytest.mark.parametrize("statistics", [True, False])
 @pytest.mark.parametrize("rows", [[0, 2], [2, 0], []])
-def test_a_column_has_the_type_that_it_has_as_a_whole(tmp_path: Path, rows: list[int], statistics: bool) -> None:
+def test_a_column_is_typed_as_a_whole(tmp_path: Path, rows: list[int], statistics: bool) -> None:
     columns = {"a": pa.array([1, None, 3, 4]), "b": pa.array([True, None, False, True]), "c": pa.array([1, 2, 3, 4])}
     table = _source(tmp_path, pa.table(columns), write_statistics=statistics)
     expected = pq.read_table(tmp_path / "source.parquet").to_pandas().take(rows)
@@ -193,6 +193,6 @@ def test_parquet_keeps_the_types_of_its_source(tmp_path: Path, rows: list[int]) 
     assert written.column("a").to_pylist() == [[None, None, None, None, None, 1][row] for row in rows]
 
 
-def test_an_index_of_pandas_is_no_column(tmp_path: Path) -> None:
+def test_a_pandas_index_is_not_a_column(tmp_path: Path) -> None:
     pd.DataFrame({"a": [1, 2]}, index=[5, 6]).to_parquet(tmp_path / "x.parquet")
     assert Table.from_source(ParquetSource(tmp_path / "x.parquet")).columns == ["a"]

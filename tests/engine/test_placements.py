@@ -12,13 +12,13 @@ from mlebench.engine.placing.placements import Placements
 from mlebench.engine.trees import FolderTree, TreeFile
 
 TREES = [FolderTree(Path(name)) for name in "abc"]
-# Every character that a file's name may have, also bytes that are no UTF-8.
+# Every character that a file name may have, including bytes that are not UTF-8.
 NAMES = st.text(st.characters(exclude_characters="\0"), min_size=1, max_size=5)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(NAMES, st.sampled_from(TREES), NAMES), max_size=40))
-def test_they_come_sorted_and_as_they_were_given(given: list[tuple[str, FolderTree, str]]) -> None:
+def test_placements_come_sorted_and_complete(given: list[tuple[str, FolderTree, str]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "RUN", 8)
         patch.setattr(module, "BLOCK", 3)
@@ -32,7 +32,7 @@ def test_they_come_sorted_and_as_they_were_given(given: list[tuple[str, FolderTr
         assert sorted(found, key=repr) == sorted(given, key=repr)
 
 
-def test_a_file_takes_about_as_many_bytes_as_its_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_placement_takes_about_as_many_bytes_as_its_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RUN", 1 << 12)
     monkeypatch.setattr(module, "BLOCK", 1 << 6)
     placed, count = Placements(), 10 << 12

@@ -1,4 +1,4 @@
-"""Lines of CSV are those of pandas 2.2 on Python 3.11, whatever runs: figures from there, and newer csv put right."""
+"""Lines of CSV are those of pandas 2.2 on Python 3.11, on any version: figures from there, and newer csv corrected."""
 
 import csv
 import io
@@ -130,7 +130,7 @@ ODD_PREPARED = {
 
 
 def odd_twin(raw: TwinFolder) -> None:
-    """A twin whose cells would be torn apart by one reader or printer or another."""
+    """A twin whose cells some reader or printer would split."""
     texts = [f"{row} {ODD[row % len(ODD)]}" for row in range(raw.count(30))]
     raw.write_csv("train.csv", {"id": range(len(texts)), "text": texts, "n": raw.rng.randint(0, 9, len(texts))})
     raw.write_csv("crlf.csv", {"id": range(len(texts)), "text": texts}, newline="\r\n", quote_text=True)

@@ -70,7 +70,7 @@ def printed(table: Table, **style: Any) -> bytes:
 def pandas_reads(content: bytes, **options: Any) -> pd.DataFrame:
     exact = {} if pd.__version__ >= "3.1" else {"float_precision": "round_trip"}
     frame = pd.read_csv(io.BytesIO(content), **exact, **options)
-    # pandas 2.2 leaves a column with a whole number beyond 64 bits as text; 3 makes Python's numbers of it.
+    # pandas 2.2 leaves a column with a whole number beyond 64 bits as text; 3 turns it into Python's numbers.
     huge = [name for name in frame if frame[name].dtype == object and type(frame[name].iloc[0]) is int]
     return frame.astype(dict.fromkeys(huge, str))
 
@@ -96,7 +96,7 @@ def test_tabs_between_columns_print_as_pandas_does(content: bytes) -> None:
 
 
 @given(csv_files())
-def test_columns_moved_about_print_as_pandas_does(content: bytes) -> None:
+def test_reordered_columns_print_as_pandas_does(content: bytes) -> None:
     frame, table = pandas_reads(content), table_of(content)
     last = table.columns[-1]
     constants = {"flag": False, "half": 0.5, "none": 0, "empty": "", "word": 'a "b"', last: "replaced"}
@@ -155,7 +155,7 @@ def test_dates_are_refused() -> None:
         Table.from_pandas(pd.DataFrame({"day": pd.to_datetime(["2020-01-01"])}))
 
 
-def test_concatenation_wants_the_same_columns() -> None:
+def test_concatenation_requires_the_same_columns() -> None:
     with pytest.raises(ValueError, match="columns"):
         Table.concat([Table.from_columns({"a": [1]}), Table.from_columns({"b": [1]})])
 
@@ -216,7 +216,7 @@ def test_nonnumeric_quoting_quotes_header_text_and_gaps() -> None:
     assert printed(table_of(content), quoting="nonnumeric") == b'"id","before","n"\n1,"",1.5\n2,"two",""\n'
 
 
-def test_float_format_touches_floats_only() -> None:
+def test_float_format_affects_only_floats() -> None:
     content = b"i,f,t\n1,0.1,0.1x\n2,,0.2x\n"
     assert printed(table_of(content), float_format="%.10f") == b"i,f,t\n1,0.1000000000,0.1x\n2,,0.2x\n"
 
@@ -248,7 +248,7 @@ def test_a_table_knows_its_columns_before_its_rows() -> None:
 @pytest.mark.parametrize("use", [lambda t: t["x"], lambda t: t.drop("x"), lambda t: t.select("x"),
                                  lambda t: t.rename({"x": "y"}), lambda t: t.sort_by("x"),
                                  lambda t: t.group_first("a", "x")])  # fmt: skip
-def test_an_unknown_column_is_named_with_those_there_are(use: Any) -> None:
+def test_an_unknown_column_is_named_with_the_existing_ones(use: Any) -> None:
     with pytest.raises(KeyError, match=r"no column 'x'; there are a, b"):
         use(Table.from_columns({"a": [1], "b": [2]}))
 
@@ -339,7 +339,7 @@ HUGE = "1" * 30
         (["18446744073709551616", ""], ["18446744073709551616", None]),
     ],
 )
-def test_numbers_that_no_type_holds_are_read_as_pandas_2_reads_them(cells: list[str], values: list[Any]) -> None:
+def test_numbers_beyond_every_type_are_read_as_pandas_2_reads_them(cells: list[str], values: list[Any]) -> None:
     content = "".join(f"{cell},{cell}\n" for cell in ["n", *cells]).encode()
     for frame in (read_frame(io.BytesIO(content)), table_of(content).to_pandas()):
         for name in ("n", "n.1"):

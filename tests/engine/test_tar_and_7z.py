@@ -1,4 +1,4 @@
-"""Tar and 7z archives: the same files as in a folder, written once; what could do harm is refused by name."""
+"""Tar and 7z archives: the same files as in a folder, written once; harmful members are refused by name."""
 
 import gzip
 import io
@@ -58,7 +58,7 @@ PACKERS: dict[str, Callable[[Mapping[str, bytes]], bytes]] = {
     "raw.tar.gz": lambda files: tar_bytes(files, "w:gz"),
     "raw.tar.bz2": lambda files: tar_bytes(files, "w:bz2"),
     "raw.tar.xz": lambda files: tar_bytes(files, "w:xz"),
-    "raw.tgz": tar_bytes,  # a name may say what is not so
+    "raw.tgz": tar_bytes,  # a name may be misleading
     "raw.7z": seven_zip_bytes,
 }
 every_format = pytest.mark.parametrize("name", PACKERS)
@@ -66,7 +66,7 @@ every_format = pytest.mark.parametrize("name", PACKERS)
 
 @every_format
 @pytest.mark.parametrize("inside", [False, True], ids=["in a folder", "in a zip"])
-def test_files_are_those_that_were_packed(tmp_path: Path, name: str, inside: bool) -> None:
+def test_unpacked_files_match_the_packed_ones(tmp_path: Path, name: str, inside: bool) -> None:
     raw, content = tmp_path / "raw", PACKERS[name](FILES)
     if inside:
         raw.write_bytes(zip_bytes({f"sub/{name}": content}))
@@ -85,7 +85,7 @@ def test_files_are_those_that_were_packed(tmp_path: Path, name: str, inside: boo
 
 @pytest.mark.parametrize("name", [*PACKERS, "raw.zip"])
 @pytest.mark.parametrize("inside", [False, True], ids=["in a folder", "in a zip"])
-def test_names_are_told_without_unpacking(tmp_path: Path, name: str, inside: bool) -> None:
+def test_names_are_listed_without_unpacking(tmp_path: Path, name: str, inside: bool) -> None:
     raw, content = tmp_path / "raw", (PACKERS | {"raw.zip": zip_bytes})[name](FILES)
     if inside:
         raw.write_bytes(zip_bytes({name: content}))
@@ -97,14 +97,14 @@ def test_names_are_told_without_unpacking(tmp_path: Path, name: str, inside: boo
         assert not [path for path in tmp_path.rglob("*") if path.name == "a.txt"]
 
 
-def test_names_that_begin_with_a_dot_and_a_slash_are_told_without_it(tmp_path: Path) -> None:
+def test_names_are_listed_without_a_leading_dot_slash(tmp_path: Path) -> None:
     (tmp_path / "raw.tar").write_bytes(tar_bytes({"./b/c": b"1", "./a": b"2"}, special={"./d": tarfile.DIRTYPE}))
     with open_raw(tmp_path, tmp_path) as raw:
         assert raw.member_names("raw.tar") == ["a", "b/c"]
 
 
 @every_format
-def test_names_in_an_archive_that_is_cut_off_are_not_told(tmp_path: Path, name: str) -> None:
+def test_names_in_a_truncated_archive_are_not_listed(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(PACKERS[name](FILES)[: -20_000 if name.endswith(("tar", "tgz")) else -20])
     with open_raw(tmp_path, tmp_path) as raw, pytest.raises(PrerequisiteError, match=rf"{name} cannot be read"):
         raw.member_names(name)
@@ -151,9 +151,9 @@ def test_a_7z_archive_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
 
 
 @every_format
-def test_a_name_that_no_disk_takes_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_name_that_no_disk_accepts_is_refused(tmp_path: Path, name: str) -> None:
     content = PACKERS[name]({"good.txt": b"", f"a/{'é' * 128}/b": b"x"})
-    _refused(tmp_path, name, content, "member a/é+/b has a name that no disk takes")
+    _refused(tmp_path, name, content, "member a/é+/b has a name that no disk accepts")
 
 
 @pytest.mark.parametrize("member", ["", ".", "./"])
@@ -170,14 +170,14 @@ def test_links_and_devices_are_refused(tmp_path: Path, kind: bytes) -> None:
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        (["Readme", "README"], "member README has the same name as Readme, but for case"),
-        (["e\u0301", "\u00c9"], "member \u00c9 has the same name as e\u0301, but for case or Unicode form"),
-        (["a/b", "a"], "member a is a file, but other members lie in a folder"),
+        (["Readme", "README"], "member README has the same name as Readme, except for case"),
+        (["e\u0301", "\u00c9"], "member \u00c9 has the same name as e\u0301, except for case or Unicode form"),
+        (["a/b", "a"], "member a is a file, but other members are in a folder"),
         (["a", "a/b"], "member a/b lies in a, which is a file"),
         (["A", "a/b/c"], "member a/b/c lies in A, which is a file"),
     ],
 )
-def test_members_that_cannot_lie_side_by_side_are_refused(
+def test_members_with_conflicting_names_are_refused(
     tmp_path: Path, name: str, members: list[str], message: str
 ) -> None:
     _refused(tmp_path, name, PACKERS[name](dict.fromkeys(members, b"x")), message)
@@ -190,7 +190,7 @@ def test_a_name_that_comes_twice_is_refused(tmp_path: Path, second: str) -> None
 
 
 @pytest.mark.parametrize("name", ["raw.tar", "raw.7z"])
-def test_an_archive_that_ends_with_a_zip_is_not_taken_for_it(tmp_path: Path, name: str) -> None:
+def test_an_archive_that_ends_with_a_zip_does_not_count_as_one(tmp_path: Path, name: str) -> None:
     stream = io.BytesIO()
     with py7zr.SevenZipFile(stream, "w", filters=[{"id": py7zr.FILTER_COPY}]) as archive:
         archive.writestr(zip_bytes({"within": b"x"}), "last.zip")
@@ -201,7 +201,7 @@ def test_an_archive_that_ends_with_a_zip_is_not_taken_for_it(tmp_path: Path, nam
         assert raw.archive(name).archive("last.zip").file("within").read() == b"x"
 
 
-def test_a_folder_that_its_archive_locks_is_open(tmp_path: Path) -> None:
+def test_folders_are_readable_whatever_the_archive_says(tmp_path: Path) -> None:
     (tmp_path / "locked").mkdir()
     (tmp_path / "locked/a.txt").write_bytes(b"x")
     (tmp_path / "locked").chmod(0o500)
@@ -214,20 +214,22 @@ def test_a_folder_that_its_archive_locks_is_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["raw.tar.gz", "raw.7z"])
-def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_that_unpack_to_too_much_are_refused(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(member_checks, "BOMB_BYTES", 50_000)
     _refused(tmp_path, name, PACKERS[name]({"bomb.bin": bytes(1_000_000)}), "would unpack to far more")
 
 
 @every_format
 @pytest.mark.parametrize("left", [0.3, 0.7])
-def test_an_archive_that_is_cut_off_is_told_as_such(tmp_path: Path, name: str, left: float) -> None:
+def test_a_truncated_archive_is_reported_as_such(tmp_path: Path, name: str, left: float) -> None:
     content = PACKERS[name](FILES)
     _refused(tmp_path, name, content[: int(len(content) * left)], rf"{name} cannot be read")
 
 
 def _damaged(content: bytes) -> Iterator[bytes]:
-    """The bytes with one bit changed, in each byte another, and cut off at each place."""
+    """The bytes with a different bit changed in each byte, and cut off at each place."""
     chance = random.Random(0)
     for at in range(len(content)):
         yield content[:at] + bytes([content[at] ^ 1 << chance.randrange(8)]) + content[at + 1 :]
@@ -255,7 +257,7 @@ def _unless_refused(look: Callable[[Path, str], Any], folder: Path, name: str) -
     "name",
     ["raw.tar.gz", "raw.7z", *(pytest.param(rare, marks=pytest.mark.full) for rare in ("raw.tar.bz2", "raw.tar.xz"))],
 )
-def test_no_damage_goes_unseen(tmp_path: Path, name: str) -> None:
+def test_no_damage_goes_unnoticed(tmp_path: Path, name: str) -> None:
     files = {"train/a é.txt": b"abc" * 20, "empty": b"", "z.csv": b"a,b\n1,2\n"}
     refused = []
     for content in _damaged(PACKERS[name](files)):
@@ -267,8 +269,8 @@ def test_no_damage_goes_unseen(tmp_path: Path, name: str) -> None:
     assert sum(refused) > 0.7 * len(refused), "few bytes do not matter, such as the time in a gzip header"
 
 
-def test_no_damage_to_a_header_goes_unseen(tmp_path: Path) -> None:
-    """A tar that is not compressed has checksums of its headers only."""
+def test_no_damage_to_a_header_goes_unnoticed(tmp_path: Path) -> None:
+    """An uncompressed tar has checksums only of its headers."""
     files = {"aa": b"x" * 600, "bb": b"y"}
     content = tar_bytes(files)
     for at in (*range(512), *range(1536, 2048)):
@@ -276,23 +278,23 @@ def test_no_damage_to_a_header_goes_unseen(tmp_path: Path) -> None:
         assert _unless_refused(_contents, tmp_path, "raw.tar") in (None, files)
 
 
-def test_a_file_of_zeros_is_no_archive(tmp_path: Path) -> None:
+def test_a_file_of_zeros_is_not_an_archive(tmp_path: Path) -> None:
     _refused(tmp_path, "raw.tar", bytes(10240), r"raw\.tar cannot be read \(it is empty\)")
 
 
-def test_a_header_of_zeros_is_not_taken_for_the_end(tmp_path: Path) -> None:
+def test_a_header_of_zeros_does_not_count_as_the_end(tmp_path: Path) -> None:
     content = tar_bytes({"aa": b"x", "bb": b"y" * 2000})
     content = content[:1024] + bytes(512) + content[1536:]
     _refused(tmp_path, "raw.tar", content, r"raw\.tar cannot be read \(it continues")
 
 
-def test_what_a_checksum_proves_to_be_meant_may_follow_the_end(tmp_path: Path) -> None:
+def test_data_after_the_end_is_fine_if_a_checksum_covers_it(tmp_path: Path) -> None:
     (tmp_path / "raw.tar.gz").write_bytes(gzip.compress(tar_bytes({"a": b"x"}) + b"from a tape"))
     with open_raw(tmp_path, tmp_path) as raw:
         assert raw.archive("raw.tar.gz").file("a").read() == b"x"
 
 
-def test_what_failed_half_way_is_not_taken_for_unpacked(tmp_path: Path) -> None:
+def test_a_failed_unpacking_does_not_count_as_complete(tmp_path: Path) -> None:
     content = tar_bytes(FILES)
     with open_raw(tmp_path, tmp_path) as raw:
         (tmp_path / "raw.tar").write_bytes(content[:7000])
@@ -331,7 +333,7 @@ def _header(name: str, size: int, kind: bytes) -> bytes:
     ],
     ids=["before", "beyond", "pax", "name", "negative name", "many", "size", "large size", "no map", "odd map"],
 )
-def test_a_header_that_says_what_cannot_be_is_told_as_such(tmp_path: Path, header: bytes, first: bytes) -> None:
+def test_an_impossible_header_is_reported_as_such(tmp_path: Path, header: bytes, first: bytes) -> None:
     content = first + header + tar_bytes({"last": b""})
     for look in (_contents, _names):
         (tmp_path / "raw.tar").write_bytes(content)
@@ -347,22 +349,22 @@ def test_holes_are_zeros(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", [1536, 1600], ids=["before a header", "in a header"])
-def test_a_tar_that_ends_too_early_is_told_as_such(tmp_path: Path, end: int) -> None:
+def test_a_tar_that_ends_too_early_is_reported_as_such(tmp_path: Path, end: int) -> None:
     content = tar_bytes({"aa": b"x" * 600, "bb": b"y"})
     _refused(tmp_path, "raw.tar", content[:end], r"raw\.tar cannot be read")
 
 
-def test_a_damaged_header_is_not_taken_for_the_end(tmp_path: Path) -> None:
+def test_a_damaged_header_does_not_count_as_the_end(tmp_path: Path) -> None:
     content = bytearray(tar_bytes({"aa": b"x" * 600, "bb": b"y"}))
     content[1536] ^= 1
     _refused(tmp_path, "raw.tar", bytes(content), r"raw\.tar cannot be read")
 
 
-def test_what_is_no_archive_is_told_as_such(tmp_path: Path) -> None:
+def test_anything_but_an_archive_is_reported_as_such(tmp_path: Path) -> None:
     _refused(tmp_path, "raw.7z", b"no archive at all", r"raw\.7z cannot be read")
 
 
-def test_an_encrypted_archive_is_told_as_such(tmp_path: Path) -> None:
+def test_an_encrypted_archive_is_reported_as_such(tmp_path: Path) -> None:
     _refused(tmp_path, "raw.7z", seven_zip_bytes({"a": b"x"}, password="secret"), r"raw\.7z is encrypted")
 
 
@@ -380,7 +382,7 @@ FILTERS = {
 }
 
 
-# py7zr spoils an archive when it adds to one that holds a single file, or empty ones.
+# py7zr corrupts an archive when it adds to one with a single file, or empty ones.
 CONTENTS = st.tuples(st.integers(0, 3), st.binary(min_size=1, max_size=40), st.integers(1, 900))
 
 
@@ -390,7 +392,7 @@ CONTENTS = st.tuples(st.integers(0, 3), st.binary(min_size=1, max_size=40), st.i
     st.sampled_from([7, 1000, read_7z.BLOCK_BYTES]),
 )
 @settings(max_examples=20, deadline=None)
-def test_every_way_to_pack_a_7z_gives_back_the_same_files(
+def test_every_way_to_pack_a_7z_unpacks_to_the_same_files(
     method: str, sessions: list[list[tuple[int, bytes, int]]], block: int
 ) -> None:
     """Files of one session are packed as one stream, which is unpacked in blocks that end anywhere."""
@@ -407,8 +409,8 @@ def test_every_way_to_pack_a_7z_gives_back_the_same_files(
         assert _contents(Path(folder), "raw.7z") == files
 
 
-def test_a_7z_with_a_file_of_less_than_no_bytes_is_refused(tmp_path: Path) -> None:
-    """The size of the last file is what the others leave; a negative one would hide a bomb in the sum."""
+def test_a_7z_with_a_negative_file_size_is_refused(tmp_path: Path) -> None:
+    """The size of the last file is the remainder; a negative one would hide a bomb in the sum."""
     stream = io.BytesIO()
     with py7zr.SevenZipFile(stream, "w", filters=[{"id": py7zr.FILTER_COPY}]) as archive:
         archive.set_encoded_header_mode(False)

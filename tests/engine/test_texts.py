@@ -68,7 +68,7 @@ def test_pieces_are_made_when_they_are_written(tmp_path: Path) -> None:
     assert len(begun) == 2
 
 
-def test_what_fails_in_the_middle_is_made_anew(tmp_path: Path) -> None:
+def test_a_failed_write_starts_over(tmp_path: Path) -> None:
     fails = [True]
 
     def pieces() -> Iterator[bytes]:
@@ -91,7 +91,7 @@ def test_what_fails_in_the_middle_is_made_anew(tmp_path: Path) -> None:
         output.write_pieces("text", Pieces(pieces))
 
 
-def test_a_tar_cannot_hold_what_has_no_size_yet(tmp_path: Path) -> None:
+def test_a_tar_needs_sizes_beforehand(tmp_path: Path) -> None:
     output = Output(tmp_path / "public")
     output.pack("a.tar", {"a": Pieces(_countdown)})
     with pytest.raises(ValueError, match="not known beforehand"):

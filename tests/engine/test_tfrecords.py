@@ -83,7 +83,7 @@ def test_a_record_without_the_feature_is_reported(record: bytes) -> None:
         tfrecord_values(io.BytesIO(_framed(record)), "id")
 
 
-def test_written_examples_are_what_is_built_by_hand() -> None:
+def test_written_examples_match_hand_built_ones() -> None:
     content = tfrecord_bytes([{"image_name": b"ISIC_1", "target": 300, "sex": -1, "weight": 0.5}, {}])
     first = _example(
         image_name=_bytes_feature(b"ISIC_1"),

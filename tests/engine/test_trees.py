@@ -1,4 +1,4 @@
-"""Files by name: a folder and an archive behave alike, and a bad archive is told as such."""
+"""Files by name: a folder and an archive behave the same, and a bad archive is reported as such."""
 
 import io
 import os
@@ -78,11 +78,11 @@ def _read(tree: Tree, name: str) -> bytes:
         ("train/[12].png", []),
     ],
 )
-def test_globs_find_files_only_sorted_by_name(tree: Tree, pattern: str, names: list[str]) -> None:
+def test_globs_find_only_files_sorted_by_name(tree: Tree, pattern: str, names: list[str]) -> None:
     assert tree.glob(pattern) == names
 
 
-def test_a_double_star_stands_between_slashes(tree: Tree) -> None:
+def test_a_double_star_must_be_between_slashes(tree: Tree) -> None:
     with pytest.raises(ValueError, match="between slashes"):
         tree.glob("train**.png")
 
@@ -109,7 +109,7 @@ def test_globs_mean_the_same_in_a_folder_and_in_an_archive(names: set[str], patt
         assert in_archive.glob("**/*") == sorted(files)
 
 
-def test_a_relative_folder_gives_whole_names(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_folder_gives_full_names(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     assert FolderTree(Path()).glob("*.csv") == ["train.csv"]
 
@@ -142,7 +142,7 @@ def test_an_archive_that_climbs_out_of_its_folder_is_not_read_at_all(tmp_path: P
         ZipTree(archive)
 
 
-def test_an_encrypted_member_is_told_as_such(tmp_path: Path) -> None:
+def test_an_encrypted_member_is_reported_as_such(tmp_path: Path) -> None:
     path = _zip(tmp_path / "secret.zip", {"a.txt": b"text"}, zipfile.ZIP_STORED)
     content = path.read_bytes()
     for signature, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
@@ -154,14 +154,14 @@ def test_an_encrypted_member_is_told_as_such(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [0, 10, 100, -1, -30])
-def test_a_truncated_archive_is_told_as_such(archive: Path, kept: int) -> None:
+def test_a_truncated_zip_is_reported_as_such(archive: Path, kept: int) -> None:
     archive.write_bytes(archive.read_bytes()[:kept])
     with pytest.raises(PrerequisiteError, match=r"raw\.zip cannot be read .* get the archive again"):
         ZipTree(archive)
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_a_damaged_member_is_told_as_such_when_it_is_read(tmp_path: Path, method: int) -> None:
+def test_a_damaged_member_is_reported_when_it_is_read(tmp_path: Path, method: int) -> None:
     path = _zip(tmp_path / "raw.zip", {"a.csv": bytes(range(256)) * 40}, method)
     content = bytearray(path.read_bytes())
     at = content.index(b"a.csv") + 20
@@ -197,7 +197,7 @@ def no_links(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_links")
-def test_where_links_are_impossible_a_file_is_copied(folder: Path, tmp_path: Path) -> None:
+def test_if_links_are_impossible_a_file_is_copied(folder: Path, tmp_path: Path) -> None:
     mode = _mode(folder / "train/1.png")
     FolderTree(folder).extract("train/1.png", str(tmp_path / "copied.png"))
     assert (tmp_path / "copied.png").read_bytes() == b"one"
@@ -225,7 +225,7 @@ def test_a_copy_that_counts_as_finished_has_its_time(
 
 
 @pytest.mark.usefixtures("no_links")
-def test_a_copy_is_known_again_unless_the_raw_file_was_replaced(folder: Path, tmp_path: Path) -> None:
+def test_a_copy_is_recognised_unless_the_raw_file_was_replaced(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copied.png"
     tree = FolderTree(folder)
     tree.extract("train/1.png", str(copy))
@@ -268,7 +268,7 @@ def test_sizes_and_facts_are_known_without_reading(tree: Tree) -> None:
         tree.size("9.png")
 
 
-def test_what_an_earlier_attempt_placed_is_known_again(tree: Tree, tmp_path: Path) -> None:
+def test_files_placed_by_an_earlier_attempt_are_recognised(tree: Tree, tmp_path: Path) -> None:
     placed = tmp_path / "placed.png"
     tree.extract("train/1.png", str(placed))
     assert tree.is_extracted("train/1.png", str(placed))
@@ -277,7 +277,7 @@ def test_what_an_earlier_attempt_placed_is_known_again(tree: Tree, tmp_path: Pat
     assert not tree.is_extracted("train/1.png", str(placed)), "a file that can be written to is not finished"
 
 
-def test_an_archive_of_an_unknown_compression_is_told_as_such(tmp_path: Path) -> None:
+def test_an_archive_with_unknown_compression_is_reported_as_such(tmp_path: Path) -> None:
     path = _zip(tmp_path / "odd.zip", {"a.txt": b"text"}, zipfile.ZIP_STORED)
     content = bytearray(path.read_bytes())
     for signature, method in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
@@ -287,7 +287,7 @@ def test_an_archive_of_an_unknown_compression_is_told_as_such(tmp_path: Path) ->
         ZipTree(path).open("a.txt")
 
 
-def test_a_named_pipe_is_no_file_to_wait_for(tmp_path: Path) -> None:
+def test_a_named_pipe_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.csv")
     with pytest.raises(PrerequisiteError, match=r"lacks a\.csv"):
         FolderTree(tmp_path).open("a.csv")

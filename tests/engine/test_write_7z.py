@@ -1,4 +1,4 @@
-"""7z archives of ours: what was put in comes out, and the same members always make the same file."""
+"""Our 7z archives: what was put in comes out, and the same members always make the same file."""
 
 import io
 import os
@@ -70,7 +70,7 @@ def test_archives_of_twins_are_reproducible_and_keep_the_order_given(members: di
         assert archive.getnames() == list(members)
 
 
-def test_raw_files_that_are_packed_stay_as_they_are(tmp_path: Path) -> None:
+def test_packed_raw_files_are_unchanged(tmp_path: Path) -> None:
     raw = _raw(tmp_path)
     os.utime(raw / "photo.jpg", (1, 1))
     (raw / "photo.jpg").chmod(0o600)
@@ -89,7 +89,7 @@ class Sampled:
     public_sample: Path | None
 
 
-def test_a_sample_submission_may_lie_in_a_7z_archive(tmp_path: Path) -> None:
+def test_a_sample_submission_may_be_in_a_7z_archive(tmp_path: Path) -> None:
     path = tmp_path / "sample.csv.7z"
     path.write_bytes(seven_zip_bytes({"deep/sample.csv": b"id,x\n1,2\n"}))
     competition = Sampled(id="c", sample_submission=tmp_path / "no.csv", public_sample=path)

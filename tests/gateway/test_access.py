@@ -19,7 +19,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, f"key-of-{name}")
 
 
-def test_costs_worked_by_hand() -> None:
+def test_hand_worked_costs() -> None:
     price = Price(input=3, output=15, cached=0.3, cache_write=3.75, cache_write_long=6)
     million = 1_000_000
     assert price.cost(Tokens(million, 0, 0)) == 3
@@ -76,7 +76,7 @@ def test_price_files_that_cannot_be_used(tmp_path: Path, text: str, words: str) 
         (["x"], {"endpoint": "https://h/api/v1", "key_env": "MY_KEY"}, "openai", "https://h/api/v1", "MY_KEY"),
     ],
 )
-def test_what_is_not_said_is_filled_in(
+def test_missing_options_are_filled_in(
     models: list[str], options: dict[str, str], provider: str, endpoint: str, key_env: str | None
 ) -> None:
     access = plan_access(models, PRICES, **options)
@@ -101,7 +101,7 @@ def test_what_is_not_said_is_filled_in(
         (["o3-deep-research"], {}, "--allow-tool web_search"),
     ],
 )
-def test_what_cannot_work_is_refused(models: list[str], options: dict[str, str], words: str) -> None:
+def test_impossible_requests_are_refused(models: list[str], options: dict[str, str], words: str) -> None:
     with pytest.raises(PrerequisiteError, match=words):
         plan_access(models, PRICES, **options)
 
@@ -122,11 +122,11 @@ def test_tokens_need_no_price() -> None:
         ("https://h/anthropic", "/v1/messages", "https://h/anthropic/v1/messages"),
     ],
 )
-def test_where_paths_lead(endpoint: str, path: str, url: str) -> None:
+def test_upstream_urls(endpoint: str, path: str, url: str) -> None:
     assert upstream_url(endpoint, path) == url
 
 
-def test_only_keys_of_providers_pass_for_secrets() -> None:
+def test_only_providers_keys_count_as_known_secrets() -> None:
     refuse_other_secrets([("OPENAI_API_KEY", "OPENAI_API_KEY"), ("KEY", "GEMINI_API_KEY"), ("OPENAI_BASE_URL", "URL")])
     with pytest.raises(PrerequisiteError, match="HF_TOKEN"):
         refuse_other_secrets([("HF_TOKEN", "HF_TOKEN")])

@@ -1,4 +1,4 @@
-"""A budget is not passed, whatever goes on at the same time."""
+"""A budget is never exceeded, whatever happens at the same time."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ from mlebench.gateway.accounting import Ended, Ledger
 from mlebench.gateway.policy import RefusedError, estimated_input
 from mlebench.gateway.prices import Tokens
 
-PROMPT = 100  # tokens that each call is said to have used
+PROMPT = 100  # tokens that each call reports
 
 
 def expensive(call: Call) -> None:
@@ -28,7 +28,7 @@ def expensive(call: Call) -> None:
 
 @pytest.mark.parametrize("budget", ["20000tokens", "0.1usd"])
 @pytest.mark.parametrize("limit", [{"max_tokens": 1000}, {}])
-def test_parallel_calls_do_not_pass_it(server: Endpoint, front: NewFront, budget: str, limit: dict[str, Any]) -> None:
+def test_parallel_calls_do_not_exceed_it(server: Endpoint, front: NewFront, budget: str, limit: dict[str, Any]) -> None:
     server.behave = expensive
     gate = front(budget=budget, models=("m",))
     text = "word " * PROMPT
@@ -50,8 +50,8 @@ def test_parallel_calls_do_not_pass_it(server: Endpoint, front: NewFront, budget
         assert use["cost"] <= 0.1
 
 
-def test_a_call_waits_for_those_that_are_under_way(server: Endpoint, front: NewFront) -> None:
-    """What they do not use is there for it."""
+def test_a_call_waits_for_those_in_progress(server: Endpoint, front: NewFront) -> None:
+    """What they do not use is available to it."""
     first, may_end = threading.Event(), threading.Event()
 
     def behave(call: Call) -> None:
@@ -91,7 +91,7 @@ def test_without_a_budget_requests_stay_as_they_are(server: Endpoint, front: New
     }
 
 
-def test_what_failed_costs_nothing(server: Endpoint, front: NewFront) -> None:
+def test_failed_calls_cost_nothing(server: Endpoint, front: NewFront) -> None:
     server.behave = lambda call: call.answer({"error": {"message": "no"}}, 400)
     gate = front(budget="1usd", models=("m",))
     assert gate.post().status_code == 400
@@ -105,8 +105,8 @@ def test_several_answers_are_reserved_for(front: NewFront) -> None:
 
 
 @pytest.mark.parametrize("value", [-1, 0, "many", 1.5, True])
-def test_a_limit_that_is_no_number_is_refused(server: Endpoint, front: NewFront, value: object) -> None:
-    """It could be read in two ways, here and there."""
+def test_a_limit_that_is_not_a_number_is_refused(server: Endpoint, front: NewFront, value: object) -> None:
+    """The gateway and the endpoint could read it differently."""
     assert front(budget="2000tokens").post(max_tokens=value).status_code == 400
     assert server.seen == []
 
@@ -116,7 +116,7 @@ calls = st.lists(
         st.integers(1, 500),  # input
         st.none() | st.integers(1, 800),  # asked for
         st.integers(1, 3),  # answers
-        st.floats(0, 1),  # share of what it may use that it does use
+        st.floats(0, 1),  # share of its limit that it uses
         st.sampled_from(["known", "unknown", "failed"]),
     ),
     max_size=30,
@@ -151,7 +151,7 @@ def test_reserved_and_spent_together_stay_within(items: list[Any], budget: str) 
     asyncio.run(play())
 
 
-def test_the_estimate_of_input_is_rather_too_high() -> None:
+def test_the_estimate_of_input_errs_on_the_high_side() -> None:
     prose = "The quick brown fox jumps over the lazy dog. " * 100  # about 1,000 tokens
     table = "0.1234567,12.5,-3\n" * 100  # 18 bytes, about 12 tokens a line
     for text, tokens in ((prose, 1000), (table, 800)):

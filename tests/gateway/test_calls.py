@@ -101,7 +101,7 @@ def test_tool_calls_in_a_stream_are_put_together(server: Endpoint, front: NewFro
     assert choice["message"]["tool_calls"][0]["function"] == {"name": "run", "arguments": '{"a":1}'}
 
 
-def test_what_is_not_known_is_null_and_said(server: Endpoint, front: NewFront) -> None:
+def test_unknown_usage_is_null_and_reported(server: Endpoint, front: NewFront) -> None:
     server.behave = lambda call: call.answer({"choices": []})
     gate = front()
     gate.post()
@@ -146,7 +146,7 @@ def test_long_requests_and_answers_are_cut_in_the_trace(server: Endpoint, front:
     assert gate.gateway.trace.cut == 1
 
 
-def test_an_answer_with_numbers_that_are_none_leaves_a_trace_that_is_json(server: Endpoint, front: NewFront) -> None:
+def test_an_answer_with_nan_leaves_a_valid_json_trace(server: Endpoint, front: NewFront) -> None:
     server.behave = lambda call: call.answer({"choices": [], "logprob": float("-inf"), "usage": {"prompt_tokens": 1.5}})
     gate = front()
     assert "-Infinity" in gate.post().text

@@ -50,7 +50,7 @@ async def post(client: Client, url: str) -> tuple[int, bytes]:
 
 
 def answered(*parts: bytes, times: int = 1, idle: float = 20) -> list[tuple[int, bytes]]:
-    """What the client makes of these bytes, each of which comes by itself."""
+    """What the client makes of these bytes, each of which arrives separately."""
 
     async def serve(reader: Reader, writer: Writer) -> None:
         await request_of(reader)
@@ -110,7 +110,7 @@ def test_any_body_in_any_framing_and_splitting(pieces: list[bytes], framing: str
         HEAD + b"x: " + b"y" * 100_000,
     ],
 )
-def test_what_is_no_http_is_garbage(data: bytes) -> None:
+def test_anything_but_http_is_garbage(data: bytes) -> None:
     with pytest.raises(GarbageError):
         answered(data)
 
@@ -118,14 +118,14 @@ def test_what_is_no_http_is_garbage(data: bytes) -> None:
 @pytest.mark.parametrize(
     "data", [b"", HEAD, HEAD + b"content-length: 9\r\n\r\nx", HEAD + b"transfer-encoding: chunked\r\n\r\n5\r\nab"]
 )
-def test_an_answer_that_breaks_off_is_no_answer(data: bytes) -> None:
+def test_a_truncated_answer_does_not_count(data: bytes) -> None:
     with pytest.raises(ConnectionError):
         answered(data)
     with pytest.raises(SilentError):
         answered(data, idle=0.2)
 
 
-def test_connections_are_used_again_while_they_stand() -> None:
+def test_connections_are_reused_while_open() -> None:
     opened = 0
 
     async def serve(reader: Reader, writer: Writer) -> None:
@@ -149,7 +149,7 @@ def test_connections_are_used_again_while_they_stand() -> None:
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """One for model.invalid that nobody trusts, unless he is told to."""
+    """A certificate for model.invalid that nobody trusts unless told to."""
     if shutil.which("openssl") is None:
         pytest.skip("there is no openssl to make a certificate with")
     file = tmp_path / "certificate.pem"

@@ -1,4 +1,4 @@
-"""An endpoint that goes away, hangs, refuses or talks nonsense: the agent is told, and nothing counts twice."""
+"""An endpoint that disappears, hangs, refuses or sends nonsense: the agent is told, and nothing counts twice."""
 
 import json
 import threading
@@ -14,7 +14,7 @@ Behaviour = Callable[[Call], None]
 
 
 def at_first(behave: Behaviour, times: int = 1) -> Behaviour:
-    """Misbehave so often, and then no longer."""
+    """Misbehave this many times, and then no longer."""
     left = [times]
 
     def one(call: Call) -> None:
@@ -37,7 +37,7 @@ def refuse(status: int, **headers: str) -> Behaviour:
     [refuse(429, retry_after="0.1"), refuse(500), refuse(503), refuse(529), Call.cut],
     ids=["429", "500", "503", "529", "cut off"],
 )
-def test_what_may_pass_is_tried_again(server: Endpoint, front: NewFront, behave: Behaviour, stream: bool) -> None:
+def test_temporary_failures_are_retried(server: Endpoint, front: NewFront, behave: Behaviour, stream: bool) -> None:
     server.behave = at_first(behave, 2)
     gate = front()
     assert gate.post(stream=stream).status_code == 200
@@ -46,7 +46,7 @@ def test_what_may_pass_is_tried_again(server: Endpoint, front: NewFront, behave:
     assert gate.trace[0]["retries"] == 2
 
 
-def test_a_stream_that_breaks_before_its_first_event_is_tried_again(server: Endpoint, front: NewFront) -> None:
+def test_a_stream_that_breaks_before_its_first_event_is_retried(server: Endpoint, front: NewFront) -> None:
     server.behave = at_first(lambda call: call.stream(done=False))
     gate = front()
     assert "[DONE]" in gate.post(stream=True).text
@@ -54,7 +54,7 @@ def test_a_stream_that_breaks_before_its_first_event_is_tried_again(server: Endp
 
 
 @pytest.mark.parametrize("path", [CHAT, MESSAGES])
-def test_what_does_not_pass_is_passed_on_in_the_end(server: Endpoint, front: NewFront, path: str) -> None:
+def test_persistent_failures_are_passed_on_in_the_end(server: Endpoint, front: NewFront, path: str) -> None:
     server.behave = refuse(500)
     gate = front()
     answer = gate.post(path, max_tokens=9)
@@ -71,21 +71,21 @@ def test_what_does_not_pass_is_passed_on_in_the_end(server: Endpoint, front: New
     [refuse(400), refuse(401), refuse(404), refuse(429, retry_after="9999")],
     ids=["400", "401", "404", "a long pause"],
 )
-def test_what_waiting_cannot_help_is_passed_on_at_once(server: Endpoint, front: NewFront, behave: Behaviour) -> None:
+def test_permanent_failures_are_passed_on_at_once(server: Endpoint, front: NewFront, behave: Behaviour) -> None:
     server.behave = behave
     gate = front()
     assert gate.post().json()["error"]["message"] == "no"
     assert len(server.seen) == 1
 
 
-def test_an_empty_account_is_said_at_once(server: Endpoint, front: NewFront) -> None:
+def test_an_empty_account_is_reported_at_once(server: Endpoint, front: NewFront) -> None:
     server.behave = lambda call: call.answer({"error": {"code": "insufficient_quota"}}, 429)
     gate = front()
     assert gate.post().status_code == 429
     assert len(server.seen) == 1
 
 
-def test_an_endpoint_that_is_not_there(server: Endpoint, front: NewFront) -> None:
+def test_a_missing_endpoint(server: Endpoint, front: NewFront) -> None:
     gate = front()
     server.server_close()
     answer = gate.post()
@@ -113,7 +113,7 @@ def test_an_endpoint_that_falls_silent(server: Endpoint, front: NewFront, hung: 
     assert len(server.seen) == 1, "it has had its time"
 
 
-def test_no_call_goes_on_beyond_the_runs_clock(server: Endpoint, front: NewFront, hung: threading.Event) -> None:
+def test_no_call_outlasts_the_run(server: Endpoint, front: NewFront, hung: threading.Event) -> None:
     server.behave = hang
     gate = front(timing=replace(QUICK, idle=30), seconds=0.5)
     assert gate.post().status_code == 504
@@ -132,7 +132,7 @@ def drip(call: Call) -> None:
 def test_a_stream_without_end_is_ended(server: Endpoint, front: NewFront, hung: threading.Event) -> None:
     server.behave = drip
     gate = front(timing=replace(QUICK, call=1.0))
-    assert "no whole answer came" in gate.post(stream=True).text
+    assert "no complete answer arrived" in gate.post(stream=True).text
 
 
 @pytest.mark.parametrize("path", [CHAT, MESSAGES])

@@ -53,7 +53,7 @@ Runner = Callable[..., Group]
 
 @pytest.fixture
 def go(mlebench: Mlebench, titanic: Competition, tmp_path: Path, server: Endpoint) -> Runner:
-    """Run a program with a model; the group."""
+    """Run a program with a model; returns the group."""
 
     def call(
         program: str | Path, *options: str, sandbox: str = "process", code: int = 0, env: dict[str, str] | None = None
@@ -120,7 +120,7 @@ def test_an_agent_calls_a_model_and_never_sees_the_key(
     assert doors_of(run) == []
 
 
-def test_a_budget_that_is_used_up_stands_in_the_record(go: Runner, server: Endpoint) -> None:
+def test_an_exhausted_budget_is_recorded(go: Runner, server: Endpoint) -> None:
     run = only(go(KEEP_CALLING, "--budget", "2000tokens"))
     use = run.record.model or {}
     assert use["budget"]["exceeded"]
@@ -129,13 +129,13 @@ def test_a_budget_that_is_used_up_stands_in_the_record(go: Runner, server: Endpo
     assert "budget_exceeded" in run.paths.log.read_text()
 
 
-def test_tools_that_are_allowed_stand_on_the_card(go: Runner) -> None:
+def test_allowed_tools_are_recorded(go: Runner) -> None:
     run = only(go("true", "--allow-tool", "web_search"))
     assert run.record.conditions["provider_tools"] == ["web_search"]
     assert run.record.conditions["unsealed_by"][-1] == "the provider may use web_search"
 
 
-def test_a_hanging_endpoint_does_not_hold_a_run_beyond_its_clock(go: Runner, server: Endpoint) -> None:
+def test_a_hanging_endpoint_does_not_delay_the_end_of_a_run(go: Runner, server: Endpoint) -> None:
     hung = threading.Event()
 
     def hang(_: Call) -> None:
@@ -163,7 +163,7 @@ def test_a_killed_runner_leaves_no_gateway_and_its_calls_are_kept(
     (use,) = _wait_for(lambda: [f for f in runs.glob("*/.work/*/model.json") if json.loads(f.read_text())["calls"]])
     assert json.loads(use.read_text())["input_tokens"] == 100, "to be read while the run goes on"
     (record,) = runs.glob("*/*/run.json")
-    for pid in [runner.pid, *processes(str(record.parent))]:  # who started `run exec`, and that
+    for pid in [runner.pid, *processes(str(record.parent))]:  # what started `run exec`, and `run exec` itself
         os.kill(pid, signal.SIGKILL)
     wait_until_gone(mark)
     assert _wait_for(lambda: [Path("gone")] if not _gateways(str(runs)) else [])
@@ -178,7 +178,7 @@ def test_a_killed_runner_leaves_no_gateway_and_its_calls_are_kept(
 
 
 def _gateways(mark: str) -> list[int]:
-    """Gateways that a test has started: they hold files of its own open."""
+    """Gateways that a test has started: they hold the test's files open."""
     found = []
     for pid in processes("mlebench.gateway.process"):
         with contextlib.suppress(OSError):
@@ -200,7 +200,7 @@ def _wait_for(look: Callable[[], list[Path]]) -> list[Path]:
     return []
 
 
-def test_a_gateway_that_dies_is_a_fault_of_the_infrastructure(go: Runner, server: Endpoint, tmp_path: Path) -> None:
+def test_a_gateway_that_dies_is_an_infrastructure_failure(go: Runner, server: Endpoint, tmp_path: Path) -> None:
     killed: list[int] = []
 
     def behave(call: Call) -> None:
@@ -232,7 +232,7 @@ def variables_of(run: Run) -> dict[str, str]:
     return dict(line.split("=", 1) for line in run.paths.log.read_text().splitlines() if "=" in line)
 
 
-def test_secrets_of_an_agent_become_the_runs_token_and_the_doors_address(go: Runner, tmp_path: Path) -> None:
+def test_an_agents_secrets_become_the_runs_token_and_the_doors_address(go: Runner, tmp_path: Path) -> None:
     agent = agent_with(
         tmp_path,
         GEMINI_API_KEY="${{ secrets.GEMINI_API_KEY }}",
@@ -265,7 +265,7 @@ def test_other_secrets_are_refused_by_name(
 
 
 @pytest.mark.parametrize("sandbox", ["process", "docker"])
-def test_real_secrets_enter_with_an_open_network_and_stand_in_no_record(
+def test_real_secrets_enter_only_with_an_open_network_and_are_never_recorded(
     mlebench: Mlebench, titanic: Competition, tmp_path: Path, sandbox: str
 ) -> None:
     require(sandbox)
@@ -294,7 +294,7 @@ def test_a_run_like_another_has_the_same_model(
     assert (first.record.model or {})["prices"] == {"gpt-4o": {"input": 1, "output": 1}}
 
 
-def test_runs_with_other_models_or_budgets_are_other_entries_of_standings(
+def test_runs_with_different_models_or_budgets_are_separate_entries(
     titanic: Competition, server: Endpoint, tmp_path: Path
 ) -> None:
     inputs = Inputs(tmp_path)
@@ -307,6 +307,6 @@ def test_runs_with_other_models_or_budgets_are_other_entries_of_standings(
     assert [entry.model for entry in inputs.entries(Boards(Registry()))] == ["m", "m, other", "m"]
 
 
-def test_options_of_a_model_go_with_its_network(mlebench: Mlebench, titanic: Competition) -> None:
+def test_model_options_require_the_model_network(mlebench: Mlebench, titanic: Competition) -> None:
     done = mlebench("run", "--agent", "dummy", "-c", titanic.id, "--model", "gpt-4o", code=2)
     assert "--network model" in done.stderr

@@ -1,4 +1,4 @@
-"""What a request may not ask for, and what does not lead anywhere."""
+"""What a request may not ask for, and paths that lead nowhere."""
 
 import socket
 from typing import Any
@@ -53,7 +53,7 @@ FORBIDDEN: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("path", "body", "name"), FORBIDDEN, ids=[f"{name} {path}" for path, _, name in FORBIDDEN])
-def test_a_network_in_disguise_is_refused_unless_it_is_asked_for_by_name(
+def test_a_network_in_disguise_is_refused_unless_allowed_by_name(
     server: Endpoint, front: NewFront, path: str, body: dict[str, Any], name: str
 ) -> None:
     gate = front()
@@ -149,7 +149,7 @@ def test_a_host_header_and_an_upgrade_lead_nowhere_else(server: Endpoint, front:
 
 
 def raw(port: int, target: str, header: str, body: bytes = b"{}") -> bytes:
-    """What comes back for a request that no decent client would send."""
+    """The response to a request that no proper client would send."""
     lines = [f"{target} HTTP/1.1", header, f"Authorization: Bearer {TOKEN}", f"Content-Length: {len(body)}"]
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
@@ -169,7 +169,7 @@ def test_only_few_headers_are_passed_on(server: Endpoint, front: NewFront) -> No
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{", b"\xff", b'{"model": 1e999}', b'{"model": "m", "n": NaN}', b"[" * 200_000]
 )
-def test_requests_that_are_no_json_objects(server: Endpoint, front: NewFront, body: bytes) -> None:
+def test_requests_that_are_not_json_objects(server: Endpoint, front: NewFront, body: bytes) -> None:
     gate = front()
     url, headers = f"http://127.0.0.1:{gate.port}{CHAT}", {"x-api-key": TOKEN}
     assert gate.client.post(url, content=body, headers=headers).status_code in (400, 403)

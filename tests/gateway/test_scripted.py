@@ -94,7 +94,7 @@ def test_chat_completions_as_a_stream(client: Start) -> None:
     assert json.loads("".join(call["function"]["arguments"] for call in calls)) == CALL
 
 
-def test_a_stream_has_usage_only_when_that_is_asked_for(client: Start) -> None:
+def test_a_stream_has_usage_only_on_request(client: Start) -> None:
     assert not any("usage" in chunk for chunk in _events(_chat(client(ANSWER), stream=True))[:-1])
 
 
@@ -165,7 +165,7 @@ def test_the_model_s_items_of_one_answer_are_one_turn(client: Start) -> None:
     assert answer["output"][0]["content"][0]["text"] == "one"
 
 
-def test_a_line_stands_for_a_file(client: Start) -> None:
+def test_a_line_is_replaced_by_a_file(client: Start) -> None:
     script = "- text: |\n    Run this:\n      <<program.py>>\n"
     said = _said(_chat(client(script, program="if 1:\n\n    print(1)\n")))
     assert said == "Run this:\n  if 1:\n\n      print(1)\n"

@@ -2,10 +2,10 @@
 
     python tests/golden/record.py --reference REFERENCE/bin/python ID...
 
-Run it with the Python of this repository's virtual environment. It makes twins, lets the other installation prepare and
-grade them, in a scratch folder and in processes of its own, and writes tests/golden/ID.json. From the other one it uses
-what any client does: `registry`, `prepare_fn` and `grade_csv`. CONTRIBUTING.md says which versions to install there,
-and what to do where sizes of the real data are built in.
+Run it with the Python of this repository's virtual environment. It makes twins, has the other installation prepare and
+grade them, in a scratch folder and in separate processes, and writes tests/golden/ID.json. It uses the other
+installation as any client does: `registry`, `prepare_fn` and `grade_csv`. CONTRIBUTING.md says which versions to
+install there, and what to do where sizes of the real data are hard-coded.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def record(reference: Path, id: str, seed: int, size: float, scratch: Path) -> d
     competition = Registry(scratch).get_competition(id)
     TwinSource(seed, size).fetch(competition)
     where, facts = competition.paths, competition.submission
-    index = raw_index(where.raw)  # before anybody touches it
+    index = raw_index(where.raw)  # before anything touches it
     _run(reference, PREPARE, scratch, id)
     files = fingerprint(where.prepared, index)
     sample, gold = public_sample_bytes(competition), competition.gold_submission.read_bytes()

@@ -1,4 +1,4 @@
-"""Where a score stands, against leaderboards that are counted in another way."""
+"""Where a score stands, checked against another way of counting."""
 
 import dataclasses
 import json
@@ -21,7 +21,7 @@ scores = st.integers(-20, 20).map(lambda number: number / 4)
 
 
 @given(st.lists(scores, min_size=2, max_size=60), scores, st.booleans())
-def test_a_percentile_is_the_share_of_teams_that_stand_below(board: list[float], score: float, lower: bool) -> None:
+def test_a_percentile_is_the_share_of_teams_below(board: list[float], score: float, lower: bool) -> None:
     competition = dataclasses.replace(Registry().get_competition("spaceship-titanic"), higher_is_better=not lower)
     board.sort(reverse=not lower)
     standing = Standing.of(score, competition, board, Thresholds.of(board).gold)
@@ -48,7 +48,7 @@ def test_a_normalised_score_is_a_place_on_the_line_from_sample_to_gold(
 @pytest.mark.parametrize(
     ("score", "sample"), [(1.0, None), (1.0, math.nan), (1.0, math.inf), (1.0, -math.inf), (1e308, -1e308)]
 )
-def test_where_the_line_is_not_known_nothing_is_normalised(score: float, sample: float | None) -> None:
+def test_without_both_ends_nothing_is_normalised(score: float, sample: float | None) -> None:
     assert normalised(score, sample, 1.0, 1) is None
 
 
@@ -87,7 +87,7 @@ def test_real_data_has_a_normalised_score(titanic: Competition, tmp_path: Path) 
     import shutil
 
     real = Registry(tmp_path).get_competition(titanic.id)
-    shutil.copytree(titanic.private_dir, real.private_dir)  # without a manifest, nobody knows that it is a twin
+    shutil.copytree(titanic.private_dir, real.private_dir)  # without a manifest, it is unknown that it is a twin
     report = grade_csv(titanic.gold_submission, real)
     assert real.sample_score is not None
     expected = (1.0 - real.sample_score) / (report.gold_threshold - real.sample_score)

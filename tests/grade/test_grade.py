@@ -1,4 +1,4 @@
-"""Submission → report, one and many; a fault of the submission, of the data and of the grader are told apart."""
+"""Submission → report, one and many; faults of the submission, the data and the grader are distinguished."""
 
 import json
 import math
@@ -76,7 +76,7 @@ def test_a_grader_that_fails_is_our_fault_and_says_so(rigged: Competition) -> No
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
-def test_a_score_that_is_no_number_is_valid_and_null_in_json(rigged: Competition, score: float) -> None:
+def test_a_score_that_is_not_finite_is_valid_and_null_in_json(rigged: Competition, score: float) -> None:
     _rig(rigged, lambda submission, answers: score)
     report = grade_csv(rigged.sample_submission, rigged)
     assert report.valid_submission
@@ -185,7 +185,7 @@ def test_a_folder_that_is_a_link_to_the_answers_earns_nothing(titanic: Competiti
     assert "is in a folder that is a symbolic link" in str(report.reason)
 
 
-def test_answers_in_json_lines_can_be_gone_through_again_and_asked_for_by_number(tmp_path: Path) -> None:
+def test_answers_in_json_lines_can_be_iterated_again_and_indexed(tmp_path: Path) -> None:
     path = tmp_path / "test.jsonl"
     path.write_text('{"a": 1}\n{"a": "é\\u2028"}\n{"a": 3}\n', encoding="utf-8")
     answers = answers_for_grader(path)
@@ -197,4 +197,4 @@ def test_answers_in_json_lines_can_be_gone_through_again_and_asked_for_by_number
 def test_answers_in_json_lines_are_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "test.jsonl"
     path.write_text('{"a": 1}\nnot json\n', encoding="utf-8")
-    assert next(iter(answers_for_grader(path))) == {"a": 1}  # the second line was not looked at
+    assert next(iter(answers_for_grader(path))) == {"a": 1}  # the second line was not read

@@ -44,7 +44,7 @@ def odd(titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def _batch(folder: Path, words: list[str]) -> Path:
-    """A submission for each word: its column; as many rows as there were submissions before it."""
+    """A submission for each word, which names its column; with as many rows as submissions before it."""
     lines = []
     for number, word in enumerate(words):
         path = folder / f"{number}.csv"
@@ -64,7 +64,7 @@ def _processes_about(folder: Path) -> list[str]:
     return found
 
 
-def test_reports_stand_in_the_order_of_lines_whoever_is_done_first(odd: Registry, tmp_path: Path) -> None:
+def test_reports_are_in_the_order_of_lines_whichever_ends_first(odd: Registry, tmp_path: Path) -> None:
     file = _batch(tmp_path, ["slow", *["quick"] * 9])
     summary = grade_jsonl(file, tmp_path / "out", odd, jobs=3)
     assert [report["score"] for report in summary["competition_reports"]] == list(range(10))
@@ -72,7 +72,7 @@ def test_reports_stand_in_the_order_of_lines_whoever_is_done_first(odd: Registry
     assert len(logged) == 10
 
 
-def test_a_row_that_passes_its_time_ends_with_a_status_and_the_others_are_graded(odd: Registry, tmp_path: Path) -> None:
+def test_a_row_over_its_time_limit_gets_a_status_and_the_others_are_graded(odd: Registry, tmp_path: Path) -> None:
     file = _batch(tmp_path, ["hang", "quick", "deaf", "quick", "stop the worker", "quick", "quick"])
     summary = grade_jsonl(file, tmp_path / "out", odd, jobs=2, limits=Limits(seconds=3))
     reports = summary["competition_reports"]
@@ -85,7 +85,7 @@ def test_a_row_that_passes_its_time_ends_with_a_status_and_the_others_are_graded
     assert not _processes_about(tmp_path)
 
 
-def test_a_row_that_takes_too_much_memory_ends_with_a_status(odd: Registry, tmp_path: Path) -> None:
+def test_a_row_over_its_memory_limit_gets_a_status(odd: Registry, tmp_path: Path) -> None:
     file = _batch(tmp_path, ["grow", "quick", "too much", "quick"])
     summary = grade_jsonl(file, tmp_path / "out", odd, limits=Limits(memory=700_000_000))
     reports = summary["competition_reports"]
@@ -111,7 +111,7 @@ def test_ctrl_c_ends_a_batch_and_all_its_processes(odd: Registry, tmp_path: Path
     assert not (tmp_path / "data" / "grades.jsonl").exists()
 
 
-def test_a_passed_limit_is_exit_code_1_and_stands_in_the_table(odd: Registry, tmp_path: Path) -> None:
+def test_an_exceeded_limit_is_exit_code_1_and_is_in_the_table(odd: Registry, tmp_path: Path) -> None:
     file = _batch(tmp_path, ["quick", "hang"])
     command = [sys.executable, "-m", "mlebench", "grade", "--submission", file, "--output-dir", tmp_path / "out"]
     command += ["--data-dir", tmp_path / "data", "--time-limit", "2s", "--memory", "1g"]

@@ -88,7 +88,7 @@ def test_rows_that_share_an_id_are_drawn_together() -> None:
 
 @pytest.mark.parametrize("groups", [{"column": "patient"}, {"pattern": "p[0-9]+"}])
 def test_groups_that_a_competition_declares_are_drawn_whole(groups: dict[str, str]) -> None:
-    """The mean error of patients, each with ten rows that err alike and its last row counting twice."""
+    """The mean error of patients, each with ten rows that err equally and a last row that counts twice."""
     rng = np.random.default_rng(0)
     patients = np.repeat([f"p{number}" for number in range(60)], 10)
     ids = [f"{patient}_{row}" for patient, row in zip(patients, list(range(10)) * 60, strict=True)]
@@ -110,7 +110,7 @@ def test_groups_that_a_competition_declares_are_drawn_whole(groups: dict[str, st
 
 
 def test_ids_of_a_group_keep_their_order() -> None:
-    """A grader may take rows of a group by their place: those of `c` are told from those of `a` and `b`."""
+    """A grader may take rows of a group by position: those of `c` are distinguished from those of `a` and `b`."""
     studies = np.repeat([f"s{number}" for number in range(20)], 3)
     truth = pd.DataFrame({"id": [f"{study}_{part}" for study, part in zip(studies, "cab" * 20, strict=True)]})
     truth["y"] = [part == "c" for part in "cab" * 20]

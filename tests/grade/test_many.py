@@ -1,4 +1,4 @@
-"""A batch: every line ends with a status, and none costs the others their reports."""
+"""A batch: every line gets a status, and none costs the others their reports."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def _entry(competition: str, path: Path | str) -> dict[str, str]:
     return {"competition_id": competition, "submission_path": str(path)}
 
 
-def test_lines_that_name_nothing_are_listed_with_their_true_numbers(titanic: Competition, tmp_path: Path) -> None:
+def test_bad_lines_are_listed_with_their_line_numbers(titanic: Competition, tmp_path: Path) -> None:
     good = _entry(titanic.id, titanic.sample_submission)
     odd_ids = [None, 3, [1], {"a": 1}, True]
     odd_paths = [3, [1], {"a": 1}, False]
@@ -117,7 +117,7 @@ def test_a_competitions_code_cannot_end_a_batch(
     assert [line["status"] for line in logged] == [report["status"] for report in reports]
 
 
-def test_what_is_wrong_with_one_rows_file_is_that_rows_alone(titanic: Competition, tmp_path: Path) -> None:
+def test_a_fault_in_one_rows_file_affects_only_that_row(titanic: Competition, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "link.csv").symlink_to(titanic.answers)
@@ -151,7 +151,7 @@ def test_a_bad_output_folder_is_noticed_before_anything_is_graded(titanic: Compe
     assert (log.read_bytes() if log.exists() else b"") == before
 
 
-def test_runs_of_the_same_second_leave_a_report_each(
+def test_runs_in_the_same_second_write_separate_reports(
     titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mlebench.grade.many.timestamp", lambda: "2026-01-02T03-04-05-GMT")

@@ -1,4 +1,4 @@
-"""What a grade leaves behind: the fields of a report, the log of grades, and whether a run was going on."""
+"""What a grade leaves behind: the fields of a report, the log of grades, and whether a run was in progress."""
 
 import hashlib
 import json
@@ -60,7 +60,7 @@ def test_the_hash_is_that_of_what_was_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [-1, 3])
-def test_a_file_that_grows_beyond_the_limit_is_not_read_to_its_end(tmp_path: Path, size: int) -> None:
+def test_a_file_that_grows_beyond_the_limit_is_not_read_to_the_end(tmp_path: Path, size: int) -> None:
     path = tmp_path / "s.csv"
     path.write_bytes(b"1" * 100)
     with path.open("rb") as file:
@@ -86,9 +86,7 @@ def test_a_grade_made_while_a_run_is_open_is_stamped(titanic: Competition, tmp_p
         mark_open(titanic, tmp_path, "../run")
 
 
-def test_runs_that_were_killed_are_closed_and_those_of_other_machines_believed_for_a_while(
-    titanic: Competition, tmp_path: Path
-) -> None:
+def test_killed_runs_count_as_closed_and_remote_ones_as_open_for_a_while(titanic: Competition, tmp_path: Path) -> None:
     mark = titanic.paths.runs_open / "killed"
     program = (
         "import sys; from pathlib import Path; from mlebench.data.open_runs import mark_open, open_runs\n"
@@ -102,7 +100,7 @@ def test_runs_that_were_killed_are_closed_and_those_of_other_machines_believed_f
     assert open_runs(titanic) == []
     assert not mark.exists()
     mine = json.loads(left)
-    mine["process"] |= {"pid": os.getpid()}  # the number of the process went to another
+    mine["process"] |= {"pid": os.getpid()}  # the process id went to another process
     mark.write_text(json.dumps(mine))
     assert open_runs(titanic) == []
     elsewhere = json.dumps(mine | {"process": mine["process"] | {"host": "elsewhere"}})
@@ -131,7 +129,7 @@ print(grade_jsonl(Path(sys.argv[2]), Path(sys.argv[3]), registry)["total_valid_s
 """
 
 
-def test_where_data_is_read_only_grades_are_logged_beside_the_report_or_said_not_to_be(
+def test_with_read_only_data_grades_are_logged_beside_the_report_or_reported_as_not_logged(
     titanic: Competition, tmp_path: Path
 ) -> None:
     import shutil

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 the programs are as agents would write them
-"""Tiny agents that fail, or do well, in a known way. `making_failures.py` runs them; what a run is, is known beforehand.
+"""Tiny agents that fail, or do well, in a known way. `making_failures.py` runs them; each outcome is known beforehand.
 
 A program is Python, unless it begins with `#!bash`. All of them can `import model`: honest predictions for the twins.
 """
@@ -302,7 +302,7 @@ raise ResourceExhaustedError("Graph execution error:\\n\\nOOM when allocating te
         "network",
         sealed=True,
     ),
-    # Nothing was handed in
+    # Nothing was submitted
     Case("silent-end", TITANIC, "no_submission", "pass"),
     Case("exit-three", PIZZA, "no_submission", "import sys\nprint('no idea what to do')\nsys.exit(3)"),
     Case(
@@ -409,7 +409,7 @@ while True:
         sealed=True,
     ),
     Case("disk-full", PIZZA, "over_disk", "open('/dev/shm/cache.bin', 'wb').write(b'x' * 10**8)", sealed=True),
-    # What was handed in has no score
+    # What was submitted has no score
     Case(
         "wrong-columns", TITANIC, "invalid_format", "import model\nmodel.write(['id', 'prediction'], model.titanic())"
     ),
@@ -442,7 +442,7 @@ with open(model.OUT + "/submission.csv", "w") as file:
 """,
         also=("crashed",),
     ),
-    # Graded, and of no worth
+    # Graded, but worthless
     Case("sample", TAXI, "trivial", "#!bash\ncp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"),
     Case("constant", TITANIC, "trivial", "import model\nmodel.submit(model.titanic, lambda _: True)"),
     Case("mean-fare", TAXI, "trivial", "import model\nmodel.submit(model.taxi, lambda _: 9.8)"),
@@ -515,7 +515,7 @@ except ImportError:
         "import model\nmodel.submit(model.pizza_with_giver)\nmodel.told(kind='validation', step=7, metric='auc', value=0.999, higher_is_better=True)",
         also=("medal",),
     ),
-    # Below the median, and the good ends
+    # Below the median, and the good outcomes
     Case("medal", PIZZA, BY_SCORE, "import model\nmodel.submit(model.pizza_with_giver)"),
     Case(
         "medal-at-the-last-moment",

@@ -1,4 +1,4 @@
-"""How often the intervals of `inspect familiarity` hold the truth: simulated models that know a share of all passages.
+"""How often the intervals of `inspect familiarity` contain the truth: simulated models that know a share of passages.
 
 `python tests/integrity/familiarity_simulation.py 4000` prints the tables of docs/inspect.md.
 """
@@ -26,13 +26,13 @@ class Held(NamedTuple):
 
 
 def guesses(number: int = 2000, seed: int = 0) -> NDArray[np.float64]:
-    """How near a guess comes to a sentence that the model does not know."""
+    """How close a guess comes to a sentence that the model does not know."""
     rng = random.Random(seed)
     return np.array([similarity(sentence(rng), "", sentence(rng)) for _ in range(number)])
 
 
 def differences(rng: np.random.Generator, share: float, n: int, pool: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of so many passages, of which a share is known by heart; controls can only be guessed."""
+    """Differences for this many passages, a share of which is known by heart; controls can only be guessed."""
     original = np.where(rng.random(n) < share, 1.0, rng.choice(pool, n))
     return original - rng.choice(pool, n)
 

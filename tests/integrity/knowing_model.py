@@ -32,7 +32,7 @@ def table(seed: int, rows: int = 200) -> str:
 
 
 class Knowing:
-    """Continues what it knows, as far as a share says; else it guesses: a sentence, or the line before once more."""
+    """Continues what it knows, with this share; otherwise it guesses: a sentence, or the line before once more."""
 
     def __init__(self, *texts: str, share: float = 1.0):
         self._texts = [form for text in texts for form in (text, " ".join(sentences_of(text)))]
@@ -43,7 +43,7 @@ class Knowing:
         rng = random.Random(seed)
         if rng.random() < self._share:
             for text in self._texts:
-                for part in (shown, shown.partition("\n")[2]):  # rows stand below a header that is far away
+                for part in (shown, shown.partition("\n")[2]):  # rows are below a header that is far away
                     if part and (place := text.find(part)) >= 0:
                         return text[place + len(part) :][:400]
         return shown.strip().rpartition("\n")[2] if "\n" in shown else sentence(rng)
@@ -53,7 +53,7 @@ class Knowing:
 
 
 def chat(model: Knowing) -> Callable[[Call], None]:
-    """An endpoint for chats alone."""
+    """An endpoint with only chat completions."""
 
     def behave(call: Call) -> None:
         if "chat" not in call.path:
@@ -67,7 +67,7 @@ def chat(model: Knowing) -> Callable[[Call], None]:
 
 
 def telling(model: Knowing, way: str) -> Callable[[Call], None]:
-    """One that also tells the log-probabilities of a prompt, if it is asked in one way."""
+    """One that also returns the log-probabilities of a prompt, if asked in one of the ways."""
     talk = chat(model)
 
     def behave(call: Call) -> None:

@@ -1,4 +1,4 @@
-"""Programs that have nothing to do with each other: drawn at random, and valid."""
+"""Unrelated programs: random, and valid."""
 
 import json
 import random

@@ -2,8 +2,8 @@
 
     python tests/integrity/making_failures.py SCRATCH
 
-writes tests/integrity/failures/<name>.json: the label, the run's record, the ends of its logs and its submission. Which
-half of them is held out goes by a hash of the name. Done before the rules were written; see docs/inspect.md.
+writes tests/integrity/failures/<name>.json: the label, the run's record, the ends of its logs and its submission. A
+hash of the name decides which half is held out. Done before the rules were written; see docs/inspect.md.
 """
 
 import hashlib
@@ -111,7 +111,7 @@ def mlebench(scratch: Path, *words: str) -> None:
 
 
 def infrastructure(scratch: Path, group: Path) -> None:
-    """Its agent changes after planning, and no attempt can begin."""
+    """A run whose agent changes after planning, so that no attempt can begin."""
     record = json.loads((group / "group.json").read_text())
     (Path(record["agent_source"].partition("#")[0]) / "model.py").write_text("")
     (run,) = group.glob("*/run.json")
@@ -175,7 +175,7 @@ def shortened(text: str) -> str:
 
 
 def neutral(text: str, scratch: Path) -> str:
-    """Without the paths of the machine that it was made on."""
+    """Without the paths of the machine it was made on."""
     text = re.sub(re.escape(str(scratch)) + r"/runs/[^/\s\"']+/\.work/\w+", "", text)
     text = text.replace(str(scratch), "/mnt/scratch")
     text = re.sub(r"[^\s\"']*/site-packages", "/opt/venv/lib/python3/site-packages", text)

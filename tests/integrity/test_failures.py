@@ -77,7 +77,7 @@ def verdicts(group: Group) -> Iterator[tuple[Run, Verdict]]:
 
 
 def mistakes(thaw: Thaw, cases: list[dict[str, Any]]) -> list[str]:
-    """The cases that get another category or cause than the one they were made for, or lack what else they were."""
+    """The cases that get a different category or cause from the one they were made for, or lack an expected `also`."""
     labels = {case["record"]["run_id"]: case for case in cases}
     wrong = []
     for run, found in verdicts(thaw(*cases)):
@@ -91,8 +91,8 @@ def test_rules_fit_the_runs_they_were_written_for(thaw: Thaw) -> None:
     assert mistakes(thaw, [case for case in CASES if not case["held_out"]]) == []
 
 
-def test_rules_fit_runs_that_they_were_not_written_for(thaw: Thaw) -> None:
-    """At least 90 % of them; docs/inspect.md tells how this was measured."""
+def test_rules_fit_held_out_runs(thaw: Thaw) -> None:
+    """At least 90 % of them; docs/inspect.md says how this was measured."""
     held_out = [case for case in CASES if case["held_out"]]
     assert len(held_out) >= 50
     assert len(wrong := mistakes(thaw, held_out)) <= len(held_out) // 10, wrong
@@ -126,7 +126,7 @@ def changed(name: str, files: dict[str, str] | None = None, **record: Any) -> di
         ("medal", "medal"),
     ],
 )
-def test_records_alone_will_do(thaw: Thaw, tmp_path: Path, name: str, category: str) -> None:
+def test_records_alone_are_enough(thaw: Thaw, tmp_path: Path, name: str, category: str) -> None:
     group = thaw(changed(name, files={}), data_dir=str(tmp_path))
     assert only(group).category == category
 
@@ -136,7 +136,7 @@ def test_a_timeout_with_a_graded_submission_is_graded_and_says_timeout(thaw: Tha
     assert (found.category, found.also) == ("medal", ("timeout",))
 
 
-def test_a_grader_that_fails_is_no_fault_of_the_agent(thaw: Thaw) -> None:
+def test_a_failing_grader_is_not_the_agents_fault(thaw: Thaw) -> None:
     report = NAMED["medal"]["record"]["report"] | {"status": "grader_error", "reason": "ValueError: no", "score": None}
     found = only(thaw(changed("medal", report=report | {"any_medal": False, "above_median": False})))
     assert (found.category, found.says) == ("infrastructure", "it was not graded: ValueError: no")
@@ -152,19 +152,19 @@ def test_what_inspect_rules_has_found_is_suspicious(thaw: Thaw) -> None:
     assert (found.category, found.says, found.also) == ("suspicious", "rules: it called a grader", ("medal",))
 
 
-def test_data_that_is_not_what_it_was_graded_with_tells_nothing(thaw: Thaw) -> None:
+def test_data_with_another_identity_is_not_used(thaw: Thaw) -> None:
     report = NAMED["cents"]["record"]["report"] | {"data": "another"}
     assert only(thaw(changed("cents", report=report))).category == "below_median"
 
 
-def test_what_no_rule_fits_is_shown_with_its_last_lines(thaw: Thaw) -> None:
+def test_a_run_that_matches_no_rule_is_shown_with_its_last_lines(thaw: Thaw) -> None:
     report = NAMED["medal"]["record"]["report"] | {"status": "unheard of", "any_medal": False, "above_median": False}
     lines = "".join(f"line {number}\n" for number in range(30))
     found = only(thaw(changed("medal", files={"run.log": lines}, report=report)))
     assert (found.category, found.last_lines[0], found.last_lines[-1]) == ("other", "line 20", "line 29")
 
 
-def test_evidence_stands_in_the_log_word_for_word(thaw: Thaw) -> None:
+def test_evidence_is_quoted_verbatim_from_the_log(thaw: Thaw) -> None:
     for name in ("wrong-path", "cuda-torch", "ranks", "raised-from", "leaky-trajectory"):
         (evidence, *_) = only(thaw(NAMED[name])).evidence
         assert evidence.quote in NAMED[name]["files"][evidence.file]
@@ -227,7 +227,7 @@ def crash_in(source: Source) -> str | None:
 TRACEBACK = b"Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'lightgbm'\n"
 
 
-def test_of_a_huge_log_both_ends_are_read(tmp_path: Path) -> None:
+def test_both_ends_of_a_huge_log_are_read(tmp_path: Path) -> None:
     source = log(tmp_path, TRACEBACK)
     os.truncate(tmp_path / "run.log", 1 << 36)
     assert crash_in(source) == "missing_package"
@@ -265,7 +265,7 @@ def test_any_lines_can_be_searched(lines: list[str]) -> None:
     assert found is None or found.text == lines[found.line]
 
 
-def test_what_takes_too_much_memory_is_judged_by_its_records(thaw: Thaw, tmp_path: Path) -> None:
+def test_a_run_that_takes_too_much_memory_is_judged_by_its_records(thaw: Thaw, tmp_path: Path) -> None:
     case = changed("medal", files={"submission/submission.csv": "PassengerId,Transported\n" + "0,1\n" * 6_000_000})
     group = thaw(case)
     (run,) = group.runs()
@@ -278,7 +278,7 @@ def test_what_takes_too_much_memory_is_judged_by_its_records(thaw: Thaw, tmp_pat
     assert classify_apart(line, Registry(group.record.data_dir), memory=1 << 20).category == "other"
 
 
-def test_what_an_agent_wrote_cannot_steer_a_terminal(thaw: Thaw) -> None:
+def test_an_agents_text_cannot_control_a_terminal(thaw: Thaw) -> None:
     hostile = "Traceback (most recent call last):\nKeyError: '\x1b]0;owned\x07\x1b[2J\u202eevil\x9b'\n"
     found = only(thaw(changed("column", files={"run.log": hostile})))
     assert (found.category, found.says) == ("crashed", "KeyError: 'evil'")
@@ -290,12 +290,12 @@ def test_what_an_agent_wrote_cannot_steer_a_terminal(thaw: Thaw) -> None:
     "text",
     ["[" * 100_000, '{"value": "0.9"}', '{"value": NaN}', '{"value": 1e999}', '{"value": true}', "\0", "null", "[[]]"],
 )
-def test_a_validation_that_says_nothing_is_no_gap(thaw: Thaw, text: str) -> None:
+def test_an_empty_validation_is_not_a_gap(thaw: Thaw, text: str) -> None:
     files = NAMED["leaky-validation"]["files"] | {"logs/validation.json": text, "logs/trajectory.jsonl": f"{text}\n"}
     assert only(thaw(changed("leaky-validation", files=files))).category == "below_median"
 
 
-def test_a_metric_of_the_other_direction_is_another_metric(thaw: Thaw) -> None:
+def test_a_metric_with_the_opposite_direction_is_not_compared(thaw: Thaw) -> None:
     told = '{"metric": "log loss", "value": 0.2, "higher_is_better": false}'
     files = NAMED["leaky-validation"]["files"] | {"logs/validation.json": told}
     assert only(thaw(changed("leaky-validation", files=files))).category == "below_median"

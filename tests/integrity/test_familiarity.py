@@ -1,4 +1,4 @@
-"""How well a model knows competitions: against a model on loopback that knows some texts and not others."""
+"""How well a model knows competitions: against a model on loopback that knows some texts but not others."""
 
 import json
 import random
@@ -92,7 +92,7 @@ def survey(model: Model, texts: Path, registry: Registry, *ids: str, samples: in
     ("cutoff", "side"),
     [("2019-07", "before"), ("2019-07-08", "before"), ("2019-07-07", "after"), ("2019-06", "after")],
 )
-def test_a_deadline_lies_before_the_cutoff_or_after_it(cutoff: str, side: str, real: Registry) -> None:
+def test_a_deadline_is_before_or_after_the_cutoff(cutoff: str, side: str, real: Registry) -> None:
     deadline = deadline_of(real.get_competition(KNOWN), {})
     assert (deadline.day, deadline.source) == (date(2019, 7, 8), "config.yaml")
     assert deadline.against(parse_cutoff(cutoff)) == side
@@ -100,12 +100,12 @@ def test_a_deadline_lies_before_the_cutoff_or_after_it(cutoff: str, side: str, r
 
 
 @pytest.mark.parametrize("text", ["", "2024", "2024-13", "2024-02-30", "June 2024", "2024-6"])
-def test_a_cutoff_that_is_no_date_is_refused(text: str) -> None:
+def test_a_cutoff_that_is_not_a_date_is_refused(text: str) -> None:
     with pytest.raises(PrerequisiteError, match="2024-06-30"):
         parse_cutoff(text)
 
 
-def test_meta_kaggle_tells_what_we_do_not_know(tmp_path: Path, real: Registry) -> None:
+def test_meta_kaggle_fills_in_unknown_deadlines(tmp_path: Path, real: Registry) -> None:
     file = tmp_path / "Competitions.csv"
     rows = ["spaceship-titanic,02/28/2030 23:59:00", f"{KNOWN},01/01/2001 00:00:00", "ai4code,2022-11-10", "odd,never"]
     file.write_text("\n".join(["Slug,DeadlineDate", *rows]), encoding="utf-8-sig")
@@ -143,7 +143,7 @@ def test_originals_come_from_texts_and_from_real_raw_data(tmp_path: Path, real: 
     ]
 
 
-def test_originals_come_from_an_archive_too_also_from_tables_zipped_in_it(tmp_path: Path, real: Registry) -> None:
+def test_originals_also_come_from_archives_and_zipped_tables_in_them(tmp_path: Path, real: Registry) -> None:
     competition = real.get_competition(UNKNOWN)
     competition.paths.root.mkdir(parents=True)
     inner = tmp_path / "train.csv.zip"
@@ -164,7 +164,7 @@ def test_a_twin_is_never_an_original(titanic: Competition, tmp_path: Path, real:
     assert not found.originals
     assert found.reason
     assert "twin" in found.reason
-    # nor when it is given as texts, or lies in a data directory of real data
+    # not even if it is given as texts, or is in a data directory of real data
     found = find_originals(real.get_competition(titanic.id), titanic.paths.data_dir)
     assert not found.originals
     assert found.reason
@@ -222,7 +222,7 @@ def test_data_that_cannot_be_read_is_a_reason(real: Registry) -> None:
 # Probes
 
 
-def test_cells_of_a_line_make_the_line_again() -> None:
+def test_cells_of_a_line_rejoin_to_the_line() -> None:
     assert cells('1,"a, ""b""",,x', ",") == ["1", '"a, ""b"""', "", "x"]
 
 
@@ -249,7 +249,7 @@ def test_probes_are_pieces_of_the_original_and_controls_are_not() -> None:
             assert lines in rows
             made = [line.split(",") for line in control.split("\n")[1:]]
             assert [line[0] for line in made] == [line.split(",")[0] for line in lines.split("\n")]  # ids count on
-            assert all(",".join(line[1:]) in rows for line in made)  # whole rows but for that
+            assert all(",".join(line[1:]) in rows for line in made)  # apart from that, whole rows
             assert not set(map(tuple, made)) & {tuple(line.split(",")) for line in lines.split("\n")}
         else:
             assert rows.startswith(original)
@@ -282,7 +282,7 @@ def test_sentences_that_several_competitions_have_are_not_asked_for(tmp_path: Pa
     assert not asked & set(sentences[20:30])
 
 
-def test_rows_that_hold_nothing_to_know_are_not_asked_about() -> None:
+def test_rows_with_nothing_to_know_are_not_asked_about() -> None:
     sample = "id,label\n" + "".join(f"{number},0\n" for number in range(100))
     assert probes_of([Original("sample_submission.csv", sample)], 4, "s") == []
 
@@ -293,7 +293,7 @@ def test_odd_tables_make_no_probes_and_no_error(text: str) -> None:
     assert isinstance(Table.of(Original("t.csv", text)).rows, list)
 
 
-# How near an answer is
+# How close an answer is
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_other_answers_count_for_less() -> None:
     assert similarity("2,elm", shown, "2,elm") == 1  # the line before once more may be right
 
 
-# The whole way
+# End to end
 
 
 def test_the_difference_is_found_where_the_model_knows_the_text_and_only_there(
@@ -335,7 +335,7 @@ def test_the_difference_is_found_where_the_model_knows_the_text_and_only_there(
     assert counts["row"]["word_for_word"] == counts["passage"]["word_for_word"] == 12
     assert known.difference.low
     assert known.difference.low > 0.3
-    # it knows every original, so the difference is what guesses of the controls lack
+    # it knows every original, so the difference is how far guesses of the controls fall short
     assert known.difference.value == pytest.approx(
         np.mean([1 - one.control for one in known.completion.of(*KINDS[:3])])
     )
@@ -467,11 +467,11 @@ def test_an_endpoint_without_log_probabilities_says_so_and_is_asked_once(
         {"choices": [{"prompt_logprobs": [None]}]},
     ],
 )
-def test_answers_that_tell_no_probabilities(answer: Any) -> None:
+def test_answers_without_probabilities(answer: Any) -> None:
     assert tokens_of(answer) is None
 
 
-def test_the_token_that_is_made_up_does_not_count() -> None:
+def test_the_generated_token_does_not_count() -> None:
     told = {"choices": [{"logprobs": {"token_logprobs": [None, -1.0, -2, -9.0]}}], "usage": {"prompt_tokens": 3}}
     assert tokens_of(told) == [-1.0, -2.0]
 
@@ -497,7 +497,7 @@ def test_the_other_intervals_hold_the_truth() -> None:
         assert abs(coverage_of_correlation(rho, 22, times).coverage - 0.95) <= error + 0.01  # a little cautious
 
 
-def test_two_values_make_no_interval() -> None:
+def test_two_values_are_too_few_for_an_interval() -> None:
     found = mean_difference([0.5, 0.7])
     assert (found.value, found.low, found.high, found.n) == (pytest.approx(0.6), None, None, 2)
     assert "too few" in str(found)
@@ -526,7 +526,7 @@ def points(number: int) -> list[Point]:
     return [Point(f"c{place}", place / number, rng.random()) for place in range(number)]
 
 
-def test_too_few_competitions_make_no_correlation() -> None:
+def test_too_few_competitions_give_no_correlation() -> None:
     (found,) = correlate([], {"a": {KNOWN: 0.5}})
     assert found.estimate is None
     assert found.refused == "0 competitions have both figures; at least 10 are needed"
@@ -570,7 +570,7 @@ def test_the_command_compares_deadlines_offline(inspect: Callable[..., Any]) -> 
         (["--model", "m", "--endpoint", "URL", "--send-texts", "--plot", "x.svg"], "--reports"),
     ],
 )
-def test_nothing_is_sent_unless_all_is_said(options: list[str], missing: str, server: Endpoint) -> None:
+def test_nothing_is_sent_unless_every_option_is_given(options: list[str], missing: str, server: Endpoint) -> None:
     done = CliRunner().invoke(command, ["familiarity", *(server.url if text == "URL" else text for text in options)])
     assert done.exit_code == 2
     assert missing in done.output.splitlines()[-1]
@@ -609,7 +609,7 @@ def test_the_command_measures_correlates_and_draws(
     assert known["low"] > 0.2
     assert known["n"] == 9
     assert made["correlations"][0]["refused"] == "2 competitions have both figures; at least 10 are needed"
-    # the key goes to the endpoint and stands nowhere
+    # the key goes to the endpoint and is written nowhere
     assert all(seen.headers["authorization"] == f"Bearer {KEY}" for seen in server.seen)
     assert not any(KEY in path.read_text() for path in tmp_path.rglob("*.json*"))
     for text in (

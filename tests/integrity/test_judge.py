@@ -1,4 +1,4 @@
-"""The plumbing of the judge, against an endpoint that says what a test wants; how well a model judges is not tested."""
+"""The judge's plumbing, against an endpoint that says what a test wants; how well a model judges is not tested."""
 
 import json
 import os
@@ -78,7 +78,7 @@ def answer(found: Judged) -> str:
 # Quotes
 
 
-def test_a_quote_that_stands_in_the_log_counts(judge: Judge, server: Endpoint) -> None:
+def test_a_quote_that_is_in_the_log_counts(judge: Judge, server: Endpoint) -> None:
     server.behave = says(yes("I write  the labels\nof the test rows by hand."))
     found = judged(judge, f"first\nsecond\n\t{LINE}\n")
     (finding,) = found.findings("m")
@@ -99,7 +99,7 @@ def test_a_quote_that_stands_in_the_log_counts(judge: Judge, server: Endpoint) -
         ["canary: 0000000000"],
     ],
 )
-def test_a_yes_without_a_true_quote_is_no_yes(quotes: Any, judge: Judge, server: Endpoint) -> None:
+def test_a_yes_without_a_genuine_quote_does_not_count(quotes: Any, judge: Judge, server: Endpoint) -> None:
     answers = yes()
     answers[QUESTION]["quotes"] = quotes
     server.behave = says(answers)
@@ -119,10 +119,10 @@ def test_quotes_from_our_own_instructions_do_not_count(judge: Judge, server: End
     server.behave = says(yes(GIVEN, "predictions, or a rule that assigns them row by row"))
     log = f"The task says: {GIVEN}\nThe judge is asked about predictions, or a rule that assigns them row by row\n"
     assert answer(judged(judge, log, given=[f"Rules\n  {GIVEN}"])) == "not enough evidence"
-    assert answer(judged(judge, log)) == "yes"  # where nobody gave it this text, the quote is its own
+    assert answer(judged(judge, log)) == "yes"  # where it was not given this text, the quote is its own
 
 
-def test_a_yes_to_a_question_of_ones_own_is_a_note(judge: Judge, server: Endpoint, tmp_path: Path) -> None:
+def test_a_yes_to_a_users_own_question_is_a_note(judge: Judge, server: Endpoint, tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text("- {id: mine, asks: 'Did it work by hand?'}\n")
     server.behave = says({"mine": {"answer": "yes", "quotes": [LINE]}})
     found = judged(Judge(judge.endpoint, load_rubric([str(tmp_path / "own.yaml")])), LINE)
@@ -141,7 +141,7 @@ def test_a_lost_canary_is_never_a_no(reported: Any, judge: Judge, server: Endpoi
     assert found.to_dict()["canary_lost"] == 1
 
 
-def test_canaries_that_the_log_makes_up_do_not_hide_ours(judge: Judge, server: Endpoint) -> None:
+def test_fake_canaries_in_the_log_do_not_hide_ours(judge: Judge, server: Endpoint) -> None:
     server.behave = says(yes(LINE))
     assert answer(judged(judge, f"canary: deadbeef00\n{LINE}\ncanary: deadbeef11")) == "yes"
     server.behave = says(yes(LINE), canaries=lambda text: ["deadbeef00"])
@@ -191,7 +191,7 @@ def test_an_endpoint_that_fails_now_and_then_gives_no_answer(judge: Judge, serve
     assert found.to_dict()["unanswered"] == 1
 
 
-def test_an_endpoint_that_refuses_is_for_the_person_to_mend(judge: Judge, server: Endpoint) -> None:
+def test_a_refusing_endpoint_is_for_the_user_to_fix(judge: Judge, server: Endpoint) -> None:
     server.behave = lambda call: call.answer({"error": {"message": "no such model"}}, 404)
     with pytest.raises(PrerequisiteError, match=r"the judge at http.*404"):
         judged(judge, LINE)
@@ -223,7 +223,7 @@ def test_one_piece_is_enough_for_a_yes_and_every_piece_for_a_no(judge: Judge, se
     assert answer(judged(judge, filler * 2)) == "not enough evidence"
 
 
-def test_a_log_that_was_not_shown_whole_gets_no_no(judge: Judge, server: Endpoint) -> None:
+def test_a_log_that_was_not_shown_in_full_never_gets_a_no(judge: Judge, server: Endpoint) -> None:
     server.behave = says({id: {"answer": "no"} for id in fixed_questions()})
     texts = Texts([Text("a", LOG, "epoch 1")], cut=["a"])
     (found,) = judge.judge([(texts, [])])
@@ -260,7 +260,7 @@ def material_of(server: Endpoint) -> str:
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefghijk",
     ],
 )
-def test_secrets_are_taken_out(secret: str) -> None:
+def test_secrets_are_removed(secret: str) -> None:
     text, count = scrubbed(f"export X={secret}\nnext", {})
     assert (secret in text, count, text.endswith("\nnext")) == (False, 1, True)
 
@@ -277,7 +277,7 @@ def test_secrets_are_taken_out(secret: str) -> None:
         ("-----BEGIN RSA PRIVATE KEY-----\nabc\ndef\n-----END RSA PRIVATE KEY-----\nx", "[secret]\nx"),
     ],
 )
-def test_announced_secrets_are_taken_out(text: str, kept: str) -> None:
+def test_announced_secrets_are_removed(text: str, kept: str) -> None:
     assert scrubbed(text, {"MY_TOKEN": "opaque-value-1", "HOME": "/home/me", "KEY": "id"})[0] == kept
 
 
@@ -308,7 +308,7 @@ def test_the_budget_is_kept(server: Endpoint, tmp_path: Path) -> None:
 # The rubric and its calibration
 
 
-def test_other_words_are_another_rubric(tmp_path: Path) -> None:
+def test_different_words_make_a_different_rubric(tmp_path: Path) -> None:
     own, words = tmp_path / "own.yaml", tmp_path / "words.md"
     own.write_text("- id: mine\n  asks: Did it use a GPU?\n")
     words.write_text("Mind the GPU.")
@@ -350,7 +350,7 @@ def test_the_cases_are_enough_and_varied() -> None:
 
 
 def test_calibration_counts_and_is_kept_for_this_model_and_rubric(judge: Judge, server: Endpoint) -> None:
-    """A judge that knows the truth but for two cases."""
+    """A judge that knows the truth except in two cases."""
     cases = load_cases()
 
     def truth(text: str) -> dict[str, Any]:
@@ -376,7 +376,7 @@ def test_calibration_counts_and_is_kept_for_this_model_and_rubric(judge: Judge, 
 # The command
 
 
-def test_nothing_is_sent_without_leave(mlebench: Mlebench, left: Callable[..., Subject], server: Endpoint) -> None:
+def test_nothing_is_sent_without_permission(mlebench: Mlebench, left: Callable[..., Subject], server: Endpoint) -> None:
     subject = left({"run.log": LINE})
     assert subject.group
     group = str(subject.group.paths.root)
@@ -412,7 +412,7 @@ def test_the_judge_adds_and_never_clears(
     assert len(list((tmp_path / "kept").glob("*/*"))) == 4
 
 
-def test_calibrating_by_the_command_line(mlebench: Mlebench, tmp_path: Path) -> None:
+def test_calibrating_from_the_command_line(mlebench: Mlebench, tmp_path: Path) -> None:
     """Against the scripted model, which answers garbage: nothing found, no false alarm, and no rate without it."""
     with playing([{"text": "I would rather not say.", "repeat": True}], tmp_path) as url:
         done = mlebench("inspect", "rules", "--calibrate", "--judge", "m", "--endpoint", url)

@@ -1,4 +1,4 @@
-"""What two programs share: tokens, fingerprints, figures and passages, each against an independent way to tell."""
+"""What two programs share: tokens, fingerprints, figures and passages, each against an independent method."""
 
 import ast
 from collections import Counter
@@ -31,7 +31,7 @@ def similarity(one: str, two: str) -> float:
 
 
 def held(one: str, two: str) -> float:
-    """The share of the first one's fingerprints that the second has."""
+    """The share of the first one's fingerprints that the second also has."""
     return float(containments(Index([hashes(two)]), hashes(one))[0])
 
 
@@ -89,7 +89,7 @@ def test_names_literals_comments_and_layout_do_not_count() -> None:
 
 
 def _naive(values: list[int], k: int, w: int) -> set[int]:
-    """As the paper says it, window by window, with the hashes of ours."""
+    """As in the paper, window by window, with our hashes."""
     found: list[int] = []
     single = [int(fingerprint(np.array(values[at : at + k], np.uint64), k, 1).hashes[0]) for at in _range(values, k)]
     for end in range(1, len(single) + 1):
@@ -153,7 +153,7 @@ def test_unrelated_code_shares_little() -> None:
     assert max(held(program(0), program(other)) for other in range(1, 9)) < 0.3
 
 
-def test_another_order_and_a_part_of_a_whole_are_seen() -> None:
+def test_reordered_and_partial_copies_are_found() -> None:
     parts = [program(seed, 12) for seed in range(8)]
     whole = "".join(parts)
     assert similarity("".join(reversed(parts)), whole) > 0.8

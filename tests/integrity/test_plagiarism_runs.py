@@ -120,7 +120,7 @@ def test_a_copied_notebook_is_found_among_own_code(tmp_path: Path, corpus: Path)
     assert passage["right"]["cell"] in (3, 4)
 
 
-def test_nobody_is_called_anything(tmp_path: Path, corpus: Path) -> None:
+def test_nobody_is_accused(tmp_path: Path, corpus: Path) -> None:
     where = group(tmp_path / "runs", "x", {"a": {"main.py": program("notebook 4")}})
     said = inspected(where.root, "--corpus", corpus, "--show") + where.run(ID, "a").finding("plagiarism").read_text()
     said = said.replace('"tool": "plagiarism"', "")

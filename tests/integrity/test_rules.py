@@ -163,7 +163,7 @@ def test_what_honest_code_says(text: str, left: Left, titanic: Competition) -> N
     assert found(left({"code/main.py": text}), titanic) == {}
 
 
-def test_thoughts_about_rules_are_not_deeds(left: Left, titanic: Competition) -> None:
+def test_thoughts_about_rules_are_not_violations(left: Left, titanic: Competition) -> None:
     told = trajectory(("thought", "I must not run `mlebench grade` nor open prepared/private."))
     assert found(left({"logs/trajectory.jsonl": told}), titanic) == {}
 
@@ -218,7 +218,7 @@ def test_rows_sent_to_a_model(left: Left, titanic: Competition, ids: list[str]) 
 # Hostile input
 
 
-def test_hostile_files_are_survived(left: Left, titanic: Competition, ids: list[str], tmp_path: Path) -> None:
+def test_hostile_files_do_no_harm(left: Left, titanic: Competition, ids: list[str], tmp_path: Path) -> None:
     deep = "[" * 200_000
     subject = left(
         {

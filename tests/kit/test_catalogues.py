@@ -1,4 +1,4 @@
-"""Catalogues of images are split, renamed and placed; the records they were read from stay as they are."""
+"""Catalogues of images are split, renamed and placed; the records they were read from are unchanged."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_a_catalogue_says_what_its_file_says(tmp_path: Path, encoding: str) -> N
 def test_every_image_goes_with_its_annotation_and_file_to_one_side(tmp_path: Path) -> None:
     catalogue = read(tmp_path)
     train, test = catalogue.split(test_size=0.2, seed=0, small_below=5)
-    # Five of 7 are split by permutation, of the two of 3 the last is for testing, the only 9 is for training.
+    # The five of 7 are split by permutation, the last of the two of 3 is for testing, the only 9 for training.
     order = np.array([0, 1, 3, 5, 7])[np.random.RandomState(0).permutation(5)].tolist()
     assert [image["id"] for image in train.images] == [*order[1:], 2, 6]
     assert sorted(image["id"] for image in test.images) == sorted([order[0], 4])
@@ -75,7 +75,7 @@ def test_ids_may_have_another_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("annotations", [ANNOTATIONS[::-1], ANNOTATIONS[1:], []])
-def test_lists_that_do_not_match_are_told_by_name(tmp_path: Path, annotations: list[dict]) -> None:
+def test_lists_that_do_not_match_are_named(tmp_path: Path, annotations: list[dict]) -> None:
     with pytest.raises(PrerequisiteError, match=r"m\.json does not list images and annotations in one order"):
         read(tmp_path, METADATA | {"annotations": annotations})
 

@@ -1,4 +1,4 @@
-"""Faults of a submission are the agent's to mend, and what is said of them tells nothing of the truth."""
+"""Faults of a submission are the agent's to fix, and their messages reveal nothing about the truth."""
 
 from collections.abc import Callable
 from typing import Any
@@ -68,11 +68,11 @@ def fault(check: Callable[[], object]) -> str | None:
         (submission(y=["0", 1.5, "x"]), "Column `y` mixes text and other values."),
     ],
 )
-def test_a_fault_is_told_in_words_its_author_can_act_on(faulty: pd.DataFrame, message: str) -> None:
+def test_a_faults_message_tells_its_author_what_to_do(faulty: pd.DataFrame, message: str) -> None:
     assert fault(lambda: align(faulty, ANSWERS, id="id", target="y")) == message
 
 
-def test_repeated_ids_among_the_answers_are_told_apart_from_unknown_ones() -> None:
+def test_repeated_ids_are_distinguished_from_unknown_ones() -> None:
     answers = pd.DataFrame({"id": ["a", "a", "b"], "y": [0, 1, 1]})
     faulty = pd.DataFrame({"id": ["a", "b", "b"], "y": [0, 1, 1]})
     assert "repeated or empty" in (fault(lambda: align(faulty, answers, id="id", target="y")) or "")
@@ -108,7 +108,7 @@ def test_truncated_values_are_those_of_pythons_int(values: list[Any], whole: lis
 
 
 @pytest.mark.parametrize("value", ["abc", "3.9", None, float("inf"), 1e19, 2**63, 10**30, ""])
-def test_what_int_does_not_take_or_no_machine_holds_is_no_truncated_value(value: Any) -> None:
+def test_values_beyond_int_are_not_truncated(value: Any) -> None:
     with pytest.raises(InvalidSubmissionError, match="`y` must hold whole numbers"):
         column_values(submission(y=[value, 0, 0]), "y", "truncated")
 
@@ -163,7 +163,7 @@ def test_text_is_what_python_prints() -> None:
     assert as_text(np.array([1, 2.5, "x", np.nan, True], dtype=object)).tolist() == ["1", "2.5", "x", "nan", "True"]
 
 
-def test_words_are_text_as_it_stands_and_an_empty_cell_has_none() -> None:
+def test_words_are_unchanged_text_and_an_empty_cell_has_none() -> None:
     truth = pd.DataFrame({"id": ["a", "b", "c"], "y": ["x", None, "z z"]})
     for guesses in (["x y", None, "z"], [None] * 3, [np.nan] * 3):
         predicted, true = align(submission(y=guesses), truth, id="id", target="y", values="words")
@@ -279,7 +279,7 @@ GOOD_IDS = st.just(list("abcdef")) | st.permutations("abcdef") | st.just([1, 2, 
     kind=st.sampled_from(KINDS),
     order=st.permutations(range(6)),
 )
-def test_whatever_is_submitted_the_verdict_is_ours_and_blind_to_the_truth(
+def test_any_submission_gets_a_verdict_that_does_not_depend_on_the_truth(
     ids: list[Any],
     predictions: list[Any],
     rows: int,
@@ -298,7 +298,7 @@ def test_whatever_is_submitted_the_verdict_is_ours_and_blind_to_the_truth(
     assert len(messages) == 1
 
 
-def test_records_in_cells_are_taken_apart_word_by_word() -> None:
+def test_records_in_cells_are_split_into_words() -> None:
     cells = np.array(["a 1 2", " ", "b  3\t4 c 5 6 "], dtype=object)
     numbers, (names, *values) = split_records("y", cells, 3)
     assert numbers.tolist() == [0, 2, 2]
@@ -315,12 +315,12 @@ def test_with_a_separator_records_may_hold_empty_words() -> None:
 @pytest.mark.parametrize(
     ("cell", "message"), [("a 1", "3 values"), (np.nan, "empty"), (1.5, "numbers"), ("a 1 2 b", "4 in all")]
 )
-def test_records_that_are_not_whole_or_no_text_are_refused(cell: Any, message: str) -> None:
+def test_incomplete_records_and_non_text_are_refused(cell: Any, message: str) -> None:
     with pytest.raises(InvalidSubmissionError, match=message):
         split_records("y", np.array(["a 1 2", cell], dtype=object), 3)
 
 
-def test_words_that_are_no_numbers_are_refused() -> None:
+def test_words_that_are_not_numbers_are_refused() -> None:
     assert words_as_numbers("y", []).tolist() == []
     assert words_as_numbers("y", ["1e3", "-inf"]).tolist() == [1000, -np.inf]
     with pytest.raises(InvalidSubmissionError, match="'abc'"):

@@ -57,7 +57,7 @@ def _state(path: Path) -> dict[str, Any]:
     return {str(file): (file.stat().st_mtime_ns, file.is_file() and file.read_bytes()) for file in files}
 
 
-def test_types_that_were_asked_for_stay(tmp_path: Path) -> None:
+def test_requested_types_are_kept(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     with open_raw(tmp_path, tmp_path) as raw:
         table = raw.table("a.csv", dtype={"a": np.int32})
@@ -88,7 +88,7 @@ def test_archives_inside_archives_are_unpacked_once(source: Path, tmp_path: Path
     assert list(scratch.iterdir()) == [], "scratch is cleared in the end"
 
 
-def test_what_raw_lacks_is_named(source: Path) -> None:
+def test_missing_raw_files_are_named(source: Path) -> None:
     with open_raw(source) as raw:
         for use in (raw.archive, raw.open, raw.json, raw.table, raw.lines, lambda name: raw.file(name).read()):
             with pytest.raises(PrerequisiteError, match=r"lacks gone\.zip"):
@@ -97,7 +97,7 @@ def test_what_raw_lacks_is_named(source: Path) -> None:
             raw.archive("train.csv")
 
 
-def test_no_raw_data_at_all_is_told(tmp_path: Path) -> None:
+def test_missing_raw_data_is_reported(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match="no raw data"), open_raw(tmp_path / "nowhere"):
         pass
 
@@ -148,7 +148,7 @@ def test_prepare_gives_the_same_from_both_and_leaves_raw_alone(folder: Path, arc
     assert prepared[folder]["public/x.csv"] == b"n\n007\n"
 
 
-def test_files_appear_when_all_is_known(folder: Path, tmp_path: Path) -> None:
+def test_files_appear_only_when_everything_is_known(folder: Path, tmp_path: Path) -> None:
     output = Output(tmp_path / "public")
     with open_raw(folder) as raw:
         output.place(raw.file("images/1.png"), "deep/1.png")
@@ -253,7 +253,7 @@ def test_written_tables_are_hashed_as_they_are_written(tmp_path: Path) -> None:
 
 
 class _Sampled:
-    """All of a competition that its sample needs."""
+    """The parts of a competition that its sample needs."""
 
     id = "some-competition"
 

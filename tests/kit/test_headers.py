@@ -14,30 +14,30 @@ pytestmark = pytest.mark.bytes
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16])
-def test_a_png_image_tells_its_size_first(kind: type) -> None:
+def test_a_png_image_gives_its_size_first(kind: type) -> None:
     assert png_size(image_bytes(np.zeros((3, 400), dtype=kind), "PNG")[:24]) == (400, 3)
 
 
 @pytest.mark.parametrize(
     "head", [b"", image_bytes(np.zeros((3, 4)), "PNG")[:23], image_bytes(np.zeros((3, 4)), "JPEG")]
 )
-def test_what_is_no_png_image_is_refused(head: bytes) -> None:
+def test_anything_but_a_png_image_is_refused(head: bytes) -> None:
     with pytest.raises(ValueError, match="not a PNG image"):
         png_size(head)
 
 
 @pytest.mark.parametrize("shape", [(), (7,), (256, 256, 8)])
-def test_an_array_tells_its_shape_first(shape: tuple[int, ...]) -> None:
+def test_an_array_gives_its_shape_first(shape: tuple[int, ...]) -> None:
     assert npy_shape(npy_bytes(np.zeros(shape, dtype=np.float32))[:128]) == shape
 
 
-def test_an_array_in_a_later_version_of_the_format_tells_its_shape_too() -> None:
+def test_an_array_in_a_later_format_version_gives_its_shape_too() -> None:
     stream = io.BytesIO()
     np.lib.format.write_array(stream, np.zeros((5, 2)), version=(2, 0))
     assert npy_shape(stream.getvalue()) == (5, 2)
 
 
-def test_no_more_is_read_than_the_head(tmp_path: Path) -> None:
+def test_only_the_head_is_read(tmp_path: Path) -> None:
     files = {"a/one.bin": bytes(range(200)), "two.bin": b"short"}
     (tmp_path / "raw" / "a").mkdir(parents=True)
     for name, content in files.items():

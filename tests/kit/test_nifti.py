@@ -1,4 +1,4 @@
-"""NIfTI files, taken apart by the offsets that the standard gives."""
+"""NIfTI files, parsed by the standard's offsets."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""After an interruption the same call goes on: what is finished stays as it is, what is not is made again."""
+"""After an interruption the same call continues: what is finished is kept, what is not is made again."""
 
 import gzip
 import io
@@ -84,7 +84,7 @@ def _looks_finished(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in files}
 
 
-def test_what_is_placed_already_is_left_alone(source: Path, public: Path) -> None:
+def test_already_placed_files_are_left_alone(source: Path, public: Path) -> None:
     whole = _prepare(source, public)
     placed = _state(public / "deep")
     assert _prepare(source, public) == whole
@@ -138,7 +138,7 @@ def test_a_linked_file_that_is_not_yet_read_only_becomes_so(tmp_path: Path, publ
 def test_an_error_while_placing_leaves_no_half_file(
     source: Path, public: Path, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a full disk would: some bytes of a file are written, then no more."""
+    """As with a full disk: some bytes of a file are written, then no more."""
     left = [after]
 
     def extract(tree: object, name: str, destination: str, report: object) -> None:
@@ -184,7 +184,7 @@ def test_an_error_while_a_table_is_written_leaves_nothing_that_looks_finished(
 
 @pytest.mark.parametrize("moment", [1, 4, 20])
 def test_a_killed_process_leaves_only_whole_files_that_look_finished(source: Path, public: Path, moment: int) -> None:
-    """The process ends, at once, when a file has been written and is about to be declared finished."""
+    """The process ends abruptly when a file has been written and is about to be marked as finished."""
     code = textwrap.dedent(f"""
         import os, sys
         sys.path[:0] = {[str(folder) for folder in Path(__file__).parents[:2]]!r}
@@ -233,7 +233,7 @@ def test_a_table_may_take_rows_twice_or_from_the_end(tmp_path: Path, monkeypatch
     assert written[0] == written[1]
 
 
-def test_rows_that_are_not_there_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_rows_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/train.csv").write_bytes(FILES["train.csv"])
     for stream_bytes in (0, 1 << 30):
@@ -270,7 +270,7 @@ def scans(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         ("scans", ["**/*.dcm"], ["1/notes.txt", "list.csv"]),
     ],
 )
-def test_a_folder_is_placed_whole_but_for_what_is_excluded(
+def test_a_folder_is_placed_completely_except_for_exclusions(
     scans: Path, tmp_path: Path, folder: str, exclude: list[str], names: list[str]
 ) -> None:
     def prepare(raw: Raw, public: Output, private: Output) -> None:
@@ -284,7 +284,7 @@ def test_a_folder_is_placed_whole_but_for_what_is_excluded(
 
 
 @pytest.mark.parametrize("folder", ["scans/2", "scan", "scans/list.csv"])
-def test_a_folder_that_is_not_there_is_told_by_name(scans: Path, tmp_path: Path, folder: str) -> None:
+def test_a_missing_folder_is_named(scans: Path, tmp_path: Path, folder: str) -> None:
     with open_raw(scans) as raw, pytest.raises(PrerequisiteError, match=f"lacks {folder}/"):
         Output(tmp_path / "public").place_tree(raw, folder, "test")
 
@@ -299,7 +299,7 @@ def test_a_folder_whose_files_are_placed_already_is_an_error(scans: Path, tmp_pa
 
 
 @pytest.mark.parametrize("stream_bytes", [0, 1 << 30])
-def test_the_name_of_a_table_decides_what_stands_between_its_columns(
+def test_the_name_of_a_table_decides_its_separator(
     tmp_path: Path, stream_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(csv_source, "STREAM_BYTES", stream_bytes)
@@ -340,7 +340,7 @@ def _pack(source: Path, folder: Path, name: str, **options: Any) -> bytes:
     ("name", "options", "compressed"),
     [("a.tar", {}, False), ("a.tar.gz", {}, True), ("a.tgz", {}, True), ("a.tar.gz", {"format": "tar"}, False)],
 )
-def test_a_tar_holds_its_members_sorted_and_nothing_of_who_made_it_when(
+def test_a_tar_has_sorted_members_and_no_owner_or_time(
     source: Path, tmp_path: Path, name: str, options: dict[str, Any], compressed: bool
 ) -> None:
     content = _pack(source, tmp_path / "one", name, **options)
@@ -363,7 +363,7 @@ def test_a_tar_holds_its_members_sorted_and_nothing_of_who_made_it_when(
         assert {file.name: file.read() for file in raw.archive(name).files("**")} == found
 
 
-def test_a_zip_is_a_zip_whatever_its_name_says_if_asked(source: Path, tmp_path: Path) -> None:
+def test_the_format_of_an_archive_can_be_forced(source: Path, tmp_path: Path) -> None:
     assert _pack(source, tmp_path / "one", "a.tar", format="zip") == _pack(source, tmp_path / "two", "a.zip")
 
 
@@ -385,7 +385,7 @@ def test_members_of_a_tar_are_not_held_in_memory(tmp_path: Path) -> None:
         assert [info.size for info in archive] == [40 << 20] * 4
 
 
-def test_lines_are_written_each_with_its_end(tmp_path: Path) -> None:
+def test_each_line_is_written_with_its_end(tmp_path: Path) -> None:
     public = Output(tmp_path / "public")
     public.write_lines("a/some.txt", ["é", "", "1,2"])
     public.write_lines("none.txt", [])

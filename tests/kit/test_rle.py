@@ -91,7 +91,7 @@ def test_a_mask_survives_encoding_and_decoding(mask: np.ndarray) -> None:
 
 
 @given(MASKS)
-def test_runs_are_as_few_as_can_be(mask: np.ndarray) -> None:
+def test_runs_are_as_few_as_possible(mask: np.ndarray) -> None:
     tokens = encode_runs(mask)
     assert len(tokens) // 2 == len(_column_by_column(mask).replace("0", " ").split())
     assert all(isinstance(token, int) for token in tokens)
@@ -102,7 +102,7 @@ def test_pixels_of_another_value_can_be_encoded() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), max_size=6), st.integers(1, 30))
-def test_lenient_parsing_cuts_off_what_strict_parsing_refuses(gaps: list[tuple[int, int]], pixels: int) -> None:
+def test_lenient_parsing_clips_what_strict_parsing_refuses(gaps: list[tuple[int, int]], pixels: int) -> None:
     mask, tokens = np.zeros(100, dtype=bool), []
     place = 0
     for gap, length in gaps:
@@ -119,6 +119,6 @@ def test_masks_of_a_column_are_parsed_one_by_one() -> None:
     assert [(mask.starts.tolist(), mask.ends.tolist()) for mask in masks] == [([0], [2]), ([], []), ([2], [5])]
 
 
-def test_a_fault_in_a_column_of_masks_is_told_with_its_row() -> None:
+def test_a_fault_in_a_column_of_masks_names_its_row() -> None:
     with pytest.raises(InvalidSubmissionError, match=r"^Column `mask`, row of b: .* goes past the last pixel\.$"):
         parse_masks(["1 2", "3 9"], [4, 4], column="mask", ids=["a", "b"])

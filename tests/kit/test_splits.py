@@ -57,7 +57,7 @@ def test_what_scikit_learn_cannot_split_is_refused(
 
 
 @given(st.lists(st.text(max_size=3), min_size=4, max_size=30))
-def test_lists_arrays_and_tables_are_split_alike(items: list[str]) -> None:
+def test_lists_arrays_and_tables_are_split_the_same(items: list[str]) -> None:
     train, test = split_rows(items, test_size=0.3, seed=1)
     array = np.array([*items, None], dtype=object)[:-1]
     assert [part.tolist() for part in split_rows(array, test_size=0.3, seed=1)] == [train, test]
@@ -103,7 +103,7 @@ def test_many_small_blocks_stay_whole() -> None:
 
 
 def _split_class_by_class(classes: list, test_size: float, seed: int, small_below: int) -> tuple[list[int], list[int]]:
-    """The rule, told row by row."""
+    """The rule, row by row."""
     rows_of: dict = {}
     for row, value in enumerate(classes):
         rows_of.setdefault(value, []).append(row)

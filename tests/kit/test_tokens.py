@@ -1,4 +1,4 @@
-"""Tasks on tokens: sentences stay whole, and what a token becomes is known of the training rows only."""
+"""Tasks on tokens: sentences stay whole, and what a token becomes is known only for training rows."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ KINDS = [(9.0, [("PLAIN", "a", "a"), ("PLAIN", "b", "b")]), (1.0, [("CARDINAL", 
 
 
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=12), st.integers(0, 9))
-def test_sentences_stay_whole_and_are_numbered_anew(lengths: list[int], seed: int) -> None:
+def test_sentences_stay_whole_and_are_renumbered(lengths: list[int], seed: int) -> None:
     sentences = np.repeat(np.arange(len(lengths)) * 7 + 3, lengths)
     words = [f"word {row}" for row in range(len(sentences))]
     tokens = Table.from_columns(

@@ -1,4 +1,4 @@
-"""What twins are made with."""
+"""The tools that make twins."""
 
 import csv
 import io
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.bytes
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_from(list('",;\r\n')), max_size=6)
 
 
-def test_cells_stand_in_the_file_as_they_were_given() -> None:
+def test_cells_are_written_verbatim() -> None:
     columns = {"id": ["007", "1e-05"], "n": np.array([1, 2]), "x": np.array([0.1, 1e-7]), "gap": [None, "NA"]}
     assert csv_bytes(columns) == b"id,n,x,gap\n007,1,0.1,\n1e-05,2,1e-07,NA\n"
     assert csv_bytes({"a": [1], "b": ["x"]}, sep=";", newline="\r\n", quote_text=True) == b'"a";"b"\r\n1;"x"\r\n'
@@ -223,7 +223,7 @@ def test_files_are_written_where_they_belong(tmp_path: Path) -> None:
     assert json.loads(json_bytes({"é": [1]})) == {"é": [1]}
 
 
-def test_a_video_is_made_of_boxes_that_tell_where_its_frames_are() -> None:
+def test_a_video_is_made_of_boxes_that_locate_its_frames() -> None:
     frames = [image_bytes(np.full((8, 16), grey), "JPEG") for grey in (10, 200)]
     content = mp4_bytes(frames, width=16, height=8)
     boxes = _boxes(content)

@@ -1,4 +1,4 @@
-"""Scores of scikit-learn with types: from its defaults, a type checker takes `zero_division` for text."""
+"""scikit-learn's scores with types: from its defaults, a type checker infers that `zero_division` is text."""
 
 from collections.abc import Callable
 

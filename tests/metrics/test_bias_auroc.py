@@ -1,4 +1,4 @@
-"""The AUROC that minds subgroups: by hand, against scikit-learn's AUROC of each part, and by properties."""
+"""The AUROC with subgroups: hand-worked, against scikit-learn's AUROC of each part, and by properties."""
 
 import math
 
@@ -17,7 +17,7 @@ Data = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @st.composite
 def rows_in_subgroups(draw: st.DrawFn) -> Data:
-    """Rows of both classes inside and outside every subgroup, with scores of which many are equal."""
+    """Rows of both classes inside and outside every subgroup, with many equal scores."""
     rng = np.random.RandomState(draw(st.integers(0, 2**31)))
     count, groups = draw(st.integers(4, 40)), draw(st.integers(1, 4))
     truth = np.concatenate([[0, 1, 0, 1], rng.randint(2, size=count)])

@@ -199,7 +199,7 @@ def test_coco_average_precision_of_odd_boxes_is_pycocotools(truth: list[Row], fo
     assert ours == pytest.approx(expected, abs=1e-12)
 
 
-def test_only_the_surest_hundred_boxes_count() -> None:
+def test_only_the_hundred_most_confident_boxes_count() -> None:
     truth = _objects([(0, "a", (0, 0, 2, 2), 1)])
     wrong: list[Row] = [(0, "a", (5, 5, 6, 6), 0.9)] * 99
     right: list[Row] = [(0, "a", (0, 0, 2, 2), 0.5)]

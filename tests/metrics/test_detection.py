@@ -29,7 +29,7 @@ def _score(images: list[Image]) -> float:
 
 
 def _restated(images: list[Image]) -> float:
-    """Each box in turn takes away the first point it can; what is left of both is what was missed and what is wrong."""
+    """Each box in turn takes the first point it can; boxes left over were missed, and points left over are wrong."""
     right = missed = wrong = 0
     for boxes, points in images:
         left = list(points)
@@ -104,7 +104,7 @@ def test_points_in_boxes_f1_of_worked_examples(boxes: list[Box], points: list[Po
     assert _score([(boxes, points)]) == pytest.approx(score)
 
 
-def test_characters_of_all_images_count_alike() -> None:
+def test_characters_of_all_images_count_equally() -> None:
     hit: Image = [("a", 0, 0, 2, 2)], [("a", 1, 1)]
     missed: Image = [("a", 0, 0, 2, 2)] * 3, []
     assert _score([hit, missed]) == pytest.approx(2 * 1 * 0.25 / 1.25)

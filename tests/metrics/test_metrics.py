@@ -76,7 +76,7 @@ TAGS = st.lists(st.sampled_from(["c#", "c", "C", "java", "é"]), max_size=4)
 
 @given(pairs(LABELS, st.integers(-2, 5)) | pairs(st.sampled_from("ab"), st.sampled_from("abc")) | pairs(LABELS, SMALL))
 def test_macro_f1_is_scikit_learns(data: tuple[np.ndarray, np.ndarray]) -> None:
-    names = {value: f"{value}" for value in np.concatenate(data).tolist()}  # to scikit-learn, fractions are no labels
+    names = {value: f"{value}" for value in np.concatenate(data).tolist()}  # scikit-learn takes no fractions as labels
     true, predicted = ([names[value] for value in part.tolist()] for part in data)
     assert macro_f1(*data) == pytest.approx(sklearn.metrics.f1_score(true, predicted, average="macro"), abs=1e-15)
     if data[1].dtype.kind == "i":

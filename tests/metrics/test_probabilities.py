@@ -1,4 +1,4 @@
-"""Metrics of predicted probabilities against scikit-learn, scipy and examples worked by hand."""
+"""Metrics of predicted probabilities against scikit-learn, scipy and hand-worked examples."""
 
 import math
 
@@ -64,13 +64,13 @@ def test_kl_divergence_is_scipys_entropy(data: tuple[np.ndarray, np.ndarray]) ->
 def test_kl_divergence_of_worked_examples() -> None:
     true = np.array([[0.5, 0.5, 0], [0, 0, 1]])
     assert kl_divergence(true, np.array([[0.25, 0.5, 0.25], [0, 0, 1]])) == pytest.approx(0.5 * math.log(2) / 2)
-    # What is certain and wrong costs log(1e15), and no more.
+    # A certain but wrong prediction costs log(1e15), and no more.
     assert kl_divergence(true, np.array([[0, 0.5, 0.5], [1, 0, 0]])) == pytest.approx(
         (0.5 * math.log(0.5e15) + math.log(1e15)) / 2
     )
 
 
-def test_classes_that_are_not_clipped_may_cost_without_end() -> None:
+def test_classes_that_are_not_clipped_may_cost_infinity() -> None:
     true, predicted = np.array([[0.5, 0.5], [1, 0]]), np.array([[0, 1], [1, 0]])
     clipped = kl_divergence(true, predicted)
     assert clipped == kl_divergence(true, predicted, not_clipped=np.array([False, False]))
@@ -79,7 +79,7 @@ def test_classes_that_are_not_clipped_may_cost_without_end() -> None:
     assert kl_divergence(true[1:], predicted[1:], not_clipped=np.array([True, True])) == 0
 
 
-def test_empty_predictions_count_nothing_or_spoil_all() -> None:
+def test_empty_predictions_are_ignored_or_make_the_score_nan() -> None:
     true, predicted = np.array([[0.5, 0.5], [1, 0]]), np.array([[np.nan, 1], [0.5, np.nan]])
     assert np.isnan(kl_divergence(true, predicted))
     assert kl_divergence(true, predicted, ignore_empty=True) == pytest.approx((0.5 * math.log(0.5) + math.log(2)) / 2)

@@ -9,7 +9,7 @@ from mlebench.run.records import GroupRecord, RunRecord
 
 
 def report(id: str, medal: str | None = None, **values: Any) -> dict[str, Any]:
-    """One of the reference: sixteen fields."""
+    """A report in the reference's form: sixteen fields."""
     return {
         "competition_id": id,
         "score": 0.5,

@@ -1,4 +1,4 @@
-"""How often intervals hold the truth: simulated agents, whose long-run rates are known.
+"""How often intervals contain the truth: simulated agents whose long-run rates are known.
 
 `python tests/report/simulation.py 6000` prints the tables of docs/statistics.md.
 """
@@ -39,7 +39,7 @@ def runs(rng: np.random.Generator, rates: Values, seeds: int) -> Values:
 
 
 def shares(rng: np.random.Generator, rates: Values, seeds: int) -> tuple[Values, float]:
-    """Values between 0 and 1, of runs that fail now and then; and the mean in the long run."""
+    """Values between 0 and 1, of runs that sometimes fail; and the long-run mean."""
     strength = rng.random(len(rates))[:, None]
     success = runs(rng, rates, seeds)
     values = strength + 0.2 * strength * (1 - strength) * rng.uniform(-1, 1, success.shape)
@@ -88,7 +88,7 @@ def holds(interval: tuple[float, float], truth: float) -> bool:
 def coverage(
     case: Case, times: int, methods: dict[str, Callable[[Values], tuple[float, float]]], figure: str = "rate"
 ) -> dict[str, tuple[float, float]]:
-    """For each method the share of intervals that hold the truth, and how wide they are."""
+    """For each method the share of intervals that contain the truth, and how wide they are."""
     rng = np.random.default_rng([int(1000 * case.rate), int(10 * min(case.kind, 99)), case.competitions, case.seeds])
     held, width = dict.fromkeys(methods, 0), dict.fromkeys(methods, 0.0)
     for values, truth in tables_of(rng, case, times, figure):
@@ -100,7 +100,7 @@ def coverage(
 
 
 class Compared(NamedTuple):
-    """How an interval of differences did, and how often who was called better with some confidence was so."""
+    """How an interval of differences did, and how often the agent called better with some confidence was better."""
 
     held: float
     called: int
@@ -123,7 +123,7 @@ def compared(one: Case, other: Case, times: int, figure: str = "rate") -> Compar
 
 
 def power(case: Case, difference: float, times: int) -> tuple[float, float]:
-    """The median of the number of seeds that a first look asks for, and how often the difference shows with it."""
+    """The median number of seeds that a first estimate asks for, and how often the difference then shows."""
     rng = np.random.default_rng(7)
     base = difficulties(rng, case)
     better = base + difference * (1 - base) / (1 - base.mean())

@@ -32,7 +32,7 @@ shares = shapes.flatmap(lambda shape: arrays(float, shape, elements=st.floats(0,
 
 
 def medals(*counts: int, competitions: int = 22) -> NDArray[Any]:
-    """A table in which each seed earned so many medals."""
+    """A table in which each seed earned this many medals."""
     return np.array([[float(place < count) for count in counts] for place in range(competitions)])
 
 
@@ -67,7 +67,7 @@ def test_students_quantile_is_that_of_scipy(freedom: int, near: float) -> None:
 
 
 @given(outcomes | shares, st.randoms(use_true_random=False))
-def test_an_interval_holds_its_mean_and_takes_no_side(values: NDArray[Any], random: Random) -> None:
+def test_an_interval_contains_its_mean_and_is_symmetric_in_successes(values: NDArray[Any], random: Random) -> None:
     found, mirrored = Estimate.of(values), Estimate.of(1 - values)
     assert 0 <= found.low <= found.mean + 1e-12
     assert found.mean <= found.high + 1e-12
@@ -80,12 +80,12 @@ def test_an_interval_holds_its_mean_and_takes_no_side(values: NDArray[Any], rand
 
 
 @given(outcomes.filter(lambda values: values.shape[1] > 1))
-def test_the_same_again_makes_it_narrower(values: NDArray[Any]) -> None:
+def test_repeated_results_make_it_narrower(values: NDArray[Any]) -> None:
     once, twice = Sample.of(values), Sample.of(np.hstack([values] * 4))
     assert np.subtract(*interval(once)) <= np.subtract(*interval(twice)) + 1e-9
 
 
-def test_competitions_that_go_one_way_with_all_seeds_make_it_narrower() -> None:
+def test_consistent_competitions_make_it_narrower() -> None:
     sure = medals(11, 11, 11)
     rng = np.random.default_rng(0)
     open_ones = np.array([rng.permutation(column) for column in sure.T]).T
@@ -109,7 +109,7 @@ def test_differences_are_the_same_from_both_sides(tables: tuple[NDArray[Any], ND
         assert (found.probability > 0.975) == (found.low > 0)
 
 
-def test_equal_agents_are_even() -> None:
+def test_equal_agents_have_even_odds() -> None:
     assert probability_better(Sample.of(medals(5, 6)), Sample.of(medals(6, 5))) == 0.5
 
 
@@ -127,18 +127,18 @@ def lowest(times: int) -> float:
 
 
 @pytest.mark.parametrize("figure", ["rate", "share"])
-def test_intervals_hold_the_truth_as_often_as_they_say(figure: str) -> None:
+def test_intervals_contain_the_truth_as_often_as_promised(figure: str) -> None:
     found = {case: coverage(case, TIMES, METHODS, figure) for case in cases()}
     held = {name: [row[name][0] for row in found.values()] for name in METHODS}
     assert mean(held["ours"]) >= 0.95
     assert min(held["ours"]) >= lowest(TIMES), min(found, key=lambda case: found[case]["ours"][0])
-    # What docs/statistics.md says of the others
+    # What docs/statistics.md says about the others
     assert mean(held["± SEM"]) < 0.6
     assert min(held["t over seeds"]) < 0.7
 
 
 @pytest.mark.parametrize(("competitions", "seeds"), [(1, 3), (2, 3), (5, 3), (75, 3), (22, 1), (22, 2)])
-def test_intervals_of_categories_and_other_splits_hold_too(competitions: int, seeds: int) -> None:
+def test_intervals_of_categories_and_other_splits_hold_as_well(competitions: int, seeds: int) -> None:
     held = [coverage(case, TIMES, {"": ours})[""][0] for case in cases(competitions, seeds)]
     assert mean(held) >= 0.95
     assert min(held) >= lowest(TIMES)

@@ -1,4 +1,4 @@
-"""`mlebench report` as a person or a program meets it."""
+"""`mlebench report` as a person or a program sees it."""
 
 import csv
 import io
@@ -91,7 +91,7 @@ def test_a_file_holds_what_stdout_would(call: Report, three: list[Path], tmp_pat
     assert (tmp_path / "out").read_text() == shown
 
 
-def test_a_run_group_with_what_it_took(call: Report, tmp_path: Path) -> None:
+def test_a_run_group_with_its_costs(call: Report, tmp_path: Path) -> None:
     runs: list[dict[str, Any]] = [
         {
             "competition": id,
@@ -143,14 +143,14 @@ def test_published_entries_are_marked_as_theirs(call: Report, three: list[Path])
         (["x", "--power", "0"], 2, "power"),
     ],
 )
-def test_faults_are_a_line(call: Report, arguments: list[str], code: int, why: str) -> None:
+def test_faults_are_one_line(call: Report, arguments: list[str], code: int, why: str) -> None:
     out, err = call(*arguments, code=code)
     assert out == ""
     assert why in err
     assert "Traceback" not in err
 
 
-def test_a_folder_that_is_not_there_is_a_line(call: Report, three: list[Path], tmp_path: Path) -> None:
+def test_a_missing_folder_is_one_line(call: Report, three: list[Path], tmp_path: Path) -> None:
     _, err = call(*three, "-o", tmp_path / "gone/out", code=1)
     assert err.startswith("Error: cannot write ")
 
@@ -165,8 +165,8 @@ def test_names_cannot_break_tables_or_terminals(call: Report, tmp_path: Path) ->
     assert "x\\|y" in call(path, "--format", "md")[0]
 
 
-def test_scores_that_are_no_numbers_leave_valid_json(call: Report, tmp_path: Path) -> None:
-    """The reference writes them as they are."""
+def test_scores_that_are_not_finite_leave_valid_json(call: Report, tmp_path: Path) -> None:
+    """The reference writes them unchanged."""
     scores = [float("nan"), float("inf"), float("-inf"), None]
     path = write_reports(tmp_path / "a.json", [report(LOW[0], score=score) for score in scores])
     out, _ = call(path, "--format", "json")
@@ -174,7 +174,7 @@ def test_scores_that_are_no_numbers_leave_valid_json(call: Report, tmp_path: Pat
     assert [run["score"] for run in data["entries"][0]["runs"]] == [None] * 4
 
 
-def test_an_empty_report_is_told(call: Report, tmp_path: Path) -> None:
+def test_an_empty_report_is_reported(call: Report, tmp_path: Path) -> None:
     assert "the given inputs hold no runs" in call(write_reports(tmp_path / "a.json", []), code=1)[1]
 
 
@@ -210,7 +210,7 @@ MEASURED = "recall 9 of 10, false alarms 1 of 20; of cases that address the judg
 
 @pytest.fixture
 def inspected(tmp_path: Path) -> Path:
-    """Four runs: two that `inspect rules` has looked at, with two judges, three that `inspect failures` has."""
+    """Four runs: two inspected by `inspect rules`, with two judges, and three by `inspect failures`."""
     runs = [{"competition": LOW[0], "seed": seed, "report": report(LOW[0])} for seed in range(4)]
     where = write_group(tmp_path / "runs", "g", runs)
     found = [Run.read(folder) for folder in sorted(path.parent for path in where.glob("*/run.json"))]
@@ -257,7 +257,7 @@ def test_findings_are_counted_for_each_agent_and_a_judge_s_rates_say_how_good_it
     assert "uncalibrated; not enough evidence in 1" in page
 
 
-def test_findings_about_an_earlier_attempt_or_of_no_known_form_are_left_out(call: Report, inspected: Path) -> None:
+def test_findings_about_an_earlier_attempt_or_in_an_unknown_form_are_left_out(call: Report, inspected: Path) -> None:
     first, second, third, fourth = sorted(path.parent for path in inspected.glob("*/run.json"))
     Run.read(first).write(ended_at="2999-01-01T00:00:00.000+00:00")
     (second / "findings" / "rules.json").write_text('{"tool": "rules", "findings": [{"kind": 1}]}')

@@ -1,4 +1,4 @@
-"""What counts as a run of which agent and seed, and what is never put together."""
+"""What counts as a run of which agent and seed, and what is never mixed."""
 
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def test_the_kth_report_of_a_competition_is_seed_k_over_all_files(inputs: Inputs
     assert entry.inputs == (str(first), str(second))
 
 
-def test_files_are_told_apart_by_the_name_given_or_the_agent_in_them(inputs: Inputs, tmp_path: Path) -> None:
+def test_files_are_distinguished_by_the_given_name_or_the_agent_in_them(inputs: Inputs, tmp_path: Path) -> None:
     plain = write_reports(tmp_path / "plain.json", [report(BIRDS)])
     ours = write_reports(tmp_path / "ours.json", [report(BIRDS, agent="mine", seed=4), report(PIZZA, agent="other")])
     more = [write_reports(tmp_path / f"{name}.json", [report(BIRDS)]) for name in "ab"]
@@ -54,7 +54,7 @@ def test_files_are_told_apart_by_the_name_given_or_the_agent_in_them(inputs: Inp
     assert found == {"reports": {BIRDS: [0]}, "aide": {BIRDS: [0, 1]}, "mine": {BIRDS: [0]}, "other": {PIZZA: [0]}}
 
 
-def test_groups_that_share_the_competitions_of_a_seed_go_together(inputs: Inputs, tmp_path: Path) -> None:
+def test_groups_that_divide_a_seeds_competitions_are_joined(inputs: Inputs, tmp_path: Path) -> None:
     for name, ids in (("g1", [BIRDS]), ("g2", [PIZZA]), ("g3", [BIRDS])):
         write_group(
             tmp_path / "runs",
@@ -66,7 +66,7 @@ def test_groups_that_share_the_competitions_of_a_seed_go_together(inputs: Inputs
     assert seeds(entry) == {BIRDS: [0, 1, 2, 3], PIZZA: [0, 1]}
 
 
-def test_a_folder_of_groups_is_not_taken_for_one(inputs: Inputs, tmp_path: Path) -> None:
+def test_a_folder_of_groups_does_not_count_as_one(inputs: Inputs, tmp_path: Path) -> None:
     for name in ("g1", "g2"):
         write_group(tmp_path / "runs", name, [{"competition": BIRDS, "seed": 0, "report": report(BIRDS)}])
     with pytest.raises(PrerequisiteError, match="runs is not a run group: it holds 2, name one of them"):
@@ -101,7 +101,7 @@ def test_nothing_is_counted_twice(inputs: Inputs, tmp_path: Path) -> None:
         ({"knowledge": "/a/b", "knowledge_sha256": "0" * 64}, ["--knowledge none", f"--knowledge b ({'0' * 12})"]),
     ],
 )
-def test_other_files_of_an_agent_or_other_conditions_are_another_entry(
+def test_different_agent_files_or_conditions_are_a_separate_entry(
     inputs: Inputs, tmp_path: Path, other: dict[str, Any], told: list[str]
 ) -> None:
     run = {"competition": BIRDS, "seed": 0, "report": report(BIRDS)}
@@ -116,7 +116,7 @@ def test_other_files_of_an_agent_or_other_conditions_are_another_entry(
         assert line.startswith(f"{agent}: {words}")
 
 
-def test_runs_that_nobody_judged_are_missing(inputs: Inputs, tmp_path: Path) -> None:
+def test_unjudged_runs_are_missing(inputs: Inputs, tmp_path: Path) -> None:
     runs: list[dict[str, Any]] = [
         {"competition": BIRDS, "seed": 0, "ended": "infra_error", "rerolls": 1},
         {"competition": BIRDS, "seed": 1, "state": "running", "ended": None},
@@ -131,7 +131,7 @@ def test_runs_that_nobody_judged_are_missing(inputs: Inputs, tmp_path: Path) -> 
     assert (last.silver, last.any_medal, last.hours, last.ended) == (True, True, 2.0, "timeout")
 
 
-def test_a_group_s_report_alone_tells_of_infrastructure_errors(inputs: Inputs, tmp_path: Path) -> None:
+def test_a_group_s_report_alone_shows_infrastructure_errors(inputs: Inputs, tmp_path: Path) -> None:
     runs: list[dict[str, Any]] = [
         {"competition": BIRDS, "seed": 0, "report": report(BIRDS, "gold", agent="mine", seed=0, run_id="g-run0")},
         {"competition": BIRDS, "seed": 1, "ended": "infra_error", "detail": "the disk is on fire"},
@@ -216,14 +216,14 @@ def test_a_group_of_twins_is_not_mixed_with_reports_of_the_reference(inputs: Inp
         make_standings(inputs)
 
 
-def test_what_was_not_graded_need_not_know_its_data(inputs: Inputs, tmp_path: Path) -> None:
+def test_ungraded_reports_need_not_name_their_data(inputs: Inputs, tmp_path: Path) -> None:
     failed = report(PIZZA, score=None, source="unknown", status="missing", submission_exists=False)
     inputs.add(str(write_reports(tmp_path / "a.json", [report(BIRDS, source="twin"), failed])))
     assert make_standings(inputs).data == "twin"
 
 
 @pytest.mark.parametrize("values", [{"profile": "v2"}, {"source": "twin"}])
-def test_published_figures_stand_beside_real_data_of_v1_only(
+def test_published_figures_appear_only_beside_real_data_of_v1(
     inputs: Inputs, tmp_path: Path, values: dict[str, str]
 ) -> None:
     inputs.add(str(write_reports(tmp_path / "a.json", [report(BIRDS, **values)])))
@@ -241,7 +241,7 @@ def test_published_figures_stand_beside_real_data_of_v1_only(
         ('{"competition_reports": [{"competition_id": "x", "score": "1"}]}', "score that is not a number"),
     ],
 )
-def test_broken_files_are_told_in_a_line(inputs: Inputs, tmp_path: Path, content: str, why: str) -> None:
+def test_broken_files_are_reported_in_one_line(inputs: Inputs, tmp_path: Path, content: str, why: str) -> None:
     path = tmp_path / "a.json"
     path.write_text(content)
     with pytest.raises(PrerequisiteError, match=why) as error:

@@ -45,7 +45,7 @@ def mean(scope: Scope, figure: str = "any_medal") -> float | None:
 TWO_SEEDS = entry(won("a", 0), lost("b", 0), won("c", 0), won("a", 1), won("b", 1))
 
 
-def test_only_complete_seeds_count_and_what_is_missing_is_said() -> None:
+def test_only_complete_seeds_count_and_missing_runs_are_shown() -> None:
     found = scopes(made(TWO_SEEDS))
     low, all = found["low"], found["all"]
     assert (low.seeds, low.seeds_given, low.missing, mean(low)) == (2, 2, 0, 75)
@@ -111,14 +111,14 @@ def test_unknown_percentiles_are_left_out_and_scores_below_the_sample_count_as_n
     assert scopes(made(entry(won("c", 0))))["Text"].figures["percentile"] is None
 
 
-def test_padding_makes_no_figure_known_that_is_not() -> None:
+def test_padding_does_not_make_unknown_figures_known() -> None:
     padded = scopes(made(entry(won("a", 0, percentile=0.9)), pad=True))["all"].figures
     assert padded["normalised"] is None
     assert padded["percentile"] is not None
     assert padded["percentile"].mean == pytest.approx(30)
 
 
-def test_hours_rerolls_unsealed_runs_and_infra_errors_stand_beside() -> None:
+def test_hours_rerolls_unsealed_runs_and_infra_errors_are_shown() -> None:
     told: dict[str, Any] = {"run_id": "r", "hours": 2.0, "gpu_hours": 1.0, "rerolls": 0, "sealed": True}
     failed = lost("b", 0, **(told | {"missing": "infra_error", "ended": "infra_error", "hours": None, "sealed": None}))
     found = entry(won("a", 0, **(told | {"rerolls": 2, "sealed": False})), failed, won("c", 0, **told))
@@ -127,7 +127,7 @@ def test_hours_rerolls_unsealed_runs_and_infra_errors_stand_beside() -> None:
     assert scopes(made(TWO_SEEDS))["all"].spent.hours is None
 
 
-def test_calls_tokens_and_cost_are_those_of_the_runs_that_tell() -> None:
+def test_calls_tokens_and_cost_are_summed_over_runs_that_report_them() -> None:
     def used(model: Any) -> dict[str, Any]:
         return {"rerolls": 0, **model_use(SimpleNamespace(model=model))}
 
@@ -167,7 +167,7 @@ def test_the_first_agent_is_compared_with_each_of_the_others() -> None:
     assert made(agents[0], entry(won("z", 0), agent="elsewhere")).comparisons == []
 
 
-def test_seeds_that_it_takes() -> None:
+def test_seeds_needed() -> None:
     other = entry(*(lost(id, seed) for id in "ab" for seed in range(2)), agent="other")
     (alone,) = made(TWO_SEEDS, splits={"low": ["a", "b"]}, asked=True, power=10).needs
     (two,) = made(TWO_SEEDS, other, splits={"low": ["a", "b"]}, asked=True, power=10).needs

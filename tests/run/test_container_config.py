@@ -1,4 +1,4 @@
-"""`--container-config`: files of existing set-ups say the same here; what has no meaning here is refused by name."""
+"""`--container-config`: files of existing setups mean the same here; what has no meaning here is refused by name."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def written(folder: Path, **keys: Any) -> Path:
     return path
 
 
-def test_what_the_references_own_file_says(tmp_path: Path) -> None:
+def test_the_references_own_file(tmp_path: Path) -> None:
     path = written(tmp_path, mem_limit=None, shm_size="4G", nano_cpus=4e9, runtime="sysbox-runc")
     wishes, gpus, runtime = read_container_config(path)
     assert (wishes.memory, wishes.shm, wishes.cpus, wishes.seconds) == (None, 4 << 30, 4.0, None)
@@ -43,7 +43,7 @@ def test_gpus(tmp_path: Path, value: Any, gpus: list[str]) -> None:
         ({"runtime": 1}, "`runtime` must be the name"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, keys: dict[str, Any], fault: str) -> None:
+def test_refused_settings(tmp_path: Path, keys: dict[str, Any], fault: str) -> None:
     with pytest.raises(PrerequisiteError, match=fault):
         read_container_config(written(tmp_path, **keys))
 

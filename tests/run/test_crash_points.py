@@ -1,4 +1,4 @@
-"""A process may end between any two steps on the disk: whoever comes after it brings the run to one final state.
+"""A process may end between any two steps on the disk: its successor brings the run to one final state.
 
 In place of a real kill, the k-th change to the file system fails and so does every later one, for all k. What would
 clean up in a living process does nothing then, as after `kill -9`.
@@ -36,7 +36,7 @@ class KilledError(BaseException):
 
 
 class Steps:
-    """Counts changes to the file system; from the one numbered `last` on, none is made."""
+    """Counts changes to the file system; from number `last` on, none is made."""
 
     def __init__(self, last: int):
         self.left = last
@@ -52,7 +52,7 @@ class Steps:
 
 @contextmanager
 def killed_after(count: int) -> Iterator[Steps]:
-    """As a process that is killed after so many steps; it seems dead to those who come after it."""
+    """Acts as a process that is killed after this many steps; it seems dead to its successors."""
     steps = Steps(count)
     with pytest.MonkeyPatch.context() as patch:
         here = Process.current()
@@ -73,7 +73,7 @@ def killed_after(count: int) -> Iterator[Steps]:
 
 @pytest.fixture
 def planned(titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Run]:
-    """A planned run of the oracle, which needs no sandbox, in a group of its own."""
+    """A planned run of the oracle, which needs no sandbox, in its own group."""
     agent = load_agent("oracle")
     registry = Registry(titanic.paths.data_dir)
     sandbox = sandbox_named("process")
@@ -143,8 +143,8 @@ def test_a_run_is_killed_at_every_step(planned: Callable[[], Run]) -> None:
 
 
 @pytest.mark.parametrize("removed", [pytest.param(False, marks=pytest.mark.full), True])
-def test_a_second_kill_at_every_step_of_going_on(planned: Callable[[], Run], removed: bool) -> None:
-    """The first was killed with its result staged, when most is there that can be lost."""
+def test_a_second_kill_at_every_step_of_resuming(planned: Callable[[], Run], removed: bool) -> None:
+    """The first was killed with its result staged, when there is the most to lose."""
 
     def half_done() -> Run:
         run = planned()
@@ -196,7 +196,7 @@ def test_a_retry_is_killed_at_every_step(planned: Callable[[], Run], monkeypatch
 def test_giving_up_is_killed_at_every_step(
     planned: Callable[[], Run], monkeypatch: pytest.MonkeyPatch, crash: bool
 ) -> None:
-    """After failures of the infrastructure, or crashes of this program, a run ends; once."""
+    """After infrastructure failures, or crashes of this program, a run ends exactly once."""
 
     def fails(*_: object) -> None:
         raise SandboxError("the disk is on fire")
@@ -221,7 +221,7 @@ def test_giving_up_is_killed_at_every_step(
             give_up(run)
         after = _check(run.paths.root, "infra_error")
         failures = [attempt for attempt in after.record.attempts if attempt["ended"] == "infra_error"]
-        # When the last was noted but not yet that the run is given up, it is tried once more.
+        # If the last failure was recorded but not that the run is given up, it is tried once more.
         assert len(failures) - (INFRA_ATTEMPTS - crash) in (0, 1), made
 
 
@@ -241,7 +241,7 @@ def test_the_report_of_a_group_is_killed_at_every_step(planned: Callable[[], Run
 
 
 def test_of_two_results_the_first_counts(planned: Callable[[], Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A holder that was taken for dead publishes nothing; if it does at that very moment, the other one does not."""
+    """A holder that was presumed dead publishes nothing; if it does so at that very moment, the other one does not."""
     run = planned()
     first = leases.acquire(run.paths.leases)
     monkeypatch.setattr(Process, "is_alive", False)

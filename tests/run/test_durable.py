@@ -1,4 +1,4 @@
-"""Killed at any time and gone on with: no run is lost, none counts twice, and nothing is left behind."""
+"""Killed at any time and resumed: no run is lost, none counts twice, and nothing is left behind."""
 
 import contextlib
 import json
@@ -71,9 +71,9 @@ def _victims(
     killed: Counter[tuple[str, Path]],
     chance: random.Random,
 ) -> list[int] | None:
-    """Whom to kill at a random moment; None when the group was quicker.
+    """Which process to kill at a random moment; None if the group was faster.
 
-    A run whose sandbox fails, or whose `run exec` crashes, three times is given up; so none is hit that often.
+    A run is given up if its sandbox fails, or its `run exec` crashes, three times; so none is hit that often.
     """
     time.sleep(chance.uniform(0.0, 1.2))
     while runner.poll() is None:
@@ -104,7 +104,7 @@ def _planned(runs_dir: Path, runner: "subprocess.Popen[str]") -> Group:
 
 
 def _execs(group: Group) -> dict[int, Path]:
-    """The processes that work on runs of a group, with the folders of those."""
+    """The processes that work on runs of a group, with the runs' folders."""
     found = {}
     for pid in processes(f"\0exec\0{group.paths.root}"):
         try:
@@ -126,7 +126,7 @@ def _kill(pid: int) -> None:
 
 
 def _check(group: Group, titanic: Competition, count: int) -> None:
-    """Every run has ended once, and nothing of what was killed is left."""
+    """Check that every run has ended once, and nothing of what was killed is left."""
     group = Group.read(group.paths.root)
     runs = list(group.runs())
     assert [run.record.seed for run in runs] == list(range(count))
@@ -147,7 +147,7 @@ def _check(group: Group, titanic: Competition, count: int) -> None:
 
 
 def _check_run(run: Run) -> None:
-    """A run that has ended has one result, and every attempt at it says how that ended."""
+    """Check that a run has one result, and that every attempt says how it ended."""
     record = run.record
     assert record.state == "ended"
     assert json.loads((run.paths.result / "record.json").read_text()) == json.loads(run.paths.record.read_text())

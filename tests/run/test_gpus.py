@@ -57,7 +57,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
 
 @pytest.fixture
 def runner(start: Start, titanic: Competition, tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
-    """Start a runner with a runs directory of its own."""
+    """Start a runner with its own runs directory."""
 
     def call(name: str, program: str, *options: str, sandbox: str = "process", **more: Any) -> "subprocess.Popen[str]":
         named = ["--agent-command", program, "-c", titanic.id, "--sandbox", sandbox, "--runs-dir", str(tmp_path / name)]
@@ -140,7 +140,7 @@ def test_what_holds_a_gpu_is_not_in_the_sandbox(machine: Machine, runner: Any, t
     assert gpus.HOLDERS_VARIABLE not in said
 
 
-def test_a_scheduler_is_obeyed_and_its_gpus_are_held(
+def test_a_scheduler_has_the_last_word_and_its_gpus_are_held(
     machine: Machine, runner: Any, mlebench: Mlebench, tmp_path: Path
 ) -> None:
     ours = gpus.take(Choice(("0",), 1))
@@ -152,14 +152,14 @@ def test_a_scheduler_is_obeyed_and_its_gpus_are_held(
     (run,) = _group(tmp_path / "one").runs()
     said = mlebench("run", "exec", str(run.paths.root), "--gpus", f"0,{machine.gpus[1]},7").stderr
     ours.close()
-    assert "GPU 0, which this run is to use, is held by another run on this machine" in said
+    assert "GPU 0, which this run was assigned, is held by another run on this machine" in said
     assert said.count("another run") == 1
     (run,) = _group(tmp_path / "one").runs()
     assert (run.record.ended, run.record.conditions["gpus"]) == ("finished", ["0", "1", "7"])
     assert all(f"mlebench-gpu-{uuid}" in run.paths.log.read_text() for uuid in [machine.gpus[1], *machine.parts])
 
 
-def test_names_that_cuda_takes(machine: Machine) -> None:
+def test_names_that_cuda_accepts(machine: Machine) -> None:
     assert gpus.choose("0,1", 2) == Choice(("0", "1"), 1)
     assert gpus.choose("all", 1) == Choice(("0", "1"), 2)
     assert gpus.choose(machine.gpus[1], 1) == Choice(("1",), 1)
@@ -238,7 +238,7 @@ def test_users_see_what_others_hold(machine: Machine) -> None:
     theirs.close()
 
 
-def test_resuming_where_gpus_are_lacking(machine: Machine) -> None:
+def test_resuming_where_gpus_are_missing(machine: Machine) -> None:
     assert gpus.choose_again(None, 1, 2) == Choice(("0", "1"), 2)
     assert gpus.choose_again(None, 1, 0) == Choice()
     assert gpus.choose_again("none", 1, 4) == Choice()

@@ -39,7 +39,7 @@ def _begun(runs_dir: Path, process: "subprocess.Popen[str]") -> Run:
 
 
 def _attempts(run: Run) -> list[str]:
-    """How each attempt ended; all that was submitted and printed by then is kept."""
+    """How each attempt ended; everything submitted and printed by then is kept."""
     run = Run.read(run.paths.root)
     assert run.record.state == "planned"
     for attempt in run.record.attempts:
@@ -57,7 +57,7 @@ def _nothing_is_left(run: Run, mark: str) -> None:
     assert not (run.paths.group.root / ".work").exists()
 
 
-def test_ctrl_c_ends_runs_in_an_orderly_way(start: Start, titanic: Competition, tmp_path: Path) -> None:
+def test_ctrl_c_ends_runs_cleanly(start: Start, titanic: Competition, tmp_path: Path) -> None:
     runner, run = _begin(start, titanic, tmp_path, "71.4142")
     runner.send_signal(signal.SIGINT)
     _, errors = runner.communicate(timeout=60)
@@ -68,7 +68,7 @@ def test_ctrl_c_ends_runs_in_an_orderly_way(start: Start, titanic: Competition, 
     _nothing_is_left(run, "71.4142")
 
 
-def test_sigterm_ends_one_run_in_an_orderly_way(start: Start, titanic: Competition, tmp_path: Path) -> None:
+def test_sigterm_ends_one_run_cleanly(start: Start, titanic: Competition, tmp_path: Path) -> None:
     runner, run = _begin(start, titanic, tmp_path, "71.7320")
     runner.send_signal(signal.SIGINT)
     assert runner.wait(60) == 130
@@ -80,9 +80,9 @@ def test_sigterm_ends_one_run_in_an_orderly_way(start: Start, titanic: Competiti
     _nothing_is_left(run, "71.7320")
 
 
-# Schedulers signal every process, also clients of engines. docker's dies of it; podman's ends as if all was well.
+# Schedulers signal every process, including engines' clients. docker's dies of it; podman's ends as if all was well.
 @pytest.mark.parametrize(("engine", "end"), [("docker", "kill -TERM $$"), ("podman", "exit 0")])
-def test_a_stop_while_a_sandbox_is_set_up_is_no_failure(
+def test_a_stop_while_a_sandbox_is_set_up_is_not_a_failure(
     start: Start, titanic: Competition, tmp_path: Path, engine: str, end: str
 ) -> None:
     runner, run = _begin(start, titanic, tmp_path, "71.4422")
@@ -103,14 +103,14 @@ def test_a_stop_while_a_sandbox_is_set_up_is_no_failure(
 def test_ctrl_c_twice_ends_them_at_once(mlebench: Mlebench, start: Start, titanic: Competition, tmp_path: Path) -> None:
     runner, run = _begin(start, titanic, tmp_path, "71.2718")
     (worker,) = processes(f"\0exec\0{run.paths.root}")
-    os.kill(worker, signal.SIGSTOP)  # it cannot do anything in an orderly way
+    os.kill(worker, signal.SIGSTOP)  # it cannot end anything cleanly
     runner.send_signal(signal.SIGINT)
     time.sleep(1)
     assert runner.poll() is None, "it did not wait for its runs"
     runner.send_signal(signal.SIGINT)
     assert runner.wait(60) == 130
     wait_until_gone("71.2718")
-    # What could not be tidied up then is when the run is done again.
+    # What could not be cleaned up then is cleaned up when the run is repeated.
     group = json.loads(run.paths.group.record.read_text())
     limits = group["limits"] | {"seconds": 3}
     run.paths.group.record.write_text(json.dumps(group | {"limits": limits}))
@@ -121,7 +121,7 @@ def test_ctrl_c_twice_ends_them_at_once(mlebench: Mlebench, start: Start, titani
     _nothing_is_left(run, "71.2718")
 
 
-def test_a_group_goes_on_whatever_an_agent_does(run: Runner, titanic: Competition) -> None:
+def test_a_group_continues_whatever_an_agent_does(run: Runner, titanic: Competition) -> None:
     program = (
         f"case $SEED in 0) {SUBMIT}; kill -SEGV $$;; 1) sleep 71.6180;; 2) echo nothing;; "
         f"3) for i in $(seq 50); do setsid sleep 71.5772 & done; {SUBMIT};; 4) {SUBMIT};; esac"

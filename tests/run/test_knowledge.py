@@ -1,4 +1,4 @@
-"""`--knowledge`: what agents may read is there, is told, and never shows them answers."""
+"""`--knowledge`: what agents may read is there, is recorded, and never shows them answers."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def books(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("sandbox", each(*ALL))
-def test_it_is_there_and_is_named(run: Runner, books: Path, sandbox: str) -> None:
+def test_the_folder_is_there_and_is_mentioned(run: Runner, books: Path, sandbox: str) -> None:
     require(sandbox)
     program = 'cat ~/knowledge/inner/again.txt; grep -o "$HOME/knowledge/" $INSTRUCTIONS; touch ~/knowledge/new'
     group = run(f"{program}; {SUBMIT}", "--knowledge", str(books), sandbox=sandbox)
@@ -45,7 +45,7 @@ def test_it_is_there_and_is_named(run: Runner, books: Path, sandbox: str) -> Non
         assert not (books / "new").exists()
 
 
-def test_without_it_nothing_is_there_and_nothing_is_said(run: Runner) -> None:
+def test_without_the_option_there_is_no_folder_and_no_mention(run: Runner) -> None:
     require("bubblewrap")
     group = run("ls -d /home/knowledge; cat $INSTRUCTIONS", sandbox="bubblewrap")
     (one,) = group.runs()
@@ -93,7 +93,7 @@ def _other_data(folder: Path, _: Competition) -> Path:
         (_other_data, "is private data"),
         (lambda _, competition: competition.private_dir, "is inside"),
         (lambda _, competition: competition.paths.data_dir.parent, "contains"),
-        (lambda folder, _: folder.parent, "contains"),  # the runs directory lies in it
+        (lambda folder, _: folder.parent, "contains"),  # the runs directory is inside it
         (lambda _, competition: competition.folder, "is inside"),
         (lambda folder, _: folder / "paper.txt", "is not a folder"),
     ],
@@ -107,7 +107,7 @@ def test_what_agents_must_not_read_is_refused(
         knowledge.refuse(folder, [titanic.paths.data_dir, runs], [titanic])
 
 
-def test_a_folder_reached_by_a_link_is_judged_by_its_place(
+def test_a_folder_reached_by_a_link_is_judged_by_its_real_path(
     mlebench: Mlebench, titanic: Competition, tmp_path: Path
 ) -> None:
     (tmp_path / "innocent").symlink_to(titanic.private_dir)
@@ -118,7 +118,7 @@ def test_a_folder_reached_by_a_link_is_judged_by_its_place(
     assert not (tmp_path / "runs").exists()
 
 
-def test_the_identity_is_that_of_the_files(books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_identity_depends_on_the_files(books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = knowledge.identity(books)
     moved = books.rename(tmp_path / "elsewhere")
     os.utime(moved / "paper.txt", (0, 0))
@@ -140,7 +140,7 @@ def test_the_identity_is_that_of_the_files(books: Path, tmp_path: Path, monkeypa
     assert knowledge.identity(moved) != large
 
 
-def test_a_group_does_not_go_on_with_other_material(mlebench: Mlebench, run: Runner, books: Path) -> None:
+def test_a_group_does_not_continue_with_changed_material(mlebench: Mlebench, run: Runner, books: Path) -> None:
     group = run("exit 1", "--knowledge", str(books))
     (books / "paper.txt").write_text("the answer is 42\n")
     mlebench("run", "--resume", str(group.paths.root), "--retry", "failed", code=1)
@@ -151,7 +151,7 @@ def test_a_group_does_not_go_on_with_other_material(mlebench: Mlebench, run: Run
         knowledge.require_unchanged(group.record)
 
 
-def test_like_takes_it_over_and_says_when_it_is_another(mlebench: Mlebench, run: Runner, books: Path) -> None:
+def test_like_reuses_the_folder_and_says_when_it_has_changed(mlebench: Mlebench, run: Runner, books: Path) -> None:
     group = run(SUBMIT, "--knowledge", str(books))
     like = ["run", "--like", str(group.paths.root), "--runs-dir", str(group.paths.root.parent)]
     assert "Warning: " not in mlebench(*like).stderr.replace("Warning: a plain process", "")
@@ -162,7 +162,7 @@ def test_like_takes_it_over_and_says_when_it_is_another(mlebench: Mlebench, run:
     assert len({record.knowledge_sha256 for record in records}) == 2
 
 
-def test_standings_keep_it_apart_and_tell_it(mlebench: Mlebench, run: Runner, books: Path) -> None:
+def test_standings_separate_it_and_show_it(mlebench: Mlebench, run: Runner, books: Path) -> None:
     without = run(SUBMIT)
     groups = [run(SUBMIT, "--knowledge", str(books))]
     books.rename(books.with_name("shelf"))

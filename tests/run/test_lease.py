@@ -1,4 +1,4 @@
-"""Of all who try to work on a run, one does; a lease that is lost is noticed; nothing depends on equal clocks."""
+"""Of all processes that try to work on a run, one does; a lost lease is noticed; nothing depends on equal clocks."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ def test_one_holds_it_until_it_is_released(folder: Path) -> None:
     second.require()
 
 
-def test_of_a_process_that_was_killed_it_can_be_taken_over_at_once(folder: Path) -> None:
+def test_a_killed_process_s_lease_can_be_taken_over_at_once(folder: Path) -> None:
     program = (
         "import os, sys; from pathlib import Path; from mlebench.lease import acquire\n"
         "assert acquire(Path(sys.argv[1])); os.kill(os.getpid(), 9)"
@@ -50,7 +50,7 @@ def test_of_a_process_that_was_killed_it_can_be_taken_over_at_once(folder: Path)
     assert acquire(folder, wait=False) is not None
 
 
-def test_a_process_id_that_was_given_out_again_is_not_the_holder(folder: Path) -> None:
+def test_a_reused_process_id_is_not_the_holder(folder: Path) -> None:
     lease = acquire(folder)
     assert lease is not None
     (path,) = folder.glob("*.json")
@@ -88,7 +88,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Process, "is_here", property(lambda self: False))
 
 
-def test_on_another_host_a_counter_that_moves_is_a_sign_of_life(
+def test_on_another_host_a_moving_counter_means_alive(
     folder: Path, elsewhere: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     theirs, ours = Clock(1_000_000.0), Clock(5.0)  # two clocks that have nothing in common
@@ -105,7 +105,7 @@ def test_on_another_host_a_counter_that_moves_is_a_sign_of_life(
     held.require()
 
 
-def test_on_another_host_a_counter_that_stands_still_is_death(
+def test_on_another_host_a_stopped_counter_means_dead(
     folder: Path, elsewhere: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     theirs, ours = Clock(1_000_000.0), Clock(5.0)
@@ -145,17 +145,17 @@ def test_a_holder_that_cannot_renew_gives_up_before_others_may_take_over(
     assert GIVE_UP < EXPIRY
 
 
-def test_what_is_made_under_a_lock_that_was_lost_is_not_published(folder: Path) -> None:
+def test_nothing_made_under_a_lost_lock_is_published(folder: Path) -> None:
     with held(folder) as require:
         require()
-        assert Lease(folder, 2).create()  # another host, to which we seemed dead
+        assert Lease(folder, 2).create()  # another host, which thought us dead
         with pytest.raises(PrerequisiteError, match="another has taken over"):
             require()
     Lease(folder, 2).release()  # a stranger cannot
     assert leases.may_be_held(folder), "it is the other's still"
 
 
-def test_whoever_stood_still_while_nobody_came_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stalled_holder_continues_if_nobody_took_over(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, slept = Clock(0.0), []
     monkeypatch.setattr(time, "sleep", slept.append)
     lease = acquire(folder, clock=clock)
@@ -173,11 +173,11 @@ SLOW = 15.0  # seconds that publishing may take
 
 
 class TwoHosts(RuleBasedStateMachine):
-    """Workers on two hosts, whose clocks are five minutes apart, over one folder and the code as it is.
+    """Workers on two hosts whose clocks are five minutes apart, with one folder and the real code.
 
-    They stall and die at any time, also while another watches whether they are dead. What must hold at any moment of
-    true time: of all who would publish, one may, and while it does nobody takes over; no number is given out twice; and
-    nobody waits for the dead.
+    They stall and die at any time, even while another watches whether they are dead. What must hold at any moment of
+    true time: only one of those that want to publish may, and while it does nobody takes over; no number is used twice;
+    and nobody waits for the dead.
     """
 
     def __init__(self) -> None:
@@ -188,7 +188,7 @@ class TwoHosts(RuleBasedStateMachine):
         self.acting = 0
         self.lives = [0] * 3  # how many processes a worker has been
         self.held: dict[int, Lease] = {}
-        self.shown: dict[int, float] = {}  # when a worker last showed that it lives
+        self.shown: dict[int, float] = {}  # when a worker last showed a sign of life
         self.publishing: dict[int, float] = {}  # until when; it takes a while on a slow disk
         self.numbers: list[int] = []
         self.attentive: set[int] = set()
@@ -206,7 +206,7 @@ class TwoHosts(RuleBasedStateMachine):
         return Process(f"host {worker % 2}", worker, self.lives[worker])
 
     def sleep(self, seconds: float) -> None:
-        """Whoever watches sleeps; others act meanwhile."""
+        """The watcher sleeps; others act meanwhile."""
         watcher = self.acting
         self.now += seconds
         for worker in self.attentive & self.held.keys() - {watcher}:

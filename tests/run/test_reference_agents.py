@@ -1,4 +1,4 @@
-"""A folder in the reference's form, with conda lines and a Dockerfile, runs as it is in bubblewrap and docker."""
+"""A folder in the reference's form, with conda calls and a Dockerfile, runs unchanged in bubblewrap and docker."""
 
 import os
 import subprocess
@@ -16,8 +16,8 @@ from mlebench.run.records import Group, Run
 pytestmark = pytest.mark.xdist_group("images")  # one process builds and removes them
 
 COURIER = Path(__file__).parent.parent / "agents/mlebench-test-courier"
-BASE = "mlebench-base"  # what .ci/sandboxes makes of Debian's packages
-LEGACY = {"DOCKER_BUILDKIT": "0"}  # BuildKit is a component that not every Docker has
+BASE = "mlebench-base"  # what .ci/sandboxes makes from Debian's packages
+LEGACY = {"DOCKER_BUILDKIT": "0"}  # not every Docker has BuildKit
 PACKAGES = "dpkg-query --show; pip list --format freeze; python3 --version; find /opt/conda -type f | sort"
 
 
@@ -27,7 +27,7 @@ def docker(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def image() -> Iterator[str]:
-    """The courier's image, for as long as the tests take."""
+    """The courier's image, for the duration of the tests."""
     require("docker")
     command = [sys.executable, "-P", "-m", "mlebench", "image", "build", "--agent", f"{COURIER}#courier"]
     done = subprocess.run(command, env={**os.environ, **LEGACY}, capture_output=True, text=True, check=False)
@@ -53,7 +53,7 @@ def run(mlebench: Mlebench, titanic: Competition, runs: Path, sandbox: str, id: 
     return group, one, [line for line in one.paths.log.read_text().splitlines() if not line.startswith("+")]
 
 
-def test_it_ends_with_a_graded_submission(
+def test_a_reference_agent_ends_with_a_graded_submission(
     mlebench: Mlebench, titanic: Competition, tmp_path: Path, sandbox: str, request: pytest.FixtureRequest
 ) -> None:
     group, one, log = run(mlebench, titanic, tmp_path / "runs", sandbox, "courier")
@@ -73,7 +73,7 @@ def test_it_ends_with_a_graded_submission(
         assert one.record.conditions["image_id"] == request.getfixturevalue("image")
 
 
-def test_obfuscate_among_its_variables_is_done_by_us(
+def test_obfuscate_among_its_variables_is_honoured_by_us(
     mlebench: Mlebench, titanic: Competition, tmp_path: Path, sandbox: str
 ) -> None:
     group, one, log = run(mlebench, titanic, tmp_path / "runs", sandbox, "courier/obfuscated")
@@ -84,7 +84,7 @@ def test_obfuscate_among_its_variables_is_done_by_us(
     assert reports_of(group)[0]["valid_submission"]
 
 
-def test_two_light_builds_have_the_same_in_them(mlebench: Mlebench) -> None:
+def test_two_light_builds_have_the_same_contents(mlebench: Mlebench) -> None:
     require("docker")
     if subprocess.run(["docker", "image", "inspect", BASE], capture_output=True, check=False).returncode != 0:
         pytest.skip(f"docker: there is no image {BASE}, which .ci/sandboxes makes")

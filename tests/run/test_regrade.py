@@ -1,4 +1,4 @@
-"""`mlebench grade GROUP`: what a group's runs have submitted is graded again."""
+"""`mlebench grade GROUP`: the submissions of a group's runs are graded again."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def test_reports_of_runs_and_of_the_group_are_replaced(
 ) -> None:
     first, *_ = group.runs()
     before = reports_of(group)
-    first.paths.submission.write_bytes(titanic.gold_submission.read_bytes())  # as if the grader had been mended
+    first.paths.submission.write_bytes(titanic.gold_submission.read_bytes())  # as if the grader had been fixed
     done = mlebench("grade", group.paths.root.name[:-2], "--runs-dir", str(tmp_path / "runs"))
     counts = json.loads(done.stdout)
     assert (counts["total_runs"], counts["total_valid_submissions"], counts["total_gold_medals"]) == (3, 1, 1)
@@ -45,7 +45,7 @@ def test_reports_of_runs_and_of_the_group_are_replaced(
     ]
 
 
-def test_what_cannot_be_judged_now_keeps_its_report(group: Group, mlebench: Mlebench) -> None:
+def test_an_unjudged_run_keeps_its_report(group: Group, mlebench: Mlebench) -> None:
     before = reports_of(group)
     record = json.loads(group.paths.record.read_text())
     group.paths.record.write_text(json.dumps(record | {"data_dir": str(group.paths.root / "elsewhere")}))
@@ -54,7 +54,7 @@ def test_what_cannot_be_judged_now_keeps_its_report(group: Group, mlebench: Mleb
     assert [report["score"] for report in reports_of(group)] == [report["score"] for report in before]
 
 
-def test_a_run_that_somebody_works_on_is_left_alone(group: Group, mlebench: Mlebench) -> None:
+def test_a_run_in_progress_elsewhere_is_left_alone(group: Group, mlebench: Mlebench) -> None:
     before = reports_of(group)
     lease = leases.acquire(next(iter(group.runs())).paths.leases)
     assert lease is not None
@@ -84,7 +84,7 @@ def test_snapshots_of_a_run_are_graded_on_request(run: Runner, mlebench: Mlebenc
         assert "--snapshots needs a run group" in mlebench("grade", *arguments, code=2).stderr
 
 
-def test_a_group_and_a_file_do_not_go_together(mlebench: Mlebench, tmp_path: Path) -> None:
+def test_a_group_and_a_file_cannot_be_combined(mlebench: Mlebench, tmp_path: Path) -> None:
     for arguments in (["x", "--submission", "y"], ["x", "--output-dir", "y"], [], ["--submission", "y"]):
         assert "run group" in mlebench("grade", *arguments, code=2).stderr
     assert "no run group" in mlebench("grade", "x", "--runs-dir", str(tmp_path), code=1).stderr

@@ -89,7 +89,7 @@ def test_changed_submissions_are_kept_with_their_times(run: Runner) -> None:
     assert times == sorted(times)
 
 
-def test_failed_runs_can_be_done_again_and_that_is_shown(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
+def test_failed_runs_can_be_repeated_and_that_is_shown(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     flag.write_text("")
     group = run(f"{SUBMIT}; [ ! -e {flag} ]")
@@ -97,7 +97,7 @@ def test_failed_runs_can_be_done_again_and_that_is_shown(mlebench: Mlebench, run
     assert before.record.ended == "agent_error"
     mlebench("run", "--resume", str(group.paths.root))
     (same,) = group.runs()
-    assert same.record == before.record  # what has ended is not done again by itself
+    assert same.record == before.record  # what has ended is not repeated by itself
     flag.unlink()
     mlebench("run", "--resume", group.paths.root.name, "--runs-dir", str(tmp_path / "runs"), "--retry", "failed")
     (after,) = group.runs()
@@ -107,8 +107,8 @@ def test_failed_runs_can_be_done_again_and_that_is_shown(mlebench: Mlebench, run
     assert len(list(group.paths.superseded.iterdir())) >= 1
 
 
-def test_infra_errors_are_tried_again_and_kept(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
-    """The knowledge folder goes away between planning and running: no agent's fault."""
+def test_infra_errors_are_retried_and_kept(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
+    """The knowledge folder disappears between planning and running: not the agent's fault."""
     group = run(SUBMIT)
     record = json.loads(group.paths.record.read_text())
     group.paths.record.write_text(json.dumps(record | {"data_dir": str(tmp_path / "gone")}))
@@ -133,7 +133,7 @@ def test_exec_is_idempotent(mlebench: Mlebench, run: Runner) -> None:
     mlebench("run", "exec", str(group.paths.root), code=2)
 
 
-def test_a_run_that_somebody_works_on_is_left_alone(mlebench: Mlebench, run: Runner) -> None:
+def test_a_run_in_progress_elsewhere_is_left_alone(mlebench: Mlebench, run: Runner) -> None:
     from mlebench.lease import acquire
 
     group = run(SUBMIT)
@@ -149,7 +149,7 @@ def test_a_run_that_somebody_works_on_is_left_alone(mlebench: Mlebench, run: Run
     mlebench("run", "exec", str(one.paths.root), code=0)
 
 
-def test_like_does_it_again(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
+def test_like_repeats_a_group(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
     group = run(SUBMIT, "--memory", "3g", "--cpus", "1")
     (one,) = group.runs()
     runs = tmp_path / "runs"
@@ -168,7 +168,7 @@ def test_the_oracle_gets_gold_and_is_not_sealed(mlebench: Mlebench, titanic: Com
     assert not one.record.conditions["sealed"]
 
 
-def test_runs_tells_what_happened(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
+def test_runs_shows_what_happened(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
     group = run(f"{SUBMIT}; printf 'a\\033[31mred\\033[0m\\n'")
     (one,) = group.runs()
     runs = ["runs", "--runs-dir", str(tmp_path / "runs")]
@@ -198,7 +198,7 @@ def test_runs_tells_what_happened(mlebench: Mlebench, run: Runner, tmp_path: Pat
         (["-c", "spooky-author-identification"], "mlebench prepare -c spooky-author-identification --twin"),
     ],
 )
-def test_what_cannot_work_is_said_before_anything_is_planned(
+def test_impossible_runs_are_refused_before_anything_is_planned(
     mlebench: Mlebench, titanic: Competition, tmp_path: Path, options: list[str], words: str
 ) -> None:
     agent = [] if "--agent" in options else ["--agent-command", "true"]
@@ -226,7 +226,7 @@ def test_an_agent_with_a_model_is_refused_without_a_network(
     assert "--network" in done.stderr
 
 
-def test_container_config_of_existing_set_ups(
+def test_container_config_of_existing_setups(
     run: Runner, mlebench: Mlebench, titanic: Competition, tmp_path: Path
 ) -> None:
     config = tmp_path / "config.json"

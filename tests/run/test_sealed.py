@@ -1,4 +1,4 @@
-"""A hostile agent learns nothing, harms nothing outside its folders, and is graded as what it handed in."""
+"""A hostile agent learns nothing, harms nothing outside its folders, and is graded by what it submitted."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def test_an_agent_that_searches_finds_nothing_and_changes_nothing(trap: Trap, sa
 def _assert_no_way_out(findings: dict) -> None:
     network = findings["network"]
     assert network.pop("unix") == "/run/mlebench/validator.sock"
-    assert {network.pop("vsock 1"), network.pop("vsock 2")} <= {"EPERM", "none"}  # no namespace holds these back
+    assert {network.pop("vsock 1"), network.pop("vsock 2")} <= {"EPERM", "none"}  # no namespace stops these
     assert "done" not in network.values(), network
     places = findings["places"]
     assert places.pop("written") == []
@@ -104,7 +104,7 @@ def test_the_system_is_shown_without_the_benchmark_when_that_is_installed_there(
     assert int(run_task("bubblewrap", own)[1]) > 3
 
 
-# What is handed in: whether it counts as a submission, and what grading says.
+# What is submitted: whether it counts as a submission, and what grading says.
 HANDED_IN = {
     "link": ("none", "missing"),
     "relative link": ("none", "missing"),
@@ -125,7 +125,7 @@ PLANTED = {"absolute", "relative", "folder", "root", "shadow", "itself", "proces
 
 
 @pytest.mark.parametrize("sandbox", each(*ISOLATING))
-def test_what_is_planted_is_not_followed_and_grading_sees_what_was_handed_in(trap: Trap, sandbox: str) -> None:
+def test_planted_links_are_not_followed_and_grading_sees_what_was_submitted(trap: Trap, sandbox: str) -> None:
     require(sandbox)
     before = trap.state()
     kinds = list(HANDED_IN)
@@ -160,7 +160,7 @@ def _assert_collected_is_ours(root: Path) -> None:
 
 
 @pytest.mark.parametrize("sandbox", each(*ISOLATING))
-def test_an_obfuscated_run_cannot_tell_its_competition(trap: Trap, sandbox: str) -> None:
+def test_an_obfuscated_run_does_not_reveal_its_competition(trap: Trap, sandbox: str) -> None:
     require(sandbox)
     trap.canaries["slug"] = trap.competition.id
     caught = trap.run("search", "--obfuscate", sandbox=sandbox)
@@ -173,7 +173,7 @@ def test_an_obfuscated_run_cannot_tell_its_competition(trap: Trap, sandbox: str)
 
 
 @pytest.mark.parametrize("sandbox", each(*ISOLATING))
-def test_the_validator_is_no_oracle_and_survives(trap: Trap, sandbox: str) -> None:
+def test_the_validator_reveals_nothing_and_survives(trap: Trap, sandbox: str) -> None:
     require(sandbox)
     sample = trap.competition.sample_submission.read_bytes()
     bodies = {
@@ -218,7 +218,7 @@ def test_a_plain_process_is_unsealed_and_data_is_checked_afterwards(trap: Trap) 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user to become")
 @pytest.mark.parametrize("sandbox", each(*ISOLATING))
-def test_started_by_root_an_agent_is_nobody_on_the_host(tmp_path: Path, sandbox: str) -> None:
+def test_an_agent_started_by_root_has_a_user_that_nobody_else_has(tmp_path: Path, sandbox: str) -> None:
     require(sandbox)
     mark = f"3{uuid4().int % 10**8}"
     task = make_task(tmp_path, f"touch /home/started; sleep {mark} & sleep {mark}")
@@ -256,7 +256,7 @@ def test_an_open_network_does_not_lead_to_the_hosts_loopback(tmp_path: Path, use
             server.accept()
 
 
-def test_an_ordinary_user_has_the_same_seal(tmp_path: Path, trap: Trap) -> None:
+def test_an_ordinary_users_runs_are_equally_sealed(tmp_path: Path, trap: Trap) -> None:
     require("bubblewrap")
     paths = " ".join(bytes.fromhex(path).decode() for path in trap.wanted["paths"])
     program = (

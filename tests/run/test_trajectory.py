@@ -1,4 +1,4 @@
-"""The story of a run: what an agent wrote is hostile, and yet it can be told."""
+"""The story of a run: what an agent wrote is hostile, yet it can be shown."""
 
 import json
 import os
@@ -101,7 +101,7 @@ STEPS = [
 ]
 
 
-def test_every_kind_is_told_in_order(ended: Run) -> None:
+def test_every_kind_is_shown_in_order(ended: Run) -> None:
     _write(trajectory_file(ended.paths.logs), *STEPS)
     ended.paths.snapshots.mkdir()
     (ended.paths.snapshots / "00000006.5.csv").write_text("id,a\n")
@@ -137,7 +137,7 @@ def test_the_gateway_s_account_of_calls_replaces_the_agent_s(ended: Run) -> None
     tokens = {"input_tokens": 100, "cached_tokens": 60, "output_tokens": 20, "reasoning_tokens": 5}
     good = {"time": BEGUN + 4.5, "seconds": 2.0, "model": "big", "status": 200, **tokens, "cost": 0.25}
     bad = {"time": BEGUN + 5, "seconds": 0.1, "model": "big", "status": 429, "error": "slower", "cost": None}
-    # The trace has calls in the order in which they ended, and tells when they began.
+    # The trace has calls in the order in which they ended, and says when they began.
     _write(model_calls(ended.paths.logs), bad, good | {"request": {}, "answer": answer})
     told = story(ended)
     calls = [event for event in told.events if event.kind == "call"]
@@ -172,7 +172,7 @@ def test_times_outside_the_run_do_not_reorder_the_story(ended: Run) -> None:
 ATTACKS = "\x1b[2Jgone\x1b]0;title\x07 \x9b31m \u202etxt.exe \r\b\x00 \ud800 \u2028 <b>bold</b> [red]x[/red]"
 
 
-def test_texts_cannot_play_with_a_terminal(ended: Run) -> None:
+def test_texts_cannot_control_a_terminal(ended: Run) -> None:
     kinds = ["thought", "action", "output", "end", "call", ATTACKS]
     keys = ("text", "name", "reason", "model", "exit_code", "metric", ATTACKS)
     _write(
@@ -235,7 +235,7 @@ def test_a_file_is_read_within_bounds(ended: Run, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
-def test_what_is_no_file_is_not_read(ended: Run, kind: str, tmp_path: Path) -> None:
+def test_anything_but_a_file_is_not_read(ended: Run, kind: str, tmp_path: Path) -> None:
     where = trajectory_file(ended.paths.logs)
     if kind == "link":
         _write(tmp_path / "secret", *STEPS)
@@ -289,7 +289,7 @@ def test_the_page_describes_every_kind() -> None:
     assert [row[1].strip(" `") for row in rows][-8:] == [item.name for item in fields(trajectory.Event)]
 
 
-def test_a_real_run_tells_its_story(run: Callable[..., Group], mlebench: Mlebench) -> None:
+def test_a_real_run_has_a_story(run: Callable[..., Group], mlebench: Mlebench) -> None:
     line = json.dumps({"kind": "thought", "time": time.time(), "step": 1, "text": "I copy the sample."})
     program = (
         f"cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv; echo '{line}' > $LOGS_DIR/trajectory.jsonl"
@@ -303,7 +303,7 @@ def test_a_real_run_tells_its_story(run: Callable[..., Group], mlebench: Mlebenc
     assert {"time", "kind", "source", "title", "step", "text", "cut", "facts"} == set(events[0])
 
 
-def test_a_run_that_goes_on_tells_its_story_so_far(start: Start, titanic: Competition, tmp_path: Path) -> None:
+def test_a_run_in_progress_has_a_story_so_far(start: Start, titanic: Competition, tmp_path: Path) -> None:
     line = json.dumps({"kind": "thought", "time": time.time(), "step": 1, "text": "I wait."})
     program = f"{SUBMIT}; echo '{line}' > $LOGS_DIR/trajectory.jsonl; sleep 300"
     named = ["--agent-command", program, "-c", titanic.id, "--sandbox", "process", "--runs-dir", str(tmp_path)]

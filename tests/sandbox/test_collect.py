@@ -78,7 +78,7 @@ def test_holes_stay_holes_and_large_files_are_left_out(left: Path, tmp_path: Pat
     assert [item["name"] for item in seen.left_out] == ["huge"]
 
 
-def test_so_many_files_and_no_more(left: Path, tmp_path: Path) -> None:
+def test_only_so_many_files_are_copied(left: Path, tmp_path: Path) -> None:
     for number in range(50):
         (left / f"{number:02}").write_text("x")
     seen = collect(left, tmp_path / "copy", Room(files=20))

@@ -1,4 +1,4 @@
-"""What docker is asked to do. That it does it, the other tests in this folder see."""
+"""What docker is asked to do. The other tests in this folder check that it does."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def test_a_run_sees_its_own_gpus_only(tmp_path: Path) -> None:
     assert "--gpus" not in Docker().launch(make_task(tmp_path, "true")).argv
 
 
-def test_nothing_can_be_written_to_but_what_is_watched(tmp_path: Path) -> None:
+def test_only_watched_folders_are_writable(tmp_path: Path) -> None:
     task = make_task(tmp_path, "true", binds=(Bind(tmp_path, "/home/data"),))
     launch = Docker().launch(task)
     assert "--read-only" in launch.argv
@@ -29,7 +29,7 @@ def test_nothing_can_be_written_to_but_what_is_watched(tmp_path: Path) -> None:
     assert _after(launch.argv, "--cap-drop") == ["ALL"]
 
 
-def test_variables_stand_in_no_argument(tmp_path: Path) -> None:
+def test_variables_are_not_passed_as_arguments(tmp_path: Path) -> None:
     launch = Docker().launch(make_task(tmp_path, "true", env={"API_KEY": "very-secret"}))
     assert not any("very-secret" in word for word in launch.argv)
     assert b"API_KEY=very-secret\n" in b"".join(launch.files.values())
@@ -40,5 +40,5 @@ def test_the_hosts_own_network_is_never_used(tmp_path: Path, network: str) -> No
     assert "host" not in _after(Docker().launch(make_task(tmp_path, "true", network=network)).argv, "--network")
 
 
-def test_an_image_that_is_not_there_is_never_fetched(tmp_path: Path) -> None:
+def test_a_missing_image_is_never_fetched(tmp_path: Path) -> None:
     assert _after(Docker().launch(make_task(tmp_path, "true")).argv, "--pull") == ["never"]

@@ -1,4 +1,4 @@
-"""Limits are kept from outside, whatever a program does, and nothing of it lives on."""
+"""Limits are enforced from outside, whatever a program does, and nothing of it survives."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def test_a_program_that_ends_by_itself(sandbox: str, tmp_path: Path, command: st
     assert outcome.ended == ended
 
 
-def test_the_clock_is_kept_outside(sandbox: str, tmp_path: Path) -> None:
+def test_the_clock_runs_outside(sandbox: str, tmp_path: Path) -> None:
     command = "trap '' TERM INT HUP; echo begun; sleep 31.4159 & wait; sleep 31.4159"
     outcome, log = run_task(sandbox, make_task(tmp_path, command, replace(SMALL, seconds=3)))
     assert (outcome.ended, log.strip()) == ("timeout", "begun")
@@ -96,7 +96,7 @@ def test_what_a_program_left_running_ends_with_it(sandbox: str, tmp_path: Path) 
     wait_until_gone("31.6180")
 
 
-def test_a_runner_that_goes_away_takes_its_sandbox_along(sandbox: str, tmp_path: Path) -> None:
+def test_a_sandbox_ends_with_its_runner(sandbox: str, tmp_path: Path) -> None:
     task = make_task(tmp_path, "sleep 31.3333")
     session = Session(task, sandbox_named(sandbox).launch(task))
     session.stop()  # what the keeper sees when the runner dies: the end of its input
@@ -107,8 +107,8 @@ def test_a_runner_that_goes_away_takes_its_sandbox_along(sandbox: str, tmp_path:
 
 
 @pytest.mark.parametrize("name", each(*ISOLATING))
-def test_a_killed_keeper_takes_its_sandbox_along(name: str, tmp_path: Path) -> None:
-    """Nobody cleans up here: the runner was killed, too. One of the programs tries to keep the relay's input open."""
+def test_a_sandbox_ends_with_its_killed_keeper(name: str, tmp_path: Path) -> None:
+    """Nothing cleans up here: the runner was killed too. One of the programs tries to keep the relay's input open."""
     require(name)
     programs = "sleep 31.2718 9<>/proc/1/fd/0 & setsid sleep 31.2718 & echo begun; sleep 31.2718"
     session, task = _begun(name, tmp_path, f"trap '' TERM; {programs}")
@@ -156,8 +156,8 @@ def test_a_sandbox_that_cannot_be_set_up_is_not_the_agents_fault(tmp_path: Path)
     assert outcome.ended == "infra_error"
 
 
-def test_a_client_that_ends_well_without_its_container_is_not_believed(tmp_path: Path) -> None:
-    """As podman's does when it is told to stop. The engine says with which code a container has ended, if it has."""
+def test_a_clients_success_does_not_count_without_its_containers(tmp_path: Path) -> None:
+    """As podman's does when told to stop. The engine says with which code a container has ended, if it has."""
     task = make_task(tmp_path, "true")
     outcomes = []
     for code, says in (("0", "0"), ("0", ""), ("0", "137"), ("7", "7"), ("7", "0")):
@@ -168,7 +168,7 @@ def test_a_client_that_ends_well_without_its_container_is_not_believed(tmp_path:
     assert outcomes == ["finished", "infra_error", "infra_error", "agent_error", "infra_error"]
 
 
-def test_the_record_says_who_keeps_each_limit(sandbox: str, tmp_path: Path) -> None:
+def test_the_record_says_what_enforces_each_limit(sandbox: str, tmp_path: Path) -> None:
     task = make_task(tmp_path, "true")
     session = Session(task, sandbox_named(sandbox).launch(task))
     while session.poll() is None:

@@ -1,4 +1,4 @@
-"""The server as its clients meet it: ML-Master, MLEvolve, the script in a sandbox, and whoever means harm."""
+"""The server as its clients see it: ML-Master, MLEvolve, the script in a sandbox, and attackers."""
 
 import json
 import os
@@ -47,7 +47,7 @@ Start = Callable[..., "Server"]
 
 
 class Server:
-    """A server in a process of its own, and where it listens."""
+    """A server in a separate process, and where it listens."""
 
     def __init__(self, command: list[str], environment: dict[str, str], listeners: int):
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | environment)
@@ -67,7 +67,7 @@ class Server:
         )
 
     def stop(self) -> str:
-        """End it, and what it said after its first lines."""
+        """End it; returns what it said after its first lines."""
         self.process.terminate()
         return self.process.communicate(timeout=60)[1]
 
@@ -130,14 +130,14 @@ def sample(titanic: Competition) -> bytes:
     return titanic.sample_submission.read_bytes()
 
 
-def test_it_says_that_it_runs_on_every_port(server: Server) -> None:
+def test_health_is_answered_on_every_port(server: Server) -> None:
     assert len(set(server.urls)) == 2
     for url in server.urls:
         answer = httpx.get(f"{url}/health")
         assert (answer.status_code, answer.json()) == (200, {"status": "running"})
 
 
-def test_ml_master_and_mlevolve_get_what_they_read(server: Server, sample: bytes, titanic: Competition) -> None:
+def test_ml_master_and_mlevolve_get_what_they_expect(server: Server, sample: bytes, titanic: Competition) -> None:
     for url in server.urls:
         with titanic.sample_submission.open("rb") as file:
             answer = httpx.post(f"{url}/validate", files={"file": file}, headers={"exp-id": titanic.id}, timeout=60)
@@ -147,13 +147,13 @@ def test_ml_master_and_mlevolve_get_what_they_read(server: Server, sample: bytes
     assert "missing the following columns: Transported" in answer.json()["result"]
 
 
-def test_the_competition_may_stand_in_the_query_or_the_environment(
+def test_the_competition_may_be_in_the_query_or_the_environment(
     start: Start, server: Server, sample: bytes, titanic: Competition
 ) -> None:
     assert server.post(sample, params={"exp-id": titanic.id}).json()["is_valid"] is True
     other = start("--data-dir", titanic.paths.data_dir, "--port", 0, COMPETITION_ID=titanic.id)
     assert other.post(sample).json()["is_valid"] is True
-    assert other.post(sample, "aerial-cactus-identification").status_code == 500  # the header goes before
+    assert other.post(sample, "aerial-cactus-identification").status_code == 500  # the header takes precedence
 
 
 def test_names_of_files_are_ignored(server: Server, sample: bytes, titanic: Competition) -> None:
@@ -164,7 +164,7 @@ def test_names_of_files_are_ignored(server: Server, sample: bytes, titanic: Comp
         assert answer.json()["is_valid"] is True
 
 
-def test_a_form_by_hand_with_chunks(server: Server, sample: bytes, titanic: Competition) -> None:
+def test_a_chunked_form(server: Server, sample: bytes, titanic: Competition) -> None:
     """As curl sends it with `Expect`, and as others do in chunks, with further fields before the file."""
     head = b'--x\r\nContent-Disposition: form-data; name="note"\r\n\r\nhello\r\n'
     part = b'--x\r\nContent-Disposition: form-data; name="file"; filename="s.csv"\r\n\r\n' + sample + b"\r\n--x--\r\n"
@@ -203,7 +203,7 @@ def test_every_error_has_error_and_details(server: Server, sample: bytes, titani
     _is_fault(httpx.get(f"{server.url}/"), 404)
 
 
-def test_data_that_is_not_there_is_no_verdict(server: Server, sample: bytes, titanic: Competition) -> None:
+def test_missing_data_gives_no_verdict(server: Server, sample: bytes, titanic: Competition) -> None:
     answer = _is_fault(server.post(sample, "random-acts-of-pizza"), 500)
     assert str(titanic.paths.data_dir) not in answer["details"]
 
@@ -213,7 +213,7 @@ def test_files_that_are_too_large_are_refused(bounded: Server, titanic: Competit
 
 
 @pytest.mark.parametrize("id", GRADERS)
-def test_a_check_that_misbehaves_ends_alone(bounded: Server, sample: bytes, titanic: Competition, id: str) -> None:
+def test_a_misbehaving_check_affects_no_other(bounded: Server, sample: bytes, titanic: Competition, id: str) -> None:
     answer = _is_fault(bounded.post(sample, id), 500)
     assert "/home" not in answer["details"]
     assert ("fault of the benchmark" in answer["details"]) is (id == "fails")
@@ -250,7 +250,7 @@ def test_connections_beyond_the_limit_are_cut(bounded: Server) -> None:
     assert httpx.get(f"{bounded.url}/health").status_code == 200
 
 
-def test_nothing_is_left_of_uploads(bounded: Server, scratch: Path, sample: bytes, titanic: Competition) -> None:
+def test_uploads_leave_nothing_behind(bounded: Server, scratch: Path, sample: bytes, titanic: Competition) -> None:
     for id in (titanic.id, "dies", "no-such"):
         bounded.post(sample * 20, id)
         assert list(scratch.rglob("*")) == []
@@ -304,7 +304,7 @@ def test_the_process_that_stands_by_is_replaced_when_it_dies(start: Start, titan
     assert server.post(sample, titanic.id).json()["is_valid"] is True
 
 
-def test_a_port_that_is_taken_is_said_in_one_line(server: Server, titanic: Competition) -> None:
+def test_a_taken_port_is_reported_in_one_line(server: Server, titanic: Competition) -> None:
     port = server.url.rpartition(":")[2]
     command = [sys.executable, "-m", "mlebench", "validate", "--serve", "--port", port]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

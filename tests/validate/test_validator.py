@@ -27,7 +27,7 @@ def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProc
 
 @pytest.fixture
 def public(titanic: Competition, tmp_path: Path) -> Path:
-    """A public folder far from any data directory, as a sandbox has it."""
+    """A public folder far from any data directory, as in a sandbox."""
     return Path(shutil.copytree(titanic.public_dir, tmp_path / "home" / "data"))
 
 
@@ -41,7 +41,7 @@ def _rig(competition: Competition, grade: Grade) -> None:
     object.__setattr__(competition, "grader", Grader("rigged", grade))
 
 
-def test_a_public_folder_is_all_it_needs(public: Path) -> None:
+def test_it_needs_only_a_public_folder(public: Path) -> None:
     sample, test = public / "sample_submission.csv", public / "test.csv"
     done = run("--public", public, sample, "spaceship-titanic")
     assert (done.returncode, json.loads(done.stdout)) == (0, {"is_valid": True, "result": "Submission is valid."})
@@ -110,7 +110,7 @@ def test_the_server_loads_neither_grade_nor_data() -> None:
     assert not any(f"'{name}" in modules for name in ("mlebench.grade'", "mlebench.data'", "pandas'", "numpy'"))
 
 
-def test_the_package_asks_for_no_place_but_the_public_folder() -> None:
+def test_the_package_accesses_only_the_public_folder() -> None:
     asked, spelled = set(), set()
     for path in PACKAGE.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -140,14 +140,14 @@ def _one_argument(submission: object) -> float:
 @pytest.mark.parametrize(
     "grade", [_none, _fails, _exits, _one_argument, "mlebench.competitions.spaceship-titanic.grade:nothing"]
 )
-def test_a_grader_that_does_not_work_is_no_verdict_and_our_fault(rigged: Competition, grade: Grade) -> None:
+def test_a_broken_grader_gives_no_verdict_and_is_our_fault(rigged: Competition, grade: Grade) -> None:
     _rig(rigged, grade)
     with pytest.raises(CheckFailedError, match="a fault of the benchmark, not of the submission") as caught:
         validate_format(rigged.public_dir / "sample_submission.csv", rigged)
     assert "/home" not in str(caught.value)
 
 
-def test_a_failed_check_is_said_on_the_command_line(
+def test_a_failed_check_is_reported_on_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, public: Path
 ) -> None:
     source = Registry().get_competition("spaceship-titanic").folder

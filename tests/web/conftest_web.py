@@ -21,7 +21,7 @@ def agent(name: str, model: str | None = None) -> dict[str, Any]:
 
 
 def make_runs(runs: Path) -> Path:
-    """Four groups: two agents on real data, one of them again with a network and still at it, and one on twins."""
+    """Four groups: two agents on real data, one of them again with a network and still running, and one on twins."""
     make_group(runs, "one", COMPETITIONS, skill=0.9, agent=agent("one", "model-a"))
     make_group(runs, "two", COMPETITIONS, skill=0.3, agent=agent("two", "model-b"), network="full")
     make_group(
@@ -33,7 +33,7 @@ def make_runs(runs: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Not to be written to."""
+    """Runs that no test may write to."""
     return make_runs(tmp_path_factory.mktemp("site") / "runs")
 
 

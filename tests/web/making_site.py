@@ -26,7 +26,7 @@ def make_group(
     states: Sequence[str] = ("ended",),
     **values: Any,
 ) -> Path:
-    """A group of an agent whose place on leaderboards scatters around `skill`, 0 being the last and 1 the first."""
+    """A group of an agent whose rank on leaderboards scatters around `skill`, 0 being last and 1 first."""
     random_ = random.Random(f"{name} {skill}")
     id = f"2026-11-0{1 + random_.randrange(9)}T10-00-00-GMT_run-group_{name}"
     where = GroupPaths(runs_dir / id)
@@ -145,7 +145,7 @@ def report_of(competition: Competition, score: float | None, group: GroupRecord)
 
 
 def fill_run(run: Path, *, submissions: Sequence[float] = (60.0, 900.0, 4000.0), steps: int = 6) -> None:
-    """What an agent would have left in a run's folder that has ended: its output, code, submissions and story."""
+    """What an agent would have left in the folder of an ended run: its output, code, submissions and story."""
     record = RunRecord.read(RunPaths(run).record)
     where = RunPaths(run)
     for folder in (where.logs, where.code, where.submission.parent, where.snapshots):

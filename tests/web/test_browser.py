@@ -11,7 +11,7 @@ from conftest_web import Serving
 from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# It asks nobody anything: this machine may have no network, and a test must not depend on one.
+# It contacts nobody: this machine may have no network, and a test must not depend on one.
 QUIET = (
     "--no-sandbox",
     "--disable-gpu",
@@ -35,7 +35,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """Whatever a page says in the console, or asks another host for, fails the test."""
+    """Anything a page prints in the console, or requests from another host, fails the test."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     opened = context.new_page()
     said: list[str] = []
@@ -107,7 +107,7 @@ def test_two_agents_are_chosen_and_compared(page: Page, served: str) -> None:
     assert page.get_by_role("heading", level=1).inner_text().split() == ["two", "and", "three"]
 
 
-def test_pages_follow_runs_that_go_on(page: Page, own_runs: Path) -> None:
+def test_pages_follow_runs_in_progress(page: Page, own_runs: Path) -> None:
     with Serving(own_runs) as address:
         page.goto(f"{address}/index.html")
         row = page.locator("tbody tr:visible", has_text="three")
@@ -122,7 +122,7 @@ def test_pages_follow_runs_that_go_on(page: Page, own_runs: Path) -> None:
         row.get_by_text("running").wait_for(state="hidden", timeout=30_000)
         assert row.locator(".figure").count() == 1
         assert _agents(page) == ["one", "three", "two"]  # as the reader had sorted them
-        page.goto("about:blank")  # before nobody answers it any more
+        page.goto("about:blank")  # before the server stops answering
 
 
 def test_a_phone_needs_no_sideways_scrolling(browser: Browser, served: str) -> None:

@@ -100,7 +100,7 @@ def test_the_standings_are_those_of_the_report(
     assert len(shown["published"]) == 26
 
 
-def test_pages_are_written_over_pages_only(
+def test_only_pages_are_overwritten(
     written: Path, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (group, *_) = sorted(runs.iterdir())
@@ -153,7 +153,7 @@ def test_markup_in_names_and_descriptions_stays_text(tmp_path: Path, monkeypatch
         assert not any(link.startswith(("javascript:", "data:")) for link in found.links)
 
 
-def test_kinds_of_data_have_standings_of_their_own(runs: Path) -> None:
+def test_kinds_of_data_have_separate_standings(runs: Path) -> None:
     site = Source([runs], Registry(runs.parent / "data")).site()
     assert [board.name for board in site.boards] == ["real", "twins"]
     home, twins = page_at(site, "index.html"), page_at(site, "standings/twins.html")
@@ -163,7 +163,7 @@ def test_kinds_of_data_have_standings_of_their_own(runs: Path) -> None:
     assert "dummy" not in {entry["agent"] for entry in home.data["entries"]}
 
 
-def test_what_cannot_be_read_is_said_and_the_rest_is_shown(own_runs: Path) -> None:
+def test_unreadable_parts_are_reported_and_the_rest_is_shown(own_runs: Path) -> None:
     (run, *_) = sorted(own_runs.glob("*one/*/run.json"))
     run.write_text("{")
     site = Source([own_runs], Registry(own_runs.parent / "data")).site()

@@ -112,7 +112,7 @@ def test_a_group_shows_every_run_as_its_record_has_it(tmp_path: Path) -> None:
     assert not page.live, "a page on disk asks nobody for news"
 
 
-def test_what_went_wrong_stands_at_the_top_with_the_reason(tmp_path: Path) -> None:
+def test_failures_are_at_the_top_with_the_reason(tmp_path: Path) -> None:
     group = make_group(tmp_path / "runs", "sick", IDS, seeds=2)
     one, two, three, *_ = Group.read(group).runs()
     for run in (one, two):
@@ -150,7 +150,7 @@ def test_a_run_in_every_state_has_a_page(tmp_path: Path, state: str) -> None:
 
 
 @pytest.mark.parametrize("ended", ["finished", "timeout", "agent_error", "out_of_memory", "over_disk", "infra_error"])
-def test_a_run_tells_how_it_ended(tmp_path: Path, ended: str) -> None:
+def test_a_runs_page_says_how_it_ended(tmp_path: Path, ended: str) -> None:
     run = first_run(make_group(tmp_path / "runs", "some", IDS[:1], seeds=1))
     run.write(ended=ended, detail="as <i>told</i>", report=None)
     text = made_run(run)
@@ -201,7 +201,7 @@ def test_scores_of_kept_submissions_are_drawn_once_they_are_known(ended: Run) ->
     assert "--snapshots" not in text
 
 
-def test_a_score_that_is_far_away_is_drawn_as_such(ended: Run) -> None:
+def test_a_score_off_the_scale_is_drawn_at_the_edge(ended: Run) -> None:
     report = ended.record.report or {}
     span = report["gold_threshold"] - report["median_threshold"]
     ended.write(report=report | {"score": report["median_threshold"] - 100 * span})
@@ -224,7 +224,7 @@ def test_story_code_submission_and_files(ended: Run) -> None:
     assert "epoch 399" in text
 
 
-def test_files_are_linked_only_where_they_can_be_asked_for(ended: Run) -> None:
+def test_files_are_linked_only_where_they_are_served(ended: Run) -> None:
     fill_run(ended.paths.root)
     (ended.paths.code / "a b#?.py").write_text("pass")
     group, run = ended.paths.root.parent.name, ended.paths.root.name
@@ -232,7 +232,7 @@ def test_files_are_linked_only_where_they_can_be_asked_for(ended: Run) -> None:
     assert f'href="../../files/{group}/{run}/code/a%20b%23%3F.py"' in made_run(ended, files=True)
 
 
-def test_findings_are_shown_whatever_they_hold(ended: Run) -> None:
+def test_findings_are_shown_whatever_they_contain(ended: Run) -> None:
     folder = ended.paths.root / FINDINGS
     folder.mkdir()
     (folder / "rules.json").write_text('{"verdict": "<b>clean", "signs": [{"file": "x.py"}], "share": NaN}')
@@ -243,7 +243,7 @@ def test_findings_are_shown_whatever_they_hold(ended: Run) -> None:
     assert "found a, 1" in text
 
 
-def test_a_run_that_goes_on_shows_what_it_prints_now(tmp_path: Path) -> None:
+def test_a_run_in_progress_shows_what_it_prints_now(tmp_path: Path) -> None:
     group = make_group(tmp_path / "runs", "live", IDS, states=("running",))
     run = first_run(group, "running")
     work = GroupPaths(group).work("t")
@@ -259,7 +259,7 @@ def test_a_run_that_goes_on_shows_what_it_prints_now(tmp_path: Path) -> None:
     assert "last line" in made(page_of(site, f"group/{group.name}.html"), site)
 
 
-def test_an_attempt_that_failed_is_shown_where_there_is_nothing_else(ended: Run) -> None:
+def test_a_failed_attempt_is_shown_if_there_is_nothing_else(ended: Run) -> None:
     ended.write(state="planned", ended=None, report=None)
     failed = ended.paths.attempt(1)
     (failed / "code").mkdir(parents=True)
@@ -388,7 +388,7 @@ def test_any_submission_has_a_head(ended: Run, text: str) -> None:
     assert made_run(ended)
 
 
-def test_a_record_that_cannot_be_read_is_said_to_be(ended: Run) -> None:
+def test_an_unreadable_record_is_reported_as_such(ended: Run) -> None:
     ended.paths.record.write_text("{")
     assert "cannot be read" in made_run(ended)
 
@@ -429,7 +429,7 @@ def test_calls_and_cost_so_far(tmp_path: Path) -> None:
     assert "$1.25 12 calls" in words(made_run(first_run(group, "running"), live=True))
 
 
-def test_scores_that_are_no_numbers_do_not_stop_a_page(ended: Run) -> None:
+def test_scores_that_are_not_finite_do_not_stop_a_page(ended: Run) -> None:
     report = {**(ended.record.report or {}), "score": "NaN", "gold_threshold": None}
     raw = json.loads(ended.paths.record.read_text()) | {"report": report, "seconds": None}
     RunPaths(ended.paths.root).record.write_text(json.dumps(raw).replace('"NaN"', "NaN"))

@@ -61,7 +61,7 @@ def page(run: Run) -> str:
     return to_html(found, site)
 
 
-def test_passages_stand_side_by_side_as_text(run: Run) -> None:
+def test_passages_are_shown_side_by_side_as_text(run: Run) -> None:
     keep(run, record())
     html = page(run)
     section = html[html.index('id="run-shared"') : html.index('id="run-files"')]
@@ -96,7 +96,7 @@ def test_passages_stand_side_by_side_as_text(run: Run) -> None:
     assert "<h3>plagiarism</h3>" not in html
 
 
-def test_a_run_that_nobody_looked_at_has_no_such_section(run: Run) -> None:
+def test_an_uninspected_run_has_no_such_section(run: Run) -> None:
     assert "Shared code" not in page(run)
 
 
@@ -128,7 +128,7 @@ def test_a_run_without_code_says_so(run: Run) -> None:
         "1" * (2 << 20),
     ],
 )
-def test_whatever_the_record_holds_the_page_is_made(value: Any, run: Run) -> None:
+def test_the_page_is_made_whatever_the_record_contains(value: Any, run: Run) -> None:
     keep(run, value)
     html = page(run)
     assert "\x1b" not in html

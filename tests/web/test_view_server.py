@@ -14,7 +14,7 @@ from conftest_web import Serving
 
 
 def get(address: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
-    """A request whose path is sent as it is written."""
+    """A request whose path is sent verbatim."""
     parts = urlsplit(address)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
     try:
@@ -62,7 +62,7 @@ def test_other_names_are_refused(served: str, host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:9000", "127.0.0.1:1", "[::1]:80", "LOCALHOST:5"])
-def test_our_own_names_are_served_also_through_a_tunnel(served: str, host: str) -> None:
+def test_our_own_names_are_served_even_through_a_tunnel(served: str, host: str) -> None:
     assert get(served, "/index.html", {"Host": host})[0] == 200
 
 
@@ -150,7 +150,7 @@ def test_nothing_else_can_be_read(own_runs: Path, run_folder: Path, tmp_path: Pa
             assert b"SECRET" not in body, path
 
 
-def test_a_new_run_is_there_with_the_next_request(own_runs: Path) -> None:
+def test_a_new_run_appears_with_the_next_request(own_runs: Path) -> None:
     import json
 
     with Serving(own_runs) as address:

@@ -1,4 +1,4 @@
-"""Agents: programs that get a competition and leave a submission. Those built in have a folder each."""
+"""Agents: programs that are given a competition and leave a submission. Each built-in agent has a folder."""
 
 from mlebench.agents.spec import Agent, built_in, load_agent
 from mlebench.agents.venvs import base_python, venv_fault, venv_of

@@ -20,7 +20,7 @@ PASSED_OVER = {"__pycache__", ".git", ".venv"}
 
 
 def identity(folder: Path, shared: Sequence[Path] = ()) -> str:
-    """The same for folders that hold the same files. Shared files count as if they lay in the folder."""
+    """The same for folders with the same files. Shared files count as if they were in the folder."""
     return _read_through(folder, shared, None)
 
 
@@ -75,5 +75,5 @@ def _files(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
             yield f"{prefix}{entry.name}", mode
         else:
             raise PrerequisiteError(
-                f"{entry.path} is {kind_of(mode)}: an agent's folder may hold files and folders only"
+                f"{entry.path} is {kind_of(mode)}: an agent's folder may hold only files and folders"
             )

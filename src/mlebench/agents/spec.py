@@ -22,7 +22,7 @@ from mlebench.registry import Competition
 COMMAND = "command"  # the built-in agent that runs what --agent-command says
 _SECRET = re.compile(r"\$\{\{\s*secrets\.(\w+)\s*\}\}")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_OBFUSCATE = "OBFUSCATE"  # set by folders written for the reference to have a task's name hidden
+_OBFUSCATE = "OBFUSCATE"  # set by folders written for the reference to hide a task's name
 _ID = re.compile(r"\w[\w./@+-]{0,99}")
 _ARGUMENTS: dict[str, Callable[[str, Any], list[str]]] = {
     "argparse": lambda key, value: [f"--{key}", str(value)],
@@ -56,7 +56,7 @@ class Agent:
     requirements: str | None = None
     python: str | None = None
     needs_model: bool = False
-    shares: tuple[str, ...] = ()  # files of other built-in agents that lie beside its own when it runs
+    shares: tuple[str, ...] = ()  # files of other built-in agents that are placed beside its own when it runs
     host_only: bool = False
 
     @property
@@ -65,7 +65,7 @@ class Agent:
         return bool(self.secrets or self.model or self.needs_model)
 
     def command(self, agent_dir: str) -> tuple[str, ...]:
-        """What runs inside a sandbox, where the folder's files lie in `agent_dir`."""
+        """What runs inside a sandbox, where the folder's files are in `agent_dir`."""
         if self.start is None:
             raise PrerequisiteError(f"the agent {self.name} runs on the host only, not in a sandbox")
         return ("bash", f"{agent_dir}/{self.start}", *self.arguments)
@@ -100,7 +100,7 @@ def built_in() -> list[str]:
 
 
 def load_agent(text: str, command: str | None = None) -> Agent:
-    """The agent that `NAME`, `FOLDER`, `NAME#ID` or `FOLDER#ID` means. A built-in name wins over a folder."""
+    """The agent named by `NAME`, `FOLDER`, `NAME#ID` or `FOLDER#ID`. A built-in name wins over a folder."""
     place, _, id = text.partition("#")
     is_built_in = place in built_in()
     folder = paths.agents_dir() / place if is_built_in else paths.resolved(Path(place).expanduser())

@@ -1,6 +1,6 @@
 """A virtual environment for each agent that names its requirements, made before any run starts.
 
-It lies outside mlebench's own environment, under a name made of the agent's folder and a hash of its requirements.
+It is outside mlebench's own environment, named after the agent's folder and a hash of its requirements.
 A venv cannot be moved, so it is made where it will stay; `ready.json`, written last, says that it is complete.
 """
 
@@ -36,8 +36,8 @@ class VenvRecord(Record):
 
     agent: str
     folder: str
-    python: str  # the interpreter that it was made from
-    prefix: str  # where that interpreter's own files lie
+    python: str  # the interpreter it was made from
+    prefix: str  # where that interpreter's own files are
     version: str
     packages: list[str]
     complaints: list[str]  # what pip finds missing; some agents leave heavy packages out on purpose
@@ -131,7 +131,7 @@ def _alone(venv: Path) -> Iterator[Callable[[], None]]:
 
 
 def _interpreter(agent: Agent, python: str | None) -> Interpreter:
-    """The one that was named, or one of the version that the agent wants, or our own."""
+    """The requested one, or one of the version the agent wants, or our own."""
     version = agent.python
     if python is None and version in (None, "{}.{}".format(*sys.version_info)):
         python = sys.executable

@@ -1,4 +1,4 @@
-"""`mlebench run --like BUNDLE`: repeats a bundle's runs here, with an agent of this machine."""
+"""`mlebench run --like BUNDLE`: repeats a bundle's runs here, with this machine's own agent."""
 
 import re
 from typing import Any
@@ -16,12 +16,12 @@ from mlebench.run.records import GroupRecord
 
 NETWORKS = ("none", "model", "full")
 _MODEL = re.compile(r"\w[\w./:@+-]{0,199}")
-_LONGEST = 60  # characters of a condition that are shown
+_LONGEST = 60  # how many characters of a condition to show
 LIMITS = {"time_limit": "seconds", "memory": "memory", "cpus": "cpus", "shm": "shm"}  # option: its name in records
 
 
 def as_options(bundle: Bundle, given: dict[str, Any]) -> dict[str, Any]:
-    """What `mlebench run` takes over from a bundle, besides the given options.
+    """What `mlebench run` takes from a bundle, in addition to the given options.
 
     Sandbox, image, folders and commands are this machine's own business: a stranger could have written anything there.
     """
@@ -102,7 +102,7 @@ def _agent_here(bundle: Bundle) -> str:
     name = shown(record.agent["name"])
     if record.agent_command is not None or record.agent_source.partition("#")[0] == COMMAND:
         raise PrerequisiteError(
-            f"the agent of {bundle.path} is a command that its author wrote, which is not run unseen: "
+            f"the agent of {bundle.path} is a command that its author wrote, which is not run without your consent: "
             f"give --agent-command yourself"
         )
     try:
@@ -113,7 +113,7 @@ def _agent_here(bundle: Bundle) -> str:
         ) from None
     if agent.identity != record.agent["identity"]:
         raise PrerequisiteError(
-            f"the agent {name} here does not have the files of that in {bundle.path}: get the same, or accept this one "
-            f"with --agent {shown(record.agent_source)}"
+            f"the agent {name} here has different files from the one in {bundle.path}: get the same "
+            f"files, or accept this one with --agent {shown(record.agent_source)}"
         )
     return record.agent_source

@@ -94,7 +94,8 @@ class Reader:
         return b"".join(self._content(found.size))
 
     def member(self, name: str, size: int, sha256: str) -> Iterator[bytes]:
-        """The contents of the next member, in pieces. Trust them only once the last piece has come without an error."""
+        """The contents of the next member, in pieces. Trust them only once the last piece has arrived without an
+        error."""
         _compare(self._read(BLOCK), name, size)
         digest = hashlib.sha256()
         for piece in self._content(size):
@@ -175,7 +176,7 @@ def _parsed(block: bytes) -> tarfile.TarInfo:
         raise BundleRefusedError("it is damaged: there is no member where one should begin") from None
     if found.type != tarfile.REGTYPE:
         kind = _KINDS.get(found.type, "of a kind that bundles do not have")
-        raise BundleRefusedError(f"{shown(found.name)} is {kind}; a bundle holds regular files only")
+        raise BundleRefusedError(f"{shown(found.name)} is {kind}; a bundle holds only regular files")
     return found
 
 

@@ -17,9 +17,9 @@ from mlebench.untrusted import UntrustedFileError, open_below
 RECORD, SUBMISSION, LOG, PROGRAM = "record", "submission", "log", "program"  # kinds of members
 LARGEST_RECORD = 1 << 20
 LARGEST_FILE = 16 << 20  # bytes, of logs and code
-ROOM = 32 << 20  # bytes of logs, and bytes of code, of one run
+ROOM = 32 << 20  # bytes of logs, and of code, for one run
 MOST_FILES = 500  # of logs, and of code, of one run
-MOST_TOLD = 100  # files left out that are named, of one run
+MOST_TOLD = 100  # how many omitted files of a run to name
 DEEPEST = 20
 # Compressed files cannot be searched for secrets.
 _COMPRESSED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"\x28\xb5\x2f\xfd", b"Rar!")
@@ -27,7 +27,7 @@ _COMPRESSED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b
 
 @dataclass(frozen=True)
 class Item:
-    """A file that may go in."""
+    """A file that may be included."""
 
     name: str
     root: Path
@@ -35,7 +35,7 @@ class Item:
     kind: str
 
     def read(self) -> bytes:
-        """The whole file or, for a long log, its beginning and end; UntrustedFileError if it cannot go in."""
+        """The whole file or, for a long log, its beginning and end; UntrustedFileError if it cannot be included."""
         with open_below(self.root, self.parts) as file:
             size = os.fstat(file.fileno()).st_size
             if self.kind != LOG or size <= LARGEST_FILE:
@@ -44,7 +44,7 @@ class Item:
                 if len(data) > most:
                     raise UntrustedFileError(f"has more than {most} bytes")
                 if self.kind == PROGRAM and data.startswith(_COMPRESSED):
-                    raise UntrustedFileError("is compressed, so that it cannot be searched for secrets")
+                    raise UntrustedFileError("is compressed, so it cannot be searched for secrets")
                 return data
             half = LARGEST_FILE // 2
             beginning = file.read(half)
@@ -63,7 +63,7 @@ class Item:
 
 @dataclass
 class LeftOut:
-    """The files of a run or of the group that do not go in, and why."""
+    """The files of a run or of the group that are left out, and why."""
 
     told: list[dict[str, Any]] = field(default_factory=list)
     more: int = 0
@@ -116,7 +116,7 @@ def _below(root: Path, part: str, kind: str, most: int, left_out: LeftOut) -> It
             fault, size = str(error), 0
         fault = fault or name_fault(item.name)
         if not fault and (size > room or most < 1):
-            fault = f"there is no room: {ROOM >> 20} MB and {MOST_FILES} files of {part} are packed at most"
+            fault = f"there is no room: at most {ROOM >> 20} MB and {MOST_FILES} files of {part} are packed"
         if fault:
             left_out.add(item.name, fault)
         else:

@@ -46,7 +46,7 @@ class _Plan:
         if found := self.secrets.find(item.name.encode()):
             name = self.secrets.remove(item.name.encode()).decode()
             self._tell(name, [Found(0, f"{found[0].what}, in the file's name")])
-            return left_out.add(name, "its name holds a secret")
+            return left_out.add(name, "its name contains a secret")
         try:
             if item.kind == SUBMISSION:
                 self._take_submission(item, left_out)
@@ -67,7 +67,7 @@ class _Plan:
         self._add(item, len(kept), hashlib.sha256(kept).hexdigest())
 
     def _take_submission(self, item: Item, left_out: LeftOut) -> None:
-        """A redacted submission would be a different one, so one that holds a secret is left out entirely."""
+        """A redacted submission would be a different one, so one that contains a secret is left out entirely."""
         digest, size = hashlib.sha256(), 0
 
         def pieces() -> Iterator[bytes]:
@@ -100,7 +100,7 @@ class _Plan:
         return self.secrets.remove(data) if self.redact else data
 
     def content(self, member: dict[str, Any]) -> Iterator[bytes]:
-        """The same bytes as when it was looked at, or an error."""
+        """The same bytes as when it was inspected, or an error."""
         item = self.items[member["name"]]
         digest = hashlib.sha256()
         for piece in item.pieces() if item.kind == SUBMISSION else [self._cleaned(item.read())]:
@@ -111,10 +111,10 @@ class _Plan:
 
 
 def make_bundle(group: Group, target: Path, *, redact: bool = False, track: Tracker = iter) -> BundleManifest:
-    """Write the bundle of a group whose runs have all ended: a whole bundle, or none.
+    """Write the bundle of a group whose runs have all ended: a complete bundle or none.
 
-    A secret is refused, by file and line; with `redact` it is removed, and the manifest says so. `track` wraps the
-    runs and yields each as it is looked at.
+    A secret is refused, by file and line; with `redact` it is removed, and the manifest says so. `track` wraps the runs
+    and yields each as it is inspected.
     """
     if open_ := unfinished(group):
         raise PrerequisiteError(
@@ -161,9 +161,7 @@ def _refuse(found: list[str]) -> None:
         return
     lines = "\n".join(f"  {place}" for place in found[:MOST_SHOWN])
     more = f"\n  and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
-    raise PrerequisiteError(
-        f"there are secrets in what would go into the bundle: remove them, or let --redact do that\n{lines}{more}"
-    )
+    raise PrerequisiteError(f"the bundle would contain secrets: remove them, or use --redact\n{lines}{more}")
 
 
 def _competitions(group: Group, runs: list[Run]) -> list[dict[str, Any]]:

@@ -65,7 +65,7 @@ def _check_member(member: dict[str, Any], seen: set[str]) -> None:
 
 
 def name_fault(name: str) -> str | None:
-    """Why a member cannot have this name; unpacking by hand must stay inside the folder, too."""
+    """Why a member cannot have this name; manual unpacking must stay inside the folder, too."""
     parts = name.split("/")
     if name == MANIFEST or any(part in ("", ".", "..") for part in parts) or "\\" in name or ":" in parts[0]:
         return "is not a name that a bundle can have inside"

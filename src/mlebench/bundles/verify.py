@@ -87,7 +87,7 @@ def keep_verdict(verdict: BundleVerdict, runs_dir: Path) -> Path:
 
 
 def verdict_on(bundle: Bundle, runs_dir: Path) -> BundleVerdict | None:
-    """The outcome of verifying this exact file here; None if nobody has."""
+    """The outcome of verifying this exact file here; None if it has not been verified."""
     path = bundle_verdict(runs_dir, bundle.sha256)
     return BundleVerdict.read(path) if path.is_file() else None
 
@@ -132,11 +132,11 @@ def _without_grading(run: Run, bundle: Bundle, registry: Registry, known: set[st
     report = record.report
     is_there = record.run_id in bundle.submissions
     if report is None:
-        return (DIFFERS, "there is a submission but no report of it") if is_there else (AGREES, "no score is claimed")
+        return (DIFFERS, "there is a submission but no report on it") if is_there else (AGREES, "no score is claimed")
     if not is_there:
         return _without_submission(run, bundle)
     if report["submission_sha256"] not in (None, bundle.submission_hashes[record.run_id]):
-        return DIFFERS, "the report is of another submission"
+        return DIFFERS, "the report is for another submission"
     if record.competition not in known:
         return NOT_REGRADED, f"there is no competition {shown(record.competition)} here"
     competition = registry.get_competition(record.competition)

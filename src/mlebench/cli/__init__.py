@@ -1,6 +1,6 @@
 """The command line: one module per verb, imported when that verb is used. No logic lives here.
 
-The verbs are click commands. Choosing among them is done by hand, because `mlebench --help` should not wait for click.
+The verbs are click commands, but they are dispatched here, because `mlebench --help` should not wait for click.
 """
 
 import os

@@ -83,7 +83,8 @@ def new(name: str, folder: Path) -> None:
 def install(agent: str, wheels: Path | None, python: str | None) -> None:
     """Install the packages that an agent needs.
 
-    They go into a venv of their own, in the locked versions that AGENT names. If it is already there, nothing is done.
+    They go into a separate venv, in the locked versions that AGENT names. If that venv already exists, nothing is
+    done.
     """
     loaded = _load(agent)
     with busy(f"installing what {loaded.name} needs"):

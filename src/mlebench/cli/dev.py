@@ -22,7 +22,7 @@ def command() -> None:
 def download_leaderboard(competition_id: str | None, everything: bool, force: bool) -> None:
     """Download missing leaderboards.
 
-    Prints where each of them is.
+    Prints the path of each.
     """
     from mlebench.data import ensure_leaderboard_exists
 

@@ -1,4 +1,4 @@
-"""Verbs that have commands of their own."""
+"""Verbs with subcommands."""
 
 import click
 
@@ -6,7 +6,7 @@ from mlebench.cli.suggestions import hint
 
 
 class VerbGroup(click.Group):
-    """Suggests the command that was probably meant, as `mlebench` itself does; not every version of click would."""
+    """Suggests the command that was probably meant, as `mlebench` itself does; not every version of click does."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

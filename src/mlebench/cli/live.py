@@ -35,7 +35,7 @@ def live_view(group: Group) -> Iterator[Callable[[], None]]:
 
 
 def _every(seconds: float, act: Callable[[], None]) -> Callable[[], None]:
-    """Call `act` at most this often; less often if it is slow, as with thousands of runs on a busy disk."""
+    """Call `act` at most this often, and less often if it is slow, as with thousands of runs on a busy disk."""
     due = 0.0
 
     def tick() -> None:
@@ -115,7 +115,7 @@ def duration_text(seconds: float) -> str:
 
 
 def last_line(group: Group, run: Run) -> str:
-    """The last line that the agent has printed so far."""
+    """The last line the agent has printed so far."""
     attempts = run.record.attempts
     log = group.paths.work(attempts[-1]["token"]) / RUN_LOG if attempts else Path()
     try:

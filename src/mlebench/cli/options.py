@@ -1,4 +1,4 @@
-"""Options that several verbs have, and what they stand for."""
+"""Options shared by several verbs, and what they mean."""
 
 from collections.abc import Callable
 from pathlib import Path

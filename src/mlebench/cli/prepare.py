@@ -126,7 +126,7 @@ def command(
 
 
 def _say(outcome: Any, *, one_of_many: bool) -> None:
-    """Say how one ended. If it is the only one, why it failed is said last."""
+    """Report how one ended. If it is the only one, the reason for a failure comes last."""
     why = f": {_reason(outcome)}" if outcome.reason and (one_of_many or outcome.ok) else ""
     say(f"{outcome.id}: {outcome.status}{why}")
 
@@ -173,7 +173,7 @@ def _refuse_contradictions(context: click.Context) -> None:
 def _chosen(
     registry: Registry, ids: Sequence[str], everything: bool, splits: Sequence[str], listing: Path | None
 ) -> list[str]:
-    """The ids to prepare, each once: all that the options name."""
+    """The ids to prepare, each once: everything the options name."""
     if not (ids or everything or splits or listing):
         raise click.UsageError("say what to prepare: -c ID, --lite, --split NAME, --all or --list FILE")
     chosen = [*ids, *(id for split in splits for id in members_of(split, registry))]

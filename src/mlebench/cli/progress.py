@@ -15,14 +15,14 @@ from mlebench.engine.progress import Progress
 
 logger = logging.getLogger(__name__)
 
-PACE_SECONDS = 30  # the window that a rate is measured over
+PACE_SECONDS = 30  # the window over which a rate is measured
 PLAIN_SECONDS = 30  # between two plain lines about one item
-# A narrow terminal shows names and bytes; from these widths there is room for more.
+# A narrow terminal shows names and bytes; from these widths on there is room for more.
 STAGE_WIDTH, RATE_WIDTH, BAR_WIDTH = 60, 80, 110
 
 
 class Watchers(dict[str, Progress]):
-    """For each item, the object that its progress is reported to."""
+    """For each item, the object that receives its progress."""
 
     def end(self, item: str) -> None:
         """Call this when an item is done."""
@@ -30,7 +30,7 @@ class Watchers(dict[str, Progress]):
 
 @contextmanager
 def watching(items: Sequence[str]) -> Iterator[Watchers]:
-    """On a terminal: a line for each item at work with bytes, rate and time left, and one for all of them."""
+    """On a terminal: a line for each item in progress with bytes, rate and time left, and one for the total."""
     if is_terminal(sys.stderr):
         from rich.console import Console
 
@@ -92,7 +92,7 @@ def bars(items: Sequence[str], console: Any) -> Iterator[Watchers]:
 
 
 class _Pace:
-    """How fast bytes have come recently."""
+    """How fast bytes have arrived recently."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
@@ -158,7 +158,7 @@ class _Work:
 
 
 class _Whole:
-    """The progress of all items together."""
+    """The combined progress of all items."""
 
     def __init__(self, works: dict[str, _Work]) -> None:
         self.works = works

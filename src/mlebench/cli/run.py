@@ -199,12 +199,12 @@ def _chosen_sandbox(named: str, agent: "Agent", placement: "Placement") -> "Sand
     if agent.host_only:
         return sandbox_named("process")
     if named == "auto" and placement.is_remote:
-        return sandbox_named("bubblewrap")  # the most common on nodes; this machine's own say nothing about those
+        return sandbox_named("bubblewrap")  # the most common on nodes, which may have others than this machine
     return best_sandbox() if named == "auto" else sandbox_named(named)
 
 
 def _wishes(options: dict[str, Any], gpus: str | None) -> "tuple[Wishes, str | None]":
-    """Limits and GPUs that were asked for; a container's settings fill in what the command line leaves open."""
+    """The requested limits and GPUs; a container's settings fill in what the command line leaves open."""
     from mlebench.run.container_config import read_container_config
     from mlebench.run.machine import Wishes
 
@@ -218,7 +218,7 @@ def _wishes(options: dict[str, Any], gpus: str | None) -> "tuple[Wishes, str | N
 
 
 def _competitions(registry: Registry, options: dict[str, Any]) -> list[str]:
-    """Every competition that was named, once, in that order."""
+    """Every named competition once, in the order given."""
     ids = list(options["ids"])
     if options["split"]:
         ids += registry.get_split(options["split"])
@@ -340,7 +340,7 @@ def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str
 
 
 def _do_the_rest(group: "Group", workers: int, gpus: "Choice", placement: "Placement") -> tuple[Path | None, int]:
-    """Do the runs that have not ended; return the report, if all have, and how often somebody interrupted."""
+    """Do the runs that have not ended; return the report, if all have, and how often it was interrupted."""
     from mlebench.cli.live import live_view
     from mlebench.run.executors import Attended
     from mlebench.run.group import finish, unfinished

@@ -11,7 +11,7 @@ import click
 def command(run_dir: Path, gpus: str) -> None:
     """Execute one planned run, from whatever state its folder is in.
 
-    The exit code is 0 when its state is final, 75 when it may be tried again, 2 when it cannot work.
+    The exit code is 0 if its state is final, 75 if it may be tried again, 2 if it cannot work.
     """
     from mlebench.errors import PrerequisiteError
     from mlebench.run.execute import CANNOT_WORK, execute

@@ -15,7 +15,8 @@ from mlebench.cli.running import Failures
 @twin_options
 @data_dir_option
 def command(ids: tuple[str, ...], split: str | None, seed: int, size: float, data_dir: Path | None) -> None:
-    """Make synthetic raw data in a competition's exact layout, and nothing more; `prepare --twin` continues from it."""
+    """Make synthetic raw data in a competition's exact layout, and nothing else; `prepare --twin` continues from
+    there."""
     from mlebench.data.sources import TwinSource
 
     registry = registry_at(data_dir, twin=True)

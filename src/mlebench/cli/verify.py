@@ -27,7 +27,7 @@ from mlebench.registry import Competition, Registry
 def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None, profile: str) -> None:
     """Compare prepared data with what was recorded when it was made, and with the published checksums.
 
-    Without ids, everything that is prepared. The exit code is 1 if something differs.
+    Without ids, all prepared data. The exit code is 1 if anything differs.
     """
     from mlebench.data.verification import verify
 

@@ -1,9 +1,9 @@
 """One folder per competition, named by Kaggle's id. Folders outside the package join through the search path.
 
-Two things happen to a folder's code when it is imported, so that no folder has to see to them:
+Two things happen to a folder's code when it is imported, so that no folder has to do them:
 
 - A `prepare` that is written for the engine (`raw: Raw`) also takes plain paths, as existing clients pass them.
-- `v2` has from `prepare` and `grade` whatever it does not define itself.
+- `v2` gets whatever it does not define itself from `prepare` and `grade`.
 """
 
 import sys
@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-_MARK = "for_engine"  # on a function that takes plain paths too: the one that is written for the engine
+_MARK = "for_engine"  # on a function that also takes plain paths: the one written for the engine
 _HOME = {"prepare": "prepare", "grade": "grade", "stand_in": "grade"}  # function: module of profile v1
 
 

@@ -19,15 +19,15 @@ class Allowances:
     accepts: list[str] = field(default_factory=list)  # faulty submissions that the grader accepts
     order_counts: bool = False  # the order of a submission's rows changes its score
     uncounted_rows: bool = False  # rows whose truth is negative or missing do not count
-    secret_ids: bool = False  # which ids count is not public, so that gold does not have all
-    truth_is_an_order: bool = False  # the truth of a row is an order of public things
+    secret_ids: bool = False  # which ids count is secret, so gold does not have all of them
+    truth_is_an_order: bool = False  # the truth of a row is the order of public things
     renumbered: bool = False  # train and test are numbered separately, so equal ids mean nothing
     row_keys: list[str] = field(default_factory=list)  # columns that tell rows apart where there is no id
     joined_id: list[str] = field(default_factory=list)  # columns that, joined with _, are the id
     labels: dict[str, str] = field(default_factory=dict)  # public table with labels: its column with ids
-    labelled_files: dict[str, str] = field(default_factory=dict)  # files whose place tells the label: files to predict
-    harmless: dict[str, dict[str, Any]] = field(default_factory=dict)  # tables that hold truth and give nothing away
-    closed_archives: list[str] = field(default_factory=list)  # the description need not tell what is in them
+    labelled_files: dict[str, str] = field(default_factory=dict)  # files whose path gives the label: files to predict
+    harmless: dict[str, dict[str, Any]] = field(default_factory=dict)  # tables that hold truth but give nothing away
+    closed_archives: list[str] = field(default_factory=list)  # the description need not explain what is in them
     nothing_to_compare: str = ""  # why the search for leaks finds nothing to compare
 
     @classmethod

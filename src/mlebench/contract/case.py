@@ -1,4 +1,4 @@
-"""What checks look at: a competition's twin, prepared, and what its grader makes of right and wrong submissions."""
+"""What checks look at: a competition's prepared twin, and its grader's verdicts on right and wrong submissions."""
 
 import io
 import math

@@ -21,7 +21,7 @@ from mlebench.registry import Competition
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that must hold; where it does not, the later ones may make no sense (`stops`)."""
+    """One thing that must hold; if it does not, later checks may make no sense (`stops`)."""
 
     find_faults: Callable[[Case], Iterator[str]]
     stops: bool = False
@@ -60,7 +60,7 @@ GOLDEN = (Check(golden_files), Check(golden_scores))
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a check; `faults` is None if it was not tried."""
+    """The outcome of a check; `faults` is None if it was not run."""
 
     check: Check
     faults: list[str] | None
@@ -126,7 +126,7 @@ def faults_of(check: Check, case: Case) -> list[str]:
 
 
 def _place(error: BaseException, folder: Path) -> str | None:
-    """Where in a competition's own code an exception came from; None: it did not come from there."""
+    """Where in a competition's own code an exception came from; None if it came from elsewhere."""
     chain: BaseException | None = error
     while chain:
         for frame in reversed(traceback.extract_tb(chain.__traceback__)):

@@ -1,6 +1,6 @@
 """Golden figures: what another implementation made of the same twins, on disk and compared.
 
-A file holds, for each twin, `files` (a fingerprint) and `scores`. Most files of a fingerprint were placed only: those
+A file holds, for each twin, `files` (a fingerprint) and `scores`. Most files of a fingerprint were only placed: those
 of one folder that come from one raw folder are one entry, `public/train/*: {raw: train/*: a.png/b.png}`. A file that
 got another name is `new<old`.
 """

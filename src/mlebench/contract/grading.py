@@ -83,7 +83,7 @@ def row_order(case: Case) -> Iterator[str]:
 
 
 def format_check(case: Case) -> Iterator[str]:
-    """`mlebench validate`, which has no answers, accepts what is right and nothing that the grader refuses."""
+    """`mlebench validate`, which has no answers, accepts correct submissions and nothing that the grader refuses."""
     for name, content in case.submissions.items():
         try:
             valid, why = check_format(io.BytesIO(content), case.competition)
@@ -115,7 +115,7 @@ def messages(case: Case) -> Iterator[str]:
 
 
 def message(case: Case, name: str, answers: Any) -> str | None:
-    """Why a submission is refused; None when it is not."""
+    """Why a submission is refused; None if it is not."""
     try:
         case.competition.grader.grade_fn(read_table(io.BytesIO(case.submissions[name])), answers)
     except InvalidSubmissionError as error:
@@ -129,7 +129,7 @@ def as_table(answers: Any) -> pd.DataFrame:
 
 
 def _permuted(case: Case, answers: Any) -> Any:
-    """Answers in which the truth of rows that count has changed places."""
+    """Answers in which the truth of the rows that count is shuffled."""
     table = as_table(answers)
     truth = table.loc[:, case.truth]
     source = np.arange(len(truth))

@@ -1,4 +1,4 @@
-"""Does a public file tell the truth of a test row?"""
+"""Does a public file give away the truth of a test row?"""
 
 import hashlib
 import io
@@ -58,7 +58,7 @@ class _Search:
         id, rules = self._facts["id"], self._rules
         if condition := rules.harmless.get(name):
             yield from _harmless(name, table, condition)
-        elif rules.renumbered:  # ids prove nothing; only the table to train on may hold the truth
+        elif rules.renumbered:  # ids prove nothing; only the training table may hold the truth
             if "train" not in name:
                 yield f"{name} has a column of the truth, and its name does not say `train`: leave the column out."
         elif rules.row_keys:
@@ -82,7 +82,7 @@ class _Search:
             yield f"{name} gives the truth of test rows, for example of {shared[0]!r}: write training rows only."
 
     def _test_ids(self, column: str) -> set[str]:
-        """Ids of test rows, as a column of that name has them; of rows that belong together, the id of the group."""
+        """Ids of test rows as a column of that name has them; for rows that belong together, the id of the group."""
         id = self._facts["id"]
         if column != id and column in self._answers:
             return set(map(str, self._answers[column]))

@@ -1,4 +1,4 @@
-"""What an agent finds in the public folder, in archives too."""
+"""What an agent finds in the public folder, including inside archives."""
 
 import io
 import json

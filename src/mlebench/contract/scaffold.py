@@ -1,4 +1,4 @@
-"""A new competition's folder: it keeps the contract as it is, and its files are there to be replaced."""
+"""A new competition's folder: it satisfies the contract unchanged, and its files are meant to be replaced."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ _ID, _NAME = "COMPETITION-ID", "COMPETITION-NAME"
 
 
 def new_competition(folder: Path) -> Path:
-    """Make the folder, whose name is the competition's id; it must not be there yet."""
+    """Make the folder, whose name is the competition's id; it must not exist yet."""
     id = folder.absolute().name
     if not re.fullmatch(r"[A-Za-z0-9]\w*(-\w+)*", id, re.ASCII):
         raise PrerequisiteError(f"{id!r} cannot be a competition's id: use letters, digits, - and _")

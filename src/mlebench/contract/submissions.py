@@ -1,7 +1,7 @@
 """Submissions of every kind, right and wrong, made from a competition's sample and gold submissions.
 
-Cells are moved about as text, so the files are the same under every version of every library. The golden figures say
-what score or verdict each of them gets from the reference.
+Cells are handled as text, so the files are the same under every version of every library. The golden figures say what
+score or verdict each of them gets from the reference.
 """
 
 import csv

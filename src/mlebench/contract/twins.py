@@ -16,7 +16,7 @@ LEAST_GROWTH = 1.3  # of a twin of size 2
 
 
 def twin(case: Case) -> Iterator[str]:
-    """The twin is small, the same for the same seed, another for another, and grows with its size."""
+    """The twin is small, reproducible, different for each seed, and grows with its size."""
     with TemporaryDirectory() as folder:
         kinds = {"first": (0, 1.0), "again": (0, 1.0), "other seed": (1, 1.0), "twice as large": (0, 2.0)}
         made = {
@@ -35,7 +35,7 @@ def twin(case: Case) -> Iterator[str]:
 
 
 def prepare(case: Case) -> Iterator[str]:
-    """prepare gives the same files twice, also when it is called with plain paths, and leaves raw untouched."""
+    """prepare gives the same files every time, even when called with plain paths, and leaves raw untouched."""
     with TemporaryDirectory() as folder:
         first, second = _at(case.competition, Path(folder, "a")), _at(case.competition, Path(folder, "b"))
         source, results = TwinSource(seed=5), []
@@ -47,7 +47,7 @@ def prepare(case: Case) -> Iterator[str]:
             else:
                 _with_plain_paths(competition)
             if changed := _differing(before, _with_times(competition.raw_dir)):
-                yield f"prepare changes the raw file {changed}: raw data is only to be read."
+                yield f"prepare changes the raw file {changed}: raw data must only be read."
             results.append(_contents(competition.paths.prepared))
     if changed := _differing(*results):
         yield (
@@ -68,7 +68,7 @@ def _with_plain_paths(competition: Competition) -> None:
 
 
 def _at(competition: Competition, data_dir: Path) -> Competition:
-    """The same competition over another data directory."""
+    """The same competition in another data directory."""
     here, there = competition.paths, CompetitionPaths(data_dir, competition.id, competition.profile)
 
     def moved(path: Path) -> Path:
@@ -87,7 +87,7 @@ def _at(competition: Competition, data_dir: Path) -> Competition:
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    """Every file's bytes by its name; a manifest tells times, so it is left out."""
+    """Every file's bytes by its name; a manifest contains times, so it is left out."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")

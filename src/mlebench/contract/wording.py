@@ -54,7 +54,7 @@ class Wording:
 
     @property
     def has_a_column_for_each_class(self) -> bool:
-        """A placeholder by itself, like `<species>`, stands for the target columns."""
+        """A placeholder by itself, like `<species>`, means the target columns."""
         return any(ANYTHING.fullmatch(name) for name in self._names)
 
     def names_column(self, column: str) -> bool:

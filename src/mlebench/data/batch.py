@@ -1,4 +1,4 @@
-"""Many competitions: one that fails does not stop the others, and several can be prepared at once."""
+"""Prepares many competitions: one that fails does not stop the others, and several can be prepared at once."""
 
 import logging
 import os
@@ -51,8 +51,8 @@ def prepare_many(
 ) -> Iterator[Outcome]:
     """Prepare competitions, `jobs` at a time; outcomes come as they end. `watch` has a watcher for each id.
 
-    With fewer competitions than jobs, each gets more threads. Several competitions always run in processes of their
-    own, even one at a time: code that ends its process, or is killed for lack of memory, does not end the others.
+    With fewer competitions than jobs, each gets more threads. Several competitions always run in separate processes,
+    even one at a time: code that ends its process, or is killed for lack of memory, does not end the others.
     """
     watchers = watch or {}
     arguments = (Registry(registry.get_data_dir(), registry.profile), source, options, overwrite_leaderboard)
@@ -113,7 +113,7 @@ def _relay(events: Any, watchers: dict[str, Progress], awaited: int = 0) -> int:
             awaited -= 1
         elif id in watchers:
             watchers[id].tell(*event)
-    return min(awaited, 0)  # what has not come by now was lost
+    return min(awaited, 0)  # what has not arrived by now is lost
 
 
 _events: Any = None  # in a worker: where to report
@@ -154,7 +154,7 @@ def _use_threads(count: int) -> None:
 def _prepare_elsewhere(
     id: str, registry: Registry, source: Source, options: Options, overwrite_leaderboard: bool
 ) -> Outcome:
-    """In a process of its own; its messages go through a queue if somebody listens."""
+    """In a separate process; its messages go through a queue if anyone is listening."""
     watch = _Reported(id) if _events else SILENT
     outcome = _prepare_one(id, registry, source, options, overwrite_leaderboard, watch)
     if _events:

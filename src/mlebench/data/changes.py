@@ -1,7 +1,7 @@
 """What has changed since data was prepared: the competition's code or description, or the files themselves.
 
 `prepare` keeps data that is already prepared, so it warns when it would now make something different, as far as a quick
-look can tell; `verify` looks at every file.
+check can tell; `verify` checks every file.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ MOST_FILES = 10_000  # up to this many, checking each takes no time
 
 
 def code_hash(competition: Competition, *, twin: bool) -> str:
-    """Of a competition's own code that decides what is prepared."""
+    """A hash of the competition's own code that decides what is prepared."""
     others = {f"{profile}.py" for profile in paths.PROFILES if profile != competition.profile}
     left_out = {"grade.py", *others, *(() if twin else (paths.TWIN,))}
     digest = hashlib.sha256()
@@ -30,7 +30,7 @@ def code_hash(competition: Competition, *, twin: bool) -> str:
 
 
 def changes(competition: Competition) -> list[str]:
-    """What would be different if data of ours were prepared now, each in a few words."""
+    """What would be different if our data were prepared now, each in a few words."""
     where = competition.paths
     with explained(where.root, where.root):
         head = read_manifest_head(competition)

@@ -1,9 +1,9 @@
 """What is at fault when a competition's `prepare` fails: the raw data, or its code?
 
 The kit reports errors in reading a raw file where they happen. Other damage only shows when code uses what was read: a
-value that is not a number, an id that is in one table but not in another. The same error may be a mistake in the code.
-So the code is tried on the competition's twin, which has the layout of the real data: if it fails there too, it is a
-bug and keeps its traceback; if it works there, the raw data is to blame.
+value that is not a number, an id in one table but not in another. The same error may be a mistake in the code. So the
+code is tried on the competition's twin, which has the layout of the real data: if it fails there too, it is a bug and
+keeps its traceback; if it works there, the raw data is to blame.
 """
 
 import json
@@ -24,7 +24,7 @@ _OF_CODE = (MemoryError, NameError, ImportError, SyntaxError, AssertionError, No
 
 @contextmanager
 def blame(competition: Competition, *, published: bool) -> Iterator[None]:
-    """Around a competition's `prepare`; data that is known to be the `published` one is never to blame."""
+    """Wraps a competition's `prepare`; data known to be `published` is never to blame."""
     try:
         yield
     except PrerequisiteError as error:

@@ -1,4 +1,4 @@
-"""Faults of disks and folders are for the person at the keyboard, not a traceback."""
+"""Faults of disks and folders: the person at the keyboard gets one line, not a traceback."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ def explained(folder: Path, *raw: Path) -> Iterator[None]:
         if error.errno is None or error.errno in _OURS:
             raise
         where = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else folder
-        if not where.is_absolute():  # a name below a folder that the error does not tell
+        if not where.is_absolute():  # a name below a folder that the error does not mention
             where = folder
         inside = where.is_relative_to(folder) or folder.is_relative_to(where)
         written = inside and not any(map(where.is_relative_to, raw))

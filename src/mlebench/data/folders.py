@@ -14,14 +14,14 @@ def is_empty(dir: Path) -> bool:
 
 
 def is_compressed(fpath: Path) -> bool:
-    """Whether a file is named as an archive; not all of these kinds can be unpacked here."""
+    """Whether a file is named like an archive; not all of these kinds can be unpacked here."""
     return Path(fpath).suffix in ARCHIVES
 
 
 def extract(compressed: Path, dst: Path, recursive: bool = False, already_extracted: set[Path] | None = None) -> None:
-    """Unpack a zip or 7z archive into a folder and, when `recursive`, those that lie directly in it.
+    """Unpack a zip or 7z archive into a folder and, when `recursive`, those directly inside it.
 
-    Archives in `already_extracted` are passed over; those that are unpacked are added to it.
+    Archives in `already_extracted` are skipped; those that are unpacked are added to it.
     """
     _require_understood(compressed)
     done = set[Path]() if already_extracted is None else already_extracted

@@ -1,8 +1,8 @@
 """Data from Kaggle: a competition's archive, leaderboard and pages. `kaggle_api` does the talking.
 
 We read the archive's bytes from the response of the official client instead of using its own download. That writes
-under the final name, so that half an archive looks whole, does not wait as long as Kaggle asks, and does not retry
-after a server error.
+under the final name, so half an archive looks complete, does not wait as long as Kaggle asks, and does not retry after
+a server error.
 """
 
 import contextlib
@@ -56,7 +56,7 @@ class KaggleSource:
             return LocalSource().fetch(competition)
         except PrerequisiteError as none_there:
             where = competition.paths
-            if fault := lacking_beside(competition, where.root, where.raw):  # before all the rest is downloaded
+            if fault := lacking_beside(competition, where.root, where.raw):  # before everything else is downloaded
                 raise PrerequisiteError(fault) from none_there
             try:
                 return self.download(where, progress, self.sleep)
@@ -72,10 +72,10 @@ class Preflight(NamedTuple):
 
     present: str | None  # `raw` or `archive`: it is on disk, nothing will be downloaded
     rules: str  # `accepted`, `not accepted`, `unknown`
-    page: str  # where the rules are accepted
+    page: str  # the page where the rules can be accepted
     size: int | None  # bytes of the archive, on disk or to download
     reason: str | None = None  # why the rules are unknown
-    unpacked: int | None = None  # bytes of the files in the archive, where Kaggle tells
+    unpacked: int | None = None  # bytes of the files in the archive, if Kaggle says
 
 
 def preflight(competition: Competition, *, api: Any = None, sleep: Sleep = time.sleep) -> Preflight:
@@ -123,7 +123,7 @@ def download(where: CompetitionPaths, progress: Progress = SILENT, sleep: Sleep 
             raise
 
     def advanced() -> bool:
-        """Whether this try brought new bytes; if so, the count of tries starts over."""
+        """Whether this attempt brought new bytes; if so, the count of attempts starts over."""
         nonlocal best
         before, best = best, max(best, part.size())
         return best > before
@@ -165,7 +165,7 @@ class _Part:
 
 
 def _continue(api: Any, id: str, part: _Part, progress: Progress) -> None:
-    """One try: request the missing bytes and append them."""
+    """One attempt: request the missing bytes and append them."""
     import requests
 
     if not part.recorded():
@@ -218,7 +218,7 @@ def _archive(kaggle: Any, id: str) -> Iterator[Any]:
 
 
 def _identity(response: Any) -> dict[str, Any]:
-    """Which archive a response is of."""
+    """Which archive a response belongs to."""
     headers = response.headers
     size = (
         headers.get("Content-Range", "").rpartition("/")[2]
@@ -265,7 +265,7 @@ def download_leaderboard(competition: Competition, *, sleep: Sleep = time.sleep)
     scores: list[str] = []
     token, seen = "", {""}
     while True:
-        # One question a page, so that an error costs a page and not the pages before it.
+        # One request per page, so that an error costs one page and not those before it.
         page = ask(competition.id, partial(_leaderboard_page, token=token), api=api, sleep=sleep)
         scores += [row.score for row in page.submissions or [] if row.score]
         token = page.next_page_token or ""

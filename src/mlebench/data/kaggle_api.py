@@ -152,7 +152,7 @@ def persist(
     advanced: Callable[[], bool] = lambda: False,
     tries: int = TRIES,
 ) -> Answer:
-    """Log in and try until it works, or until trying again is of no use."""
+    """Log in and try until it works, or until trying again is pointless."""
     from requests import RequestException
 
     failures = 0
@@ -174,9 +174,9 @@ def persist(
 
 
 def _fault(error: Any, id: str) -> PrerequisiteError | None:
-    """What somebody has to put right; None when trying again may help."""
+    """What someone has to fix; None if trying again may help."""
     response = error.response
-    # After a redirect the response comes from the storage, and the next try gets a new link.
+    # After a redirect the response comes from the storage, and the next attempt gets a new link.
     if response is None or response.history or response.status_code in (408, 416, 425, 429):
         return None
     status = response.status_code
@@ -194,7 +194,7 @@ def _fault(error: Any, id: str) -> PrerequisiteError | None:
 
 
 def _pause(error: Any, failures: int) -> float:
-    """Seconds to wait: as long as Kaggle asks, else longer each time, with jitter so that clients spread out."""
+    """Seconds to wait: as long as Kaggle asks, otherwise longer each time, with jitter so that clients spread out."""
     backoff = 2.0**failures * random.uniform(0.5, 1.0)
     asked = error.response.headers.get("Retry-After", "") if error.response is not None else ""
     return min(max(backoff, _seconds(asked)), LONGEST_WAIT)
@@ -210,5 +210,5 @@ def _seconds(retry_after: str) -> float:
 
 
 def _text(error: Exception) -> str:
-    """An error's text in one line, without the query of links to the storage, which would let anybody read the file."""
+    """An error's text in one line, without the query of links to the storage, which would let anyone read the file."""
     return re.sub(r"\?\S+", "", " ".join(str(error).split()))[:300] or type(error).__name__

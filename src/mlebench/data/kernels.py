@@ -52,7 +52,7 @@ def read_kernel_list(competition: Competition) -> list[str]:
 
 
 def download_kernels(competition: Competition, *, sleep: Sleep = time.sleep) -> Iterator[Kernel]:
-    """Download those of the list that are not here yet; each is there whole or not at all."""
+    """Download those on the list that are not here yet; each appears complete or not at all."""
     api = None
     for name in read_kernel_list(competition):
         where = kernels_dir(competition.id) / name

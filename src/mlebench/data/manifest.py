@@ -25,7 +25,7 @@ from mlebench.paths import MANIFEST, MANIFEST_FILES
 from mlebench.records import Record, now
 from mlebench.registry import Competition
 
-LINES = 1_000  # that are printed or parsed in one go
+LINES = 1_000  # printed or parsed in one go
 
 
 class UnreadableListError(ValueError):
@@ -47,7 +47,7 @@ class Manifest(Record):
     bytes: int
     competition_version: int | None = None  # older ones have none
     description: str = "unknown"  # `ours`, or Kaggle's `original`
-    code: str | None = None  # of the competition that made it, as `changes.code_hash` has it; older ones have none
+    code: str | None = None  # the competition's code that made it, as `changes.code_hash` has it; older ones have none
     identity: str | None = None  # what `identity.ContentIdentity` makes of the files; older ones have none
 
     @classmethod
@@ -120,7 +120,7 @@ class _Tally:
 
 
 def read_head(path: Path) -> Manifest | None:
-    """What was recorded there; None if there is nothing, or nothing that this program wrote."""
+    """The recorded head; None if there is none, or none that this program wrote."""
     data = _load(path)
     try:
         return Manifest.from_dict(data, path)
@@ -131,7 +131,7 @@ def read_head(path: Path) -> Manifest | None:
 
 
 def recorded_files(prepared: Path) -> Iterator[Entry]:
-    """The list of files, sorted by name; UnreadableListError, perhaps after some, where it cannot be understood."""
+    """The list of files, sorted by name; UnreadableListError, perhaps after some, if it cannot be understood."""
     path = prepared / MANIFEST_FILES
     with explained(prepared, prepared):
         if path.is_file():
@@ -168,7 +168,7 @@ def _checked(entries: Iterable[Any], path: Path) -> Iterator[Entry]:
 
 
 def _load(path: Path) -> Any:
-    """The JSON in a file; None when there is no such file, or no JSON in it."""
+    """The JSON in a file; None if there is no such file, or no JSON in it."""
     with explained(path.parent, path.parent):
         try:
             return json.loads(path.read_bytes())
@@ -185,7 +185,7 @@ def library_versions() -> dict[str, str]:
 
 
 def _lines(entries: Iterable[Entry]) -> Iterator[str]:
-    """Print many in two calls and split them where no text can be, which takes half the time of one by one."""
+    """Print many in two calls and split them where no text can be: this takes half the time of printing one by one."""
     entries = iter(entries)
     while some := list(islice(entries, LINES)):
         keys = json.dumps([name for name, _ in some], separators=(",\n", ": "))[1:-1].split(",\n")

@@ -21,10 +21,10 @@ BELIEVED_FOR = 48 * 3600  # seconds that a run counts as open if we cannot check
 
 @dataclass(frozen=True, kw_only=True)
 class OpenRun(Record):
-    """A run that is going on, or that was killed."""
+    """A run that is in progress, or that was killed."""
 
     run_dir: str
-    process: dict[str, Any]  # of the runner
+    process: dict[str, Any]  # the runner's
     since: str
 
 
@@ -46,7 +46,7 @@ def unmark_open(competition: Competition, token: str) -> None:
 
 
 def open_runs(competition: Competition) -> list[str]:
-    """The tokens of runs that are open, or may be. Files of others are removed."""
+    """The tokens of runs that are open, or may be. The files of other runs are removed."""
     try:
         paths = sorted(competition.paths.runs_open.iterdir())
     except OSError:
@@ -78,7 +78,7 @@ def _is_open(path: Path) -> bool:
 
 
 def _runner(path: Path) -> Process | None:
-    """The process that works on a run; None when the file does not tell."""
+    """The process that works on a run; None if the file does not say."""
     try:
         return Process(**OpenRun.read(path).process)
     except (OSError, PrerequisiteError, TypeError):

@@ -78,7 +78,7 @@ def prepare(
             remove(where.replaced)
             try:
                 _stage_all(competition, source, options, watch)
-            except SystemExit as error:  # one competition's code does not end the work on others
+            except SystemExit as error:  # one competition's code must not end work on the others
                 raise RuntimeError(f"the code of {competition.id} called sys.exit({error.code!r})") from error
             _refuse_to_replace(competition)  # a run may have begun meanwhile
             require_lock()
@@ -153,7 +153,7 @@ def _is_ready(competition: Competition, source: Source, options: Options) -> boo
 
 
 def _refuse_foreign_leftovers(competition: Competition) -> None:
-    """What somebody else began to prepare is not ours to remove."""
+    """What another program began to prepare is not ours to remove."""
     where = competition.paths
     if read_manifest_head(competition) is None and any(not path.is_dir() for path in where.prepared.rglob("*")):
         fault = preparation_fault(competition)
@@ -164,7 +164,7 @@ def _refuse_foreign_leftovers(competition: Competition) -> None:
 
 
 def _stage(competition: Competition, source: Source, raw: Path, options: Options, watch: Progress) -> Iterable[Entry]:
-    """Fill the staging folder, or go on filling it; what is known of each file in it, sorted by name."""
+    """Fill the staging folder, or continue to; returns what is known about each file in it, sorted by name."""
     where = competition.paths
     prepare = competition.prepare_for_engine
     if raw.is_file() and (prepare is None or options.keep_raw):
@@ -196,14 +196,14 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
 
 
 def _remove_leftovers(staging: Path, entries: Iterable[Entry]) -> None:
-    """What an earlier attempt left, and this one did not make."""
+    """Remove what an earlier attempt left and this one did not make."""
     pairs = joined(iter(entries), files_in(staging))
     for name in [name for name, made, _ in pairs if made is None]:
         (staging / name).unlink()
 
 
 def _unpacked(competition: Competition, archive: Path, options: Options, watch: Progress) -> Path:
-    """The archive as a folder: as raw/ if it is kept, where it must not replace anything else."""
+    """The archive as a folder: as raw/ if it is kept, where it must not replace anything."""
     where = competition.paths
     if options.keep_raw and where.raw.is_dir() and any(where.raw.iterdir()):
         if choose_raw(where.raw, archive) != where.raw:
@@ -230,7 +230,7 @@ def _sweep(leftover: Path) -> None:
 
 
 def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], anew: bool) -> bool:
-    """Make the staging folder ready; True when it holds work on the very same data that can be continued."""
+    """Get the staging folder ready; True if it holds work on the very same data that can be continued."""
     goes_on = not anew and where.attempt.is_file() and where.attempt.read_text(encoding="utf-8") == json.dumps(attempt)
     if not goes_on:
         remove(where.staging)
@@ -243,7 +243,7 @@ def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], anew:
 
 
 def _code_hash(competition: Competition) -> str:
-    """A hash of the code that makes prepared files: work of other code is not resumed."""
+    """A hash of the code that makes prepared files: work by different code is not resumed."""
     digest = hashlib.md5(usedforsecurity=False)
     for folder in (*(paths.module_dir() / name for name in ("engine", "kit", "metrics")), competition.folder):
         for path in sorted(folder.rglob("*.py")):
@@ -277,7 +277,7 @@ def _check_complete(competition: Competition) -> None:
 @contextmanager
 def _locked(where: paths.CompetitionPaths, watch: Progress) -> Iterator[Callable[[], None]]:
     where.root.mkdir(parents=True, exist_ok=True)
-    if where.lock.is_file():  # of an earlier version
+    if where.lock.is_file():  # from an earlier version
         where.lock.unlink()
 
     def waiting() -> None:

@@ -18,7 +18,7 @@ WRITTEN_ANEW = (".csv", ".tsv", ".json", ".jsonl", ".bson", ".parquet")
 
 
 class Check(NamedTuple):
-    """One competition's chances. Sizes are in bytes, on top of what exists; estimates err on the large side."""
+    """What one competition will need. Sizes are in bytes, on top of what exists; estimates err on the large side."""
 
     id: str
     data: str  # prepared, raw, archive, or none
@@ -30,7 +30,7 @@ class Check(NamedTuple):
 
 
 def check_all(competitions: Sequence[Competition], source: Source) -> Iterator[Check]:
-    """A row for each; Kaggle is asked only about what is not on disk, and one failed login answers for all."""
+    """A row for each; Kaggle is asked only about what is not on disk, and one failed login counts for all."""
     api = None
     why = ""
     if (
@@ -108,9 +108,9 @@ def _sizes(raw: Path) -> dict[str, int]:
 
 
 def _look_inside(raw: Path, archives: list[str]) -> tuple[list[tuple[str, int]], list[str]]:
-    """Name and size of the files in archives of a raw folder, and the archives that would have to be unpacked for that.
+    """Names and sizes of the files in archives of a raw folder, and the archives that would have to be unpacked.
 
-    Archives inside archives are not opened; a compressed tar counts with its own size.
+    Archives inside archives are not opened; a compressed tar counts at its own size.
     """
     from mlebench.engine.archives.tar_and_7z import lists_its_files, packed_files
     from mlebench.engine.archives.zip_tree import is_zip

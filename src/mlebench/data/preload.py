@@ -1,4 +1,4 @@
-"""What the fork server imports for its workers only: a process that just waits does not need it."""
+"""What the fork server imports for its workers: a process that just waits does not need it."""
 
 import gc
 import os
@@ -6,9 +6,9 @@ import signal
 from importlib import import_module
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent decides
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # nothing here needs numpy's own threads, which busy-wait
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # nothing here needs numpy's threads, which busy-wait
 
-# Modules live forever. Not looking for garbage among them makes imports, and all later work, quicker.
+# Modules live forever. Not collecting garbage among them makes imports, and all later work, faster.
 gc.disable()
 for _name in ("mlebench.data.kaggle", "mlebench.data.pipeline", "mlebench.kit"):
     import_module(_name)

@@ -1,7 +1,7 @@
 """What is known about an archive: who fetched it and when, and its md5. The record stays beside the archive.
 
-So however many attempts a prepare takes, each knows where the data came from, and none reads a large archive again for
-its md5.
+So however many attempts a prepare takes, each knows where the data came from, and none rereads a large archive for its
+md5.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from mlebench.records import Record, now
 
 @dataclass(frozen=True, kw_only=True)
 class ArchiveRecord(Record):
-    kind: str  # `kaggle`: we downloaded it; `local`: somebody put it there
+    kind: str  # `kaggle`: we downloaded it; `local`: someone put it there
     archive: str
     size: int
     mtime_ns: int
@@ -41,7 +41,7 @@ class ArchiveRecord(Record):
 
 
 def record_download(where: CompetitionPaths, url: str) -> None:
-    """Note that the archive, which does not have its name yet, was downloaded by us."""
+    """Record that we downloaded the archive, which does not have its final name yet."""
     facts = ArchiveRecord.of(where.archive_part, "kaggle", url=url, fetched_at=now())
     facts.changed(archive=where.archive.name).write(where.archive_record)
 

@@ -1,4 +1,4 @@
-"""Where raw data comes from. A source gives a folder or an archive; the pipeline does the rest.
+"""Where raw data comes from. A source provides a folder or an archive; the pipeline does the rest.
 
 `kaggle.KaggleSource` is one more, with the same three members.
 """
@@ -26,7 +26,7 @@ class Source(Protocol):
     def twin(self) -> bool: ...
 
     def fetch(self, competition: Competition, progress: Progress = SILENT) -> Path:
-        """Make the raw data available; a folder or a zip archive."""
+        """Make the raw data available, as a folder or a zip archive."""
         ...
 
     def describe(self, raw: Path) -> dict[str, Any]:
@@ -35,7 +35,7 @@ class Source(Protocol):
 
 
 class LocalSource:
-    """Raw data that lies in the data directory already, as raw/ or <id>.zip."""
+    """Raw data that is already in the data directory, as raw/ or <id>.zip."""
 
     twin = False
 
@@ -55,7 +55,7 @@ class LocalSource:
 
 @dataclass(frozen=True)
 class PathSource:
-    """Raw data at another place: an archive, a raw folder, or a folder with <id>.zip or <id>/ for many."""
+    """Raw data elsewhere: an archive, a raw folder, or a folder with <id>.zip or <id>/ for many."""
 
     path: Path
     twin = False
@@ -105,7 +105,7 @@ class TwinSource:
                 f"{where.raw} does not hold a twin: move it away, and a twin will be made in its place"
             )
         remove(where.raw_staging)
-        if where.raw.exists():  # renamed first: something half removed must not look whole
+        if where.raw.exists():  # renamed first: something half removed must not look complete
             where.raw.rename(where.raw_staging)
         where.twin.unlink(missing_ok=True)
         remove(where.raw_staging)
@@ -120,7 +120,7 @@ class TwinSource:
             write_whole(where.twin, "{}\n")
 
     def matches(self, record: dict[str, Any] | None) -> bool:
-        """Whether a record (of a twin, or of a manifest's source) is of this very twin."""
+        """Whether a record (of a twin, or of a manifest's source) describes this very twin."""
         return record is not None and {"seed": self.seed, "size": self.size}.items() <= record.items()
 
     def describe(self, raw: Path) -> dict[str, Any]:  # noqa: ARG002
@@ -128,7 +128,7 @@ class TwinSource:
 
 
 def describe_raw(raw: Path) -> dict[str, Any]:
-    """Where raw data came from, if it is on record; a folder counts as the archive beside it if it holds the same."""
+    """Where raw data came from, if recorded; a folder counts as the archive beside it if it holds the same files."""
     where = CompetitionPaths(raw.parent.parent, raw.parent.name)
     archive = where.archive if raw == where.raw else raw
     known = known_of(archive, where.archive_record)
@@ -139,15 +139,15 @@ def describe_raw(raw: Path) -> dict[str, Any]:
 
 
 def lacking_beside(competition: Competition, *places: Path) -> str | None:
-    """What to do about required files that Kaggle does not have, if one is in none of the places."""
+    """What to do about required files that Kaggle does not have, if one is missing from all of the places."""
     for name, origin in competition.beside_archive.items():
         if not any((place / name).is_file() for place in places):
-            return f"{name} is not in Kaggle's archive: get it from {origin}, and put it, as it is, into {places[0]}"
+            return f"{name} is not in Kaggle's archive: get it from {origin}, and put it unchanged into {places[0]}"
     return None
 
 
 def make_twin(competition: Competition, folder: Path, *, seed: int, size: float) -> dict[int, int]:
-    """Write a twin's raw files; returns which sizes here stand for absolute ones of the real data."""
+    """Write a twin's raw files; returns which of its sizes stand for absolute sizes of the real data."""
     from mlebench.kit.twins import TwinFolder
 
     name = f"{code_name(competition.id)}.twin:twin"
@@ -165,7 +165,7 @@ def _is_root(where: CompetitionPaths) -> bool:
 
 
 def choose_raw(folder: Path | None, archive: Path | None) -> Path | None:
-    """The raw folder or the archive: the folder, which can be linked from, if it is all that the archive holds.
+    """The raw folder or the archive: the folder, which can be linked from, if it has everything in the archive.
 
     The reference unpacks into raw folders and deletes from them, so where there is an archive it has the last word.
     """
@@ -212,13 +212,13 @@ def unpack(archive: Path, where: CompetitionPaths, beside: Iterable[str], progre
 
 
 def file_identity(path: Path) -> list[Any]:
-    """What tells a file or folder from another, or from what it was before, without reading it."""
+    """What distinguishes a file or folder from another, or from its earlier state, without reading it."""
     status = path.stat()
     return [str(path), status.st_size, status.st_mtime_ns, status.st_ino]
 
 
 def remove(path: Path) -> None:
-    """A folder and all below it, or what else is there; of a link, only the link."""
+    """Remove a folder and everything below it, or whatever else is there; of a link, only the link."""
     try:
         if path.is_symlink() or path.is_file():
             path.unlink()
@@ -229,7 +229,7 @@ def remove(path: Path) -> None:
 
 
 def _holds_many(folder: Path) -> bool:
-    """Whether a folder is one of many competitions, rather than the raw files of one."""
+    """Whether a folder holds many competitions, rather than the raw files of one."""
     from mlebench.registry import registry
 
     names = {entry.name.removesuffix(".zip") for entry in folder.iterdir()}

@@ -24,7 +24,7 @@ def is_dataset_prepared(competition: Competition, grading_only: bool = False) ->
 
 
 def preparation_fault(competition: Competition, grading_only: bool = False) -> str | None:
-    """What is missing, or cannot be read, in one sentence; None when the data is prepared.
+    """What is missing or unreadable, in one sentence; None if the data is prepared.
 
     Only files count: data that the reference prepared, or a mounted private folder alone, is as good as ours.
     """
@@ -76,7 +76,7 @@ def require_prepared(competition: Competition, grading_only: bool = False) -> No
 
 
 def command_to_prepare(competition: Competition, *options: str) -> str:
-    """What to type to get its data into the folder where we look for it. Options may name more competitions."""
+    """The command that puts its data where we look for it. Options may name more competitions."""
     data_dir = competition.paths.data_dir
     usual = paths.default_data_dir(twin=holds_twins(data_dir)) == data_dir
     place = () if usual else (f"--data-dir {shlex.quote(str(data_dir))}",)
@@ -94,7 +94,7 @@ def twin_elsewhere(competitions: Sequence[Competition]) -> str:
 
 
 def read_manifest_head(competition: Competition) -> Manifest | None:
-    """How the data was prepared; None when another program prepared it, or nobody did, or it cannot be understood."""
+    """How the data was prepared; None if another program prepared it, if nobody did, or if it cannot be understood."""
     return read_head(competition.paths.manifest)
 
 
@@ -111,7 +111,7 @@ def source_kind(competition: Competition) -> str:
 
 
 def description_kind(competition: Competition) -> str | None:
-    """Whose text agents get: `ours` or the `original`; None when nobody recorded it."""
+    """Whose text agents get: `ours` or the `original`; None if it was not recorded."""
     head = read_manifest_head(competition)
     return head.description if head and head.description != "unknown" else None
 

@@ -1,4 +1,4 @@
-"""Prepared files and archives against the published checksums."""
+"""Compares prepared files and archives with the published checksums."""
 
 import logging
 import math
@@ -33,16 +33,16 @@ logger = logging.getLogger(__name__)
 
 
 def check_archive(competition: Competition, archive: Path, progress: Progress = SILENT) -> bool:
-    """The archive must be the published one; False when none is published."""
+    """The archive must be the published one; False if none is published."""
     expected = published(competition).get("zip")
     if expected is None:
         return False
     actual = archive_md5(archive, competition.paths, progress)
     if actual != expected:
         raise PrerequisiteError(
-            f"{archive} is not the published archive: its md5 is {actual}, not {expected}. If somebody packed the "
-            f"same files again, unpack it into a folder and name that with --from: then the prepared files are "
-            f"verified instead. Otherwise get it again, or accept it with --skip-verification."
+            f"{archive} is not the published archive: its md5 is {actual}, not {expected}. If someone repacked the "
+            f"same files, unpack it into a folder and pass that with --from: then the prepared files are verified "
+            f"instead. Otherwise get it again, or accept it with --skip-verification."
         )
     return True
 
@@ -65,7 +65,7 @@ def check_prepared(competition: Competition, tables: Files) -> None:
 
 
 def check_sample_score(competition: Competition) -> None:
-    """The sample submission must score on real data what it always has; another data set is noticed at once."""
+    """The sample submission must score on real data what it always has; a different dataset is noticed at once."""
     from mlebench.engine.frames import read_frame
 
     expected = competition.sample_score
@@ -86,7 +86,7 @@ def check_sample_score(competition: Competition) -> None:
         found = f"scores {score}, not {expected} as"
     raise PrerequisiteError(
         f"{competition.id}: the sample submission {found} on the published data. "
-        f"This is another data set; --skip-verification keeps it."
+        f"This is a different dataset; --skip-verification keeps it."
     )
 
 
@@ -119,7 +119,7 @@ def prepared_checksums(tables: Files) -> dict[str, dict[str, str]]:
 
 
 class Figures(NamedTuple):
-    """What is published of a file: its md5 and, of parquet, a hash of what it holds."""
+    """What is published about a file: its md5 and, for parquet, a hash of its content."""
 
     md5: str
     content: str | None
@@ -158,7 +158,7 @@ def _published_fault(path: Path, figures: Figures, md5: str | None) -> str | Non
         return f"is missing, though one with md5 {figures.md5} is published"
     if not path.name.endswith(PARQUET):
         return f"has md5 {md5}, published is {figures.md5}"
-    # Other bytes may hold the same: they depend on the library that wrote them.
+    # Other bytes may have the same content: they depend on the library that wrote them.
     if figures.content is None:
         logger.warning("%s is not compared: its bytes depend on a library, and no hash of its content is known", path)
         return None
@@ -199,7 +199,7 @@ class Difference(NamedTuple):
 def verify(competition: Competition, *, deep: bool = False, adopt: bool = False) -> list[Difference]:
     """Compare prepared files with the manifest and the published checksums; `deep` reads them all, and the archive.
 
-    `adopt` accepts files as they are if nothing is known to compare them with. Data of another program has no manifest;
+    `adopt` accepts files as they are if nothing is known to compare them with. Another program's data has no manifest;
     `adopt` gives it one, unless something differs.
     """
     where = competition.paths
@@ -255,7 +255,7 @@ def _record(competition: Competition, head: Manifest | None, entries: Iterator[E
 
 
 def _archive_fault(competition: Competition, twin: bool) -> str | None:
-    """What is wrong with the archive, if it lies there: prepared data does not need it."""
+    """What is wrong with the archive, if it is there: prepared data does not need it."""
     from mlebench.engine.archives.zip_tree import ZipTree
 
     archive = competition.paths.archive
@@ -281,7 +281,7 @@ class _Look:
         self._prepared = competition.paths.prepared
         self.on_record = on_record
         self._published = {} if twin else published_files(competition)
-        self._deep = deep and (adopt or on_record)  # else there is nothing to compare with
+        self._deep = deep and (adopt or on_record)  # otherwise there is nothing to compare with
         self._adopt = adopt
         self.learned: Files = {}  # files whose recorded facts should change
         self._digest = lru_cache(maxsize=1)(lambda name: _md5(self._prepared / name))
@@ -308,7 +308,7 @@ class _Look:
         return sorted(differences, key=lambda difference: difference.file)
 
     def _is_plainly_right(self, recorded: dict[str, Any], found: dict[str, Any]) -> bool:
-        """Whether size and time say so, and nothing more needs checking."""
+        """Whether size and time match, and nothing more needs checking."""
         return (
             not self._deep
             and found["size"] == recorded["size"]
@@ -360,7 +360,7 @@ class _Look:
             if touched and is_right is False:
                 return None  # the difference from the published file is already reported
             if touched and not is_right and not self._adopt:
-                return "has another time, and its checksum is unknown: it may have been changed; --adopt accepts it"
+                return "has a different time, and its checksum is unknown: it may have been changed; --adopt accepts it"
             if self._deep or (touched and is_right):
                 facts["md5"] = self._digest(name)
         if facts:

@@ -1,4 +1,4 @@
-"""Arrays in npy files, which may be larger than memory: read where they lie, written some rows at a time."""
+"""Arrays in npy files, which may be larger than memory: read in place, written some rows at a time."""
 
 import io
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ from numpy.lib import format as npy
 
 from mlebench.engine.texts import Pieces
 
-LARGE_BYTES = 32 << 20  # files from this size on stay on disk
-BLOCK_BYTES = 16 << 20  # that are gathered at a time
+LARGE_BYTES = 32 << 20  # files of at least this size stay on disk
+BLOCK_BYTES = 16 << 20  # gathered at a time
 
 
 def read_array(stream: BinaryIO) -> np.ndarray:

@@ -24,7 +24,7 @@ from mlebench.engine.tables import Column, Computed, Stored, Table, Target, Writ
 
 GROUP_ROWS = 1 << 20  # rows that are read and written at a time
 HASHED_ROWS = 1 << 16
-# Pages are read as they are needed; else a whole row group, which may be the whole file, would be in memory.
+# Pages are read as needed; otherwise a whole row group, which may be the whole file, would be in memory.
 _IN_PAGES: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 20}
 
 

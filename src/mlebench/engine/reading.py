@@ -1,4 +1,4 @@
-"""Reading raw files: faults are blamed on the data, and large files report progress, as does what is made of them."""
+"""Reading raw files: faults are blamed on the data, and large files report progress, as does what is made from them."""
 
 import hashlib
 import io
@@ -11,7 +11,7 @@ from mlebench.engine.progress import SILENT, UNTOLD, Progress, Stage
 from mlebench.engine.trees import COPY_BYTES
 from mlebench.errors import PrerequisiteError
 
-WATCHED_BYTES = 16 << 20  # a smaller file is read before anybody sees progress
+WATCHED_BYTES = 16 << 20  # a smaller file is read before anyone could see progress
 
 
 def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
@@ -27,7 +27,7 @@ def reporting(stream: BinaryIO, stage: Stage) -> BinaryIO:
 
 
 def told(pieces: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
-    """The same pieces; if they are large together, it is reported how many bytes have been made."""
+    """The same pieces; if they are large together, reports how many bytes have been made."""
     done, stage = 0, None
     for piece in pieces:
         yield piece

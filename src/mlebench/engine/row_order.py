@@ -25,7 +25,7 @@ ORDERING = 2 / 3
 
 
 class PlacedLines(NamedTuple):
-    """What a table gets from one block, row by row, and the places of these rows in the table."""
+    """What a table gets from one block, row by row, and where these rows go in the table."""
 
     lines: pa.Array
     places: np.ndarray
@@ -62,7 +62,7 @@ class RowChoice:
 
     def _keeps_blocks_in_order(self) -> bool:
         rows = np.empty(0) if self._rows is None else self._rows
-        for some in (rows[:4096], rows):  # in a permutation the first rows tell
+        for some in (rows[:4096], rows):  # in a permutation the first rows are enough
             if (np.diff(np.searchsorted(self._starts, some, side="right")) < 0).any():
                 return False
         return True
@@ -79,7 +79,7 @@ def row_writer(
 class DirectWriter:
     """Rows that come in the order in which they go out."""
 
-    left = 0.0  # nothing is left to do when the last row has come
+    left = 0.0  # nothing is left to do once the last row has arrived
 
     def __init__(self, stream: Writable):
         self._stream = stream
@@ -92,13 +92,13 @@ class DirectWriter:
 
 
 class BucketWriter:
-    """Rows sorted into ranges of their final places, on disk until all are there."""
+    """Rows sorted into ranges of their final places, on disk until all have arrived."""
 
     def __init__(self, stream: Writable, rows: int, row_bytes: float, stack: ExitStack, scratch: Path):
         self._stream = stream
         bucket_rows = max(1, int(BUCKET_BYTES / max(row_bytes, 1)), -(-rows // MOST_BUCKETS))
         self._starts = np.arange(0, rows, bucket_rows)
-        self.left = ORDERING * rows * row_bytes  # work that is left when the last row has come, in bytes read
+        self.left = ORDERING * rows * row_bytes  # work left once the last row has arrived, in bytes read
         self._files = [stack.enter_context(TemporaryFile(dir=scratch)) for _ in self._starts]  # noqa: SIM115
         self._places: list[list[np.ndarray]] = [[] for _ in self._starts]
         self._lengths: list[list[np.ndarray]] = [[] for _ in self._starts]
@@ -113,7 +113,7 @@ class BucketWriter:
                 self._lengths[bucket].append(np.diff(offsets[first : last + 1]).astype(np.int32))
 
     def finish(self, advance: Callable[[float], None] = lambda _: None) -> None:
-        """Write all rows; `advance` hears about the work that is done."""
+        """Write all rows; `advance` is told about the work done."""
         with ThreadPoolExecutor(1) as pool:  # one bucket is put in order while the one before is written
             waiting = pool.submit(self._ordered, 0)
             for bucket in range(len(self._files)):

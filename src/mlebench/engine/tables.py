@@ -22,7 +22,7 @@ from mlebench.engine.progress import Stage
 from mlebench.engine.reading import data_errors
 from mlebench.errors import PrerequisiteError
 
-# Files from this size on are read and written block by block; below it, pandas is as quick.
+# Files of at least this size are read and written block by block; below it, pandas is just as fast.
 STREAM_BYTES = 32 << 20
 Quoting = Literal["minimal", "nonnumeric"]
 PRINTED_ROWS = 1 << 14  # at a time
@@ -53,7 +53,7 @@ Column = Stored | Constant | Computed
 
 
 class Writable(Protocol):
-    """All that a stream must offer to have a table written to it."""
+    """What a stream must offer to have a table written to it."""
 
     def write(self, data: bytes | memoryview, /) -> Any: ...
 
@@ -104,7 +104,7 @@ class Source(Protocol):
 
 
 class ColumnSource:
-    """Columns that are in memory already."""
+    """Columns that are already in memory."""
 
     label: str | None = None
     size = 0
@@ -146,7 +146,7 @@ class Table:
     @classmethod
     def from_pandas(cls, frame: pd.DataFrame) -> "Table":
         if dates := [str(name) for name, kind in frame.dtypes.items() if kind.kind in "mM"]:
-            raise ValueError(f"{', '.join(dates)} hold dates or times; as text they can be written")
+            raise ValueError(f"{', '.join(dates)} hold dates or times; write them as text")
         return cls.from_source(ColumnSource({str(name): values_of(frame[name]) for name in frame}))
 
     @classmethod
@@ -161,7 +161,7 @@ class Table:
         """Rows of one table after those of another; the columns must be the same."""
         first = tables[0]
         if any(set(table.columns) != set(first.columns) for table in tables):
-            raise ValueError("only tables with the same columns can be put together")
+            raise ValueError("only tables with the same columns can be concatenated")
         stored = all(isinstance(column, Stored) for column in first.definitions.values())
         if stored and all(t.source is first.source and t.definitions == first.definitions for t in tables):
             rows = [np.arange(len(table)) if table.rows is None else table.rows for table in tables]
@@ -237,7 +237,7 @@ class Table:
         return self if self.rows is None else self.take(np.argsort(self.rows, kind="stable"))
 
     def sort_by(self, *names: str) -> "Table":
-        """Rows in ascending order of these columns; equal rows keep their order, empty cells come last."""
+        """Rows in ascending order of these columns; equal rows keep their order, and empty cells come last."""
         return self.take(_sorted(self._keys(names)))
 
     def group_first(self, *names: str) -> "Table":

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
-LINES_BYTES = 4 << 20  # that are read at a time
+LINES_BYTES = 4 << 20  # read at a time
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Pieces:
     def size(self) -> int:
         if self.known_size is not None:
             return self.known_size
-        raise ValueError("the size of what is made in pieces is not known beforehand; a tar has to know it")
+        raise ValueError("the size of pieces is not known beforehand, and a tar needs it")
 
 
 class _PieceStream(io.RawIOBase):

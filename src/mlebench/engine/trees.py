@@ -1,4 +1,4 @@
-"""Trees: files by name, wherever they lie. A folder is one, and so is an archive, also one inside another."""
+"""Trees: files by name, wherever they are. A folder is one, and so is an archive, even one inside another."""
 
 import fcntl
 import os
@@ -22,7 +22,7 @@ UNFINISHED, FINISHED = 0o600, 0o444
 
 
 def unheard(copied: int) -> None:
-    """Nobody wants to hear how many bytes were copied."""
+    """Ignore how many bytes were copied."""
 
 
 class Tree(Protocol):
@@ -31,7 +31,7 @@ class Tree(Protocol):
     label: str
 
     def what(self, name: str) -> str:
-        """A file as the person at the keyboard knows it: where it lies on disk, also inside which archives."""
+        """A file as the person at the keyboard knows it: its place on disk, including the archives it is in."""
         ...
 
     def glob(self, pattern: str) -> list[str]:
@@ -49,15 +49,15 @@ class Tree(Protocol):
     def size(self, name: str) -> int: ...
 
     def facts(self, name: str) -> dict[str, int]:
-        """What is known of a file without reading it: its size, and its checksum or time."""
+        """What is known about a file without reading it: its size, and its checksum or time."""
         ...
 
     def extract(self, name: str, destination: str, report: Callable[[int], None] = unheard) -> None:
-        """Write the file to a new place; `report` hears how many bytes are copied, unless that takes no time."""
+        """Write the file to a new place; `report` is told how many bytes are copied, unless that takes no time."""
         ...
 
     def is_extracted(self, name: str, destination: str) -> bool:
-        """Whether an earlier attempt has put the whole file there."""
+        """Whether an earlier attempt put the whole file there."""
         ...
 
 
@@ -160,12 +160,12 @@ class FolderTree:
             raise missing(self, name) from None
         except FileExistsError:
             raise
-        except OSError:  # another disk, one without links, or a file of somebody else
+        except OSError:  # another disk, one without links, or another user's file
             self._copy(name, destination, report)
             return
         try:
             os.chmod(destination, FINISHED)
-        except PermissionError:  # somebody else's file: its mode is theirs to set
+        except PermissionError:  # another user's file: its mode is theirs to set
             return
 
     def _copy(self, name: str, destination: str, report: Callable[[int], None]) -> None:
@@ -180,13 +180,13 @@ class FolderTree:
 
 
 def inside(archive: str) -> str:
-    """What comes before the names of an archive's files: `raw/a.zip: `, and of one inside it `raw/a.zip: b.7z/`."""
+    """The prefix of names in an archive: `raw/a.zip: ` or, for an archive inside it, `raw/a.zip: b.7z/`."""
     return f"{archive}/" if ": " in archive else f"{archive}: "
 
 
 @contextmanager
 def create(destination: str, buffering: int = 0) -> Iterator[BinaryIO]:
-    """A new file, unfinished until all is written."""
+    """A new file, unfinished until everything is written."""
     with open(destination, "xb", buffering=buffering, opener=_open_unfinished) as target:
         yield target
         target.flush()
@@ -194,7 +194,7 @@ def create(destination: str, buffering: int = 0) -> Iterator[BinaryIO]:
 
 
 def create_whole(destination: str, content: bytes | memoryview) -> None:
-    """A new file whose content is at hand: `create`, in fewer steps, for there may be millions."""
+    """A new file whose content is at hand: `create` in fewer steps, since there may be millions."""
     descriptor = os.open(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, UNFINISHED)
     try:
         while content:
@@ -235,8 +235,8 @@ def _is_plain_name(part: str) -> bool:
 
 
 def _parts(glob: str) -> list[str]:
-    """The pattern, folder by folder; `**` at its end stands for all files below."""
+    """The pattern, folder by folder; `**` at its end means all files below."""
     parts = glob.split("/")
     if any("**" in part and part != "**" for part in parts):
-        raise ValueError(f"in the pattern {glob!r}, ** must stand between slashes")
+        raise ValueError(f"in the pattern {glob!r}, ** must be between slashes")
     return [*parts, "*"] if parts[-1] == "**" else parts

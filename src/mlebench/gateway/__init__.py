@@ -1,4 +1,4 @@
-"""The one way from a sandbox to a language model: keys stay here, calls are checked, counted, paid for and traced.
+"""The only way from a sandbox to a language model: keys stay here, and calls are checked, counted, paid for and traced.
 
 access.py says what a run may use, prices.py what that costs. policy.py judges a request, wire.py knows the providers'
 formats, accounting.py keeps count and budget, trace.py records calls, upstream.py talks to the endpoint, server.py

@@ -45,7 +45,7 @@ class ModelAccess:
     provider: str
     endpoint: str
     models: tuple[str, ...]  # the allow-list; the first is the default
-    key_env: str | None = None  # None: the endpoint asks for no key
+    key_env: str | None = None  # None: the endpoint needs no key
     budget: Budget | None = None
     tools: tuple[str, ...] = ()  # provider-side tools that are allowed
     prices: Mapping[str, Price] = field(default_factory=dict)

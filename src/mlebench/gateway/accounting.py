@@ -11,7 +11,7 @@ from mlebench.gateway.access import TOKENS, ModelAccess
 from mlebench.gateway.policy import RefusedError
 from mlebench.gateway.prices import MILLION, Price, Tokens
 
-USUAL_OUTPUT = 32_768  # tokens set aside for an answer whose request sets no limit
+USUAL_OUTPUT = 32_768  # tokens reserved for an answer whose request sets no limit
 LEAST_OUTPUT = 256  # with fewer left, such a request is not worth sending
 COUNTED = ("input", "cached", "output", "reasoning")
 
@@ -23,7 +23,7 @@ class Count:
     calls: int = 0
     failed: int = 0  # calls that ended with an error
     retries: int = 0
-    calls_without_usage: int = 0  # answered without saying what they used
+    calls_without_usage: int = 0  # answered without reporting usage
     seconds: float = 0.0
     tokens: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(COUNTED))
     cost: float | None = 0.0  # None: some price is unknown
@@ -83,7 +83,7 @@ class Ledger:
         self._is_written = False
 
     async def reserve(self, model: str, input: int, asked: int | None, answers: int) -> Reservation:
-        """Set aside what a call may use. If only the calls in progress leave too little, wait for them."""
+        """Reserve what a call may use. If too little is left only because of calls in progress, wait for them."""
         budget = self._access.budget
         if budget is None:
             return Reservation(0.0)

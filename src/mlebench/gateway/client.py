@@ -1,4 +1,4 @@
-"""HTTP/1.1 to one host, on asyncio's streams: POST, and an answer that comes piece by piece.
+"""HTTP/1.1 to one host, on asyncio's streams: POST, with an answer that arrives piece by piece.
 
 A general client takes several times as long for each call and each piece, and with fifty streams agents would wait
 for that. Connections are reused. Proxies and certificates are found as other programs find them.
@@ -26,7 +26,7 @@ _SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;.*)?")
 
 
 class SilentError(Exception):
-    """Nothing came for too long, though the connection is open."""
+    """Nothing arrived for too long, though the connection is open."""
 
 
 @dataclass
@@ -119,7 +119,7 @@ class Client:
         return connection
 
     async def _head(self, connection: _Connection) -> tuple[bytes, int, dict[str, str], bytes]:
-        """Version, status and headers of an answer, and as much of its body as has come."""
+        """Version, status and headers of an answer, and as much of its body as has arrived."""
         buffer = bytearray()
         while True:
             while (end := buffer.find(b"\r\n\r\n")) < 0:
@@ -171,7 +171,7 @@ class _Body:
             self._buffer += await _some(self._connection, self._idle)
 
     def _whole_chunk(self) -> int | None:
-        """The size of the chunk that the buffer begins with; None: it has not come yet, or was the last."""
+        """The size of the chunk that the buffer begins with; None if it has not arrived yet, or was the last."""
         end = self._buffer.find(b"\r\n")
         if self.is_whole or end < 0:
             if len(self._buffer) > LARGEST_HEAD:

@@ -37,7 +37,7 @@ class ModelDoor:
             "trace": str(paths.model_calls(work)),
             "seconds": seconds,
         }
-        # Short, local and private: a socket's path has 108 bytes at most, and shared disks cannot hold one.
+        # Short, local and private: a socket's path has at most 108 bytes, and shared disks cannot hold one.
         self.folder = Path(tempfile.mkdtemp(prefix=paths.door_prefix(token)))
         self.socket = self.folder / "model.sock"
         self._process: subprocess.Popen[bytes] | None = None
@@ -78,7 +78,7 @@ class ModelDoor:
         return self._process is not None and self._process.poll() is not None
 
     def variables(self, port: int, asked_for: Mapping[str, str]) -> dict[str, str]:
-        """The agent's variables. Secrets that it asks for become its run's token, or addresses of the door."""
+        """The agent's variables. Secrets it asks for become its run's token, or addresses of the door."""
         root = f"http://127.0.0.1:{port}"
         fixed = {
             **dict.fromkeys(_WITH_VERSION, f"{root}/v1"),

@@ -60,7 +60,7 @@ def _asked_for(path: str, body: dict[str, Any]) -> Iterator[str]:
         if value not in (None, False, [], {}) and (field in _STORED or _SUSPECT.search(field)):
             yield {"web_search_options": "web_search", "mcp_servers": "mcp"}.get(field, field)
         if field == "prompt" and isinstance(value, dict):
-            yield "prompt"  # one that is stored at the provider
+            yield "prompt"  # one stored at the provider
     tools = body.get("tools") or []
     for tool in tools if isinstance(tools, list) else [tools]:
         kind = tool.get("type") if isinstance(tool, dict) else None

@@ -38,10 +38,10 @@ class Price:
 
     input: float
     output: float
-    cached: float | None = None  # by default as other input
+    cached: float | None = None  # by default the same as other input
     cache_write: float | None = None  # likewise
-    cache_write_long: float | None = None  # by default as `cache_write`
-    max_output: int | None = None  # the most tokens that the model gives in one answer
+    cache_write_long: float | None = None  # by default the same as `cache_write`
+    max_output: int | None = None  # the most tokens the model returns in one answer
 
     def cost(self, tokens: Tokens) -> float:
         cached, short = tokens.cached or 0, tokens.written - tokens.written_long

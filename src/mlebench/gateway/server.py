@@ -120,11 +120,11 @@ class Gateway:
                     if len(body) > LARGEST_REQUEST:
                         raise RefusedError(413, "request_too_large", f"At most {LARGEST_REQUEST} bytes are read.")
                     if self._held + len(body) > LARGEST_HELD:
-                        raise RefusedError(503, "overloaded_error", "Too much is under way at the same time.")
+                        raise RefusedError(503, "overloaded_error", "Too many requests are in progress.")
                     if not message.get("more_body"):
                         return bytes(body)
         except TimeoutError:
-            raise RefusedError(408, "timeout", "The request took too long to come.") from None
+            raise RefusedError(408, "timeout", "The request took too long to arrive.") from None
 
     async def _call(self, path: str, headers: dict[str, str], raw: bytes, send: Send) -> None:
         """One call, from its request to its line in the trace."""
@@ -152,7 +152,7 @@ class Gateway:
         try:
             await self.upstream.call(exchange, policy.as_sent(exchange.path, body, reservation.output), headers)
         except asyncio.CancelledError:
-            exchange.error = exchange.error or "the connection was closed before the answer was whole"
+            exchange.error = exchange.error or "the connection was closed before the answer was complete"
             raise
         except Exception as error:
             exchange.error = f"the gateway failed: {type(error).__name__}"

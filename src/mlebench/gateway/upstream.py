@@ -113,7 +113,9 @@ class Upstream:
             async with asyncio.timeout(seconds):
                 await self._with_retries(exchange, content, self._headers(exchange.path, headers))
         except TimeoutError:
-            await self._fail(exchange, FailedError(504, "timeout", f"no whole answer came within {seconds:.0f} s"))
+            await self._fail(
+                exchange, FailedError(504, "timeout", f"no complete answer arrived within {seconds:.0f} s")
+            )
         except SilentError:
             await self._fail(exchange, FailedError(504, "timeout", "the endpoint fell silent"))
         except OSError as error:

@@ -28,7 +28,7 @@ _LAST_RESPONSES = {"response.completed", "response.failed", "response.incomplete
 
 
 class GarbageError(Exception):
-    """The endpoint sent something in no format that we know."""
+    """The endpoint sent something in an unknown format."""
 
 
 def parsed(text: bytes, *, numbers_only: bool = False) -> Any:

@@ -47,7 +47,7 @@ class JsonRecords(Sequence[dict[str, Any]]):
 
 
 def read_jsonl(file_path: Path | str, skip_commented_out_lines: bool = False) -> list[dict[str, Any]]:
-    """One JSON value a line; on request, blank lines and those that begin with # or // are passed over."""
+    """One JSON value per line; on request, blank lines and those that begin with # or // are skipped."""
     with Path(file_path).open(encoding="utf-8") as file:
         lines: Iterable[str] = file
         if skip_commented_out_lines:

@@ -39,7 +39,7 @@ class Board:
         return bisect_left(self._scores, self._sign * score)
 
     def percentile(self, score: float) -> float:
-        """The share of teams that are beaten."""
+        """The share of teams that the score beats."""
         return self.beaten(score) / self.teams
 
 

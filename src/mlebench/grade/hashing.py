@@ -10,7 +10,7 @@ _CHUNK = 1 << 20
 
 
 class HashedStream(io.BufferedIOBase):
-    """Hashes a stream while it is read; one that grows beyond the limit is not read to its end."""
+    """Hashes a stream while it is read; one that grows beyond the limit is not read to the end."""
 
     def __init__(self, stream: BinaryIO, limit: int):
         self._stream = stream

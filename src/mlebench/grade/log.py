@@ -31,7 +31,7 @@ class Grade(Record):
 
 
 def log_grade(report: CompetitionReport, competition: Competition, otherwise: Path | None = None) -> None:
-    """Append to the log in the data directory or, where that cannot be written to, to one in another folder."""
+    """Append to the log in the data directory or, if that is not writable, to one in another folder."""
     grade = Grade(
         time=report.graded_at or report.created_at.isoformat(),
         competition=report.competition_id,

@@ -43,9 +43,8 @@ def grade_jsonl(
 ) -> dict[str, Any]:
     """Grade the submissions that a JSON-lines file names; write `<timestamp>_grading_report.json` and return it.
 
-    `jobs` submissions are graded at a time; reports stand in the order of the lines. Lines that name no submission, or
-    no competition that there is, are listed as `unjudged`. `track` is given the lines and passes them on, each when it
-    is waited for.
+    `jobs` submissions are graded at a time; reports are in the order of the lines. Lines that name no submission, or no
+    existing competition, are listed as `unjudged`. `track` is given the lines and yields each when it is waited for.
     """
     entries = read_entries(Path(path_to_submissions))
     output_dir = Path(output_dir)
@@ -72,7 +71,7 @@ def grade_jsonl(
 
 
 def read_entries(path: Path) -> list[Entry]:
-    """The lines of a JSON-lines file, but for blank ones and those that begin with # or //."""
+    """The lines of a JSON-lines file, except for blank ones and those that begin with # or //."""
     try:
         with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
             lines = [(number, line.strip()) for number, line in enumerate(file, 1)]
@@ -129,7 +128,7 @@ def _new_report(folder: Path) -> Iterator[Callable[[str], Path]]:
 
 
 def _reserve(folder: Path) -> tuple[Path, Path]:
-    """The name of a report that nobody has, and the file that keeps others from taking it."""
+    """An unused name for a report, and the file that keeps others from taking it."""
     folder.mkdir(parents=True, exist_ok=True)
     now = timestamp()
     number = 1

@@ -53,7 +53,7 @@ def grade_csv(
     """Grade a submission. Only the private folder is needed; a fault of the submission ends as a report.
 
     A submission of more than `limit` bytes is not read. The grade is logged in the data directory, or else in the
-    folder `log_otherwise`. With `interval`, test rows are drawn again many times to tell how certain the score is.
+    folder `log_otherwise`. With `interval`, test rows are resampled many times to show how certain the score is.
     """
     path = Path(path_to_submission)
     report = ungraded_report(path, competition, run)
@@ -146,7 +146,7 @@ def _invalid(error: InvalidSubmissionError, sha256: str) -> Verdict:
 
 
 def ungraded_report(path: Path, competition: Competition, run: RunInfo | None = None) -> CompetitionReport:
-    """What can be said before the submission and the answers are looked at."""
+    """What is known before the submission and the answers are read."""
     board = read_leaderboard(competition.leaderboard)
     figures: dict[str, Any] = dict.fromkeys(
         (*Medals._fields, "any_medal", "submission_exists", "valid_submission"), False

@@ -14,7 +14,7 @@ from mlebench.untrusted import LARGEST_SUBMISSION
 
 logger = logging.getLogger(__name__)
 
-# Statuses of reports that say nothing of the submission: somebody else must act.
+# Statuses that say nothing about the submission: someone else must act.
 NOT_JUDGED = ("not_prepared", "grader_error", "limit", "infra_error")
 
 

@@ -1,8 +1,8 @@
 """A process that grades each submission in a fork of itself.
 
-Whatever a competition's code does (ends its process, crashes, uses up the memory), it does to the fork alone. The
+Whatever a competition's code does (ends its process, crashes, uses up the memory), it only affects the fork. The
 process that forks has the libraries loaded and no threads of its own. It is neither a fork of ours, which may have
-threads, nor one of multiprocessing's, which would run a caller's script once more.
+threads, nor one of multiprocessing's, which would run a caller's script again.
 """
 
 import io
@@ -94,13 +94,13 @@ class Worker:
         with theirs:
             number = theirs.fileno()
             command = [sys.executable, "-c", _START, str(number), *sys.path]
-            # In a session of its own, Ctrl-C does not reach it. It ends when we do: then the line is closed.
+            # In its own session, Ctrl-C does not reach it. It ends when we do, because the line is closed.
             self._process = subprocess.Popen(  # noqa: S603
                 command, pass_fds=[number], stdin=subprocess.DEVNULL, start_new_session=True
             )
         if self._stopped:  # meanwhile
             self._kill()
-        self._line.recv()  # its libraries are loaded: time counts from now on
+        self._line.recv()  # its libraries are loaded: the clock starts now
 
     def _kill(self) -> None:
         if self._process and self._process.returncode is None:

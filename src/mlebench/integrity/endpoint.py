@@ -1,6 +1,6 @@
 """Calls a model for a tool: a judge, or the model that is asked what it knows.
 
-Trace and usage go to a folder of their own, never into a run that is judged.
+Trace and usage go to a separate folder, never into a run that is judged.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ class ModelEndpoint:
 
 
 async def _ignore(*_: Any) -> None:
-    """Nobody here needs the answer piece by piece."""
+    """Ignore the pieces of the answer."""
 
 
 def content_of(answer: Any) -> str | None:

@@ -20,7 +20,7 @@ ANY = 1 << 62  # bytes: only a little of a file is read, so any size will do
 
 @dataclass(frozen=True)
 class Source:
-    """A file that an agent left: its name for readers, and where it lies."""
+    """A file that an agent left: its name for readers, and where it is."""
 
     name: str
     root: Path

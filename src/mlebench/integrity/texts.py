@@ -43,7 +43,7 @@ class Texts:
     """The texts of a subject, and what was left out."""
 
     found: list[Text] = field(default_factory=list)
-    cut: list[str] = field(default_factory=list)  # files that were not read to their end
+    cut: list[str] = field(default_factory=list)  # files that were not read to the end
     unread: list[str] = field(default_factory=list)  # files that are not text, or could not be read
     bad_lines: int = 0  # of trajectories and traces
     room: int = MOST_IN_ALL

@@ -1,6 +1,6 @@
-"""What `prepare` and `grade` of a competition work with; `mlebench.kit.twins` is for its twin.
+"""What a competition's `prepare` and `grade` work with; `mlebench.kit.twins` is for its twin.
 
-Competitions import from these two and from `mlebench.metrics` only.
+Competitions import only from these two and from `mlebench.metrics`.
 """
 
 from mlebench.engine.frames import read_frame, values_of

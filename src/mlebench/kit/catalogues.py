@@ -1,4 +1,4 @@
-"""Catalogues of images: JSON in the manner of COCO, where each image has one annotation, which says its category."""
+"""Catalogues of images: JSON in the style of COCO, where each image has one annotation that gives its category."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ class ImageCatalogue:
 
     images: Records
     annotations: Records
-    others: Record  # what the JSON holds beside them: categories, licenses and the like
+    others: Record  # what else the JSON holds: categories, licenses and the like
     id: str  # the field of an image with its id; annotations call it `image_id`
     raw_names: Sequence[str]  # `file_name` of each image before it was changed
 
@@ -62,7 +62,7 @@ class ImageCatalogue:
         return self.renamed(names, list(map(str, range(len(names)))))
 
     def labels(self, id: str, target: str) -> Table:
-        """A table of ids and categories, its columns named like this."""
+        """A table of ids and categories, with these column names."""
         return Table.from_columns({id: self.images.values(self.id), target: self.categories})
 
     def as_json(self, *names: str) -> Record:

@@ -1,7 +1,7 @@
 """Checks of a submission against the answers' shape.
 
-Every fault of a submission is an `InvalidSubmissionError` that tells its author what to mend. Messages speak of
-columns, row counts and ids, which are public; they never depend on the answers' targets.
+Every fault of a submission is an `InvalidSubmissionError` that tells its author what to fix. Messages mention columns,
+row counts and ids, which are public; they never depend on the answers' targets.
 """
 
 from collections.abc import Sequence
@@ -80,8 +80,8 @@ def align(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Predictions and truth in one order, after checking columns, row count, ids and values.
 
-    Rows are brought together by sorting both sides by id. With a list of targets both results have a column for each.
-    Without `compare_ids` that sorting is all that ids are for: unknown and repeated ones are accepted.
+    Rows are paired by sorting both sides by id. With a list of targets both results have a column for each. Without
+    `compare_ids` ids are used only for sorting: unknown and repeated ones are accepted.
     """
     targets = [target] if isinstance(target, str) else list(target)
     require_columns(submission, [id, *targets])
@@ -132,7 +132,7 @@ def sorting_order(values: np.ndarray, name: str) -> np.ndarray:
 
 
 def _order_of_names(values: np.ndarray) -> np.ndarray | None:
-    """The same, several times as fast, of short ASCII texts that are all different; None of anything else."""
+    """The same, several times as fast, for short ASCII texts that are all different; None for anything else."""
     if values.dtype != object or pd.api.types.infer_dtype(values, skipna=False) != "string":
         return None
     if max(map(len, values)) > LONGEST_NAME:
@@ -163,7 +163,7 @@ def split_records(
     """Split text cells that each hold any number of records, where every record has the same number of words.
 
     Returns the cell's number for every record, and for each part of a record the words of all records. Words are
-    separated by `sep`, or by any blanks.
+    separated by `sep`, or by any white space.
     """
     numbers, words = [], []
     for number, cell in enumerate(cells.tolist()):
@@ -184,7 +184,7 @@ def words_as_numbers(name: str, words: Sequence[str]) -> np.ndarray:
     try:
         return np.array(list(map(float, words)))
     except ValueError as error:
-        raise InvalidSubmissionError(f"Column `{name}` holds something else where a number must be: {error}.") from None
+        raise InvalidSubmissionError(f"Column `{name}` holds something that is not a number: {error}.") from None
 
 
 def as_text(values: np.ndarray) -> np.ndarray:

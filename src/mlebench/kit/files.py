@@ -26,7 +26,7 @@ from mlebench.paths import SCRATCH, twin_record
 
 @dataclass(frozen=True, slots=True)
 class RawFile(TreeFile):
-    """One raw file; it may lie inside an archive."""
+    """One raw file; it may be inside an archive."""
 
     @property
     def path(self) -> PurePosixPath:
@@ -34,7 +34,7 @@ class RawFile(TreeFile):
         return PurePosixPath(self.name)
 
     def head(self, size: int) -> bytes:
-        """The first bytes; no more of the file is read."""
+        """The first bytes; the rest of the file is not read."""
         path = self.tree.path(self.name)
         with path.open("rb", buffering=0) if path and path.is_file() else self.open() as stream:
             return stream.read(size)
@@ -81,7 +81,7 @@ class Raw:
         return self._tree.exists(name)
 
     def holding(self, name: str) -> "Raw":
-        """Where a file lies that Kaggle does not have (`beside_archive` in the config): here, or beside the archive."""
+        """Where a file is that Kaggle does not have (`beside_archive` in the config): here, or beside the archive."""
         if self.exists(name) or self._beside is None:
             return self
         return self._with(FolderTree(self._beside))
@@ -118,7 +118,7 @@ class Raw:
         dtype: Mapping[str, type] | None = None,
         encoding: str = "utf-8",
     ) -> Table:
-        """The rows of a CSV file, or of a parquet file by its name."""
+        """The rows of a CSV or parquet file, depending on its name."""
         if name.endswith(".parquet"):
             from mlebench.engine.parquet import ParquetSource
 
@@ -128,9 +128,9 @@ class Raw:
         return self._table(name, CsvSource(opened, sep, dtype, encoding, size, partial(self._watched, name)))
 
     def records(self, name: str, *, chunk_lines: int | None = None) -> Table:
-        """The records of a file of JSON lines, or of BSON documents if its name says so; a field is a column.
+        """The records of a JSON lines file, or of a BSON file if its name says so; a field is a column.
 
-        JSON is typed as by pandas: `chunk_lines` at a time if given, else the whole file.
+        JSON is typed as by pandas: `chunk_lines` at a time if given, otherwise the whole file.
         """
         opened, size = partial(self._watched, name), self._tree.size(name)
         if name.endswith(".bson"):
@@ -239,7 +239,7 @@ def open_raw(
 ) -> Iterator[Raw]:
     """The raw data in a folder or a zip archive; `scratch` is where inner archives may be unpacked.
 
-    Archives unpacked to a folder of their own stay there, so that an interrupted prepare can resume. `progress` is told
+    Unpacked archives stay there, so that an interrupted prepare can resume. `progress` is told
     how far each large file has been read.
     """
     if not source.is_dir() and not source.is_file():

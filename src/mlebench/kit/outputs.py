@@ -1,7 +1,7 @@
-"""The folders that `prepare` fills. What goes where is noted down first; the bytes are moved when all is known.
+"""The folders that `prepare` fills. What goes where is recorded first; the bytes are moved once everything is known.
 
-So every table that comes from one large file is written in one pass over it, and every raw file goes straight from
-where it lies to its place.
+So every table that comes from one large file is written in one pass over it, and every raw file goes straight to its
+place.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ class Output:
         self._progress = progress
 
     def write(self, name: str, table: Table, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
-        """A table, as CSV or (by its name) with tabs or as parquet."""
+        """A table, as CSV or, depending on its name, with tabs or as parquet."""
         self.plan.claim(name)
         self.plan.tables[name] = table, format_of(name, quoting, float_format)
 
@@ -50,12 +50,12 @@ class Output:
         self.plan.contents[name] = [*told(json_pieces(value, indent=indent, sort_keys=sort_keys), self._progress)]
 
     def write_pieces(self, name: str, pieces: Pieces) -> None:
-        """A file that is too large for memory and is no table of rows that come from another."""
+        """A file that is too large for memory and is not a table of rows from another file."""
         self.plan.claim(name)
         self.plan.contents[name] = pieces
 
     def write_lines(self, name: str, lines: Iterable[str]) -> None:
-        """A text of these lines, each with its end."""
+        """A text of these lines, each with its line end."""
         self.plan.claim(name)
         self.plan.contents[name] = ["".join(f"{line}\n" for line in lines).encode("utf-8")]
 
@@ -66,7 +66,7 @@ class Output:
         self.write_pieces(name, npy_pieces(array, rows))
 
     def place(self, file: RawFile, name: str) -> None:
-        """A raw file, as it is, under a name."""
+        """A raw file, unchanged, under this name."""
         self.plan.claim(name)
         self.plan.placed.add(name, file)
 
@@ -94,7 +94,7 @@ class Output:
         deflate: bool = False,
         quoting: Quoting = "minimal",
     ) -> None:
-        """An archive of tables, raw files, pieces and bytes, in the format that its name says unless another is given.
+        """An archive of tables, raw files, pieces and bytes, in the format its name implies unless another is given.
 
         In a zip or 7z members are stored uncompressed unless `deflate`: images are compressed already. A name that
         ends with a slash is an empty folder.
@@ -108,7 +108,7 @@ class Output:
 
 
 class Prepared:
-    """What is known of each file below `public/` and `private/`, sorted by name; there may be millions."""
+    """What is known about each file below `public/` and `private/`, sorted by name; there may be millions."""
 
     def __init__(self, outputs: Mapping[str, Output]):
         self._outputs = outputs
@@ -129,7 +129,7 @@ def run_prepare(
 ) -> Prepared:
     """Call a competition's `prepare` on plain paths.
 
-    `progress` hears about each large file that is read, and then about what is written and placed. What an earlier
+    `progress` is told about each large file that is read, and then about what is written and placed. What an earlier
     attempt left in the folder `unpacked`, or recorded in the `ledger`, is not unpacked or written again.
     """
     noted = Ledger(ledger) if ledger else None

@@ -10,7 +10,7 @@ import numpy as np
 
 from mlebench.errors import InvalidSubmissionError
 
-FAR = 2**61  # beyond every image; two such numbers have a sum that 64 bits hold
+FAR = 2**61  # larger than any image; the sum of two such numbers fits in 64 bits
 
 
 class Runs(NamedTuple):
@@ -21,7 +21,7 @@ class Runs(NamedTuple):
 
 
 def parse_runs(text: str, pixels: int, *, strict: bool = True) -> Runs:
-    """Read the runs of a mask with that many pixels; ValueError says what is wrong with the text.
+    """Parse the runs of a mask with that many pixels; ValueError says what is wrong with the text.
 
     `strict=False` accepts what the published graders accept: runs past the last pixel are cut off there; of odd numbers
     of tokens, one gives an empty mask, and three make two runs that share the only length.

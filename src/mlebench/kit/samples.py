@@ -50,7 +50,7 @@ def sample_stand_in(competition: HasSubmissionFacts) -> pd.DataFrame:
 
 
 def with_both_classes(table: pd.DataFrame, targets: Any) -> pd.DataFrame:
-    """Replace a target that is the same number in every row by zeros and ones: many metrics need both classes.
+    """Replace a target that is the same number in every row with zeros and ones: many metrics need both classes.
 
     Several such targets take turns, so that each row has a one in one of them, as true classes do.
     """

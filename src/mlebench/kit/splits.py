@@ -32,7 +32,7 @@ def split_groups(
     """Split the distinct values of a column; rows follow their value.
 
     In the order "file", values are split as they first appear, and rows keep the order of the file. In "blocks", values
-    are split in ascending order, and the rows of each value stand together, in the order of the permuted values.
+    are split in ascending order, and the rows of each value are together, in the order of the permuted values.
     """
     keys = table[by]
     if order == "blocks":
@@ -52,7 +52,7 @@ def _split_blocks(keys: np.ndarray, test_size: float | int, seed: int) -> tuple[
 
     def rows_of(chosen: np.ndarray) -> np.ndarray:
         lengths = sizes[chosen]
-        before = np.cumsum(lengths) - lengths  # rows that stand before each block when it has its new place
+        before = np.cumsum(lengths) - lengths  # rows before each block in its new place
         return by_group[np.arange(lengths.sum()) + np.repeat(starts[chosen] - before, lengths)]
 
     train, test = permutation_split(len(values), test_size, None, seed)
@@ -64,7 +64,7 @@ def split_per_class(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of train and test when each class is split by itself; `classes` has the class of every row.
 
-    Train rows stand class after class, classes as they first appear; test rows are shuffled by Python's generator. A
+    Train rows come class by class, classes as they first appear; test rows are shuffled by Python's generator. A
     class of fewer rows than `small_below` gives its last row to test, or none if that is its only one.
     """
     numbers, _ = pd.factorize(classes)

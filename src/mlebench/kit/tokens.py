@@ -1,4 +1,4 @@
-"""Sentences cut into tokens, a row for each. The task: say of every token (`before`) what becomes of it (`after`)."""
+"""Sentences cut into tokens, a row for each. The task: say what becomes (`after`) of every token (`before`)."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from mlebench.kit.splits import split_groups
 
 
 class TokenSplit(NamedTuple):
-    """The tables of such a task; the sample submission leaves every token as it is."""
+    """The tables of such a task; the sample submission leaves every token unchanged."""
 
     train: Table
     test: Table

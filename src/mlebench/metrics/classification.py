@@ -44,7 +44,7 @@ def micro_f1_of_tags(y_true: np.ndarray, y_pred: np.ndarray, *, ignore_unknown: 
     """F1 of texts that hold tags with blanks between them, counted over all rows together; higher is better.
 
     It is 2 · hits / (true tags + predicted tags), 0 where there are none; a tag that a row repeats counts once. With
-    `ignore_unknown`, tags that no row of the truth has are not counted: to predict them costs nothing.
+    `ignore_unknown`, tags that no row of the truth has are not counted: predicting them costs nothing.
     """
     known = frozenset(chain.from_iterable(map(str.split, y_true.tolist())))
     hits = tags = 0
@@ -104,7 +104,7 @@ def quadratic_weighted_kappa(y_true: np.ndarray, y_pred: np.ndarray) -> float:
     """Cohen's kappa of two ratings whose disagreement costs the square of its size; higher is better.
 
     It is 1 - (cost of the pairs) / (expected cost if the same ratings were paired at random). Disagreement is measured
-    in positions among the classes that occur, so a class that nobody gave is skipped, as in the published scores. NaN
+    in positions among the classes that occur, so an unused class is skipped, as in the published scores. NaN
     if only one class occurs.
     """
     classes, places = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)

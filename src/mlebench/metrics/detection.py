@@ -43,7 +43,7 @@ class Objects(NamedTuple):
 
 
 def points_in_boxes_f1(boxes: Sequence[Boxes], points: Sequence[Points]) -> float:
-    """F1 over all images of points that are to lie in boxes of their label; higher is better, 0 where none does.
+    """F1 over all images of points that should be in boxes of their label; higher is better, 0 where none is.
 
     A point on a box's edge is not in it. Boxes choose in turn, each the first of its points that is still free, so
     which point goes to which box depends on both orders.
@@ -189,8 +189,8 @@ def yaw_box_iou(found: np.ndarray, true: np.ndarray) -> np.ndarray:
 def _ground_intersections(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The area that each box shares with its partner, seen from above.
 
-    In the other box's own axes, the outline of the first is pressed into that box, one axis after the other: what lies
-    beyond an edge comes to lie on the edge, where it has no area.
+    In the other box's own axes, the outline of the first is pressed into that box, one axis after the other: what is
+    beyond an edge ends up on the edge, where it has no area.
     """
     axes = np.stack(_directions(other), axis=1)  # pairs × (length, width) × (x, y)
     outline = np.einsum("pax,pcx->pca", axes, yaw_box_corners(one) - other[:, None, :2])
@@ -205,7 +205,7 @@ def _pressed(outline: np.ndarray, axis: int, half: np.ndarray) -> np.ndarray:
     steps = np.roll(outline, -1, axis=1) - outline
     with np.errstate(divide="ignore", invalid="ignore"):
         crossings = np.stack([(edge - outline[:, :, axis]) / steps[:, :, axis] for edge in (-half, half)], axis=2)
-    # How far along each side of the outline new corners stand; a side that runs along the strip gets none.
+    # How far along each side of the outline new corners are; a side that runs along the strip gets none.
     crossings = np.sort(np.clip(np.nan_to_num(crossings, nan=0), 0, 1), axis=2)
     shares = np.concatenate([np.zeros_like(crossings[:, :, :1]), crossings], axis=2)
     points = outline[:, :, None] + shares[:, :, :, None] * steps[:, :, None]

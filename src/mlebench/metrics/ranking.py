@@ -100,7 +100,7 @@ def weighted_auroc(
 ) -> float:
     """Area under the ROC curve, where bands of the true positive rate weigh differently; higher is better.
 
-    A band reaches from one of the `edges` (from 0 to 1, ascending) to the next, and its area lies between the curve and
+    A band extends from one of the `edges` (from 0 to 1, ascending) to the next, and its area is between the curve and
     the right margin. The score is Σ weight · area / Σ weight · height, so that a perfect order has 1. A slanting piece
     of the curve (ties) that crosses an edge counts for both bands.
     """
@@ -146,7 +146,7 @@ def mean_average_precision_at_k(actual: Iterable[Collection[Any]], predicted: It
 
 
 def mean_reciprocal_rank_at_k(actual: Iterable[Any], predicted: Iterable[Sequence[Any]], k: int) -> float:
-    """The mean of `average_precision_at_k` where one item is right in each list, but quicker; higher is better."""
+    """The mean of `average_precision_at_k` where one item is right in each list, but faster; higher is better."""
     ranks = []
     for item, items in zip(actual, predicted, strict=False):
         first = items[:k]

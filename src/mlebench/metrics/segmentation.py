@@ -47,8 +47,8 @@ def mean_precision_over_ious(
     """The mean over images of the share of the thresholds 0.5, 0.55, …, 0.95 that their IoU exceeds; higher is better.
 
     IoU is the overlap of truth and prediction over the area that either covers. An image whose truth is empty scores 1
-    if its prediction is empty and else 0. Published scores were made as if a prediction without pixels, of a truth with
-    some, were one of the whole image: `pixels_of_empty_prediction` says how many pixels that is.
+    if its prediction is empty, otherwise 0. Published scores were made as if a prediction without pixels, of a truth
+    with some, were one of the whole image: `pixels_of_empty_prediction` says how many pixels that is.
     """
     true_areas, areas = (np.array(list(map(_area, masks))) for masks in (true, predicted))
     overlaps = np.array(list(map(_overlap, true, predicted)))
@@ -73,7 +73,7 @@ def _overlap(one: Ranges, other: Ranges) -> int:
 
 
 def _covered(runs: Ranges, pixels: np.ndarray) -> np.ndarray:
-    """For each pixel number, how many pixels of the runs lie before it."""
+    """For each pixel number, how many pixels of the runs come before it."""
     starts, ends = runs
     if not len(starts):
         return np.zeros(len(pixels), dtype=np.int64)

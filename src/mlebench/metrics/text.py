@@ -8,7 +8,7 @@ import numpy as np
 
 def mean_levenshtein(y_true: np.ndarray, y_pred: np.ndarray) -> float:
     """Mean number of characters to insert, delete or replace to make one text the other; lower is better."""
-    from rapidfuzz.distance import Levenshtein  # here, because graders of other things need not wait for it
+    from rapidfuzz.distance import Levenshtein  # here, because other graders need not wait for it
     from rapidfuzz.process import cpdist
 
     return np.float64(cpdist(y_true, y_pred, scorer=Levenshtein.distance).mean())
@@ -28,8 +28,8 @@ def token_error_rate(y_true: Sequence[Sequence[Any]], y_pred: Sequence[Sequence[
 def word_jaccard(y_true: np.ndarray, y_pred: np.ndarray, both_empty_value: float = float("nan")) -> float:
     """Mean over texts of shared words over all words of truth and prediction; higher is better.
 
-    Words are what stands between blanks, regardless of case; a word that a text repeats counts once. Two texts without
-    words have no such share: they count `both_empty_value`.
+    Words are separated by blanks and compared regardless of case; a word that a text repeats counts once. Two texts
+    without words have no such share: they count `both_empty_value`.
     """
     shares = [
         len(true & predicted) / len(true | predicted) if true or predicted else both_empty_value

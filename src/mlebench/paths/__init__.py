@@ -16,7 +16,7 @@
     ├── prepared.staging/     becomes prepared/ in one rename
     │   ├── attempt.json      the data and the code that it is being made with
     │   ├── written.jsonl     a line for each file written, with its md5, so that it is not written again
-    │   └── unpacked/         archives that lie inside the raw data
+    │   └── unpacked/         archives from inside the raw data
     ├── prepared.replaced/    the previous prepared/, about to be deleted
     └── prepared/             profile v2: prepared-v2/
         ├── public/           what the agent may see
@@ -89,12 +89,12 @@ CONFIG_VARIABLE = "MLEBENCH_CONFIG"
 
 @dataclass(frozen=True)
 class CompetitionPaths:
-    """Where one competition's files lie in a data directory."""
+    """Where one competition's files are in a data directory."""
 
     data_dir: Path
     id: str
     profile: str = "v1"
-    folder: Path | None = None  # where it lies, if not in <data-dir>/<id>
+    folder: Path | None = None  # where it is, if not in <data-dir>/<id>
 
     @cached_property
     def root(self) -> Path:
@@ -187,7 +187,7 @@ def pages_dir(runs_dir: Path) -> Path:
 
 
 def own_validation(logs: Path) -> Path:
-    """The score that an agent expects, if it writes no trajectory."""
+    """The score an agent expects, if it writes no trajectory."""
     return logs / "validation.json"
 
 
@@ -222,7 +222,7 @@ def grading_report(folder: Path, name: str) -> Path:
 
 
 def experiments_table(runs_dir: Path) -> Path:
-    """Which run groups belong to which experiment, where the reference has it."""
+    """Which run groups belong to which experiment, at the reference's location."""
     return runs_dir / "run_group_experiments.csv"
 
 
@@ -251,7 +251,7 @@ def cache_dir() -> Path:
 
 
 def kernels_dir(competition_id: str) -> Path:
-    """Where published notebooks of a competition lie, as `owner/name.ipynb` or `.py`."""
+    """Where published notebooks of a competition are kept, as `owner/name.ipynb` or `.py`."""
     return cache_dir() / "kernels" / competition_id
 
 
@@ -286,7 +286,7 @@ def config_file() -> Path:
 
 
 def default_data_dir(*, twin: bool = False) -> Path:
-    """The data directory when none is named: real data and twins have different ones."""
+    """The default data directory: real data and twins have different ones."""
     if named := os.environ.get(DATA_DIR_VARIABLE):
         return resolved(named)
     if not twin and (configured := read_setting(config_file(), "data_dir", str)):
@@ -295,7 +295,7 @@ def default_data_dir(*, twin: bool = False) -> Path:
 
 
 def venvs_dir() -> Path:
-    """Where the virtual environments of agents lie."""
+    """Where the virtual environments of agents are kept."""
     return resolved(os.environ.get(VENVS_DIR_VARIABLE) or cache_dir() / "venvs")
 
 
@@ -308,7 +308,7 @@ def venv_lock(venv: Path) -> Path:
 
 
 def default_runs_dir(data_dir: Path) -> Path:
-    """Run groups lie beside the data they were run on."""
+    """Where run groups are kept by default: beside the data they were run on."""
     return data_dir.parent / f"{data_dir.name}-runs" if data_dir.name != "data" else data_dir.parent / "runs"
 
 

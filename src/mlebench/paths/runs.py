@@ -1,4 +1,4 @@
-"""Where the files of runs lie. `mlebench.paths` draws the whole tree, and has all of these names."""
+"""Where the files of runs are. `mlebench.paths` draws the whole tree, and has all of these names."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ SCRATCH = "mlebench-"  # the prefix of scratch folders' names
 
 @dataclass(frozen=True)
 class RunPaths:
-    """Where the files of one run lie."""
+    """Where the files of one run are."""
 
     root: Path
 
@@ -59,7 +59,7 @@ class RunPaths:
 
     @property
     def over_time(self) -> Path:
-        """The scores of snapshots. The file lies among them, so that it moves with them."""
+        """The scores of snapshots. The file is among them, so that it moves with them."""
         return self.snapshots / "scores.json"
 
     def attempt(self, number: int) -> Path:
@@ -75,7 +75,7 @@ class RunPaths:
 
 @dataclass(frozen=True)
 class GroupPaths:
-    """Where the files of a run group lie."""
+    """Where the files of a run group are."""
 
     root: Path
 

@@ -11,7 +11,7 @@ from mlebench.report.model import Outcome
 from mlebench.run.findings import ANSWERS, BY_JUDGE, JUDGE, KINDS, NOT_ENOUGH, YES, Findings, trust_in
 
 CLAIMED = "claimed"
-_WORD = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # names of tools and of categories
+_WORD = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # names of tools and categories
 _MOST_QUESTIONS = 50
 
 

@@ -86,8 +86,8 @@ class Inputs:
     def add_experiment(self, id: str, table: Path) -> None:
         """The run groups that a table lists under an id: ours, or folders that hold a grading report.
 
-        The id takes the place of the agent's name. Other conditions are separate entries all the same, and so are
-        reports, which state none.
+        The id replaces the agent's name. Different conditions are still separate entries, and so are reports, which
+        state none.
         """
         for name in groups_of_experiment(id, table):
             folder = self.runs_dir / name
@@ -193,7 +193,7 @@ def one_kind(readings: Sequence[Reading]) -> tuple[str, str]:
 
 
 def _tells_no_source(reading: Reading) -> bool:
-    """A report in which nothing was graded need not name its data."""
+    """Whether nothing was graded in a report, so that it need not name its data."""
     return reading.source == "unknown" and (reading.report or {}).get("score") is None
 
 

@@ -1,6 +1,6 @@
 """How certain a mean over seeds and competitions is. docs/statistics.md explains this and shows how well it holds.
 
-All figures here lie between 0 and 1: whether a run earned a medal, or a share. The question is always: if the same
+All figures here are between 0 and 1: whether a run earned a medal, or a share. The question is always: if the same
 agent were run on the same competitions with new seeds, where would its mean be in the long run? Seeds of different
 competitions are independent, so the scatter is taken from the seeds within each competition.
 """
@@ -170,9 +170,9 @@ def probability_better(one: Sample, other: Sample) -> float:
 
 
 def seeds_needed(one: Sample, other: Sample, difference: float) -> int | None:
-    """How many seeds each agent needs so that a true difference of this size shows in four of five cases.
+    """How many seeds each agent needs for a true difference of this size to show four times out of five.
 
-    It shows if the interval of the difference excludes 0. None means more seeds than anybody would run.
+    It shows if the interval of the difference excludes 0. None means more seeds than anyone would run.
     """
     scatter = one.cautious_scatter(Z) + other.cautious_scatter(Z)
     power = NormalDist().inv_cdf(POWER)

@@ -8,7 +8,7 @@ from typing import Any
 SPLITS = ("low", "medium", "high", "all", "systemcard")
 INFRA_ERROR = "infra_error"  # the name in records of runs and in reports
 TWIN = "twin"
-# Nobody judged these submissions, so they say nothing about the agent.
+# These submissions were not judged, so they say nothing about the agent.
 UNJUDGED = ("not_prepared", "grader_error", INFRA_ERROR)
 
 
@@ -51,7 +51,7 @@ class Entry:
     """All runs of one agent under the same conditions: one row of the standings."""
 
     agent: str  # a name that no other entry has
-    inputs: tuple[str, ...]  # the run groups and files that they come from
+    inputs: tuple[str, ...]  # the run groups and files they come from
     outcomes: tuple[Outcome, ...]
     model: str | None = None
     hours_limit: float | None = None
@@ -61,7 +61,7 @@ class Entry:
 
     @cached_property
     def competitions(self) -> list[str]:
-        """The competitions that it was run on, in order."""
+        """The competitions it was run on, in order."""
         return list(dict.fromkeys(outcome.competition for outcome in self.outcomes))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The published leaderboard of the benchmark: other people's figures, shown beside one's own and marked as theirs."""
+"""The benchmark's published leaderboard: other people's figures, shown beside your own and marked as theirs."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What runs cost, and what a reader of their scores should know: time, money, second throws of the dice."""
+"""What runs cost, and what readers of their scores should know: time, money, second throws of the dice."""
 
 import math
 from collections.abc import Iterable, Sequence

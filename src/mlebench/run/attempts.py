@@ -8,8 +8,8 @@ How an attempt ended decides what follows:
 
 - The agent ended, or reached a limit: its result counts, and the run has ended.
 - The infrastructure failed: another attempt, until `INFRA_ATTEMPTS` have failed. Then the run ends as `infra_error`.
-- Somebody stopped or killed it (Ctrl-C, preemption, a lost node): it does not count. There is another attempt whenever
-  somebody asks for one.
+- It was stopped or killed (Ctrl-C, preemption, a lost node): it does not count. There is another attempt whenever one
+  is requested.
 - mlebench itself crashed, `CRASHES` times under one local executor: the run ends as `infra_error`.
 - A scheduler dropped the run before it had ended: one command submits it up to `SUBMISSIONS` times, then leaves it
   planned.

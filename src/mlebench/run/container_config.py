@@ -1,4 +1,4 @@
-"""`--container-config`: translates the JSON file of container settings that existing set-ups have."""
+"""`--container-config`: translates the JSON file of container settings that existing setups have."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The validator's door: a socket that is bound into the agent's sandbox, and a sandbox of its own behind it.
+"""The validator's door: a socket bound into the agent's sandbox, with the validator's own sandbox behind it.
 
 The validator parses what a hostile agent sends. So it runs where only public files and this package are visible, with
 no network and its own limits. It is started at the first connection. What passes through is bounded.
@@ -26,7 +26,7 @@ AT_ONCE = 16
 IDLE = 120.0  # seconds without a byte
 LONGEST = 900.0  # seconds for one request
 LARGEST = 8 << 30  # bytes in one direction
-STARTS = 50  # how often a validator that dies is started again
+STARTS = 50  # how often a validator that dies is restarted
 
 
 class ValidatorDoor:
@@ -43,7 +43,7 @@ class ValidatorDoor:
         self._competition = competition
         self._public = public
         self._hidden = hidden
-        # Short, local and private: a socket's path has 108 bytes at most, and shared disks cannot hold one.
+        # Short, local and private: a socket's path has at most 108 bytes, and shared disks cannot hold one.
         self.folder = Path(tempfile.mkdtemp(prefix=paths.door_prefix(token)))
         self.socket = self.folder / "door.sock"
         self._server = socket.socket(socket.AF_UNIX)
@@ -159,7 +159,7 @@ def _search_path() -> list[str]:
 
 
 def _own_python() -> list[Path]:
-    """Where this program and its libraries lie: folders, none of them inside another."""
+    """Where this program and its libraries are: folders, none of them inside another."""
     wanted = [*interpreter_prefixes(Path(sys.prefix)), *map(Path, _search_path()), *paths.competition_path()]
     wanted = [path for path in wanted if not path.is_relative_to("/usr")]
     return [

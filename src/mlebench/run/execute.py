@@ -1,7 +1,7 @@
 """`mlebench run exec`: one run, from whatever state its folder is in to a final one.
 
-The command is idempotent. It may be killed at any point, started twice at once, or started again on another host: at
-most one result counts, and what each attempt left is kept.
+The command is idempotent. It may be killed at any point, started twice at once, or restarted on another host: at most
+one result counts, and what each attempt left is kept.
 """
 
 import contextlib
@@ -69,7 +69,7 @@ def execute(folder: Path, gpus: Held | None = None) -> int:
 
 
 def abandon(folder: Path, reason: str) -> bool:
-    """Give up a run that this program fails to do; False if that has to wait."""
+    """Give up on a run that this program cannot do; False if that has to wait."""
     lease = leases.acquire(Run.read(folder).paths.leases, wait=False)
     if lease is None:
         return False
@@ -181,7 +181,7 @@ class _Execution:
         self.run = self.run.write(state=PLANNED, attempts=attempts)
 
     def _remove_traces(self, token: str) -> None:
-        """Called before the record says that an attempt has ended: afterwards nobody looks for its traces."""
+        """Called before the record says that an attempt has ended: afterwards nothing looks for its traces."""
         record = self.group.record
         with contextlib.suppress(PrerequisiteError):
             unmark_open(Registry(record.data_dir, record.profile).get_competition(self.run.record.competition), token)
@@ -275,7 +275,7 @@ class _Execution:
         return outcome
 
     def _conditions(self, competition: Competition, sandbox: Sandbox, task: Task) -> dict[str, Any]:
-        """What the run actually gets, for its card."""
+        """What the run actually gets, for its record."""
         record = self.group.record
         unsealed = [
             *(["the sandbox is a plain process"] if sandbox.name == "process" else []),
@@ -340,7 +340,7 @@ class _Execution:
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """SIGTERM and Ctrl-C end the attempt in an orderly way: what it has is kept, and it can be done again."""
+        """SIGTERM and Ctrl-C end the attempt cleanly: what it has is kept, and it can be repeated."""
 
         def stop(*_: object) -> None:
             self.stopping = True
@@ -370,7 +370,7 @@ def give_up(run: Run, lease: Lease, reason: str, conditions: dict[str, Any]) -> 
 
 
 def _data_is_unchanged(competition: Competition) -> bool | None:
-    """Whether prepared data is still what was recorded; None when nothing was."""
+    """Whether prepared data is still what was recorded; None if nothing was."""
     from mlebench.data.verification import verify
 
     return None if read_manifest_head(competition) is None else not verify(competition)

@@ -1,8 +1,8 @@
 """Executors that leave the work to a scheduler: it is given folders, asked which it still has, and told to drop some.
 
-Nothing is remembered between two commands, and a scheduler is believed about a run only when it says that it still has
-it. The run's folder says whether it has ended. So a scheduler that forgets, purges its records or dies loses nothing,
-and several executors, or a person with `mlebench run exec`, may work on one group.
+Nothing is remembered between two commands, and a scheduler is believed about a run only when it says it still has it.
+The run's folder says whether it has ended. So a scheduler that forgets, purges its records or dies loses nothing, and
+several executors, or a person with `mlebench run exec`, may work on one group.
 """
 
 import hashlib

@@ -1,9 +1,9 @@
 """Which GPUs a run gets, and how no two runs on this machine get the same one, whoever started them.
 
-To hold a GPU is to have a unix socket open that is bound to an abstract name made from the GPU's UUID. The kernel gives
-a name to one socket at a time, and frees it when the last process that has the socket open has ended, however it ended.
-So there is no file that another user could own, replace or leave behind. `run exec` and the keeper of its sandbox both
-have the socket.
+Holding a GPU means having a unix socket open that is bound to an abstract name made from the GPU's UUID. The kernel
+gives a name to one socket at a time, and frees it when the last process that has the socket open has ended, however it
+ended. So there is no file that another user could own, replace or leave behind. `run exec` and the keeper of its
+sandbox both have the socket.
 """
 
 import errno
@@ -47,7 +47,7 @@ class Held:
 
 
 def choose(text: str | None, workers: int) -> Choice:
-    """What `--gpus` asks for: those that it names are shared out evenly. By default, each run gets one of any."""
+    """What `--gpus` asks for: the GPUs it names are shared out evenly. By default, each run gets any one."""
     if text == "none":
         return Choice()
     if text is None or text == "all":
@@ -64,7 +64,7 @@ def choose(text: str | None, workers: int) -> Choice:
 
 
 def choose_again(text: str | None, workers: int, share: int) -> Choice:
-    """What runs get that were planned earlier, with `share` GPUs each."""
+    """What runs planned earlier get, with `share` GPUs each."""
     if text is not None:
         return choose(text, workers)
     pool = visible() if share else ()
@@ -132,10 +132,10 @@ def take(choice: Choice) -> Held | None:
 
 
 def assigned(names: Sequence[str]) -> Held:
-    """GPUs that `run exec` was told to use. A runner hands over that it holds them.
+    """GPUs that `run exec` was told to use. A runner also hands over its hold on them.
 
-    A scheduler does not, and its word is final. So they are held without waiting, where they are free: then runners
-    on this machine that know nothing of the scheduler keep away from them.
+    A scheduler does not, and its word is final. So they are held without waiting, where they are free: then runners on
+    this machine that know nothing of the scheduler stay away from them.
     """
     if handed := os.environ.pop(HOLDERS_VARIABLE, None):
         descriptors = tuple(map(int, handed.split(",")))
@@ -147,13 +147,13 @@ def assigned(names: Sequence[str]) -> Held:
         known = name in devices()  # a scheduler may simulate GPUs
         more = _add(held, name) if known else None
         if known and more is None:
-            logger.warning("GPU %s, which this run is to use, is held by another run on this machine", name)
+            logger.warning("GPU %s, which this run was assigned, is held by another run on this machine", name)
         held = more or Held((*held.names, name), held.descriptors)
     return held
 
 
 def _add(held: Held, name: str) -> Held | None:
-    """The same and one more GPU; None if somebody has it, or a part of it."""
+    """The same and one more GPU; None if another process has it, or a part of it."""
     descriptors: list[int] = []
     for uuid in devices()[name]:
         descriptor = _bind(uuid)

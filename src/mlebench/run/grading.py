@@ -16,5 +16,5 @@ def grade_run(submission: Path, competition: Competition, run: Run, group: Group
 
 
 def run_info(run: Run, group: Group) -> RunInfo:
-    """What reports say about the run that a submission comes from."""
+    """What reports say about the run a submission comes from."""
     return RunInfo(agent=group.record.agent["name"], seed=run.record.seed, run_id=run.record.run_id)

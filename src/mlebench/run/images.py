@@ -1,4 +1,4 @@
-"""The images that containers are made of: the environment's, and those of agents that have a Dockerfile."""
+"""The images of containers: the environment's, and those of agents that have a Dockerfile."""
 
 import re
 import shlex
@@ -26,7 +26,7 @@ FOLDERS = {
 
 
 def environment_dir() -> Path:
-    """`environment/`, which lies beside the package when installed and beside `src/` in a checkout."""
+    """`environment/`, which is beside the package when installed and beside `src/` in a checkout."""
     for folder in (paths.module_dir().parent, paths.module_dir().parent.parent):
         if (folder / "environment" / "instructions.txt").is_file():
             return folder / "environment"
@@ -34,7 +34,7 @@ def environment_dir() -> Path:
 
 
 def image_facts(agent: Agent, named: str | None) -> dict[str, Any]:
-    """A task's image, which only docker uses: the one that was named, the agent's own, or ours."""
+    """A task's image, which only docker uses: the requested one, the agent's own, or ours."""
     if not agent.dockerfile:
         return {"image": named}
     build = f"mlebench image build --agent {shlex.quote(agent.spec)}"
@@ -56,10 +56,10 @@ def _identity(agent: Agent) -> str:
 def build_environment(
     tag: str, base_image: str | None = None, *, light: bool = False, options: Sequence[str] = ()
 ) -> None:
-    """Build the image that agents run in; `light`: without the packages that they commonly use."""
+    """Build the image that agents run in; `light`: without the packages they commonly use."""
     arguments = {"BASE_IMAGE": base_image, "INSTALL_HEAVY_DEPENDENCIES": "false" if light else None}
     with tempfile.TemporaryDirectory(prefix=paths.SCRATCH) as scratch:
-        # In an installed mlebench, many other files lie beside this folder.
+        # In an installed mlebench, many other files are beside this folder.
         folder = Path(scratch, "environment")
         shutil.copytree(environment_dir(), folder)
         _build(tag, folder / "Dockerfile", Path(scratch), arguments, options)

@@ -39,7 +39,7 @@ def identity(folder: Path) -> str:
 
 
 def conditions(record: GroupRecord) -> dict[str, str | None]:
-    """What a run's card and standings say about the folder."""
+    """What a run's record and standings say about the folder."""
     return {"knowledge": record.knowledge, "knowledge_sha256": record.knowledge_sha256}
 
 
@@ -93,7 +93,7 @@ def _refuse_place(folder: Path, forbidden: Iterable[Path]) -> None:
 
 
 def _is_private(file: Path) -> bool:
-    """Whether it lies in prepared/private of any data directory."""
+    """Whether it is in prepared/private of any data directory."""
     parts = file.parts
     return any(inner == paths.PRIVATE and outer.startswith(paths.PREPARED) for outer, inner in pairwise(parts))
 

@@ -83,7 +83,7 @@ class LocalExecutor:
             os.close(self._leash)
 
     def _interrupt(self, *_: object) -> None:
-        """The first interrupt ends runs in an orderly way, the second at once."""
+        """The first interrupt ends runs cleanly, the second at once."""
         self.interrupts += 1
         self._pass_on()
 

@@ -1,4 +1,4 @@
-"""What this machine has, and how much each worker gets: the published set-up, or its share if that is less."""
+"""What this machine has, and how much each worker gets: the published setup, or its share if that is less."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ from typing import Any
 
 from mlebench.sandbox.base import Limits
 
-# The published set-up of the benchmark: 24 hours, 36 CPUs, 440 GB and one GPU for every run.
+# The benchmark's published setup: 24 hours, 36 CPUs, 440 GB and one GPU for every run.
 HOURS, CPUS, MEMORY = 24, 36, 440 * 10**9
 RESERVE = 0.05  # of memory and disk, for the system and the runner
 INODES = 2_000_000
@@ -19,7 +19,7 @@ INODES = 2_000_000
 
 @dataclass(frozen=True)
 class Wishes:
-    """What was asked for; None: the default."""
+    """The requested limits; None means the default."""
 
     seconds: float | None = None
     memory: int | None = None
@@ -48,7 +48,7 @@ def cpu_count() -> int:
 
 
 def total_memory() -> int:
-    """Bytes of memory, of the machine or of the control group that we are in."""
+    """Bytes of memory, of the machine or of the control group we are in."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:

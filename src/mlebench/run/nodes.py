@@ -20,7 +20,7 @@ from mlebench.run.machine import gpus
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.cgroups import Cgroup
 
-MOST = 8  # nodes that are asked
+MOST = 8  # nodes to ask
 PATIENCE = 90.0  # seconds; a busy node may not answer
 
 Facts = dict[str, Any]

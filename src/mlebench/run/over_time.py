@@ -13,7 +13,7 @@ from mlebench.run.regrade import held, job_of, require_ended
 from mlebench.scoring import CompetitionReport
 
 Tracker = Callable[[list[Run]], Iterable[Run]]
-# The parts of each report that a curve is drawn from. What they all share is in the run's own report.
+# The parts of each report that a curve is drawn from. What they have in common is in the run's own report.
 FIGURES = (
     "status", "reason", "score", "gold_medal", "silver_medal", "bronze_medal", "any_medal", "above_median",
     "valid_submission", "teams_beaten", "percentile", "normalised_score", "submission_sha256",

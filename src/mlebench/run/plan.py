@@ -128,7 +128,7 @@ def _new_folder(runs_dir: Path, name: str) -> Path:
         except FileExistsError:
             continue
         return folder
-    raise PrerequisiteError(f"{runs_dir} already holds a thousand groups of this second")
+    raise PrerequisiteError(f"{runs_dir} already holds a thousand groups from this second")
 
 
 def _refuse(request: Request) -> None:
@@ -192,7 +192,7 @@ def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
 
 
 def as_request_facts(record: GroupRecord) -> dict[str, Any]:
-    """What was asked for when a group was planned, for `--like`."""
+    """The request that a group was planned from, for `--like`."""
     kept = (
         "agent_source",
         "agent_command",

@@ -102,7 +102,7 @@ class Runner:
         end()  # an idle actor would keep its GPUs
 
     def stop(self) -> None:
-        """End in an orderly way."""
+        """End cleanly."""
         self._process.terminate()
 
 

@@ -116,7 +116,7 @@ class Group:
         yield from sorted(found, key=lambda run: (run.record.seed, order.get(run.record.competition, 0)))
 
     def run_paths(self) -> Iterator[RunPaths]:
-        """Where the runs lie, without reading them."""
+        """Where the runs are, without reading them."""
         name = RunPaths(self.paths.root).record.name
         with os.scandir(self.paths.root) as entries:
             for entry in entries:
@@ -139,7 +139,7 @@ class Group:
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Records have no cycles, and looking for some among thousands takes a third of the time of reading them."""
+    """Records have no cycles, and looking for some among thousands adds a third to the time of reading them."""
     enabled = gc.isenabled()
     gc.disable()
     try:

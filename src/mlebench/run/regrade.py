@@ -31,7 +31,7 @@ def regrade(
 ) -> dict[str, Any]:
     """Grade what the runs submitted, and rewrite and return the group's report.
 
-    A run whose submission could not be judged this time keeps the report that it has, and is listed as `unjudged`.
+    A run whose submission could not be judged this time keeps the report it has, and is listed as `unjudged`.
     """
     require_ended(group)
     runs = [run for run in group.runs() if run.record.submission == PRESENT]
@@ -73,7 +73,7 @@ def job_of(run: Run, group: Group, submission: Path, limits: Limits, *, interval
 
 @contextmanager
 def held(run: Run) -> Iterator[None]:
-    """Hold the run's lease, so that nobody repeats the run meanwhile; checks that nobody has."""
+    """Hold the run's lease, so that nobody repeats the run meanwhile; checks that nobody already has."""
     lease = leases.acquire(run.paths.leases, wait=False)
     try:
         if lease is None or Run.read(run.paths.root).record != run.record:

@@ -1,4 +1,4 @@
-"""Which scheduler a group's runs are given to."""
+"""Which scheduler gets a group's runs."""
 
 from mlebench.errors import PrerequisiteError
 from mlebench.run.executors import Placement, Scheduler

@@ -1,4 +1,4 @@
-"""What happened in a run, as one story in order of time: its agent's own account, its model calls, its submissions.
+"""What happened in a run, as one chronological story: its agent's own account, its model calls, its submissions.
 
 docs/trajectories.md describes the lines that an agent may write. All of it is hostile: it is read within bounds, and
 anything in an event is safe to show as text. An agent's times count only within the run's own.
@@ -128,7 +128,8 @@ def _read(path: Path, event_of: Callable[[Line], Event], left_out: list[str]) ->
 
 
 def _in_order(events: Iterable[Event], begun: float, ended: float) -> Iterator[Event]:
-    """The order of lines counts: a time that goes back, or lies outside the run, is replaced by the line before's."""
+    """The order of lines counts: a time that goes back, or is outside the run, is replaced by that of the line
+    before."""
     last = begun
     for event in events:
         last = min(max(last, event.time), ended)

@@ -62,7 +62,9 @@ class OwnImage:
 class Task:
     """One program, what it sees and what it may use. `work` holds its writable folders: home/ and tmp/."""
 
-    name: str  # unique on this host; containers and control groups bear it, so it says nothing about the task
+    name: (
+        str  # unique on this host; containers and control groups are named after it, so it says nothing about the task
+    )
     command: tuple[str, ...]
     work: Path
     limits: Limits
@@ -78,7 +80,7 @@ class Task:
     runtime: str | None = None  # of containers; None: the engine's default
     privileged: bool = False
     retain: bool = False  # whether to keep what a backend made for it
-    hidden: tuple[Path, ...] = ()  # what must stay invisible, even below something visible
+    hidden: tuple[Path, ...] = ()  # what must stay hidden, even below something visible
 
     @property
     def home(self) -> Path:

@@ -1,7 +1,7 @@
 """bubblewrap: a sandbox with no daemon and no root. What the task sees is an allow-list.
 
 Everything is started as an ordinary user. Root first makes what the sandbox needs reachable in a mount namespace, then
-becomes a user that no other process of the host has. So nothing in the sandbox is root outside of it.
+becomes a user that no other process of the host has. So nothing in the sandbox is root outside it.
 """
 
 import os
@@ -121,7 +121,7 @@ class _System(NamedTuple):
 
 
 def _system(binds: _Binds) -> _System:
-    """The programs of the host."""
+    """The host's programs."""
     arguments: list[str] = []
     shown: list[Path] = []
     for name in SYSTEM:
@@ -141,12 +141,12 @@ def _system(binds: _Binds) -> _System:
 
 
 def interpreter_prefixes(prefix: Path) -> list[Path]:
-    """Where a Python installation lies: both the path it is known by and the one that this resolves to."""
+    """Where a Python installation is: both the path it is known by and the one that resolves to."""
     return list(dict.fromkeys([prefix, prefix.resolve()]))
 
 
 def hidden_paths() -> list[Path]:
-    """Where the benchmark itself lies: its code, programs, data and competitions. No sandbox shows any of it."""
+    """Where the benchmark itself is: its code, programs, data and competitions. No sandbox shows any of it."""
     package = paths.module_dir()
     beside = package.parent
     programs = {Path(sys.executable).parent, Path(sys.prefix, "bin"), Path(sys.base_prefix, "bin")}
@@ -212,7 +212,7 @@ def interpreter() -> str:
 
 
 def _network(task: Task) -> list[str]:
-    """With `full`, a network stack of its own, which cannot reach the host's loopback."""
+    """With `full`, a separate network stack, which cannot reach the host's loopback."""
     if task.network != "full":
         return []
     none = ["-t", "none", "-u", "none", "-T", "none", "-U", "none"]
@@ -220,7 +220,7 @@ def _network(task: Task) -> list[str]:
 
 
 def give(folder: Path, uid: int) -> None:
-    """Hand the writable folders over to the user that the sandbox runs as."""
+    """Give the writable folders to the user the sandbox runs as."""
     for top in ("home", "tmp"):
         for where, _, names in os.walk(folder / top):
             os.chown(where, uid, uid)

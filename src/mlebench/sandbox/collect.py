@@ -19,7 +19,7 @@ CHUNK = 1 << 20
 
 @dataclass
 class Room:
-    """How much may be taken."""
+    """How much may be copied."""
 
     bytes: int = 20 << 30
     files: int = 20_000

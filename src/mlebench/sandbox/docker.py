@@ -21,7 +21,7 @@ SYSBOX = "sysbox-runc"  # its containers have 65536 users
 EXIT_CODE = '{{if or (eq .State.Status "exited") (eq .State.Status "stopped")}}{{.State.ExitCode}}{{end}}'
 FILL_SECONDS = 1800
 FILLED = f"{DOORS}/home"
-# Runs in the task's image. Files that we have put there take precedence over the image's.
+# Runs in the task's image. Files that we put there take precedence over the image's.
 FILL = f"""
 import os, shutil
 for entry in os.scandir("{HOME}"):
@@ -195,7 +195,7 @@ def _binds(task: Task) -> list[str]:
 
 
 def _open_root(task: Task) -> list[tuple[Path, str, bool]]:
-    """Images close /root to all but root. If a venv's Python lies there, an open folder takes its place."""
+    """Images close /root to all but root. If a venv's Python is there, an open folder takes its place."""
     inside = [bind.target.removeprefix("/root/") for bind in task.binds if bind.target.startswith("/root/")]
     for target in inside:
         (task.work / "root" / target).mkdir(parents=True, exist_ok=True)
@@ -240,13 +240,13 @@ def image_of(engine: str, name: str) -> dict[str, Any] | None:
 
 
 def answer(*command: str) -> Any:
-    """A command's answer in JSON; None without one. podman, told to stop, says nothing and ends with 0."""
+    """A command's answer in JSON; None without one. When told to stop, podman says nothing and ends with 0."""
     done = ask(*command)
     return json.loads(done.stdout) if done and done.returncode == 0 and done.stdout else None
 
 
 def ask(*command: str, seconds: float = 60) -> subprocess.CompletedProcess[str] | None:
-    """The answer of an engine's command; None without one."""
+    """The answer to an engine command; None without one."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):

@@ -39,7 +39,7 @@ KEYCTL, KEYCTL_JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1  # the 
 
 @dataclass(frozen=True)
 class Spec:
-    """What the keeper is told. Times are in seconds, sizes in bytes."""
+    """The keeper's instructions. Times are in seconds, sizes in bytes."""
 
     name: str
     argv: list[str]
@@ -214,7 +214,7 @@ class Keeper:
             self.cgroup.remove()
 
     def _start_fault(self, engines_code: bytes | None) -> str | None:
-        """Why the task never ran to its end, if it did not."""
+        """Why the task did not finish, if it did not."""
         if engines_code is not None and engines_code != b"%d" % (self.ending.exit_code or 0):
             return f"the sandbox failed: {self.log.last_line()}"
         told = b""
@@ -227,7 +227,7 @@ class Keeper:
         return None
 
     def _kill(self) -> int | None:
-        """End the program and all that it started; its exit code, if it had ended by itself."""
+        """End the program and everything it started; returns its exit code, if it had ended by itself."""
         code = None
         if not self.ending.cause:
             _, status = os.waitpid(self.pid, 0)
@@ -304,7 +304,7 @@ def _mount(mounts: list[list[str]]) -> None:
 
     check(libc.unshare(CLONE_NEWNS), "unshare")
     check(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount")
-    # Sources are opened first: some may lie below the folder that targets are mounted on.
+    # Sources are opened first: some may be below the folder that targets are mounted on.
     sources = [os.open(source, os.O_PATH) for source, _ in mounts]
     check(libc.mount(b"tmpfs", os.fsencode(REACH), b"tmpfs", 0, b"mode=0755,size=1m"), REACH)
     for source, (name, target) in zip(sources, mounts, strict=True):

@@ -18,7 +18,7 @@ class Log:
         self._end = b""
 
     def take(self, pipe: int) -> bool:
-        """Keep what has come; False if no more can come."""
+        """Keep what has arrived; False if no more can come."""
         for _ in range(64):
             try:
                 data = os.read(pipe, 1 << 16)

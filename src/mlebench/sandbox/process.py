@@ -20,7 +20,7 @@ class Process:
         return None
 
     def launch(self, task: Task) -> Launch:
-        """Paths below /home lie below the task's own folder instead; the environment says where that is."""
+        """Paths below /home are below the task's own folder instead; the environment says where that is."""
         ports = [f"{port}={task.doors[door]}" for port, door in task.ports.items()]
         from mlebench.sandbox.base import RELAY
 
@@ -46,5 +46,5 @@ class Process:
 
 
 def _own_gpus(task: Task) -> dict[str, str]:
-    """Nothing keeps it from using others, but CUDA will not by itself."""
+    """Nothing stops it from using others, but CUDA will not do so by itself."""
     return {"CUDA_VISIBLE_DEVICES": ",".join(task.gpus), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}

@@ -30,13 +30,13 @@ CUT = 137  # as if killed; the exit code of our client on the host is another
 def forbid(*, namespaces: bool) -> None:
     """Filter system calls that no namespace stops, for us and everything we start.
 
-    Sockets of the kind AF_VSOCK reach the hypervisor. In a user namespace of its own, a program has every capability.
+    Sockets of the kind AF_VSOCK reach the hypervisor. In its own user namespace, a program has every capability.
     Programs of another architecture, whose calls have other numbers, can make no system calls at all.
     """
     machine = MACHINES.get(os.uname().machine)
     if machine is None or sys.platform != "linux":
         if namespaces:
-            sys.exit(f"the relay has no filter of system calls for {os.uname().machine}")
+            sys.exit(f"the relay has no system call filter for {os.uname().machine}")
         return
     architecture, make_socket, clone, unshare, clone3 = machine
     load, equal, any_of, at_least, end = 0x20, 0x15, 0x45, 0x35, 0x06

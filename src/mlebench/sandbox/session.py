@@ -12,7 +12,7 @@ from mlebench.errors import SandboxError
 from mlebench.paths import RUN_LOG
 from mlebench.sandbox.base import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, Launch, Task
 
-SILENCE = 30.0  # seconds: less than a lease takes to expire, so that a runner that hangs does not keep its sandbox
+SILENCE = 30.0  # seconds: less than a lease takes to expire, so that a hung runner does not keep its sandbox
 
 
 @dataclass(frozen=True)

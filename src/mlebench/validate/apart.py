@@ -1,7 +1,8 @@
-"""A check in a process of its own, with limits: a submission may make pandas hang or eat all memory.
+"""A check in its own process, with limits: a submission may make pandas hang or eat all memory.
 
-A process that has imported all that a check needs stands by. It is asked over a socket, and forks for each check, so
-that one starts in milliseconds. A submission comes as a file descriptor: it has no name to open, guess or forget.
+A process that has imported everything a check needs stands by. It takes requests over a socket and forks for each
+check, so that a check starts in milliseconds. A submission comes as a file descriptor: it has no name to open, guess or
+forget.
 """
 
 import asyncio
@@ -146,7 +147,7 @@ def _answer(request: bytes, submission: int, reply: int) -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # when the server ends, so do its checks
     signal.alarm(math.ceil(limits.seconds))  # ends this process, whatever it is busy with
     _limit_memory(limits.memory)
-    registry.competition_dir(competition.id)  # so that its code can be imported, wherever that lies
+    registry.competition_dir(competition.id)  # so that its code can be imported, wherever it is
     with socket.socket(fileno=reply) as stream:
         stream.sendall(json.dumps(_checked(submission, competition, limits)).encode())
 

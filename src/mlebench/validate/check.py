@@ -42,7 +42,7 @@ def validate_format(submission: Path, competition: Competition, limit: int = LAR
 
 
 def check_format(stream: BinaryIO, competition: Competition) -> tuple[bool, str]:
-    """The same for a submission that has been opened already, whatever its name."""
+    """The same for a submission that is already open, whatever its name."""
     try:
         table = read_table(stream)
         _grade(competition, table)
@@ -78,7 +78,7 @@ def stand_in(competition: Competition) -> Any:
 
 
 def over_public(competition: Competition, folder: Path) -> Competition:
-    """A competition whose public files lie in this folder, as a sandbox has them."""
+    """A competition whose public files are in this folder, as in a sandbox."""
     sample = competition.public_sample or competition.sample_submission
     return replace(competition, public_dir=folder, public_sample=folder / sample.relative_to(competition.public_dir))
 

@@ -1,7 +1,7 @@
 """The format check over HTTP, for agents that ask during a run: `GET /health` and `POST /validate`.
 
-Uploads are untrusted. Their size, their number and their time are bounded; they go to files without names, and their
-own names are ignored. A competition's id is looked up among those that exist and is never used as a path.
+Uploads are untrusted. Their size, their number and their time are bounded; they go to unnamed files, and their own
+names are ignored. A competition's id is looked up among those that exist and is never used as a path.
 """
 
 import asyncio
@@ -90,7 +90,7 @@ class Validator:
             return self._default  # an agent may know its competition by another name
         id = named or self._default
         if self._only:
-            raise _RefusedError(400, "Wrong competition.", "This validator checks another competition only.")
+            raise _RefusedError(400, "Wrong competition.", "This validator only checks another competition.")
         if id is None:
             raise _RefusedError(400, "No competition.", f"Name the competition in the header `{EXPERIMENT}`.")
         if id not in self._known:
@@ -98,7 +98,7 @@ class Validator:
         return id
 
     async def _received(self, request: Request) -> Any:
-        """The file of a form, in a temporary file that has no name."""
+        """The file from a form, in an unnamed temporary file."""
         parser = MultiPartParser(request.headers, self._bounded(request), max_files=1, max_fields=16)
         try:
             form = await parser.parse()
@@ -139,7 +139,7 @@ def _response(answer: Answer) -> JSONResponse:
 def application(validator: Validator) -> Starlette:
     async def refused(_: Request, error: Exception) -> JSONResponse:
         status = getattr(error, "status_code", 404)
-        return _response(fault(status, "There is no such page.", "There are GET /health and POST /validate."))
+        return _response(fault(status, "There is no such page.", "Use GET /health or POST /validate."))
 
     async def failed(_: Request, __: Exception) -> JSONResponse:
         return _response(

@@ -1,6 +1,6 @@
 """Pages: standings, competitions, agents compared, run groups and runs; written to disk or served.
 
-`site` knows what there is to show and which page has which path. A page is a template and its data, which lies beside
-it as JSON. `pages/` makes the data, one module for each kind of page; `write` writes all pages to a folder and `server`
+`site` knows what there is to show and which page has which path. A page is a template and its data, which is beside it
+as JSON. `pages/` makes the data, one module for each kind of page; `write` writes all pages to a folder and `server`
 serves them, fresh for every request.
 """

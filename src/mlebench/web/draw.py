@@ -39,7 +39,7 @@ LEFT, ROOM = 4.0, 94.0  # of the scale, in percent of the width; worse scores ar
 def leaderboard(
     distribution: Mapping[str, Any], thresholds: Mapping[str, float], agents: Sequence[Mapping[str, Any]]
 ) -> Markup:
-    """How people scored, better to the right, with medal lines, and a lane of dots for each agent."""
+    """Human scores, better to the right, with medal lines, and a lane of dots for each agent."""
     start, end = distribution["from"], distribution["to"]
 
     def place(score: float) -> float:
@@ -57,7 +57,7 @@ def leaderboard(
         parts += _lane(agent, place, lanes + LANE * number + LANE / 2)
     parts.append(f'<text class="label" x="{LEFT}%" y="{height - 4}" text-anchor="start">{start:g}</text>')
     parts.append(f'<text class="label" x="{LEFT + ROOM}%" y="{height - 4}" text-anchor="end">{end:g} (best)</text>')
-    label = f"Scores of people from {start:g} to {end:g}; " + ", ".join(f"{k} {v:g}" for k, v in thresholds.items())
+    label = f"Human scores from {start:g} to {end:g}; " + ", ".join(f"{k} {v:g}" for k, v in thresholds.items())
     return _plain_svg("leaderboard", height, label, parts)
 
 

@@ -52,7 +52,7 @@ class Range(NamedTuple):
         return min(1.0, max(0.0, (self.sign * score - self.low) / (self.high - self.low)))
 
     def mark(self, score: float) -> str:
-        """The class of a score's point: hollow if the score lies beyond the edge."""
+        """The class of a score's point: hollow if the score is beyond the edge."""
         return "ours" if self.low <= self.sign * score <= self.high else "ours off"
 
 

@@ -31,7 +31,7 @@ ANY_SIZE = 1 << 62
 
 @dataclass(frozen=True)
 class Place:
-    """Where the files of a run's last attempt lie."""
+    """Where the files of a run's last attempt are."""
 
     base: Path
     home: str = ""  # where in it the agent's own folders are

@@ -18,7 +18,7 @@ SAME_AGENT = "the same agent"
 
 
 def shared_code(run: Run) -> dict[str, Any] | None:
-    """The findings; None if nobody has inspected the run since it ended."""
+    """The findings; None if the run has not been inspected since it ended."""
     found = json_of(run.paths.root, f"{FINDINGS}/{run.paths.finding(SHARED_CODE).name}", LARGEST, LONGEST_TEXT)
     facts, made_at = _dict(_dict(found).get("facts")), _dict(found).get("made_at")
     if not facts or (isinstance(made_at, str) and not is_about(run.record, made_at)):

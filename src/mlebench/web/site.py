@@ -14,7 +14,7 @@ from mlebench.run.records import Group
 
 @dataclass(frozen=True)
 class Page:
-    """A template and what it shows. The data is plain JSON, and lies beside the page."""
+    """A template and what it shows. The data is plain JSON, kept beside the page."""
 
     path: str
     template: str

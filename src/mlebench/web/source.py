@@ -1,4 +1,4 @@
-"""Makes a site of the run groups on disk, fresh each time: only records that have changed are read again."""
+"""Makes a site from the run groups on disk, fresh each time: only records that have changed are read again."""
 
 import os
 import threading

@@ -61,7 +61,7 @@ def fork(name: str, *arguments: Any) -> None:
 
 
 class Search:
-    """Reads whatever can be read; large trees that come from the system are read where a file could be a wanted one."""
+    """Reads whatever can be read; in the system's large trees, only files that could be wanted ones."""
 
     def __init__(self) -> None:
         self.found: list[dict[str, str]] = []
@@ -168,7 +168,7 @@ def network() -> dict[str, str]:
 
 
 def sockets() -> Iterator[str]:
-    """Sockets in the tree that somebody answers at."""
+    """Sockets in the tree that something answers on."""
     for where, folders, names in os.walk("/"):
         folders[:] = [name for name in folders if where != "/" or name not in ("proc", "sys", "usr")]
         for name in names:
@@ -183,7 +183,7 @@ def opens(path: str, flags: int) -> bool:
 
 
 def places() -> dict[str, Any]:
-    """What can be written to, beyond what is its own."""
+    """What it can write to, beyond its own folders."""
     written, devices = [], []
     for where, folders, names in os.walk("/"):
         if where.startswith("/proc/") and where.split("/")[2] not in ("sys", "self"):
@@ -234,7 +234,7 @@ def powers() -> dict[str, Any]:
     pids = [int(pid) for pid in os.listdir("/proc") if pid.isdigit()]
     return {
         "uid": os.getuid(),
-        "capabilities": sorted({capabilities(pid) for pid in pids}),  # of all that we could trace
+        "capabilities": sorted({capabilities(pid) for pid in pids}),  # of everything we could trace
         "no new privileges": status_of(os.getpid())["NoNewPrivs"],
         "user namespace": refused(lambda: call("unshare", CLONE_NEWUSER)),
         "child in a user namespace": refused(lambda: fork("clone", CLONE_NEWUSER | signal.SIGCHLD, 0, 0, 0, 0)),
@@ -299,7 +299,7 @@ def plant() -> None:
 
 
 def holes(path: Path) -> None:
-    """A file that looks as large as it may be."""
+    """A file that looks as large as possible."""
     with path.open("wb") as file:
         for size in (50 << 30, 20 << 30, 9 << 30):
             with contextlib.suppress(OSError):
@@ -359,7 +359,7 @@ def hand_in(kind: str) -> None:  # noqa: C901 one branch for each kind
             while True:
                 path.write_bytes(sample + os.urandom(8))
                 path.write_bytes(sample)
-    time.sleep(WANTED["pause"])  # long enough for somebody to look at it while we live
+    time.sleep(WANTED["pause"])  # long enough to be looked at while we are running
 
 
 def knock() -> None:
@@ -412,7 +412,7 @@ def knock() -> None:
 
 
 def ask(url: str, name: str, content: bytes) -> str:
-    """What the validator says to a file, in the form in which agents send it."""
+    """The validator's answer to a file, sent as agents send it."""
     boundary = "e3b0c44298fc1c14"
     head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
     body = head.encode("utf-8", "surrogateescape") + content + f"\r\n--{boundary}--\r\n".encode()
@@ -428,7 +428,7 @@ def ask(url: str, name: str, content: bytes) -> str:
 
 
 def raw(host: str, port: int, data: bytes) -> str:
-    """Whatever comes back to these bytes."""
+    """The response to these bytes."""
     try:
         with socket.create_connection((host, port), timeout=0.7) as client:
             client.sendall(data)

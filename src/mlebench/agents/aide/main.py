@@ -1,4 +1,4 @@
-"""Runs AIDE on a competition and hands in its best program. Runs in a sandbox, with the packages of its venv."""
+"""Runs AIDE on a competition and submits its best program's output. Runs in a sandbox, with its venv's packages."""
 # pyright: reportMissingImports=false
 
 import argparse
@@ -39,7 +39,7 @@ def main() -> int:
     model = require_model(options.model, ENV)
     base_url, key = require_endpoint(ENV)
     random.seed(int(ENV["SEED"]))
-    warnings.simplefilter("ignore")  # AIDE draws its tree after each step, and that warns
+    warnings.simplefilter("ignore")  # AIDE draws its tree after each step, which warns
     multiprocessing.set_start_method("fork")
     trajectory = Trajectory(Path(ENV["LOGS_DIR"]) / "trajectory.jsonl")
     trajectory.tell("start", agent="aide", model=model)

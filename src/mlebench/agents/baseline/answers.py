@@ -1,4 +1,4 @@
-"""From cells to something a model can learn, and from what it predicts back to cells of the sample."""
+"""Turns cells into something a model can learn, and its predictions back into cells of the sample."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Compares models on held-out rows: the best one so far is fitted to all rows and handed in."""
+"""Compares models on held-out rows: the best one so far is fitted to all rows and submitted."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

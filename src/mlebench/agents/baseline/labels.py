@@ -22,7 +22,7 @@ MISSING = ("", "nan", "NaN", "NA", "None")
 class Known:
     """Training rows, and their truth in columns named like the targets, or in one column of classes."""
 
-    names: list[str]  # the tables that it comes from
+    names: list[str]  # the tables it comes from
     train: pd.DataFrame
     truth: pd.DataFrame
     files: list[File] = field(default_factory=list)

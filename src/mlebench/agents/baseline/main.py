@@ -1,4 +1,4 @@
-"""Hands in the sample, then the best it can learn from the files. Uses no language model; runs in a sandbox.
+"""Submits the sample, then the best it can learn from the files. Uses no language model; runs in a sandbox.
 
 If it cannot understand the task, or something fails, the last submission stays.
 """
@@ -40,7 +40,7 @@ class Agent:
             self._trajectory.end("finished")
         except UnclearError as error:
             self._trajectory.end(f"keeps what it has submitted: {error}")
-        except Exception as error:  # the files may be anything; an earlier submission stands
+        except Exception as error:  # the files may be anything; an earlier submission stays
             traceback.print_exc()
             self._trajectory.end(f"keeps what it has submitted: {type(error).__name__}: {error}")
 

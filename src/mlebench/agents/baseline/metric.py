@@ -41,7 +41,7 @@ class Metric:
 
 
 def from_description(text: str) -> Metric:
-    """The metric that the section on evaluation names first, or else the whole text; `unknown` if none."""
+    """The first metric named in the section on evaluation, or else anywhere in the text; `unknown` if there is none."""
     section = re.search(r"^#+[^\n]*(evaluation|metric|scor)[^\n]*\n(.*?)(?=^#|\Z)", text, re.I | re.M | re.S)
     for part in (section[2] if section else "", text):
         found = [

@@ -1,4 +1,4 @@
-"""What connects the agent with the world: the clock, the trajectory, the validator, and the submission."""
+"""The agent's contact with the outside: the clock, the trajectory, the validator, and the submission."""
 
 import http.client
 import json
@@ -24,11 +24,11 @@ class Clock:
         return self._began + self._seconds - time.monotonic()
 
     def spent(self, share: float) -> bool:
-        """Whether this share of the time is over."""
+        """Whether this share of the time is used up."""
         return self.left() < (1 - share) * self._seconds
 
     def part(self, share: float) -> "Clock":
-        """A clock of its own for one piece of work: a share of what is left."""
+        """A separate clock for one piece of work: a share of what is left."""
         return Clock(share * max(self.left(), 0), float("inf"))
 
 

@@ -1,4 +1,4 @@
-"""Finds the tables of a competition and reads them, also inside archives, up to a number of cells.
+"""Finds the tables of a competition and reads them, even inside archives, up to a number of cells.
 
 Cells are kept as the text in the file, so that `007` stays `007`. In tables from JSON a cell may be a list.
 """

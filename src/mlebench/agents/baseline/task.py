@@ -54,7 +54,7 @@ class Task:
 
     @cached_property
     def belongs_to(self) -> np.ndarray:
-        """The number of each training row's group: a group is either learned from or judged by, never both."""
+        """The number of each training row's group: a group is used either for training or for judging, never both."""
         if not self.groups:
             return np.arange(len(self.train))
         coarsest = min(self.groups, key=lambda name: self.train[name].nunique())

@@ -1,4 +1,4 @@
-"""Hands in the sample submission. Runs inside a sandbox, with the standard library alone."""
+"""Submits the sample submission. Runs inside a sandbox, with only the standard library."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Reads a 7z archive of one file, with the standard library alone.
+"""Reads a 7z archive of one file, with only the standard library.
 
 It may be stored, or packed with deflate, bzip2, LZMA, or LZMA2 with or without the x86 filter: the methods that writers
 of such small archives use. Anything else is refused.

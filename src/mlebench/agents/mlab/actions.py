@@ -90,7 +90,7 @@ class Actions:
         with self._path(action).open(encoding="utf-8", errors="replace") as file:
             for number, line in enumerate(file, start=1):
                 if number >= start + count:
-                    shown.append("… the file goes on")
+                    shown.append("… the file continues")
                     break
                 if number >= start:
                     shown.append(line.rstrip("\n")[:2000])
@@ -127,11 +127,11 @@ class Actions:
         return self._ask(prompt("understand.txt", question=_text(action, "question"), **facts))
 
     def submit(self, step: int, action: dict[str, Any]) -> str:
-        """Hand a file in if its format is right and its value is no worse than the last one's."""
+        """Submit a file if its format is right and its value is no worse than the last one's."""
         path = self._path(action)
         valid, verdict = _validate(path)
         if not valid:
-            return f"Not handed in. {verdict}"
+            return f"Not submitted. {verdict}"
         value, higher = action.get("value"), action.get("higher_is_better", True) is not False
         value = value if isinstance(value, int | float) and abs(value) < 1e300 else None
         if value is not None:
@@ -139,7 +139,7 @@ class Actions:
             self._journal.note("validation", step, **facts)
         before = (self._journal.best or {}).get("value")
         if value is not None and before is not None and (value < before if higher else value > before):
-            return f"Not handed in: {value} is worse than {before}, the value of the submission that is in place."
+            return f"Not submitted: {value} is worse than {before}, the value of the current submission."
         target = Path(os.environ["SUBMISSION_DIR"]) / "submission.csv"
         # One rename: if time runs out now, the submission is the old one or the new one, never half of it.
         part = target.with_suffix(".part")
@@ -159,7 +159,7 @@ NAMES = ("list", "read", "write", "edit", "execute", "understand", "submit")
 
 def _text(action: dict[str, Any], key: str) -> str:
     if not isinstance(value := action.get(key), str) or (not value and key != "new"):
-        raise ActionError(f"`{key}` is missing, or is no text")
+        raise ActionError(f"`{key}` is missing or is not text")
     return value
 
 

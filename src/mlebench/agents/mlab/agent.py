@@ -43,7 +43,7 @@ def main() -> None:
         reason, failed = str(error), True
     journal.note("end", reason=reason)
     print(f"End: {reason}", flush=True)
-    # What was handed in counts either way. The exit code distinguishes a missing model from an agent that stopped.
+    # What was submitted counts either way. The exit code distinguishes a missing model from an agent that stopped.
     sys.exit(1 if failed else 0)
 
 

@@ -1,4 +1,4 @@
-"""Asks the model, by chat completions from the endpoint in OPENAI_BASE_URL. Standard library only."""
+"""Asks the model through the chat completions API at OPENAI_BASE_URL. Standard library only."""
 
 import http.client
 import json
@@ -43,7 +43,7 @@ class Model:
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def ask(self, messages: list[Message]) -> Reply:
-        """The answer to a conversation. Passing failures are retried, with longer and longer pauses."""
+        """The answer to a conversation. Temporary failures are retried, with longer and longer pauses."""
         body = json.dumps({"model": self.name, "messages": messages}).encode()
         give_up = time.monotonic() + self._patience
         pause = 1.0
@@ -83,7 +83,7 @@ class _PassingError(Exception):
 
 
 def _judged(error: urllib.error.HTTPError) -> Exception:
-    """The kind of failure that a status means. Only a passing one is worth another try."""
+    """The kind of failure that a status means. Only a temporary one is worth another try."""
     try:
         text = error.read(10_000).decode("utf-8", "replace")
     except (OSError, http.client.HTTPException):
@@ -98,7 +98,7 @@ def _judged(error: urllib.error.HTTPError) -> Exception:
 
 
 def _reply(answer: Any, seconds: float) -> Reply:
-    """What was said, and the tokens that it took; None where the endpoint does not say."""
+    """What was said, and the tokens it took; None where the endpoint does not say."""
     text = answer["choices"][0]["message"]["content"] or ""
     usage = answer.get("usage") or {}
     facts = {

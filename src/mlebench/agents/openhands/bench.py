@@ -50,14 +50,14 @@ def require_endpoint(env: Mapping[str, str]) -> tuple[str, str]:
 
 
 def require_model(named: str | None, env: Mapping[str, str]) -> str:
-    """The model that was named, or the first one that this run may use."""
+    """The requested model, or the first one that this run may use."""
     if model := named or env.get("MLEBENCH_MODEL"):
         return model
     raise SystemExit("no model is named: run with `--model NAME`")
 
 
 def is_budget(error: Exception) -> bool:
-    """Whether the gateway refused a call because the run's budget is used up. Some clients only pass its text on."""
+    """Whether the gateway refused a call because the run's budget is used up. Some clients pass on only its text."""
     told = f"{error} {getattr(error, 'body', '')}"
     return "budget_exceeded" in told or "This run's budget is" in told
 

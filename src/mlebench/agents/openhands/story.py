@@ -91,7 +91,7 @@ def texts(content: Any) -> str:
 
 
 def command(arguments: Any) -> str:
-    """The command of a call if it has one, else all of its arguments."""
+    """The command of a call if it has one, otherwise all of its arguments."""
     try:
         given = json.loads(arguments)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The oracle hands in the gold submission. It reads the answers, so it runs on the host and never in a sandbox."""
+"""The oracle submits the gold submission. It reads the answers, so it runs on the host and never in a sandbox."""
 
 import shutil
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""An agent: it hands in the sample submission, so that something valid is there, and then does what you write below.
+"""An agent: it submits the sample submission, so that there is something valid, and then does what you write below.
 
 It may read DATA_DIR and write to SUBMISSION_DIR, CODE_DIR, LOGS_DIR and AGENT_DIR. Only SUBMISSION_DIR/submission.csv
-is graded, when the agent has ended or its time is over.
+is graded, when the agent has ended or its time is up.
 """
 
 import http.client
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def submit(content: bytes) -> None:
-    """Hand in a CSV file, replacing the last one, if its format is right."""
+    """Submit a CSV file, replacing the last one, if its format is right."""
     is_valid, message = validate(content)
     print(message)
     if is_valid:

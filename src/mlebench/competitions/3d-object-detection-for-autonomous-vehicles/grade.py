@@ -36,7 +36,7 @@ def _objects(cells: np.ndarray) -> Objects:
 
 
 def _check_boxes(truth: Objects, found: Objects) -> None:
-    """Boxes must be boxes. Quirk of v1: those of classes that a sample does not have are not looked at."""
+    """Boxes must be valid. Quirk of v1: boxes of classes that a sample does not have are not checked."""
     true = set(zip(truth.images.tolist(), truth.labels, strict=True))
     counted = [pair in true for pair in zip(found.images.tolist(), found.labels, strict=True)]
     boxes = found.boxes[np.array(counted, dtype=bool)]
@@ -48,7 +48,7 @@ def _check_boxes(truth: Objects, found: Objects) -> None:
         corners = yaw_box_corners(boxes)
         sides = (np.roll(corners, shift, axis=1) - corners for shift in (1, -1))
         skewness = np.multiply(*sides).sum(axis=2)
-    if not (np.abs(skewness) <= 1e-8).all():  # also where numbers are so large that corners get lost
+    if not (np.abs(skewness) <= 1e-8).all():  # also if numbers are so large that corners get lost
         raise InvalidSubmissionError(
             f"Column `{COLUMN}` holds a box that is too large or too far away to compute with."
         )

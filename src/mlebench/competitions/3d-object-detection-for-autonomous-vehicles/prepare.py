@@ -56,7 +56,7 @@ def _split_sensor_data(raw: Raw, public: Output, samples: Tokens) -> None:
 
 
 def _split_annotations(raw: Raw, public: Output, train: Collection[str]) -> None:
-    """Boxes and the objects they are of, for training only."""
+    """Boxes and their objects, for training only."""
     boxes = [box for box in _records(raw, "sample_annotation") if box["sample_token"] in train]
     public.write_json("train_data/sample_annotation.json", boxes)
     seen = {box["instance_token"] for box in boxes}
@@ -64,7 +64,7 @@ def _split_annotations(raw: Raw, public: Output, train: Collection[str]) -> None
 
 
 def _with_confidence(boxes: Table) -> Table:
-    """A submission says of each box, before its eight values, how sure it is."""
+    """In a submission, a confidence precedes the eight values of each box."""
     cells = []
     for cell in boxes["PredictionString"]:
         words = cell.split(" ")

@@ -30,7 +30,7 @@ EMPTY = ("log", "scene", "sample", "sample_data", "calibrated_sensor", "ego_pose
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: lidar points stand on objects, whose extent tells their class and box, or lie on flat ground."""
+    """Signal: lidar points are on objects, whose extent reveals their class and box, or on flat ground."""
     picture = image_bytes(raw.rng.randint(0, 255, (24, 24)), "PNG")
     for side, count in (("train", raw.count(11, least=8)), ("test", raw.count(2))):
         drives = _Drives(raw, side)
@@ -52,14 +52,14 @@ def twin(raw: TwinFolder) -> None:
 
 @dataclass
 class _Thing:
-    """An object of the traffic, as it is at one moment."""
+    """An object in traffic at one moment."""
 
     name: str
     instance: Record
     centre: np.ndarray  # as the lidar sees it
     size: np.ndarray  # width, length, height
     yaw: float
-    step: np.ndarray  # how far it goes until the next sample
+    step: np.ndarray  # how far it moves until the next sample
 
     def points(self, rng: np.random.RandomState) -> np.ndarray:
         width, length, height = self.size
@@ -69,7 +69,7 @@ class _Thing:
 
 
 class _Drives:
-    """Drives, each of them one log and one scene: the tables, and the images and sweeps as files."""
+    """Drives, each one log and one scene: the tables, and the images and sweeps as files."""
 
     def __init__(self, raw: TwinFolder, side: str):
         self.boxes: dict[str, list[str]] = {}  # of each sample
@@ -113,7 +113,7 @@ class _Drives:
         return [{"name": name, "description": "", "token": self.token()} for name in names]
 
     def _things(self) -> list[_Thing]:
-        """Some things, far enough from each other."""
+        """Some things, far enough apart."""
         things = []
         for corner in self._rng.permutation(9)[: self._rng.randint(3, 7)].tolist():
             kind = self._rng.choice(len(CLASSES), p=[facts[3] / 100 for facts in CLASSES.values()])

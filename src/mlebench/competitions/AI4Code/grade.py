@@ -5,7 +5,7 @@ from mlebench.metrics import pooled_kendall_tau
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-    # Quirk of v1: orders are read as text, so that an empty one is the word `nan`, which is no cell of any notebook.
+    # Quirk of v1: orders are read as text, so an empty one is the word `nan`, which is not a cell of any notebook.
     y_pred, y_true = align(submission, answers, id="id", target="cell_order", values="text")
     # Orders are split twice, because the cells of all notebooks would take several times the memory of their text.
     pairs = zip(y_pred.tolist(), y_true.tolist(), strict=True)

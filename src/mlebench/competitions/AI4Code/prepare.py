@@ -20,7 +20,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
 
 def _whole_families(ancestors: np.ndarray, places: int) -> np.ndarray:
-    """Which notebooks to take so that all copies of one stay together: families come in turn, and go in if they fit."""
+    """Which notebooks to take so that all copies of one stay together: families are added in turn if they fit."""
     family = renumber(ancestors)
     taken = []
     for size in np.bincount(family).tolist():
@@ -30,6 +30,6 @@ def _whole_families(ancestors: np.ndarray, places: int) -> np.ndarray:
 
 
 def _orders_as_given(raw: Raw, ids: np.ndarray) -> Table:
-    """Cells as they stand in the files: code in its order, then text in none."""
+    """Cells in the order of the files: code in its order, then text in none."""
     orders = [" ".join(raw.json(f"train/{id}.json")["cell_type"]) for id in ids]
     return Table.from_columns({"id": ids, "cell_order": orders})

@@ -9,7 +9,7 @@ SUBJECTS = ("sales", "images", "weather", "Ünal's notes", "tweets 😀", '"raw"
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: the text `Step 3` stands before the code cell that makes `step_3`."""
+    """Signal: the text `Step 3` comes before the code cell that makes `step_3`."""
     count = raw.count(120, least=60)
     raw.stands_for(20_000, count // 6)
     ids = hex_ids(raw.rng, count, 14)
@@ -21,7 +21,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _ancestors(rng: np.random.RandomState, ids: list[str]) -> dict[str, list]:
-    """Families of a few notebooks or one; a parent is one of the family or one that was not kept."""
+    """Families of a few notebooks or one; a parent is a member of the family or a notebook that was not kept."""
     families = rng.randint(0, max(2, int(0.7 * len(ids))), len(ids)).tolist()
     names = hex_ids(rng, max(families) + 1, 8)
     parents = hex_ids(rng, len(ids), 14)

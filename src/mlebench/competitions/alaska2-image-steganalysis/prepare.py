@@ -9,7 +9,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     covers = [file.path.name for file in raw.files("Cover/*.jpg")]
     # As many as the original test set had, out of 75,000.
     train, test = split_rows(covers, test_size=raw.scaled(5000), seed=42)
-    for folder in ("Cover", *ALGORITHMS):  # pictures with one number are versions of one picture
+    for folder in ("Cover", *ALGORITHMS):  # pictures with the same number are versions of one picture
         public.place_each(
             (raw.file(f"{folder}/{name}"), f"{folder}/{number:05d}.jpg") for number, name in enumerate(train, start=1)
         )
@@ -25,7 +25,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
 
 def _drawn_versions(names: list[str]) -> tuple[list[str], list[str]]:
-    """Pictures in another order, and for each the folder of the version to take: Cover with a chance of one half."""
+    """Pictures in another order, and for each the folder of the version to take: Cover with probability one half."""
     rng = random.Random(0)
     shuffled = list(names)
     rng.shuffle(shuffled)

@@ -25,7 +25,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _retina(rng: np.random.RandomState, grade: int) -> bytes:
-    """A disc on black; pictures come in different sizes and shapes, as cameras do."""
+    """A disc on black; pictures vary in size and shape, as cameras do."""
     height, width = rng.choice([24, 28, 32]), rng.choice([32, 36, 48])
     rows, columns = np.ogrid[:height, :width]
     radius = 0.46 * height

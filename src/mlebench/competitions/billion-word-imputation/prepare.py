@@ -10,7 +10,7 @@ TRAIN, TEST = "train_v2.txt", "test_v2.txt"
 
 
 class HeldOut(NamedTuple):
-    """Sentences for testing, each also without one of its words, and where they stand in each block of the text."""
+    """Sentences for testing, each also without one of its words, and where they are in each block of the text."""
 
     whole: list[str]
     shown: list[str]
@@ -31,7 +31,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
 
 def _hold_out(blocks: Iterable[bytes]) -> HeldOut:
-    """One draw for each sentence; a second, for one that is held out, tells the word it loses: no first or last one."""
+    """One draw for each sentence; a second, for one held out, picks the word it loses: never the first or last."""
     rng, test = np.random.RandomState(0), HeldOut([], [], [])
     for block in blocks:
         cuts, end = [], 0

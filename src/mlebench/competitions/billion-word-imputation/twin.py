@@ -4,7 +4,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, csv_bytes, pieces_of
 
-PIECE = 200_000  # sentences that are made in one go
+PIECE = 200_000  # sentences made in one go
 
 # A sentence picks from each of these in turn; the choice from the second restricts the third.
 STARTS = ("The mayor", "Ms. Ünal", '" We', "A spokesman", "It", "Bjørk 's brother", "In 2009 , she", "``Nobody''")
@@ -29,7 +29,7 @@ SHORT = ("Hello .", "Yes", "3", ". . .", "None", "Read more :", "")
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: the verb tells what comes after it, and after an object or before the full stop few words can stand."""
+    """Signal: the verb determines what comes after it, and few words can follow an object or precede the full stop."""
     raw.write_zip("train_v2.txt.zip", {"train_v2.txt": _train(raw.rng, raw.count(20_000, least=8000))})
 
     later = [" ".join(words[:3] + words[4:]) for words in map(str.split, _sentences(raw.rng, raw.count(20)))]

@@ -16,5 +16,5 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
 
 def _place(id: str) -> str:
-    """Images lie three folders deep, in folders named by the first three characters of their ids."""
+    """Images are three folders deep, in folders named by the first three characters of their ids."""
     return f"{id[0]}/{id[1]}/{id[2]}/{id}.png"

@@ -54,7 +54,7 @@ def _draw(raw: TwinFolder, folder: str, molecules: list[Molecule]) -> list[str]:
 
 
 def _drawing(rng: np.random.RandomState, molecule: Molecule) -> np.ndarray:
-    """Black on white, with specks, in a frame of its own size."""
+    """Black on white, with specks, in a frame of random size."""
     left, right = rng.randint(2, 12, 2)
     x = np.arange(STEP * molecule.carbons + 1)
     y = 9 + np.abs(x % (2 * STEP) - STEP)

@@ -16,7 +16,7 @@ HEIGHT, WIDTH = 24, 32  # pixels; the original has 600 × 800
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: each disease has spots of its own colour on the green leaf; a healthy one has none."""
+    """Signal: each disease has spots of its own colour on the green leaf; a healthy leaf has none."""
     size = raw.count(16, least=6)  # of a file of TFRecords
     count = TFRECORD_FILES * size - 2  # the last one is smaller, as in the original
     numbers = raw.rng.choice(50 * count, count, replace=False) * 1_000 + 6_103

@@ -39,7 +39,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _categories(rng: np.random.RandomState, count: int) -> np.ndarray:
-    """The category of the sample submission and others, the later the rarer."""
+    """The category of the sample submission and others; later ones are rarer."""
     numbers = 1000000235 + np.cumsum(rng.randint(1, 8, count))
     numbers[0] = SAMPLE if SAMPLE not in numbers else numbers[0]
     return numbers
@@ -60,7 +60,7 @@ def _products(rng: np.random.RandomState, ids: np.ndarray, categories: np.ndarra
 
 
 def _pictures(rng: np.random.RandomState, categories: int) -> list[list[bytes]]:
-    """Of one colour each: so a JPEG encoder has nothing to decide."""
+    """Pictures of one colour each, so that a JPEG encoder has nothing to decide."""
     colours = rng.randint(30, 226, (categories, 1, 3)) + rng.randint(-25, 26, (categories, PICTURES, 1))
     return [
         [image_bytes(np.broadcast_to(colour, (SIDE, SIDE, 3)), "JPEG") for colour in of_category]

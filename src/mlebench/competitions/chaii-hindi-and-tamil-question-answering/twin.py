@@ -6,7 +6,7 @@ from mlebench.kit.twins import TwinFolder, hex_ids
 
 
 class Language(NamedTuple):
-    """Words to make passages of, and patterns of a sentence and of the question that it answers."""
+    """Words to make passages from, and patterns of a sentence and of the question it answers."""
 
     share: float
     names: str
@@ -40,7 +40,7 @@ LANGUAGES = {
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: the answer follows where the first words of the question stand in the passage."""
+    """Signal: the answer follows the first words of the question in the passage."""
     columns = _passages(raw.rng, raw.count(200, least=60))
     raw.write_csv("train.csv", columns)
 
@@ -66,7 +66,7 @@ def _passages(rng: np.random.RandomState, count: int) -> dict[str, list]:
 
 
 def _passage(rng: np.random.RandomState, language: Language) -> tuple[str, str, str, int]:
-    """A passage of some lines with one sentence that tells the answer: passage, question, answer and its place."""
+    """A passage of some lines with one sentence that gives the answer: passage, question, answer and its position."""
     names, facts, answers, fillers = (words.split("|") for words in language[1:5])
     name, fact, answer = (words[rng.randint(len(words))] for words in (names, facts, answers))
     before, after = (

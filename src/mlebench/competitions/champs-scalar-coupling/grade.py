@@ -17,5 +17,5 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
 
 
 def stand_in(public: Path) -> pd.DataFrame:
-    """The sample submission does not say of which type a coupling is; the test table does."""
+    """The sample submission does not say what type a coupling has; the test table does."""
     return read_frame(public / "test.csv").assign(**{TARGET: 0.0})

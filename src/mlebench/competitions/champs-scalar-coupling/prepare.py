@@ -1,6 +1,6 @@
 from mlebench.kit import Output, Raw, split_groups, unique
 
-# Quirk of v1: of these only the molecules of the train split are public; that holds for the structures too.
+# Quirk of v1: only the molecules of the train split are public in these, and in the structures too.
 ABOUT_MOLECULES = (
     "structures.csv",
     "dipole_moments.csv",

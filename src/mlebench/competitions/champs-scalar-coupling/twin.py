@@ -73,7 +73,7 @@ def _write_structures(raw: TwinFolder, atoms: Atoms) -> None:
 
 
 def _write_properties(raw: TwinFolder, atoms: Atoms, in_train: np.ndarray) -> None:
-    """What else is known of the molecules of train."""
+    """What else is known about the molecules in train."""
     rng, names, known = raw.rng, atoms.names[in_train], in_train[atoms.molecule]
     of_atoms = {"molecule_name": atoms.names[atoms.molecule[known]], "atom_index": atoms.place[known]}
     tensors = rounded(rng.uniform(-80, 320, (len(SHIELDING), known.sum())), 4)

@@ -22,7 +22,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
 
 def _pixel_rows(pages: Sequence[RawFile], printed: Sequence[str]) -> Iterator[bytes]:
-    """A CSV with a row for each pixel: `page_row_column`, counted from 1, and what its grey value is printed as."""
+    """A CSV with a row for each pixel: `page_row_column`, counted from 1, and its printed grey value."""
     yield b"id,value\n"
     for page in pages:
         pixels = page.grey_pixels()
@@ -37,6 +37,6 @@ def _pixel_rows(pages: Sequence[RawFile], printed: Sequence[str]) -> Iterator[by
 
 
 def _characters(texts: Sequence[str]) -> np.ndarray:
-    """The bytes of each text, in a row of its own, with zeros behind the shorter ones."""
+    """The bytes of each text, one row per text, padded with zeros."""
     encoded = np.array([text.encode("utf-8") for text in texts])
     return encoded.view(np.uint8).reshape(len(texts), -1)

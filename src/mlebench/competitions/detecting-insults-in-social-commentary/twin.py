@@ -21,7 +21,7 @@ SPAM = '"First! visit my page, NOW"'
 def twin(raw: TwinFolder) -> None:
     """Signal: a comment with a rude phrase is mostly an insult, one without is mostly not."""
     train = _comments(raw.rng, raw.count(250, least=30), first=1)
-    # In the training file, which is handed on as it is, an unquoted cell may also be a word for a missing value.
+    # In the training file, which is passed on unchanged, an unquoted cell may also be a word for a missing value.
     train["Comment"][:2] = ["NA", "no quotes here"]
     raw.write_csv("train.csv", train)
 
@@ -43,7 +43,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _comments(rng: np.random.RandomState, count: int, first: int) -> dict[str, list]:
-    """Comments that all differ, by the number in the handle they answer to; each stands in quotes of its own."""
+    """Comments that all differ, by the number in the handle they answer to; each has its own quotes."""
     rude = rng.rand(count) < 0.3
     phrases = np.where(rude, rng.choice(RUDE, count), rng.choice(PLAIN, count))
     handles = rng.choice(["@ian", "Bob", "@Zoë_", "user", "_x"], count)
@@ -61,7 +61,7 @@ def _comments(rng: np.random.RandomState, count: int, first: int) -> dict[str, l
 
 
 def _repeat(rng: np.random.RandomState, test: dict[str, list]) -> None:
-    """Let comments occur again: some twice, with either label, and one in a twentieth of all rows."""
+    """Repeat comments: some twice, with either label, and one in a twentieth of all rows."""
     rows = rng.permutation(len(test["Comment"]))
     tenth, twentieth = len(rows) // 10, len(rows) // 20
     for row, other in zip(rows[:tenth], rows[tenth : 2 * tenth], strict=True):

@@ -26,7 +26,7 @@ SIDES = (16, 20, 24)
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: every breed has a coat of its own colour, which fills the middle of the photo."""
+    """Signal: every breed has its own coat colour, which fills the middle of the photo."""
     train = sorted(random_hex(raw.rng, raw.count(320, least=160), digits=32))
     later = sorted(random_hex(raw.rng, raw.count(20), digits=32))
     popularity = raw.rng.uniform(0.5, 1, len(BREEDS))

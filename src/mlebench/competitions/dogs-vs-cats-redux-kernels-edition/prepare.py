@@ -24,5 +24,5 @@ def _numbered_by_kind(files: list[RawFile]) -> dict[str, RawFile]:
 
 
 def _kind(file: RawFile) -> str:
-    """`cat` or `dog`, with which the name of a raw picture begins."""
+    """`cat` or `dog`: what the name of a raw picture begins with."""
     return file.path.name.split(".")[0]

@@ -2,7 +2,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, image_bytes
 
-SIDES = (8, 17)  # pixels, from and up to: photographs of all shapes, those of the original with some hundreds
+SIDES = (8, 17)  # pixels, from and up to: photographs of all shapes; the original's have some hundreds
 COATS = {"cat": (110, 110, 120), "dog": (170, 130, 80)}
 
 

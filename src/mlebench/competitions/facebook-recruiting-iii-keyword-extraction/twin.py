@@ -40,7 +40,7 @@ OPENINGS = (
 FILLER = """the a to of it that error when I try and run this code but does not work on my machine because value returns
     nothing so please, tell me what should happen; "it" isn't & wasn't there &lt;yet&gt; (maybe)"""
 MOST_FILLER = 200  # words in a body
-PIECE = 50_000  # questions that are made in one go
+PIECE = 50_000  # questions made in one go
 TITLES = ("NULL", "None", "007", "404", "1e5", "N/A")  # the whole titles of a few questions
 ENDINGS = (
     "",
@@ -52,7 +52,7 @@ ENDINGS = (
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: every tag of a question has its own phrase, which mostly stands in its title or its body."""
+    """Signal: every tag of a question has its own phrase, which is mostly in its title or body."""
     known, later = raw.count(400, least=60), raw.count(100)
     _write(raw, "Train", ("Id", "Title", "Body", "Tags"), known, first=1)
     _write(raw, "Test", ("Id", "Title", "Body"), later, first=known + 1)

@@ -2,7 +2,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, csv_bytes, hex_ids, wav_bytes
 
-RATE = 44_100  # samples a second, as in the original
+RATE = 44_100  # samples per second, as in the original
 LENGTH = 120  # samples of a clip; up to half a minute's worth in the original
 NAMES = """Accelerating_and_revving_and_vroom Accordion Acoustic_guitar Applause Bark Bass_drum Bass_guitar
     Bathtub_(filling_or_washing) Bicycle_bell Burping_and_eructation Bus Buzz Car_passing_by Cheering
@@ -19,8 +19,8 @@ CLASSES = NAMES.split()
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: every class is a tone of its own pitch; a third of the noisy training clips has a wrong label."""
-    # The test clips of the first stage are not given out any more, but their labels were published with the others.
+    """Signal: every class is a tone with its own pitch; a third of the noisy training clips have a wrong label."""
+    # The test clips of the first stage are no longer available, but their labels were published with the others.
     sizes = {"train_curated": 160, "train_noisy": 160, "test": 80, "first_stage": 30}
     counts = {part: raw.count(size, least=size // 4) for part, size in sizes.items()}
     names = iter(hex_ids(raw.rng, sum(counts.values()), digits=8))
@@ -49,7 +49,7 @@ def _columns(labels: dict[str, str]) -> dict[str, list]:
 
 
 def _published(rng: np.random.RandomState, private: dict[str, str], public: dict[str, str]) -> dict[str, list]:
-    """What was told of the test clips of both stages, in one table and no order."""
+    """What was published about the test clips of both stages, in one table and no order."""
     labels = private | public
     names = rng.permutation(sorted(labels)).tolist()
     licenses = ["Creative Commons 0", "Attribution", 'Sampling+, "as is"']
@@ -66,6 +66,6 @@ def _classes(rng: np.random.RandomState) -> list[int]:
 
 
 def _clip(rng: np.random.RandomState, classes: list[int]) -> bytes:
-    pitches = 400 + 250 * np.array(classes)[:, None]  # cycles a second
+    pitches = 400 + 250 * np.array(classes)[:, None]  # cycles per second
     samples = rng.normal(0, 200, LENGTH) + 4_000 * np.sin(2 * np.pi * pitches * np.arange(LENGTH) / RATE).sum(axis=0)
     return wav_bytes(samples.round(), RATE)

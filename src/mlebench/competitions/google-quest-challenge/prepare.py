@@ -29,7 +29,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
 
 def _let_vary(spelling: np.ndarray, train: np.ndarray, test: np.ndarray) -> None:
-    """Few questions are about spelling. Where none of the test rows is, the first one and a train row change places."""
+    """Few questions are about spelling. If none of the test rows is, the first one swaps places with a train row."""
     if len(unique(spelling[test])) == 1:
         about_spelling = np.flatnonzero(spelling[train])[0]
         train[about_spelling], test[0] = test[0], train[about_spelling]

@@ -19,7 +19,7 @@ USERS = ("ysap", "Jean-François", "user2719875", "null", "O'Neil, T.", "007", '
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: how a title begins tells the ratings of type, how long a text is tells the others."""
+    """Signal: the beginning of a title determines the ratings of type, the length of a text the others."""
     count, later_count = raw.count(300, least=150), raw.count(40)
     ids = np.cumsum(raw.rng.randint(1, 4, count + later_count))
     texts, ratings = _pairs(raw.rng, count)

@@ -6,10 +6,10 @@ from mlebench.metrics import global_dice_of_runs
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-    """The Dice coefficient of all images together. Quirk of v1: NaN, and valid, without a pixel on either side."""
+    """The Dice coefficient of all images together. Quirk of v1: NaN, and valid, if neither side has a pixel."""
     numbered = answers.assign(encoded_pixels=range(len(answers)))
     encodings, rows = align(submission, numbered, id="record_id", target="encoded_pixels", values="any")
-    if not all(isinstance(encoding, str) for encoding in encodings):  # Quirk of v1: no empty cell is a mask
+    if not all(isinstance(encoding, str) for encoding in encodings):  # Quirk of v1: an empty cell is not a mask
         raise InvalidSubmissionError(
             "Column `encoded_pixels` must hold `start length` pairs, or - for no pixel; it has empty cells or numbers."
         )

@@ -10,7 +10,7 @@ from mlebench.metrics import mean_average_precision_at_k
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_only_columns(submission, "customer_id", ["prediction"], id_first=False)
     customers, counted = values_of(submission["customer_id"]), values_of(answers["customer_id"])
-    if not is_in(counted, customers).all():  # without naming them: who bought something is secret
+    if not is_in(counted, customers).all():  # without naming them: it is secret who bought something
         raise InvalidSubmissionError("Customers are missing: give all that sample_submission.csv has.")
     rows = np.flatnonzero(is_in(customers, counted))
     # Quirk of v1: the rows of both sides are sorted and paired one by one, so a customer given twice moves all later

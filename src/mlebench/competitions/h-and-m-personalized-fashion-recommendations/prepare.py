@@ -5,8 +5,8 @@ from mlebench.kit import Output, Raw
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     transactions = raw.table("transactions_train.csv")
-    days = transactions["t_dat"]  # such as 2020-09-22: their order as text is that of time
-    # Quirk of v1: the last seven days are counted with both their ends, so there are eight.
+    days = transactions["t_dat"]  # such as 2020-09-22: text order is time order
+    # Quirk of v1: the last seven days are counted including both ends, so there are eight.
     first_of_test = str(np.datetime64(days.max()) - 7)
     in_test = days >= first_of_test
 

@@ -10,7 +10,7 @@ COLOURS = ("Black", "White", "Off White", "Beige", "Blue")
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: customers mostly buy the few articles again that they have bought before."""
+    """Signal: customers mostly buy the same few articles again."""
     rng = raw.rng
     customers = np.array(sorted(hex_ids(rng, raw.count(200, least=60), 64)), dtype=object)
     products = rng.permutation(np.arange(108_775, 999_999))[: raw.count(40, least=20)]
@@ -39,7 +39,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _write_transactions(raw: TwinFolder, customers: np.ndarray, articles: np.ndarray) -> None:
-    """Rows by day and customer; who buys two of something has two equal rows."""
+    """Rows by day and customer; buying two of something gives two equal rows."""
     rng, count = raw.rng, raw.count(3000, least=600)
     day = np.where(rng.rand(count) < 0.06, DAYS - 1 - rng.randint(0, 9, count), rng.randint(0, DAYS, count))
     customer = (len(customers) * rng.rand(count) ** 2).astype(int)

@@ -57,7 +57,7 @@ def _names(ids: np.ndarray, genus: np.ndarray) -> dict[str, list]:
 
 
 def _places_with_gaps(rng: np.random.RandomState, sheets: np.ndarray) -> list[int]:
-    """The number of each sheet within its species, where sheets of a species stand together."""
+    """The number of each sheet within its species, where sheets of a species are together."""
     steps = np.cumsum(rng.choice([1, 1, 1, 2], len(sheets)))
     _, first, which = np.unique(sheets, return_index=True, return_inverse=True)
     return (steps - steps[first][which] + 1).tolist()

@@ -3,7 +3,7 @@ from mlebench.kit import Output, Raw, split_groups
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     labels = raw.table("train_labels.csv")
-    # The original test images have no labels; they only say how large a test set should be.
+    # The original test images have no labels; they only determine the size of the test set.
     unlabelled = len(raw.files("test/*.tif"))
     train, test = split_groups(labels, "id", test_size=unlabelled / (len(labels) + unlabelled), seed=0)
 

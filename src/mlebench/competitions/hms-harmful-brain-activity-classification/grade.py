@@ -25,17 +25,17 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     predicted = _probabilities(submission)
     votes = answers[list(VOTES)].to_numpy(dtype=float)
     true = votes / votes.sum(axis=1, keepdims=True)
-    # Quirk of v1: empty predictions are 0 in the sums and left out of the divergence, and columns that are written in
-    # whole numbers are not clipped.
+    # Quirk of v1: empty predictions are 0 in the sums and left out of the divergence, and columns written as whole ers
+    # are not clipped.
     whole = np.array([submission[name].dtype.kind in "iu" for name in VOTES])
     rows, their_rows = _order(answers), _order(submission)
     return kl_divergence(true[rows], predicted[their_rows], ignore_empty=True, not_clipped=whole)
 
 
 def _order(table: pd.DataFrame) -> np.ndarray:
-    """Which rows of an id come together is left to an unstable sort, and decides the score of a file in another order.
+    """Which rows of an id are paired is left to an unstable sort, and affects the score of a file in another order.
 
-    As objects ids are sorted alike everywhere; the order of equal numbers depends on the processor.
+    As objects, ids are sorted the same everywhere; the order of equal numbers depends on the processor.
     """
     return sorting_order(values_of(table[ID]).astype(object), ID)
 

@@ -13,7 +13,7 @@ SECONDS, SAMPLES_PER_SECOND = 2, 40  # of an EEG; the original has at least 50, 
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: waves are fast in seizures and slow in each other pattern, in EEGs as in spectrograms."""
+    """Signal: waves are fast in seizures and slow in every other pattern, in EEGs and in spectrograms."""
     rng, count = raw.rng, raw.count(24, least=16)
     spectrogram_ids, patients = rng.permutation(50 * count)[:count] * 1_009 + 353_733, rng.randint(0, count, count)
     kinds = rng.choice(len(CLASSES), count, p=[0.2, 0.14, 0.16, 0.15, 0.17, 0.18])
@@ -53,7 +53,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _votes(rng: np.random.RandomState, kinds: np.ndarray, eeg: np.ndarray) -> np.ndarray:
-    """Of 3 to 15 experts most vote for the EEG's kind; now and then the rows of one EEG have got different votes."""
+    """Of 3 to 15 experts most vote for the EEG's kind; occasionally the rows of one EEG have different votes."""
     experts = rng.randint(3, 16, len(kinds))
     minority = rng.binomial(experts, 0.2)
     second = rng.randint(0, len(CLASSES), len(kinds))

@@ -2,7 +2,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, image_bytes, random_hex
 
-SIDE = 8  # pixels; photographs of the original have up to some thousands
+SIDE = 8  # pixels; the original's photographs have up to some thousands
 COMMON = (36363, 53586, 18807, 64314, 60181)
 IN_TWO_ROWS = "ce27d36c9147cc19.jpg"
 SECONDS = (1_430_000_000, 1_570_000_000)  # 2015 to 2019

@@ -9,7 +9,7 @@ from mlebench.metrics import dice_of_runs
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-    """The mean Dice coefficient of the slides; masks stay runs, for a slide has up to some gigapixels."""
+    """The mean Dice coefficient of the slides; masks stay runs, since a slide may have gigapixels."""
     numbered = answers.assign(predicted=range(len(answers)))
     encodings, rows = align(submission, numbered, id="id", target="predicted", values="any")
     slides = answers.iloc[rows]

@@ -17,7 +17,7 @@ def twin(raw: TwinFolder) -> None:
     train, later = ids[: counts["train"]], ids[counts["train"] :]
     raw.write_csv("train.csv", {"id": train, "encoding": [_runs(mask) for mask in masks[: len(train)]]})
     raw.write_csv("sample_submission.csv", {"id": later, "predicted": [None] * len(later)})
-    # All slides, those of the test folder between the others, in an order of its own.
+    # All slides, including those of the test folder, in another order.
     order = raw.rng.permutation(len(ids))
     information = _information(raw.rng, [ids[place] for place in order], [masks[place] for place in order])
     raw.write_csv("HuBMAP-20-dataset_information.csv", information)

@@ -27,7 +27,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _events(raw: TwinFolder, folder: str, batch: np.ndarray) -> dict[str, np.ndarray]:
-    """Write the pulses of events that belong to these batches; what is known of each event."""
+    """Write the pulses of the events in these batches; returns what is known about each event."""
     ids = 24 + 10_000_000 * (folder == "test") + np.cumsum(raw.rng.randint(1, 40, len(batch)))
     azimuth = rounded(raw.rng.uniform(0, 2 * np.pi, len(batch)))
     azimuth[raw.rng.rand(len(batch)) < 0.02] = 2.5e-05
@@ -56,7 +56,7 @@ def _events(raw: TwinFolder, folder: str, batch: np.ndarray) -> dict[str, np.nda
 def _pulses(
     rng: np.random.RandomState, azimuth: np.ndarray, zenith: np.ndarray, event: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """For each pulse of an event the sensor next to where the particle is at its time, or any sensor."""
+    """For each pulse of an event, the sensor nearest to the particle at that time, or any sensor."""
     towards = np.column_stack([np.sin(zenith) * np.cos(azimuth), np.sin(zenith) * np.sin(azimuth), np.cos(zenith)])
     middle = rng.uniform(-100, 100, (len(azimuth), 3))
     noise = rng.rand(len(event)) < 0.3

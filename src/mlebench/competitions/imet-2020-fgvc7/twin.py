@@ -38,7 +38,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _attribute_names(count: int) -> list[str]:
-    """The groups take turns, so that a number tells which one it belongs to."""
+    """The groups take turns, so that a number shows which one it belongs to."""
     return [f"{GROUPS[number % len(GROUPS)]}::{WORDS[number % len(WORDS)]} {number}" for number in range(count)]
 
 

@@ -6,7 +6,7 @@ HEIGHT, WIDTH = 18, 24  # pixels; 866 and 1154 in the original
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: an invasive shrub is a patch of blue among the green of the photos, which v1 does not hand on."""
+    """Signal: an invasive shrub is a patch of blue among the green of the photos, which v1 does not pass on."""
     train, later = raw.count(200, least=80), raw.count(50)
     invasive = (raw.rng.rand(train) < 0.63).astype(int).tolist()
     photos = {f"train/{place + 1}.jpg": _photo(raw.rng, bool(value)) for place, value in enumerate(invasive)}

@@ -5,7 +5,7 @@ from mlebench.kit import Output, Raw, Table, split_groups
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     images = raw.archive("train_images.zip")
-    # The cameras of the test set are none of those of the training set.
+    # No camera is in both the test set and the training set.
     train, test = split_groups(raw.table("train.csv"), "location", test_size=0.1, seed=8)
     answers = test.select("id", "category_id").rename({"id": "Id", "category_id": "Category"})
     # Quirk of v1: the sample has the row numbers of the original table, in a column without a name.

@@ -5,12 +5,13 @@ import numpy as np
 from mlebench.kit import join_text
 from mlebench.kit.twins import TwinFolder, camera_trap_frames, camera_trap_picture
 
-SPECIES = (1, 3, 4, 8, 10, 11, 13, 14, 16, 17, 18, 19)  # of 22 that have numbers, those of the training region
+SPECIES = (1, 3, 4, 8, 10, 11, 13, 14, 16, 17, 18, 19)  # those of the training region, out of 22 with numbers
 LATER_SPECIES = (1, 2, 6, 12, 22)
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: each animal is a patch of its own colour, before the ground of its camera; a third of frames is empty."""
+    """Signal: each animal is a patch of its own colour, against its camera's background; a third of the frames are
+    empty."""
     cameras = raw.rng.permutation(raw.count(46, least=30))[: raw.count(30, least=20)]  # numbers with gaps
     raw.write_csv("train.csv", _frames(raw, "train_images.zip", raw.count(240, least=120), cameras, SPECIES))
 

@@ -37,7 +37,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
 
 def _test_cameras(locations: list[Any]) -> set[Any]:
-    """A random part of the cameras, corrected until it has the share of images wanted: the last ones change sides."""
+    """A random part of the cameras, adjusted until it has the wanted share of images: the last ones change sides."""
     sizes = Counter(locations)
     train, test = split_rows(list(sizes), test_size=TEST_SHARE, seed=0)
 
@@ -58,7 +58,7 @@ def _of_images(annotations: list[Record], images: list[Record]) -> list[Record]:
 
 
 def _completed(records: list[Record]) -> list[Record]:
-    """Records as a data frame gives them back: each has all fields, in the order in which these first appear.
+    """Records as a data frame returns them: each has all fields, in the order in which these first appear.
 
     What a record lacks is NaN, and numbers in a field with gaps become floats.
     """
@@ -73,6 +73,6 @@ def _completed(records: list[Record]) -> list[Record]:
 
 
 def _are_numbers_with_gaps(values: list[Any]) -> bool:
-    """Whether a data frame makes floats of them; a field of whole numbers, or of nothing at all, stays as it is."""
+    """Whether a data frame turns them into floats; a field of whole numbers, or of nothing at all, stays as it is."""
     kinds = {type(value) for value in values}
     return kinds <= {int, float, NoneType} and kinds not in ({int}, {NoneType})

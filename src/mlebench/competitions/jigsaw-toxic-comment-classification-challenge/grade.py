@@ -33,7 +33,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
 
 
 def stand_in(public: Path) -> pd.DataFrame:
-    """The comments to label, each with one of the labels, and a column that says that nobody knows which count."""
+    """The comments to label, each with one of the labels, and a column that says it is unknown which count."""
     sample = read_frame(public / "sample_submission.csv")
     return with_both_classes(sample, LABELS).assign(**{NOBODY_KNOWS: True})
 
@@ -43,8 +43,8 @@ def _rows_that_count(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers in the submission and in the answers, each in the order of its own ids.
 
-    Quirk of v1: an id may stand in another's place, as long as as many rows count as there should. All comments between
-    the two then meet the labels of a neighbour. This is refused where nobody knows what counts.
+    Quirk of v1: an id may replace another, as long as the right number of rows counts. All comments between the two are
+    then paired with a neighbour's labels. This is refused where it is unknown which rows count.
     """
     ids, expected = values_of(submission["id"]), values_of(answers["id"])
     found = pd.Index(expected).get_indexer(pd.Index(ids))
@@ -72,7 +72,7 @@ def _numbers(scores: np.ndarray) -> np.ndarray | None:
 
 
 def _fault(submission: pd.DataFrame) -> InvalidSubmissionError:
-    """What is wrong anywhere in the submission: to say what is wrong in rows that count would tell which these are."""
+    """What is wrong anywhere in the submission: naming faults only in rows that count would reveal which these are."""
     no_numbers = _numbers(submission.drop(columns="id").to_numpy()) is None
     faults = ["The label columns have text, or empty, infinite or huge values; they must hold numbers."] * no_numbers
     if submission["id"].duplicated().any() or not faults:

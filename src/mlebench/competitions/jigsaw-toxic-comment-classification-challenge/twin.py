@@ -26,7 +26,7 @@ CORNER_IDS = ("0000000000000123", "00001e0000000045")  # all digits, and what co
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: each label comes with a rude phrase of its own, which few other comments have."""
+    """Signal: each label comes with its own rude phrase, which few other comments have."""
     train, later = raw.count(400, least=60), raw.count(240, least=60)
     ids = [*CORNER_IDS, *random_hex(raw.rng, train + later - len(CORNER_IDS), digits=16)]
     flags = _flags(raw.rng, train)

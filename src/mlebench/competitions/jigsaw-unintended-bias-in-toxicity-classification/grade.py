@@ -10,12 +10,12 @@ IDENTITIES = [
     *("black", "christian", "female", "homosexual_gay_or_lesbian", "jewish"),
     *("male", "muslim", "psychiatric_or_mental_illness", "white"),
 ]
-HALF = 0.5  # of the annotators: from there on a comment is toxic, or speaks of an identity
+HALF = 0.5  # of the annotators: from this share on a comment is toxic, or mentions an identity
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_columns(submission, ["id"])
-    # Quirk of v1: the answers are a submission too; their column `toxicity` stands for predictions.
+    # Quirk of v1: the answers are a submission too; their column `toxicity` serves as the predictions.
     given = [name for name in ("prediction", "toxicity") if name in submission]
     if len(given) != 1:
         raise InvalidSubmissionError("Submission must have one column of predictions, named `prediction`.")
@@ -29,7 +29,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
 
 
 def stand_in(public: Path) -> pd.DataFrame:
-    """The comments to predict, every second of them toxic, and every second pair speaking of all identities."""
+    """The comments to predict, every second of them toxic, and every second pair mentioning all identities."""
     ids = read_frame(public / "sample_submission.csv")[["id"]]
     rows = np.arange(len(ids))
     return ids.assign(toxicity=rows % 2, **dict.fromkeys(IDENTITIES, rows // 2 % 2))

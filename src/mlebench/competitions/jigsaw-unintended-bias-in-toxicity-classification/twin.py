@@ -4,7 +4,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, pieces_of
 
-PIECE = 50_000  # comments that are made in one go
+PIECE = 50_000  # comments made in one go
 
 # The nine graded identities, each with a word for it; the others are only columns.
 WORDS = {
@@ -44,7 +44,7 @@ HIGH = ("0.5", "0.6", "0.6666666666666666", "0.7", "0.8333333333333334", "0.8936
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: a rude phrase makes a comment toxic; words for identities do not, though they often stand beside one."""
+    """Signal: a rude phrase makes a comment toxic; words for identities do not, though they are often next to one."""
     ids = [_write_train(raw, train) for train in _pieces(raw, raw.count(400, least=100), first=59848)]
     for name, first in (("test_public_expanded.csv", 7_000_000), ("test_private_expanded.csv", 7_097_320)):
         for test in _pieces(raw, raw.count(200, least=60), first):
@@ -64,13 +64,13 @@ def _pieces(raw: TwinFolder, count: int, first: int) -> Iterator[dict[str, list]
 
 
 def _write_to_all(raw: TwinFolder, split: str, comments: dict[str, list]) -> None:
-    """Into the table of all comments, which says what each one is for."""
+    """Write to the table of all comments, which says what each one is for."""
     first = {"id": comments["id"], "comment_text": comments["comment_text"], "split": [split] * len(comments["id"])}
     raw.append_csv("all_data.csv", first | comments)
 
 
 def _write_train(raw: TwinFolder, comments: dict[str, list]) -> list[int]:
-    """The same columns as for the tests, in another order and with another name for the target; gives the ids."""
+    """The same columns as for the tests, in another order and with another name for the target; returns the ids."""
     first = ["severe_toxicity", "obscene", "identity_attack", "insult", "threat", *sorted(IDENTITIES.split())]
     last = ["sexual_explicit", "identity_annotator_count", "toxicity_annotator_count"]
     between = [name for name in comments if name not in {"id", "comment_text", "toxicity", *first, *last}]
@@ -95,7 +95,7 @@ def _write_annotations(raw: TwinFolder, ids: np.ndarray) -> None:
 
 
 def _comments(rng: np.random.RandomState, count: int, first: int) -> dict[str, list]:
-    """Comments with what annotators found. Each graded identity is met in a toxic comment and in another one."""
+    """Comments with annotators' findings. Each graded identity occurs in a toxic comment and in another one."""
     about = rng.choice(len(WORDS) + 1, count, p=[0.05] * len(WORDS) + [1 - 0.05 * len(WORDS)])
     toxic = rng.rand(count) < np.where(about < len(WORDS), 0.5, 0.15)
     certain = rng.permutation(count)[: 2 * len(WORDS)]

@@ -2,14 +2,14 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, image_bytes, zip_bytes
 
-CHARACTERS = "のにしてはをとがもるなりたれか一人々〻事候𠀋?"  # the frequent ones first; one lies beyond 16 bits
+CHARACTERS = "のにしてはをとがもるなりたれか一人々〻事候𠀋?"  # the frequent ones first; one is beyond 16 bits
 BOOKS = ("100241706_{:05d}_2", "200014740-{:05d}_1", "umgy{:03d}-008", "hnsd{:03d}-011", "brsk{:03d}-003")
 CELL, ROWS, COLUMNS, MARGIN = 12, 8, 6, 6  # the largest size of a character and the edge of a page, in pixels
 PAPER, INK = np.array([222, 205, 170]), np.array([60, 50, 45])
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: each character is always the same blot of ink, of a size of its own, on light paper."""
+    """Signal: each character is always the same blot of ink, with its own size, on light paper."""
     sizes = 5 + raw.rng.randint(0, CELL - 6, (len(CHARACTERS), 2))  # width and height
     inside = np.arange(CELL) < sizes[:, :, None]
     blots = (raw.rng.rand(len(CHARACTERS), CELL, CELL) < 0.6) & inside[:, 1, :, None] & inside[:, 0, None, :]
@@ -26,7 +26,7 @@ def twin(raw: TwinFolder) -> None:
 def _pages(
     raw: TwinFolder, name: str, count: int, drawings: np.ndarray, sizes: np.ndarray
 ) -> tuple[list[str], list[str]]:
-    """Draw pages into an archive; their ids and what stands on them."""
+    """Draw pages into an archive; returns their ids and what is on them."""
     first = 0 if name == "train" else 500_000
     ids = sorted(BOOKS[page % len(BOOKS)].format(first + page) for page in range(count))
     frequency = 1 / np.arange(1, len(CHARACTERS) + 1)
@@ -48,7 +48,7 @@ def _page(rng: np.random.RandomState, cells: np.ndarray) -> bytes:
 
 
 def _labels(rng: np.random.RandomState, written: np.ndarray, sizes: np.ndarray) -> str:
-    """What stands on a page, in no order: for each character its code, left, top, width and height."""
+    """What is on a page, in no order: for each character its code, left, top, width and height."""
     row, column = rng.permutation(np.argwhere(written >= 0)).T
     character = written[row, column]
     corner = MARGIN + CELL * np.column_stack([column, row])

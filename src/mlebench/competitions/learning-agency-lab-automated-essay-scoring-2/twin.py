@@ -28,7 +28,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _essays(rng: np.random.RandomState, scores: np.ndarray) -> list[str]:
-    """Sentences of words; quotation marks, line breaks, blanks at the ends and mistakes as pupils make them."""
+    """Sentences of words, with quotation marks, line breaks, trailing blanks and typical mistakes."""
     sentences = 2 + 2 * scores + rng.randint(0, 4, len(scores))
     lengths = rng.randint(3, 16, sentences.sum())
     total, of_word = int(lengths.sum()), np.repeat(np.repeat(scores, sentences), lengths)

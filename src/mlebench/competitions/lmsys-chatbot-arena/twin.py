@@ -13,7 +13,7 @@ WORDS = (
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: the answer with more words mostly wins; where both are about as long it is mostly a tie."""
+    """Signal: the answer with more words mostly wins; if both are about equally long it is mostly a tie."""
     votes = _votes(raw.rng, raw.count(500, least=80))
     raw.write_csv("train.csv", votes)
 

@@ -9,7 +9,7 @@ FOLDER = "timit_11/timit_11"
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: every phone has a mean of its own in each coefficient, and lasts for some frames."""
+    """Signal: every phone has its own mean in each coefficient, and lasts for some frames."""
     means = raw.rng.normal(0, 1.5, (PHONES, COEFFICIENTS))
     frames, phones = _frames(raw.rng, means, raw.count(600, least=100))
     raw.write(f"{FOLDER}/train_11.npy", npy_bytes(frames))

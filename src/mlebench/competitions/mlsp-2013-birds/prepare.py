@@ -13,7 +13,7 @@ SPECIES = 19
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     dataset = raw.archive("mlsp_contest_dataset.zip")
     folds = dataset.table(f"{ESSENTIAL}/CVfolds_2.txt")
-    folds = folds.where(folds["fold"] == 0)  # what the original was tested on has no labels
+    folds = folds.where(folds["fold"] == 0)  # the original's test recordings have no labels
     ids = np.arange(len(folds))  # recordings are renumbered
     new_ids = dict(zip(folds["rec_id"].tolist(), ids.tolist(), strict=True))
     _, test = split_rows(ids, test_size=round(0.2 * len(folds)), seed=0)
@@ -59,7 +59,7 @@ def _place_recordings(dataset: Raw, names: list[str], public: Output) -> None:
 
 
 def _renumbered(dataset: Raw, name: str, new_ids: dict[int, int]) -> Iterator[tuple[int, str]]:
-    """The lines below the header whose recordings are kept: their new id, and what stands behind the first comma."""
+    """The lines below the header whose recordings are kept: their new id, and what follows the first comma."""
     for line in dataset.lines(name)[1:]:
         id, _, values = line.partition(",")
         if int(id) in new_ids:
@@ -67,5 +67,5 @@ def _renumbered(dataset: Raw, name: str, new_ids: dict[int, int]) -> Iterator[tu
 
 
 def _pairs(recordings: list[int]) -> Table:
-    """A row for each species of each recording; its id is made of both numbers."""
+    """A row for each species of each recording; its id combines both numbers."""
     return Table.from_columns({"Id": [100 * id + species for id in recordings for species in range(SPECIES)]})

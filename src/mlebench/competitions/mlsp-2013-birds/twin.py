@@ -2,7 +2,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, csv_bytes, image_bytes, rounded, wav_bytes
 
-RATE = 16_000  # samples a second, as in the original
+RATE = 16_000  # samples per second, as in the original
 LENGTH = 240  # samples of a recording; ten seconds' worth in the original
 TOP = "mlsp_contest_dataset"
 SPECIES = {
@@ -31,11 +31,11 @@ WORDS = 10  # bins of a histogram; 100 in the original
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: each species sings at a pitch of its own, and has a bin of its own in the histogram of segments."""
+    """Signal: each species sings at its own pitch, and has its own bin in the histogram of segments."""
     rng, count = raw.rng, raw.count(100, least=60)
     sings = rng.rand(count, len(SPECIES)) < rng.permutation(np.linspace(0.02, 0.2, len(SPECIES)))
-    sings[::10, 0] = True  # so that there is always somebody to find
-    sings[5::10] = False  # and sometimes nobody
+    sings[::10, 0] = True  # so that there is always one to find
+    sings[5::10] = False  # and sometimes none
     folds = rng.permutation(np.arange(count) % 2)
     names = [
         f"PC{place}_200906{day:02}_0{hour}0000_{number:04}"
@@ -66,7 +66,7 @@ def _essential(rng: np.random.RandomState, sings: np.ndarray, folds: np.ndarray,
 
 
 def _song(rng: np.random.RandomState, heard: np.ndarray) -> bytes:
-    pitches = 1_000 + 300 * np.flatnonzero(heard)[:, None]  # cycles a second
+    pitches = 1_000 + 300 * np.flatnonzero(heard)[:, None]  # cycles per second
     samples = rng.normal(0, 150, LENGTH) + 1_500 * np.sin(2 * np.pi * pitches * np.arange(LENGTH) / RATE).sum(axis=0)
     return wav_bytes(samples.round(), RATE)
 
@@ -79,7 +79,7 @@ def _supplemental(
     for id, name in enumerate(names):
         for kind in ("filtered_spectrograms", "spectrograms", "supervised_segmentation"):
             files[f"{folder}/{kind}/{name}.bmp"] = _picture(rng)
-        if folds[id] == 0 and id % 8 == 0:  # somebody has drawn outlines in some spectrograms
+        if folds[id] == 0 and id % 8 == 0:  # outlines are drawn in some spectrograms
             files[f"{folder}/segmentation_examples/{name}.bmp"] = _picture(rng)
     histograms = rng.poisson(0.3, (len(names), WORDS)) + 4 * sings[:, :WORDS]
     rows = [f"{id},{','.join(map(str, bins))}" for id, bins in enumerate(histograms.tolist())]

@@ -6,7 +6,7 @@ from mlebench.metrics import token_error_rate
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-    # As text, because pandas takes a column for numbers if each of its sequences is a single one.
+    # As text, because pandas reads a column as numbers if each of its sequences is a single one.
     predicted, true = align(submission, answers, id="Id", target="Sequence", values="text")
     return token_error_rate(_gestures(true), _gestures(predicted))
 

@@ -14,7 +14,7 @@ AS_THEY_ARE = (
 
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    # The last of the training archives is what is tested on. Its samples are named `Sample00301.zip`; that one is 0301.
+    # The last of the training archives is the test set. Its samples are named `Sample00301.zip`; that one is 0301.
     members = [PurePosixPath(name) for name in raw.member_names("training4.tar.gz")]
     test_ids = sorted(name.stem[-4:] for name in members if name.suffix == ".zip" and len(name.parts) == 1)
     labelled = raw.table("training.csv", dtype={"Id": str, "Sequence": str})

@@ -16,14 +16,14 @@ from mlebench.kit.twins import (
 GESTURES = """vattene vieniqui perfetto furbo cheduepalle chevuoi daccordo seipazzo combinato freganiente ok cosatifarei
     basta prendere noncenepiu fame tantotempo buonissimo messidaccordo sonostufo"""
 NAMES = GESTURES.split()  # gesture 1 is the first
-RATE = 16_000  # samples a second, as in the original
+RATE = 16_000  # samples per second, as in the original
 LENGTH = 32  # samples of a gesture; more than a second's worth in the original
 MOST_SAMPLES = 400  # in an archive: ids have four digits. In a larger twin gestures take longer instead.
 SIDE = 8  # pixels of a picture; 640 by 480 in the original
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: every gesture is a tone of its own pitch in the sound, one after another."""
+    """Signal: every gesture is a tone with its own pitch in the sound, one after another."""
     wanted = raw.count(10, least=4)
     each = min(wanted, MOST_SAMPLES)
     length = LENGTH * (wanted // each)
@@ -57,7 +57,7 @@ def _text(sequence: Iterable[int]) -> str:
 
 
 def _samples(rng: np.random.RandomState, sequences: dict[int, list[int]], length: int, *, labelled: bool) -> bytes:
-    """An archive with a zip for each sample: three videos, the sound, and what is known of it."""
+    """An archive with a zip for each sample: three videos, the sound, and what is known about it."""
     samples = {}
     for id, sequence in sequences.items():
         name = f"Sample{id:05}"
@@ -73,7 +73,7 @@ def _video(rng: np.random.RandomState) -> bytes:
 
 
 def _sound(rng: np.random.RandomState, sequence: list[int], length: int) -> bytes:
-    pitches = 500 + 300 * np.repeat(sequence, length)  # cycles a second
+    pitches = 500 + 300 * np.repeat(sequence, length)  # cycles per second
     samples = 5_000 * np.sin(2 * np.pi * pitches * np.arange(len(pitches)) / RATE) + rng.normal(0, 300, len(pitches))
     return wav_bytes(samples.round(), RATE)
 

@@ -6,7 +6,7 @@ from mlebench.kit.twins import TwinFolder, rounded
 COORDINATES = ("pickup_longitude", "pickup_latitude", "dropoff_longitude", "dropoff_latitude")
 CENTRE = (-73.975, 40.75)
 KM_PER_DEGREE = (84.3, 111.2)
-# Digits to the limit of a double, as part of the original has them; shorter ones are rounded.
+# All the digits of a double, as part of the original has them; shorter ones are rounded.
 LONG_CELLS = {
     "longitude": ("-73.982111999999987", "-73.9870779991150", "-73.954895019531250", "-73.78208166666667"),
     "latitude": ("40.748763000000004", "40.7617454528809", "40.765312194824219", "40.64481833333333"),

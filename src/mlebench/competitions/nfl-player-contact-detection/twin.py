@@ -12,7 +12,7 @@ VIEWS = ("All29", "Endzone", "Sideline")
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: players less than a yard apart are mostly in contact; one who hardly moves mostly lies on the ground."""
+    """Signal: players less than a yard apart are mostly in contact; one who hardly moves is mostly on the ground."""
     plays = _Plays(raw.rng, raw.count(20, least=10))
     tables = {"labels": plays.labels(), **plays.tables()}
     mock = plays.names[:2]  # the original's test plays are copies of training plays too
@@ -78,7 +78,7 @@ class _Plays:
 
     def _tracking(self) -> dict[str, Any]:
         play, step, player = (places.ravel() for places in np.indices(self._shape))
-        play = self._rng.permutation(len(self.names))[play]  # plays stand in another order than in the labels
+        play = self._rng.permutation(len(self.names))[play]  # plays are in a different order from the labels
         count = len(play)
         angles = np.round(self._rng.uniform(0, 360, (2, count)), 2).astype(object)
         angles[:, self._rng.rand(count) < 0.01] = None
@@ -132,7 +132,7 @@ class _Plays:
 
     def _times(self, play: np.ndarray, step: np.ndarray) -> np.ndarray:
         tenth = np.timedelta64(100, "ms")
-        begin = self._snaps - (self._snaps - FIRST_SNAP.astype("datetime64[D]")) % tenth  # trackers know whole tenths
+        begin = self._snaps - (self._snaps - FIRST_SNAP.astype("datetime64[D]")) % tenth  # trackers record whole tenths
         return _printed(begin[play] + step * tenth)
 
 

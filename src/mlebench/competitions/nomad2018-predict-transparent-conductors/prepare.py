@@ -1,6 +1,6 @@
 from mlebench.kit import Output, Raw, renumber, split_rows
 
-TARGETS = {"formation_energy_ev_natom": 0.1779, "bandgap_energy_ev": 1.8892}  # and what the sample says for all
+TARGETS = {"formation_energy_ev_natom": 0.1779, "bandgap_energy_ev": 1.8892}  # and what the sample predicts for all
 
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:

@@ -27,7 +27,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
 
 
 def stand_in(public: Path) -> pd.DataFrame:
-    """Each row is a patient of its own, so all count: which visits are the last is secret."""
+    """Each row is a separate patient, so all count: which visits are the last is secret."""
     sample = read_frame(public / "sample_submission.csv")
     return sample.assign(Patient=sample["Patient_Week"], Weeks=0)
 

@@ -17,9 +17,9 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
 
 def _every_week(visits: Table) -> Table:
-    """For each patient a row for every week from the first to the last that anybody was seen in.
+    """For each patient a row for every week from the first to the last in which any patient was seen.
 
-    What is known of a visit stands in its week, the other weeks have gaps. Nobody was seen twice in one week; that only
+    What is known about a visit is in its week; the other weeks have gaps. Nobody was seen twice in one week; that only
     happened to patients of the train split.
     """
     patients, weeks = unique(visits["Patient"]), visits["Weeks"]

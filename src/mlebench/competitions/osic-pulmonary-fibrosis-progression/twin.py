@@ -12,7 +12,7 @@ Columns = dict[str, np.ndarray]
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: a patient's FVC stays near the first one and falls week by week, of ex-smokers the most."""
+    """Signal: a patient's FVC stays near the first one and falls week by week, fastest for ex-smokers."""
     count = raw.count(40, least=20)
     names = np.array([f"ID{number:05d}637202{rest:012d}" for number, rest in _numbers(raw.rng, count)], dtype=object)
     visits = _visits(raw.rng, names)
@@ -67,7 +67,7 @@ def _visits(rng: np.random.RandomState, names: np.ndarray) -> Columns:
 
 
 def _write_scan(raw: TwinFolder, folder: str, patient: str, fvc: int) -> None:
-    """The fuller the lung can get, the darker the image."""
+    """Write a scan: the larger the lung's capacity, the darker the image."""
     for number in range(1, SLICES + 1):
         pixels = 3000 - fvc // 2 + raw.rng.randint(0, 200, (SIDE, SIDE))
         uid = f"{UID_ROOT}.{patient[2:7].lstrip('0')}.{number}"

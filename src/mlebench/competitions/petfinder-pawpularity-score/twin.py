@@ -21,7 +21,7 @@ SHAPES = ((24, 32), (32, 24), (24, 24))  # height and width
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: the brighter the animal in the middle of the photo, the more popular it is; 100 is a peak of its own."""
+    """Signal: the brighter the animal in the middle of the photo, the more popular it is; 100 is a separate peak."""
     train, later = _photos(raw, "train", raw.count(200, least=50)), _photos(raw, "test", 8)
     raw.write_csv("train.csv", train)
     raw.write_csv("test.csv", {name: cells for name, cells in later.items() if name != "Pawpularity"})

@@ -12,7 +12,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
 
 def _renamed(raw: Raw, public: Output, part: Table, prefix: str) -> Table:
-    """The rows numbered anew, and their pictures put under the new names: as in the original, ids tell the part."""
+    """The rows renumbered, and their pictures renamed to match: as in the original, ids show the split."""
     old, new = part["image_id"], join_text(prefix, renumber(part["image_id"]))
     public.place_each((raw.file(f"images/{a}.jpg"), f"images/{b}.jpg") for a, b in zip(old, new, strict=True))
     return part.assign(image_id=new)

@@ -14,7 +14,7 @@ def twin(raw: TwinFolder) -> None:
     count, later = raw.count(250, least=60), raw.count(60)
     kinds = raw.rng.choice(len(CLASSES), count, p=SHARES)
     _, test = split_rows(np.arange(count), test_size=0.1, seed=0)
-    kinds[test[: len(CLASSES)]] = range(len(CLASSES))  # so that the rare one is among the test rows, too
+    kinds[test[: len(CLASSES)]] = range(len(CLASSES))  # so that the rare one is also among the test rows
     ids = [f"Train_{number}" for number in range(count)]
     flags = np.eye(len(CLASSES), dtype=int)[kinds]
     raw.write_csv("train.csv", {"image_id": ids, **dict(zip(CLASSES, flags.T, strict=True))})

@@ -11,7 +11,7 @@ DISEASES = {
     "powdery_mildew": (220, 220, 210),
     "complex": (40, 30, 20),
 }
-# All that occurs in the original, in per mille.
+# Everything that occurs in the original, in per mille.
 LABELS = {
     "scab": 259,
     "healthy": 248,
@@ -29,7 +29,7 @@ LABELS = {
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: each disease of a leaf fills a band of its own with its colour; what is healthy is green."""
+    """Signal: each disease of a leaf fills its own band with its colour; healthy parts are green."""
     share = np.array(list(LABELS.values())) / sum(LABELS.values())
     train, later = _names(raw.rng, raw.count(200, least=60)), _names(raw.rng, raw.count(3))
     labels = raw.rng.choice(list(LABELS), len(train), p=share).tolist()
@@ -42,7 +42,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _names(rng: np.random.RandomState, count: int) -> list[str]:
-    """In the original all of them begin with a digit from 8 on."""
+    """In the original all of them begin with 8 or a higher digit."""
     return sorted(f"{rng.randint(8, 16):x}{rng.bytes(8).hex()[1:]}.jpg" for _ in range(count))
 
 

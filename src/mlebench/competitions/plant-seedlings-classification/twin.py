@@ -17,11 +17,11 @@ SPECIES = {
     "Small-flowered Cranesbill": 18,
     "Sugar beet": 14,
 }
-LEAST_SIDE, MOST_SIDE = 10, 24  # pixels; the original's pictures are squares of many sizes, too, but far larger
+LEAST_SIDE, MOST_SIDE = 10, 24  # pixels; the original's pictures are also squares of many sizes, but far larger
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: every species has a green of its own, seen in the middle of a brown picture."""
+    """Signal: every species has its own shade of green, in the middle of a brown picture."""
     greens = np.column_stack(
         [
             np.linspace(20, 130, len(SPECIES)),

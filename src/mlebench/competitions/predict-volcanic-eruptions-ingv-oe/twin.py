@@ -9,7 +9,7 @@ ID_STEP = 26_000  # keeps ids apart, and below 2**31 up to size 1000
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: the nearer the eruption, the stronger the tremor that every sensor shows."""
+    """Signal: the nearer the eruption, the stronger the tremor at every sensor."""
     count, later = raw.count(60, least=20), raw.count(20)
     ids = raw.rng.permutation(count + later) * ID_STEP + raw.rng.randint(0, ID_STEP, count + later)
     times = raw.rng.randint(6_000, LONGEST, count + later)

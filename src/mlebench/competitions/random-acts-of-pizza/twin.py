@@ -23,7 +23,7 @@ AFTERWARDS = ("post_was_edited", "request_text", "requester_received_pizza", "re
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: requests that tell of hardship, and those of accounts with many comments, are granted more often."""
+    """Signal: requests that mention hardship, and those of accounts with many comments, are granted more often."""
     count, later_count = raw.count(200, least=80), raw.count(80, least=32)
     records = _requests(raw.rng, count + later_count)
     later = [
@@ -70,7 +70,7 @@ def _requests(rng: np.random.RandomState, count: int) -> list[dict[str, Any]]:
 
 
 def _requesters(rng: np.random.RandomState, when: np.ndarray) -> dict[str, Any]:
-    """What is known of those who ask, at the time of the request and when the data was collected."""
+    """What is known about the requesters, at the time of the request and when the data was collected."""
     count = len(when)
     since = rounded((1381400000 - when) / DAY)
     age = rounded(rng.randint(0, 900 * DAY, count) / DAY)

@@ -27,7 +27,7 @@ def twin(raw: TwinFolder) -> None:
     count, later = raw.count(240, least=130), raw.count(40)
     labels = (raw.rng.rand(count, len(SHARES)) < list(SHARES.values())).astype(int)
     _, test = split_rows(np.arange(count), test_size=0.1, seed=0)
-    labels[test[: len(SHARES)]] = np.eye(len(SHARES))  # so that every rare one is among the test rows, too
+    labels[test[: len(SHARES)]] = np.eye(len(SHARES))  # so that every rare one is also among the test rows
     ids = _uids(raw.rng, count)
     # A patient has several pictures, on either side of the split.
     patients = np.array([raw.rng.bytes(5).hex()[:9] for _ in range(count // 8 + 1)])

@@ -4,7 +4,7 @@ import pandas as pd
 from mlebench.kit import align
 from mlebench.metrics import weighted_multilabel_log_loss
 
-# Sorted by row id, the rows of a study stand together: C1 to C7, then the patient as a whole.
+# Sorted by row id, the rows of a study are together: C1 to C7, then the patient as a whole.
 WEIGHTS = np.array([1, 1, 1, 1, 1, 1, 1, 7])
 
 

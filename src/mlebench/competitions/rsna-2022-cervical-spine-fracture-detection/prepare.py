@@ -4,7 +4,7 @@ import numpy as np
 
 from mlebench.kit import Output, Raw, Table, is_in, join_text
 
-# Quirk of v1: of everything a tenth is for training; it was meant the other way round.
+# Quirk of v1: a tenth of everything is for training; it was meant to be the other way round.
 SHARE = 0.1
 LABELS = ("patient_overall", "C1", "C2", "C3", "C4", "C5", "C6", "C7")
 
@@ -31,7 +31,8 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 def _choose(studies: list[str], boxes: Table, segmented: list[str]) -> tuple[list[str], list[str], list[str]]:
     """Studies for training, and which of them were chosen with their boxes and which with their segmentations.
 
-    A tenth is drawn of those that have both, then of those that have one of them, so that all tenths come out right.
+    A tenth is drawn from those that have both, then from those that have one of them, so that all tenths come out
+    right.
     """
     boxed = sorted(set(boxes["StudyInstanceUID"]))
     both = sorted(set(boxed) & set(segmented))
@@ -50,7 +51,7 @@ def _choose(studies: list[str], boxes: Table, segmented: list[str]) -> tuple[lis
 
 
 def _one_row_a_label(studies: Table) -> Table:
-    """Label after label, a row for each study."""
+    """Label by label, a row for each study."""
     ids = np.tile(studies["StudyInstanceUID"], len(LABELS))
     kinds = np.repeat(np.array(LABELS, dtype=object), len(studies))
     return Table.from_columns(

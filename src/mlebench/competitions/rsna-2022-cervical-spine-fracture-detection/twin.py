@@ -9,7 +9,7 @@ UID_ROOT = "1.2.826.0.1.3680043"
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: vertebra Cn is row n of every slice, bright as bone; where it is fractured there is a dark gap in it."""
+    """Signal: vertebra Cn is row n of every slice, bright as bone; a fracture is a dark gap in it."""
     count, later = raw.count(120, least=60), raw.count(4)
     numbers = raw.rng.permutation(np.cumsum(raw.rng.randint(1, 9, count + later)))
     ids = [f"{UID_ROOT}.{number}" for number in numbers]
@@ -36,7 +36,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _slices(raw: TwinFolder, folder: str, id: str, labels: np.ndarray) -> None:
-    """One to three slices of a study; the first row is no vertebra."""
+    """One to three slices of a study; the first row is not a vertebra."""
     for number in range(1, raw.rng.randint(2, 5)):
         pixels = raw.rng.randint(0, 300, (SIDE, SIDE))
         pixels[1:, 1:-1] += 1000
@@ -68,6 +68,6 @@ def _boxes(rng: np.random.RandomState, ids: list[str]) -> dict[str, np.ndarray]:
 
 
 def _segmentation(rng: np.random.RandomState) -> np.ndarray:
-    """Voxels numbered by their vertebra, from 1 to 7; 0 is none, and 8 on are of the chest."""
+    """Voxels numbered by their vertebra, from 1 to 7; 0 is none, and from 8 on they are in the chest."""
     voxels = np.repeat(np.arange(SIDE, 0, -1), 16).reshape(SIDE, 4, 4)
     return np.where(rng.rand(*voxels.shape) < 0.1, 0, voxels).astype(np.uint8).transpose(2, 1, 0)

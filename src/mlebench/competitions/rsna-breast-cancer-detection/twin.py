@@ -11,7 +11,7 @@ Columns = dict[str, np.ndarray]
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: a breast with cancer has a bright spot in most of its images, and its owner is rather old."""
+    """Signal: a breast with cancer has a bright spot in most of its images, and the patient tends to be older."""
     count = raw.count(60, least=20)
     ids = sorted(raw.rng.choice(np.arange(5, 9 * count + 900), count, replace=False).tolist(), key=str)
     ages = raw.rng.randint(40, 90, count).astype(float)
@@ -32,7 +32,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _images(raw: TwinFolder, ids: list[int], ages: np.ndarray, ill: np.ndarray) -> Columns:
-    """A row for each image: of each breast two views, or more; a few patients have only one breast imaged."""
+    """A row for each image: two or more views of each breast; a few patients have only one breast imaged."""
     rng, patients = raw.rng, len(ids)
     images = rng.choice([2, 3, 4], (patients, 2), p=[0.8, 0.15, 0.05])
     images[:, 1] *= rng.rand(patients) > 0.05
@@ -83,7 +83,7 @@ def _write_files(raw: TwinFolder, folder: str, columns: Columns) -> None:
 
 
 def _breast(rng: np.random.RandomState, side: str, cancer: int) -> np.ndarray:
-    """Half an ellipse at the edge, the left breast's at the left."""
+    """Half an ellipse at the edge: on the left for the left breast."""
     rows, columns = np.ogrid[:HEIGHT, :WIDTH]
     tissue = np.square((rows - HEIGHT / 2) / (HEIGHT / 2)) + np.square(columns / WIDTH) < rng.uniform(0.5, 0.9)
     pixels = tissue * (rng.randint(800, 1400) + rng.randint(-200, 201, (HEIGHT, WIDTH)))

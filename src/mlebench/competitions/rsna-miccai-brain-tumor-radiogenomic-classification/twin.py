@@ -30,7 +30,7 @@ def _id(number: int) -> str:
 
 
 def _scan(raw: TwinFolder, folder: str, number: int, methylated: bool, *, blank: bool = False) -> None:
-    """A patient's four series of one or two slices; their numbers begin anywhere. A blank FLAIR holds zeros only."""
+    """A patient's four series of one or two slices; their numbers begin anywhere. A blank FLAIR is all zeros."""
     for place, series in enumerate(SERIES):
         first, count = raw.rng.randint(1, 12), raw.rng.choice([1, 1, 1, 2])
         pixels = raw.rng.randint(0, 400, (count, SIDE, SIDE)).astype(np.uint16)

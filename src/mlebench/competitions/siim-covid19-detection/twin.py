@@ -7,7 +7,7 @@ from mlebench.kit.twins import TwinFolder, dicom_bytes, hex_ids
 
 APPEARANCES = ("Negative for Pneumonia", "Typical Appearance", "Indeterminate Appearance", "Atypical Appearance")
 SHARES = (0.28, 0.4, 0.18, 0.14)
-# Where the opacities of each appearance lie, as shares of width and height: left, top, right, bottom.
+# Where the opacities of each appearance are, as shares of width and height: left, top, right, bottom.
 OPACITIES = ((), ((0.1, 0.5, 0.4, 0.9), (0.6, 0.5, 0.9, 0.9)), ((0.3, 0.3, 0.7, 0.7),), ((0.5, 0.05, 0.9, 0.4),))
 HEIGHT, WIDTH = 20, 24  # the original has some thousand pixels
 NEGATIVE, NONE = "negative 1 0 0 1 1", "none 1 0 0 1 1"
@@ -35,7 +35,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _images(raw: TwinFolder, folder: str, studies: Sequence[str], shown: np.ndarray) -> dict[str, list]:
-    """Take the images of studies; the table of them, in order of their ids."""
+    """Make the images of studies; returns their table, in order of ids."""
     # Few studies have two images. Some images of a pneumonia show no opacity.
     taken = np.repeat(np.arange(len(studies)), np.where(raw.rng.rand(len(studies)) < 0.06, 2, 1))
     visible = np.where(raw.rng.rand(len(taken)) < 0.08, 0, shown[taken])

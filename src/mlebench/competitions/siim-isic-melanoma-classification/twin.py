@@ -20,7 +20,7 @@ def twin(raw: TwinFolder) -> None:
     names = [f"ISIC_{number:07d}" for number in raw.rng.permutation(9 * (count + later_count))[: count + later_count]]
     order, ages = raw.rng.permutation(count), raw.rng.randint(2, 18, count) * 5
     ill = raw.rng.rand(count) < 0.002 * ages
-    for file in (0, 6):  # the two that are to be the test set have both classes
+    for file in (0, 6):  # the two that become the test set have both classes
         ill[order[[file * size, file * size + 1]]] = True, False
 
     known = _patients(raw.rng, names[:count], ages)
@@ -39,7 +39,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _patients(rng: np.random.RandomState, names: list[str], ages: np.ndarray) -> Columns:
-    """What is known of each image's patient, with gaps; most have several images."""
+    """What is known about each image's patient, with gaps; most have several images."""
     count = len(names)
     patients = (rng.randint(0, 1 + count // 5, count) * 1_009 + 4_382).tolist()
     columns: Columns = {

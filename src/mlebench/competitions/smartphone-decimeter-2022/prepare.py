@@ -23,16 +23,16 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
 
 def _date_of(drive: str) -> str:
-    """Such as 2020-05-15, with which the name of a drive begins."""
+    """The date that the name of a drive begins with, such as 2020-05-15."""
     return "-".join(part.zfill(2) for part in drive.split("-")[:3])
 
 
 def _positions(raw: Raw, truth: RawFile) -> Table:
-    """Of one phone on one drive.
+    """The positions of one phone on one drive.
 
-    The published files were made with pandas' quick way to read floats, ours are read exactly. Up to 15 digits the two
-    are the same number: the digits are a whole number below 2**53, which is divided by a power of ten that a float can
-    hold. Coordinates have 10 digits here; of 17, each third would differ in its last bit.
+    The published files were made with pandas' fast float parser, ours with exact floats. Up to 15 digits both give the
+    same number: the digits are a whole number below 2**53, divided by a power of ten that a float can hold. Coordinates
+    have 10 digits here; with 17, every third would differ in its last bit.
     """
     drive, phone = truth.path.parts[-3:-1]
     table = raw.table(truth.name).assign(tripId=f"{drive}-{phone}")

@@ -6,7 +6,7 @@ PHONES = ("GooglePixel4", "GooglePixel4XL", "SamsungGalaxyS20Ultra", "XiaomiMi8"
 PLACES = {"US-MTV": (37.42, -122.08), "US-SJC": (37.33, -121.89), "US-LAX": (34.05, -118.24)}
 FIRST_DAY = np.datetime64("2020-05-15")
 SATELLITES = 2  # heard each second; the original has dozens
-EARTH = 6_378_137.0, 6.69437999013e-3  # metres to the equator, and the square of the ellipse's eccentricity
+EARTH = 6_378_137.0, 6.69437999013e-3  # the equatorial radius in metres, and the square of the ellipse's eccentricity
 GNSS_COLUMNS = (
     "MessageType", "utcTimeMillis", "TimeNanos", "LeapSecond", "FullBiasNanos", "BiasNanos", "BiasUncertaintyNanos",
     "DriftNanosPerSecond", "DriftUncertaintyNanosPerSecond", "HardwareClockDiscontinuityCount", "Svid",
@@ -58,7 +58,7 @@ def twin(raw: TwinFolder) -> None:
 def _write_trace(
     raw: TwinFolder, folder: str, date: np.datetime64, place: str, seconds: int, *, with_truth: bool = True
 ) -> Columns:
-    """All that one phone recorded on one drive; returns where it was and when."""
+    """Everything one phone recorded on one drive; returns where it was and when."""
     rng = raw.rng
     start = date.astype("datetime64[ms]").astype(np.int64) + rng.randint(60_000_000, 80_000_000)
     time = start + 1000 * np.arange(seconds)

@@ -6,7 +6,7 @@ SPENDING = ("RoomService", "FoodCourt", "ShoppingMall", "Spa", "VRDeck")
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: who lies in cryosleep is mostly transported, who spends much in the spa is mostly not."""
+    """Signal: passengers in cryosleep are mostly transported, those who spend much in the spa mostly are not."""
     columns = _passengers(raw.rng, raw.count(400, least=30))
     raw.write_csv("train.csv", columns)
 

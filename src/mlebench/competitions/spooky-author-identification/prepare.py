@@ -1,6 +1,6 @@
 from mlebench.kit import Output, Raw, one_hot, split_rows
 
-# How often each author occurs in the original training data, as the original sample submission says it.
+# How often each author occurs in the original training data, as in the original sample submission.
 SAMPLE = {"EAP": 0.403493538995863, "HPL": 0.287808366106543, "MWS": 0.308698094897594}
 
 

@@ -32,12 +32,12 @@ def stand_in(public: Path) -> pd.DataFrame:
 
 
 def _order(table: pd.DataFrame) -> np.ndarray:
-    """The order in which `align` brings rows."""
+    """The order into which `align` brings rows."""
     return sorting_order(values_of(table["id_seqpos"]), "id_seqpos")
 
 
 def _numbers(name: str, column: np.ndarray) -> np.ndarray:
-    """What stands in rows that do not count is not looked at; where it is text, the column's numbers are text too."""
+    """Rows that do not count are not checked; if one holds text, the column's numbers are text too."""
     try:
         numbers = column.astype(float)
     except (OverflowError, ValueError):

@@ -7,7 +7,7 @@ TARGETS = ("reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C")
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     records = raw.records("train.json")
-    # A tenth of all molecules, chosen among those of good quality.
+    # A tenth of all molecules, chosen from those of good quality.
     good = np.flatnonzero(records["SN_filter"] > 0)
     _, chosen = split_rows(good, test_size=int(len(records) * 0.1), seed=0)
     in_test = np.isin(np.arange(len(records)), chosen)
@@ -26,7 +26,8 @@ def _numbered(records: Table) -> Table:
 
 
 def _positions(records: Table) -> Table:
-    """A row for each position of each molecule; those after the measured ones are not scored, their values are 0."""
+    """A row for each position of each molecule; those after the measured ones are not scored, and their values are
+    0."""
     lengths, ids = records["seq_length"], records["id"]
     position = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     measured = position < np.repeat(records["seq_scored"], lengths)

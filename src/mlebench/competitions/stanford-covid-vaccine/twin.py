@@ -16,7 +16,7 @@ ALIKE = 8  # molecules that fold in the same way
 
 
 class Fold(NamedTuple):
-    """A shape that molecules take: its notation, the kind of loop at each position, and who is paired with whom."""
+    """A shape that molecules take: its notation, the kind of loop at each position, and which bases are paired."""
 
     structure: str
     loops: str
@@ -25,7 +25,7 @@ class Fold(NamedTuple):
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: bases that are paired degrade little; of the others A and G degrade most."""
+    """Signal: paired bases degrade little; of the others, A and G degrade most."""
     count, later = raw.count(100, least=20), raw.count(20, least=4)
     ids = _ids(raw.rng, count + later)
     mine = np.sort(raw.rng.permutation(count + later)[:count])
@@ -52,7 +52,7 @@ def _ids(rng: np.random.RandomState, count: int) -> list[str]:
 
 
 def _measured(rng: np.random.RandomState, ids: list[str]) -> Iterator[list[dict[str, Any]]]:
-    """Molecules with what was measured, some at a time. Two of three are measured well."""
+    """Molecules with their measurements, some at a time. Two out of three are measured well."""
     length, scored = SHORT
     for start in range(0, len(ids), ALIKE):
         some = ids[start : start + ALIKE]

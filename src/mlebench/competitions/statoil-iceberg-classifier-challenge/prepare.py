@@ -5,8 +5,8 @@ from mlebench.kit import Output, Raw, Table, encode_json, split_rows
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     later = raw.archive("test.json.7z").json_items("data/processed/test.json")
-    fields = list(next(later))  # what may be known of an image, in this order
-    # As text, records take a third of the memory that their numbers would.
+    fields = list(next(later))  # what may be known about an image, in this order
+    # As text, records take a third of the memory of their numbers.
     records = [encode_json(image) for image in raw.archive("train.json.7z").json_items("data/processed/train.json")]
     train, test = split_rows(records, test_size=0.2, seed=0)
     images = [json.loads(record) for record in test]

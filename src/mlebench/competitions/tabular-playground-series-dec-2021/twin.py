@@ -2,7 +2,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder
 
-# Name: lowest and highest value. The original is made by a generator: aspects leave the circle, shades leave 0 to 255.
+# Name: lowest and highest value. The original comes from a generator: aspects leave the circle, shades leave 0 to 255.
 MEASURES = {
     "Aspect": (-33, 407),
     "Slope": (-3, 64),

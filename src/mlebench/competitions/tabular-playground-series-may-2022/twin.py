@@ -5,7 +5,7 @@ from mlebench.kit.twins import TwinFolder, rounded
 FRACTIONS = (*range(7), *range(19, 27), 28)  # the numbers of columns that hold them; the others hold whole numbers
 LETTERS = np.array(list("ABCDEFGHIJKLMNOPQRST"))
 TEXT_LENGTH = 10
-# Digits to the limit of a double, as the original has them; shorter ones are rounded.
+# All the digits of a double, as the original has them; shorter ones are rounded.
 LONG_CELLS = (
     "-1.3723456789012347",
     "0.5069876543210123",

@@ -6,7 +6,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     clips.sort(key=lambda clip: f"{clip.path.parent.name}_{clip.path.name}")
     train, test = split_rows(clips, test_size=0.1, seed=0)
 
-    # Words share file names, so clips to test on get new ones.
+    # Words share file names, so test clips get new ones.
     names = [f"clip_{number:08}.wav" for number in range(len(test))]
     answers = Table.from_columns({"fname": names, "label": [clip.path.parent.name for clip in test]})
 

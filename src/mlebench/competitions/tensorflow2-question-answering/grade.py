@@ -17,7 +17,7 @@ UNANSWERED: dict[str, Any] = {
 
 
 def grade(submission: pd.DataFrame, answers: Iterable[dict[str, Any]]) -> float:
-    """Each row becomes a pair: was an answer given, and is it right or, where none was given, is there one?
+    """Each row becomes a pair: was an answer given, and is it right or, if none was given, is there one?
 
     The published score is F1 micro-averaged over both classes of these pairs, which is the share of equal ones.
     """
@@ -39,7 +39,7 @@ def stand_in(public: Path) -> list[dict[str, Any]]:
 
 
 def _right_answers(examples: Iterable[dict[str, Any]]) -> dict[str, list[Answer]]:
-    """For each id of a submission all answers that are right; only an example's first annotation counts."""
+    """For each id of a submission, all right answers; only an example's first annotation counts."""
     right: dict[str, list[Answer]] = {}
     for example in examples:
         annotation = example["annotations"][0]

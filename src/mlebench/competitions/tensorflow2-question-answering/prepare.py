@@ -44,7 +44,7 @@ def _gold(ids: np.ndarray, annotations: list[dict[str, Any]]) -> Table:
 
 
 def _short_answer(annotation: dict[str, Any]) -> str:
-    """Any of several right answers; the first one will do."""
+    """One of several right answers: the first."""
     if annotation["yes_no_answer"] != "NONE":
         return annotation["yes_no_answer"]
     return _span(annotation["short_answers"][0]) if annotation["short_answers"] else ""

@@ -24,7 +24,7 @@ CHUNK = 1000  # lines; the file is split chunk by chunk
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: the paragraph that names the thing asked about answers, with the words after `in` or `by`."""
+    """Signal: the answer is in the paragraph that names the thing asked about, after `in` or `by`."""
     count = raw.count(1200, least=100)
     count += count % CHUNK == 1  # a chunk of one line cannot be split
     raw.write("simplified-nq-train.jsonl", b"".join(map(json_lines_bytes, _examples(raw.rng, count))))
@@ -45,7 +45,7 @@ def _examples(rng: np.random.RandomState, count: int) -> Iterator[list[dict[str,
         some = min(CHUNK, count - start)
         things, cities, finders = (rng.rand(some, len(words)).argsort(axis=1) for words in (THINGS, CITIES, FINDERS))
         kinds = rng.choice(["where", "who", "whether", "what"], some, p=[0.4, 0.35, 0.1, 0.15])
-        answered = rng.randint(0, 2 * PARAGRAPHS, some)  # the paragraph that answers; half of the times none
+        answered = rng.randint(0, 2 * PARAGRAPHS, some)  # the paragraph with the answer; half of the time there is none
         ids = rng.randint(-(2**63), 2**63 - 1, some, dtype=np.int64)
         annotation_ids = rng.randint(0, 2**64 - 1, some, dtype=np.uint64)  # half of them exceed 63 bits
         revisions = rng.randint(10**8, 10**9, some)
@@ -69,7 +69,7 @@ def _example(
         city, second = CITIES[cities[place]], CITIES[cities[-1]] if things[place] % 4 == 0 else None
         spans.append(document.paragraph(THINGS[things[place]], city, second, FINDERS[finders[place]]))
     document.table(CITIES[cities[0]], revision % 90 + 1900)
-    asked = THINGS[things[answered]]  # past the paragraphs it is a thing that no paragraph mentions
+    asked = THINGS[things[answered]]  # past the paragraphs, it is something that no paragraph mentions
     city = CITIES[cities[(answered + revision % 2) % len(cities)]]  # right every other time
     annotation = {
         "yes_no_answer": "NONE",
@@ -107,7 +107,7 @@ class _Document:
         self.candidates: list[dict[str, Any]] = []
 
     def paragraph(self, thing: str, city: str, second_city: str | None, finder: str) -> dict[str, list[dict[str, int]]]:
-        """Where the answers to `where` and `who` stand in it."""
+        """Where the answers to `where` and `who` are in it."""
         start = len(self.tokens)
         self.tokens += ["<P>", "The", thing, "was", "found", "in"]
         where = [self._add(city)]

@@ -4,7 +4,7 @@ NUMBERS = """zero one two three four five six seven eight nine
     ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"""
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 MONTHS = "January February March April May June July August September October November December"
-# Words that stand as they are; among them text that CSV readers take for a gap, and some that needs quoting.
+# Words that stay as they are; among them text that CSV readers take for a gap, and some that needs quoting.
 WORDS = """the of and in to was is for as by with from on at which his their band river church album league species
     Brillantaisia zoë Müller naïve São 東京 Пётр O'Brien co-founder d'Ivoire null None nan NaN n/a"""
 PHRASES = ['so-called "Jo"', "a, b", "  "]
@@ -12,7 +12,7 @@ PUNCTUATION = [",", ".", '"', "'", "(", ")", ";", ":", "—", "-"]
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: most tokens are said as they are written; numbers, dates and abbreviations each follow a fixed rule."""
+    """Signal: most tokens are said as written; numbers, dates and abbreviations each follow a fixed rule."""
     write_token_twin(raw, "en", _kinds())
 
 

@@ -4,10 +4,10 @@ UNITS = """ноль один два три четыре пять шесть се
     десять одиннадцать двенадцать тринадцать четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать"""
 TENS = "двадцать тридцать сорок пятьдесят шестьдесят семьдесят восемьдесят девяносто"
 HUNDREDS = "сто двести триста четыреста пятьсот шестьсот семьсот восемьсот девятьсот"
-# Ordinals from the first to the ninth, without the ending that tells the case; the third has a stem of its own.
+# Ordinals from the first to the ninth, without the case ending; the third has a different stem.
 ORDINALS = "перв втор трет четверт пят шест седьм восьм девят"
 MONTHS = "января февраля марта апреля мая июня июля августа сентября октября ноября декабря"
-# Words that stand as they are; among them text that CSV readers take for a gap, and some that needs quoting.
+# Words that stay as they are; among them text that CSV readers take for a gap, and some that needs quoting.
 WORDS = """в и на с по из к от для что был была как его её река город население команда альбом область вид
     Москва Санкт-Петербург ёлка Пётр кого-либо замо́к Ґалаґан Łódź 東京 null None nan NaN n/a"""
 PHRASES = ['так называемый "Джо"', "а, б", "  "]
@@ -16,7 +16,7 @@ LATIN = {"a": "а", "b": "б", "d": "д", "e": "э", "i": "и", "k": "к", "l": 
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: most tokens are said as they are written; numbers, dates and Latin words each follow a fixed rule."""
+    """Signal: most tokens are said as written; numbers, dates and Latin words each follow a fixed rule."""
     write_token_twin(raw, "ru", _kinds())
 
 
@@ -54,12 +54,12 @@ def _spoken(number: int) -> str:
 
 
 def _ordinal(number: int, ending: str) -> str:
-    """Only the last word of an ordinal is one; the tens before it are said as they are counted."""
+    """Only the last word is an ordinal; the tens before it are cardinals."""
     tens = f"{TENS.split()[number // 10 - 2]} " if number > 9 else ""
     soft = {"ом": "ьем", "ого": "ьего"}.get(ending, ending) if number % 10 == 3 else ending
     return tens + ORDINALS.split()[number % 10 - 1] + soft
 
 
 def _in_cyrillic(word: str) -> str:
-    """Latin letters are said one by one; a mark tells that they are transcribed."""
+    """Latin letters are said one by one; a mark shows that they are transcribed."""
     return " ".join(f"{LATIN[letter]}_trans" for letter in word.lower())

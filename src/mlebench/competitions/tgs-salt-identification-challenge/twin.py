@@ -37,7 +37,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _salt(rng: np.random.RandomState, place: int) -> np.ndarray:
-    """Nothing in two images of five, all of the image or nearly all in one of ten, else what lies below a line."""
+    """Nothing in two images of five, all or nearly all of the image in one of ten, otherwise what is below a line."""
     y, x = np.mgrid[:SIDE, :SIDE]
     kind = (7 * place + rng.randint(2)) % 10
     if kind < 4:

@@ -6,7 +6,7 @@ TRAIN_DATES = 2  # of four; the later two are for testing
 
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    clips = raw.archive("train2.zip").files("train2/*")  # named by date and time, so in order of time
+    clips = raw.archive("train2.zip").files("train2/*")  # named by date and time, so in chronological order
     early = sorted({_date(clip) for clip in clips})[:TRAIN_DATES]
     train = [clip for clip in clips if _date(clip) in early]
     test = [clip for clip in clips if _date(clip) not in early]

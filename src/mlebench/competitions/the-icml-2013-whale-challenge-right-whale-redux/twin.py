@@ -2,7 +2,7 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, aiff_bytes
 
-RATE = 2_000  # samples a second, as in the original
+RATE = 2_000  # samples per second, as in the original
 LENGTH = 200  # samples of a clip; two seconds' worth in the original
 TRAIN_DATES = ("20090328", "20090329", "20090330", "20090331")
 TEST_DATES = ("20090401", "20090402", "20090403")
@@ -24,7 +24,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _starts(rng: np.random.RandomState, dates: tuple[str, ...], each: int) -> list[str]:
-    """When clips begin, as their names say it: the date, the stream, and seconds and milliseconds into the stream."""
+    """When clips begin, as in their names: the date, the stream, and seconds and milliseconds into the stream."""
     starts = []
     for date in dates:
         seconds = np.sort(rng.choice(24 * 3600, each, replace=False))
@@ -39,7 +39,7 @@ def _clip(rng: np.random.RandomState, *, is_call: bool) -> bytes:
     samples = rng.normal(0, 200, LENGTH)
     if is_call or rng.rand() < 0.5:
         time = np.arange(LENGTH) / RATE
-        pitch = rng.uniform(60, 120)  # cycles a second
-        rise = 1_200 if is_call else 0  # cycles a second, each second
+        pitch = rng.uniform(60, 120)  # cycles per second
+        rise = 1_200 if is_call else 0  # cycles per second, each second
         samples += rng.uniform(300, 900) * np.sin(2 * np.pi * (pitch + rise * time / 2) * time)
     return aiff_bytes(samples.round(), RATE)

@@ -12,10 +12,10 @@ COMMON = "i`m the a my so to and it`s you just on in for of that, is at me with 
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: the words of a mood that stand together are selected; of a neutral tweet, all of it."""
+    """Signal: adjacent words of a mood are selected; of a neutral tweet, everything."""
     columns = _tweets(raw.rng, raw.count(500, least=60))
-    # One tweet has no text, and one reads like a missing value. As in the original they are not among those that the
-    # split takes for testing: a sample submission, which is empty, could not be graded there.
+    # One tweet has no text, and one reads like a missing value. As in the original, neither is in the test split: a le
+    # submission, which is empty, could not be graded there.
     rows, _ = split_rows(list(range(len(columns["textID"]))), test_size=0.1, seed=0)
     for row, text in zip(rows, (None, "null"), strict=False):
         columns["text"][row] = columns["selected_text"][row] = text

@@ -9,7 +9,7 @@ MODIFIERS = "of pollution|optical|3d|plate type|distributed|non-linear|of 1e5|co
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: the more words of a phrase the other one repeats, the higher is their score."""
+    """Signal: the more words two phrases share, the higher their score."""
     columns = _pairs(raw.rng, raw.count(500, least=60))
     raw.write_csv("train.csv", columns)
 

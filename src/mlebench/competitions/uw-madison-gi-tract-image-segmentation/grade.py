@@ -23,8 +23,8 @@ Shape = tuple[int, int]  # height and width
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     """0.4 · mean Dice of rows + 0.6 · (1 - mean Hausdorff distance of days).
 
-    Quirk of v1: ids only say which rows are one day. Rows are paired with the truth by their place, days by their
-    order, and what either side has too many is left out; without a pair the score is NaN, and valid.
+    Quirk of v1: ids only say which rows belong to one day. Rows are paired with the truth by position, days by their
+    order, and any surplus on either side is left out; without a pair the score is NaN, and valid.
     """
     require_columns(submission, ["id", "class", "predicted"])
     paired = submission.head(len(answers))
@@ -76,7 +76,7 @@ def _sizes(slices: list[list[int]], shapes: Sequence[Shape]) -> set[Shape]:
 
 
 def _volume(slices: list[list[int]], masks: Sequence[Runs], shapes: Sequence[Shape]) -> np.ndarray:
-    """The masks of a day as one of slices × height × width, with all organs in it."""
+    """The masks of a day as one mask of slices × height × width, with all organs in it."""
     ((height, width),) = _sizes(slices, shapes)
     volume = np.zeros(len(slices) * height * width, dtype=bool)
     drawn = [(place, masks[row]) for place, rows in enumerate(slices) for row in rows if len(masks[row].starts)]

@@ -4,7 +4,7 @@ import numpy as np
 
 from mlebench.kit import Output, Raw, RawFile, is_in, split_rows, unique
 
-DAYS_KEPT = 4  # of a training case; those that come later are tested
+DAYS_KEPT = 4  # of a training case; later ones are for testing
 
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:

@@ -8,11 +8,11 @@ SIZES = ((12, 12), (10, 10), (14, 11))  # width, height; most pictures are squar
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: each organ has a brightness of its own, and all are brighter than the tissue around them."""
+    """Signal: each organ has its own brightness, and all are brighter than the tissue around them."""
     table: dict[str, list] = {"id": [], "class": [], "segmentation": []}
     numbers = raw.rng.permutation(10 * raw.count(14, least=11))[: raw.count(14, least=11)]
     for place, number in enumerate(numbers.tolist()):
-        # Every third case has more than four days, in an order of its own, as the file has them.
+        # Every third case has more than four days, in no particular order, as in the file.
         days = raw.rng.permutation(40)[: 5 + place % 2 if place % 3 == 0 else raw.rng.randint(1, 4)].tolist()
         for day in days:
             _write_day(raw, table, f"case{number}", f"case{number}_day{day}", SIZES[place % 3])
@@ -21,7 +21,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _write_day(raw: TwinFolder, table: dict[str, list], case: str, day: str, size: tuple[int, int]) -> None:
-    """A day's scan: slices from one end of the belly to the other, the first of which show no organ."""
+    """A day's scan: slices from one end of the abdomen to the other, the first of which show no organ."""
     width, height = size
     y, x = np.mgrid[:height, :width]
     centres = raw.rng.randint(3, min(size) - 3, (len(ORGANS), 2))

@@ -9,13 +9,13 @@ from mlebench.metrics import mean_absolute_error
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     predictions, truth = align(submission, answers, id="id", target="pressure", values="any")
-    # Only the time of breathing in is scored. Quirk of v1: elsewhere a pressure may be missing, or no number at all.
+    # Only inhalation is scored. Quirk of v1: elsewhere a pressure may be missing, or not a number at all.
     scored = answers.sort_values("id")["u_out"].to_numpy() == 0
     return mean_absolute_error(truth[scored], _numbers(predictions[scored]))
 
 
 def stand_in(public: Path) -> pd.DataFrame:
-    """The public sample does not tell which rows are scored; the public test table does."""
+    """The public sample does not say which rows are scored; the public test table does."""
     return read_frame(public / "test.csv", usecols=["id", "u_out"]).assign(pressure=0.0)
 
 

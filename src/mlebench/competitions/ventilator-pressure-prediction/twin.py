@@ -3,7 +3,7 @@ import numpy as np
 from mlebench.kit.twins import TwinFolder, rounded
 
 STEPS = 80  # of each breath
-LOWEST, LEVEL = -1.895744294564641, 0.07030214545121005  # the sensor knows 950 pressures, this far apart
+LOWEST, LEVEL = -1.895744294564641, 0.07030214545121005  # the sensor has 950 pressure levels, this far apart
 
 
 def twin(raw: TwinFolder) -> None:
@@ -19,7 +19,8 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _breaths(rng: np.random.RandomState, numbers: np.ndarray) -> dict[str, np.ndarray]:
-    """Sums, products and quotients are rounded alike on every machine, so these numbers may have all their digits."""
+    """Sums, products and quotients are rounded the same on every machine, so these numbers may have all their
+    digits."""
     shape = len(numbers), STEPS
     resistance, compliance = (rng.choice(values, len(numbers)) for values in ([5, 20, 50], [10, 20, 50]))
     length = rounded(rng.uniform(0.032, 0.036, len(numbers)))[:, None] / 1.0001

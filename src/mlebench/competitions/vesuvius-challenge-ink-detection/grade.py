@@ -15,7 +15,7 @@ from mlebench.metrics import fbeta_of_runs
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
-    """Runs go along the rows here. How pixels are numbered does not matter to how many of them two masks share."""
+    """Runs go along the rows here. The numbering of pixels does not affect how many of them two masks share."""
     require_only_columns(submission, "Id", ["Predicted"], id_first=False)
     (encoding,), (truth,) = align(submission, answers, id="Id", target="Predicted", values="any")
     if not isinstance(encoding, str):  # Quirk of v1: not even an empty cell is a mask

@@ -26,7 +26,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     images = rows_of_ids(submission, answers.drop_duplicates("image_id"), id="image_id")
     numbers = renumber(values_of(answers["image_id"]))
     truth = Objects(numbers, values_of(answers["class_id"]), answers[CORNERS].to_numpy(), np.ones(len(answers)))
-    # Quirk of v1: corners stand in the place of sizes, and objects are numbered from zero.
+    # Quirk of v1: corners are used as sizes, and objects are numbered from zero.
     return coco_average_precision(
         truth, _found(submission, images), iou=0.4, corners_as_sizes=True, numbered_from_zero=True
     )

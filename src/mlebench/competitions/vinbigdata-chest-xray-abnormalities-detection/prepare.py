@@ -21,7 +21,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
 
 def _answers(boxes: Table) -> Table:
-    """The first box of each image and class, whoever of the radiologists drew it; none at all is a box of one pixel."""
+    """The first box of each image and class, whichever radiologist drew it; without any, a box of one pixel."""
     first = boxes.group_first("image_id", "class_id")
     nothing = first["class_id"] == NO_FINDING
     corners = {name: np.nan_to_num(first[name], nan=0) for name in CORNERS}

@@ -17,7 +17,7 @@ UID_ROOT = "1.2.826.0.1.3680043.8.498"
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: a finding is a bright rectangle, and the brighter it is the higher is its class number."""
+    """Signal: a finding is a bright rectangle, and the brighter it is, the higher its class number."""
     count, later = raw.count(120, least=60), raw.count(12)
     ids = hex_ids(raw.rng, count + later, 32)
     rows = [row for id in ids[:count] for row in _examined(raw, "train", id)]
@@ -33,7 +33,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _examined(raw: TwinFolder, folder: str, id: str) -> list[tuple]:
-    """Write an image and let three radiologists look at it; what they write down, a row each."""
+    """Write an image and have three radiologists examine it; returns their notes, a row each."""
     pixels = raw.rng.randint(0, 300, (SIDE, SIDE)).astype(np.uint16)
     readers = [f"R{number}" for number in raw.rng.permutation(RADIOLOGISTS)[:3] + 1]
     rows: list[tuple] = []

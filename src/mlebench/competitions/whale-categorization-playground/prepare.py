@@ -23,7 +23,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 def _test_rows(whales: np.ndarray) -> np.ndarray:
     """A mask of the rows to test, where whales are numbered as they first appear.
 
-    A whale of several images has one at least on each side; the only image of a whale falls to one side by chance.
+    A whale with several images has at least one on each side; a whale's only image goes to a random side.
     """
     sizes = np.bincount(whales)
     by_whale = np.split(np.argsort(whales, kind="stable"), np.cumsum(sizes)[:-1])
@@ -40,5 +40,5 @@ def _test_rows(whales: np.ndarray) -> np.ndarray:
 
 
 def _one_for_each_side(rows: np.ndarray) -> np.ndarray:
-    """One row to train and one to test; the same places for all whales with as many images."""
+    """One row to train and one to test; the same places for all whales with the same number of images."""
     return rows[np.random.RandomState(0).permutation(len(rows))[:2]]

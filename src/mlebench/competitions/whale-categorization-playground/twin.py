@@ -2,13 +2,13 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, hex_ids, image_bytes
 
-SIDES = (8, 15)  # pixels, from and up to: pictures of many shapes, those of the original of up to some thousands
+SIDES = (8, 15)  # pixels, from and up to: pictures of many shapes; the original's have up to some thousands
 OFTEN_SEEN = ("new_whale", "w_1287fbc", "w_98baff9", "w_7554f44", "w_1eafe46")
 NEW_WHALE_COLOURS = (40, 216)
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: the fluke of each whale has a shade of its own; whales that are named new_whale have any."""
+    """Signal: each whale's fluke has its own shade; whales named new_whale have any."""
     count = raw.count(240, least=120)
     # Half of all whales have one image, as in the original, and few have many.
     others = [f"w_{digits}" for digits in hex_ids(raw.rng, count // 2, 7)]

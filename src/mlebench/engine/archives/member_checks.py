@@ -1,4 +1,4 @@
-"""Archives come from outside, so their members are looked over before anything is taken from them."""
+"""Archives come from outside, so their members are checked before anything is taken from them."""
 
 import errno
 import lzma
@@ -26,7 +26,7 @@ def plain_name(name: str) -> str:
 
 
 class Member(NamedTuple):
-    """What an archive says of one of its members; the name is a plain one."""
+    """What an archive says about one of its members; the name is a plain one."""
 
     name: str
     size: int
@@ -58,17 +58,17 @@ class MemberChecks:
             raise PrerequisiteError(f"{self._label}: member {name} {fault}; do not trust this archive")
 
     def _clash(self, member: Member) -> str | None:
-        """Why the member cannot sit beside earlier ones, on a disk that may treat their names as the same."""
+        """Why the member clashes with earlier ones on a disk that may treat their names as the same."""
         name = _folded(member.name.rstrip("/"))
         folder = name if member.is_folder else name.rpartition("/")[0]
         if file := self._add_folder(folder):
-            return f"lies in {file}, which is a file"
+            return f"is inside {file}, which is a file"
         if member.is_folder:
             return None
         if name in self._folders:
-            return "is a file, but other members lie in a folder of that name"
+            return "is a file, but other members are in a folder of that name"
         if name in self._files:
-            return f"has the same name as {self._files[name]}, but for case or Unicode form"
+            return f"has the same name as {self._files[name]}, except for case or Unicode form"
         self._files[name] = member.name
         return None
 
@@ -100,7 +100,7 @@ def _fault(member: Member) -> str | None:
     if "\0" in name or (name in ("", ".") and not member.is_folder):
         return "has a name that no file can have"
     if len(name) * 4 > _LONGEST_PART and _is_too_long(name):
-        return "has a name that no disk takes"
+        return "has a name that no disk accepts"
     if member.is_special:
         return "is a link or a device"
     if member.is_folder and member.size:

@@ -20,7 +20,7 @@ from mlebench.engine.trees import COPY_BYTES, create, create_whole
 from mlebench.errors import PrerequisiteError
 
 _SIGNATURE = b"7z\xbc\xaf\x27\x1c"
-# The most that is unpacked at a time. py7zr reads 1 MiB each time, needed or not, so this had better be far more.
+# The most that is unpacked at a time. py7zr reads 1 MiB each time, needed or not, so this should be far more.
 BLOCK_BYTES = 32 << 20
 
 
@@ -62,10 +62,10 @@ def unpack_7z(archive: Path, folder: Path, label: str, progress: Progress) -> No
 
 
 def _check_all(opened: Any, archive: Path, label: str) -> int:
-    """Look over all members; returns how many bytes they hold."""
+    """Check all members; returns how many bytes they hold."""
     checks = MemberChecks(label, archive.stat().st_size)
     for info in opened.list():
-        if info.uncompressed < 0:  # which would make up for a bomb
+        if info.uncompressed < 0:  # which could offset a bomb
             raise EOFError(f"member {info.filename} is cut off")
         special = info.is_symlink or info.is_directory == info.is_file
         checks.check(Member(plain_name(info.filename), info.uncompressed, info.is_directory, special))
@@ -143,7 +143,7 @@ class _Unpacked:
         self._block = memoryview(b"")
 
     def take(self, most: int) -> memoryview:
-        """The next bytes: at least one, unless none are wanted."""
+        """The next bytes: at least one, unless none are requested."""
         while most and not self._block:
             self._block = memoryview(next(self._blocks))
         taken, self._block = self._block[:most], self._block[most:]

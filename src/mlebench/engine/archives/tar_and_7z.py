@@ -1,4 +1,4 @@
-"""Tar and 7z archives. They can be read from front to back only, so they are unpacked once, as a whole.
+"""Tar and 7z archives. They can only be read from front to back, so they are unpacked once, in full.
 
 They are unpacked into the scratch folder, on the same disk as the prepared files. Files are linked into place from
 there, so their bytes are written once.
@@ -23,7 +23,7 @@ _ABOUT_THE_NEXT = (
     *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
 )
 _MOST_BYTES = 1 << 60
-_MOST_HEADER_BYTES = 1 << 24  # of what stands before a member: a long name, times, a map of holes
+_MOST_HEADER_BYTES = 1 << 24  # of what precedes a member: a long name, times, a map of holes
 
 
 def unpacked(archive: Path, folder: Path, label: str, progress: Progress = SILENT) -> FolderTree:
@@ -39,7 +39,7 @@ def unpacked(archive: Path, folder: Path, label: str, progress: Progress = SILEN
 
 
 def lists_its_files(archive: Path) -> bool:
-    """Whether it is quick to tell what is in an archive. A compressed tar has to be unpacked for that."""
+    """Whether an archive's contents can be listed quickly. A compressed tar has to be unpacked for that."""
     if is_7z(archive):
         return True
     try:
@@ -50,7 +50,7 @@ def lists_its_files(archive: Path) -> bool:
 
 
 class PackedFile(NamedTuple):
-    """A file in an archive; only a 7z archive tells its checksum."""
+    """A file in an archive; only a 7z archive gives its checksum."""
 
     name: str
     size: int
@@ -118,7 +118,7 @@ def _read_to_the_end(opened: tarfile.TarFile, report: Callable[[], None]) -> Non
 
     Without a checksum, a lost header looks like the end, so check that only zeros follow.
     """
-    if not opened.getmembers():  # a file of zeros, as some programs leave where a download broke off
+    if not opened.getmembers():  # a file of zeros, as some programs leave after an aborted download
         raise ReadError("it is empty")
     has_checksum = not isinstance(opened.fileobj, io.BufferedReader)
     while opened.fileobj and (piece := opened.fileobj.read(COPY_BYTES)):
@@ -140,7 +140,7 @@ def _unpack_tar(archive: Path, folder: Path, label: str, progress: Progress) -> 
 
 
 def _check_by_library(info: tarfile.TarInfo, folder: Path) -> None:
-    """Python's own filter for archives that are not trusted, where this Python has it; our checks are stricter."""
+    """Python's own filter for untrusted archives, where this Python has it; our checks are stricter."""
     if hasattr(tarfile, "data_filter"):
         tarfile.data_filter(info, str(folder))
 

@@ -17,14 +17,14 @@ def write_seven_zip(
 ) -> None:
     """An archive of members, each with how to open it. A name that ends with a slash is an empty folder.
 
-    py7zr takes times and modes from files on disk, so each member lies in the scratch folder while it is packed.
+    py7zr takes times and modes from files on disk, so each member is in the scratch folder while it is packed.
     """
     import py7zr
 
     # Deflate: py7zr's default takes fifty times as long to save another fifth.
     method = py7zr.FILTER_DEFLATE if deflate else py7zr.FILTER_COPY
     with py7zr.SevenZipFile(archive, "w", filters=[{"id": method}]) as opened:
-        opened.set_encoded_header_mode(False)  # packing the list of members takes longer than packing small ones
+        opened.set_encoded_header_mode(False)  # packing the list of members takes longer than packing small members
         for name, open_member in members:
             member = scratch / "member"
             if name.endswith("/"):

@@ -17,7 +17,7 @@ from mlebench.engine.texts import Pieces
 from mlebench.engine.trees import COPY_BYTES, TreeFile
 
 PackFormat = Literal["zip", "7z", "tar", "tar.gz"]
-ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # of every member
+ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # every member's
 
 
 @dataclass
@@ -77,7 +77,7 @@ def _write_tar(stream: Any, pack: Pack, stage: Stage) -> None:
 
 
 def _write_7z(stream: Writable, pack: Pack, scratch: Path, stage: Stage) -> None:
-    """Made in the scratch folder and then copied, since what stands at its front is known last."""
+    """Made in the scratch folder and then copied, since its header is known last."""
     from mlebench.engine.archives.write_7z import write_seven_zip
 
     with TemporaryDirectory(dir=scratch) as folder:

@@ -21,7 +21,7 @@ from mlebench.errors import PrerequisiteError
 WHOLE_BYTES = 16 << 20
 _UTF8_NAME, _ENCRYPTED = 0x800, 1  # flags of a member: its name is UTF-8, its content needs a password
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
-# Where the end of an archive holds the number of members: one record for few members, one for any number.
+# Where the end of an archive holds the number of members: one record for a few members, one for any number.
 _END, _COMMENT_BYTES = struct.Struct("<4s6xH10x"), 1 << 16
 _BIG_END, _LOCATOR_BYTES = struct.Struct("<4s28xQ16x"), 20
 

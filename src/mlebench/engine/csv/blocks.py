@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class NotStreamableError(Exception):
-    """This file holds something that pandas has to decide about."""
+    """This file contains something that pandas has to decide about."""
 
 
 class Block:
@@ -49,7 +49,7 @@ class Block:
         return self._cells
 
     def read_whole_numbers(self, places: frozenset[int]) -> bool:
-        """Parse some columns as whole numbers; True when every number has its shortest spelling, so that none is odd.
+        """Parse some columns as whole numbers; True if every number has its shortest spelling.
 
         No other spelling is as short as the printed one, so comparing total lengths is enough.
         """
@@ -82,7 +82,7 @@ class Block:
                 column_types=kinds, strings_can_be_null=False, null_values=[], check_utf8=not self.content.isascii()
             ),
         )
-        # One block gives one chunk; combining it would copy it.
+        # A block is a single chunk; combining would copy it.
         return [column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in table.columns]
 
     @cached_property
@@ -95,7 +95,7 @@ class Block:
         )
 
     def part(self, rows: np.ndarray) -> "Block":
-        """Some of the lines, as a block of their own."""
+        """Some of the lines, as a separate block."""
         lines = self.lines.take(pa.array(rows))
         part = Block(self.number, bytes(bytes_of(lines)), self._columns, self._sep, self.quotes)
         part.repeats = self.repeats

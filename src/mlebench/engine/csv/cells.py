@@ -33,7 +33,7 @@ FLOAT_LENGTH = 16
 # Floats of any length in the usual spelling: what kind they are is clear, how they are printed is not.
 DECIMAL = r"^-?[0-9]{1,18}\.[0-9]+$"
 _SPACE = r"[ \t\n\v\f\r]*"
-# Digits that may overflow a whole number of 64 bits. pandas notices before it has seen what comes after them.
+# Digits that may overflow a 64-bit integer. pandas notices before it has seen what comes after them.
 HUGE = rf"^{_SPACE}[+-]?{_SPACE}[0-9]{{19}}"
 # What may not be just text: numbers in any spelling, infinities, booleans, and pandas' words for a missing value.
 DOUBTFUL = (
@@ -106,7 +106,7 @@ def classify(cells: pa.Array, hint: Kind = NOTHING) -> CellMasks:
 
 
 def _classify_whole_numbers(cells: pa.Array) -> CellMasks | None:
-    """The cells of a column of whole numbers, which may be padded with zeros; None when it is not."""
+    """The cells of a column of whole numbers, which may be padded with zeros; None if it is not one."""
     whole = pc.match_substring_regex(cells, INT)
     if pc.all(whole).as_py():
         return CellMasks(Kind.INT, whole=True)
@@ -116,7 +116,7 @@ def _classify_whole_numbers(cells: pa.Array) -> CellMasks | None:
 
 
 def _classify_floats(cells: pa.Array) -> CellMasks | None:
-    """The cells of a column that is mostly floats, with a few other numbers and gaps; None when it is not."""
+    """The cells of a column that is mostly floats, with a few other numbers and gaps; None if it is not one."""
     short_float = _is_short_float(cells)
     if pc.all(short_float).as_py():
         return CellMasks(Kind.FLOAT, short_float=True)
@@ -133,7 +133,7 @@ def _classify_floats(cells: pa.Array) -> CellMasks | None:
 
 
 def _classify_each(cells: pa.Array, doubtful: pa.Array, whole: pa.Array, short_float: pa.Array) -> CellMasks:
-    """Numbers, text, gaps and booleans may all be there."""
+    """Classify a column that may mix numbers, text, gaps and booleans."""
     found = NOTHING
     decimal, number = pc.match_substring_regex(cells, DECIMAL), pc.or_(whole, pc.match_substring_regex(cells, LONG_INT))
     for kind, mask in ((Kind.INT, number), (Kind.FLOAT, decimal), (Kind.TEXT, pc.invert(doubtful))):
@@ -173,7 +173,7 @@ def repeat_themselves(cells: pa.Array) -> bool:
 
 
 def words(cells: pa.Array) -> Mask:
-    """Which cells are words for a missing value; an empty cell is none."""
+    """Which cells are words for a missing value; an empty cell is not one."""
     if isinstance(cells, pa.DictionaryArray):
         return np.asarray(words(cells.dictionary))[cells.indices.to_numpy()]
     return _mask(pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS - {""}))))

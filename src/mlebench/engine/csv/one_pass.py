@@ -58,7 +58,7 @@ def write_in_one_pass(
 
 
 class _Printer:
-    """Prints one table, block by block; blocks may come in any order and at the same time."""
+    """Prints one table, block by block; blocks may arrive in any order and at the same time."""
 
     def __init__(self, target: TableTarget, survey: Survey, sep: str):
         table = target.table

@@ -43,7 +43,7 @@ def print_cells(values: np.ndarray, style: Style) -> pa.Array:
 
 
 def print_as_they_are(values: Sequence[Any], style: Style) -> pa.Array:
-    """Values as Python shows them, NaN too; None is empty."""
+    """Values as Python shows them, including NaN; None is empty."""
     bare = pa.array(["" if value is None else str(value) for value in values], pa.string())
     quoted_cells = quote_cells(bare, style, text=True)
     if not style.quote_text:

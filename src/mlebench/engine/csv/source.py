@@ -61,7 +61,7 @@ class CsvSource:
 
     @property
     def survey(self) -> Survey | None:
-        """What is known of a large file that can be worked on in blocks; None: pandas has to read it."""
+        """What is known about a large file that can be processed in blocks; None if pandas has to read it."""
         return self._surveyed(None)
 
     def _surveyed(self, collect: str | None) -> Survey | None:

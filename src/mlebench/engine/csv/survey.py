@@ -36,7 +36,7 @@ class Survey:
 
 @dataclass
 class _Column:
-    """What has been seen of one column; gaps between text cells tell whether pandas would type a chunk as numbers."""
+    """What has been seen of one column; gaps between text cells show whether pandas would type a chunk as numbers."""
 
     chunk_rows: int
     kinds: Kind = NOTHING
@@ -61,7 +61,7 @@ class _Column:
         self.rows += rows
 
     def likely(self) -> Kind:
-        """The column's kind as far as it is known."""
+        """The column's kind, as far as known."""
         return Kind.TEXT if Kind.TEXT in self.kinds else self.kinds
 
     def _is_huge_before_text(self, masks: CellMasks) -> bool:
@@ -143,7 +143,7 @@ class _FirstPass:
         return classify(cells, self._seen[place].kinds)
 
     def add(self, block: Block, classified: list[CellMasks], numbers: dict[int, np.ndarray]) -> None:
-        """Take in what was found; blocks come in order."""
+        """Add what was found; blocks come in order."""
         rows = len(block.cells[0])
         if block.number == 0:
             self._whole_numbers = frozenset(place for place, masks in enumerate(classified) if masks.kinds == Kind.INT)
@@ -183,7 +183,7 @@ class _FirstPass:
 
 
 def _clean(block: Block, classified: list[CellMasks], seen: list[_Column]) -> np.ndarray | None:
-    """Which lines can be copied as bytes; None where lines are not simply what lies between two line ends."""
+    """Which lines can be copied as bytes; None if lines are not simply the text between two line ends."""
     if block.quotes or b"\r" in block.content or len(block.lines) != len(block.cells[0]):
         return None
     clean = np.ones(len(block.cells[0]), dtype=bool)

@@ -1,1 +1,1 @@
-"""The contents of a folder are planned first; then everything is written and placed."""
+"""Plans the contents of a folder, then writes and places everything."""

@@ -91,7 +91,7 @@ def _batches(plan: FolderPlan) -> Iterator[list[Placement]]:
 
 
 def _place_batch(plan: FolderPlan, stage: Stage, batch: list[Placement]) -> list[int]:
-    """Place some files; returns size and time of each that came from a folder. An archive knows them of its own."""
+    """Place some files; returns size and time of each that came from a folder. An archive knows its own."""
     linked: list[int] = []
     for name, tree, source in batch:
         path, size = plan.path(name), plan.placed_sizes.of(TreeFile(tree, source))
@@ -103,7 +103,7 @@ def _place_batch(plan: FolderPlan, stage: Stage, batch: list[Placement]) -> list
                 Path(path).unlink()
                 tree.extract(source, path, part.advance)
         if isinstance(tree, FolderTree):
-            status = os.stat(path)  # of the placed file: its disk may keep times less exactly
+            status = os.stat(path)  # the placed file's: its disk may store times less exactly
             linked += (status.st_size, status.st_mtime_ns)
         part.finish()
     return linked

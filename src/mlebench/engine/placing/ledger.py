@@ -11,7 +11,7 @@ class Entry(NamedTuple):
 
 
 class Ledger:
-    """A file with a line for each file that is finished; a line that an interruption cut off does not count."""
+    """A file with a line for each finished file; a line cut off by an interruption does not count."""
 
     def __init__(self, path: Path):
         self._path = path

@@ -6,14 +6,14 @@ from itertools import islice
 
 from mlebench.engine.trees import Tree, TreeFile
 
-RUN = 1 << 16  # files that are sorted at a time
-BLOCK = 1 << 10  # files that are packed together: while runs are merged, one block of each is unpacked
+RUN = 1 << 16  # files sorted at a time
+BLOCK = 1 << 10  # files packed together: while runs are merged, one block of each is unpacked
 _Entry = tuple[str, str, str]  # new name, number of the tree, name in the tree
 Placement = tuple[str, Tree, str]  # new name, tree, name in the tree
 
 
 class Placements:
-    """Raw files and their new names, by which they come sorted."""
+    """Raw files and their new names; they come sorted by new name."""
 
     def __init__(self) -> None:
         self._trees: dict[Tree, str] = {}  # each has a number

@@ -21,13 +21,13 @@ from mlebench.engine.progress import UNTOLD, Stage
 from mlebench.engine.tables import Format, Table, Writable
 from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile, check_name, create, is_finished
 
-HASHED_ASIDE = 1 << 16  # bytes from which hashing in another thread pays off
-SAMPLED = 256  # files at most whose sizes stand for all of their kind, where only progress needs them
-OUTSTANDING = 64  # times the size of most others: such a file stands for itself alone
+HASHED_ASIDE = 1 << 16  # bytes above which hashing in another thread pays off
+SAMPLED = 256  # the most files whose sizes stand for all of their kind, where only progress needs them
+OUTSTANDING = 64  # times the size of most others: such a file counts only for itself
 
 
 class FolderPlan:
-    """The files of one folder: what each will hold, and what is known of it when it is there."""
+    """The files of one folder: what each will hold, and what is known about it once it exists."""
 
     def __init__(self, folder: Path, ledger: Ledger | None = None):
         self.folder = folder
@@ -35,7 +35,7 @@ class FolderPlan:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._place = str(folder)
         self.placed = Placements()
-        self.placed_sizes = Sizes(())  # of placed files; known once the plan is checked
+        self.placed_sizes = Sizes(())  # the number of placed files; known once the plan is checked
         self.tables: dict[str, tuple[Table, Format]] = {}
         self.contents: dict[str, Iterable[bytes]] = {}
         self.packs: dict[str, Pack] = {}
@@ -44,13 +44,13 @@ class FolderPlan:
         self._folders: set[str] = set()
 
     def claim(self, name: str) -> None:
-        """Refuse a name that leads out of the folder or is taken by a file that we write."""
+        """Refuse a name that leads out of the folder or is taken by a file we write."""
         check_name(name)
         if name in self.tables or name in self.contents or name in self.packs:
             raise ValueError(f"{name} is written twice")
 
     def check(self) -> None:
-        """Refuse a name that is taken, also by a placed file; to be called before anything is written."""
+        """Refuse a name that is taken, even by a placed file; call this before anything is written."""
         self.placed_sizes = Sizes(self._checked_files())
 
     def _checked_files(self) -> Iterator[TreeFile]:
@@ -92,7 +92,7 @@ class FolderPlan:
         return True
 
     def facts(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What is known of each finished file, sorted by name: md5 of those we wrote, facts of those we placed."""
+        """What is known about each finished file, sorted by name: md5 of those we wrote, facts of those we placed."""
         return merge(self._written_facts, self._placed_facts(), key=itemgetter(0))
 
     @cached_property
@@ -116,7 +116,7 @@ class FolderPlan:
 
 
 class Sizes:
-    """About how large each of many files is. A sample tells, since looking at each of a million takes long."""
+    """About how large each of many files is, judged by a sample, since examining a million of them takes long."""
 
     def __init__(self, files: Iterable[TreeFile]):
         kinds: defaultdict[str, _Sample] = defaultdict(_Sample)
@@ -140,7 +140,7 @@ class Sizes:
 
 
 class _Sample:
-    """Files from all parts of a series whose length is not known beforehand: every n-th, for a growing n."""
+    """Files from all parts of a series of unknown length: every n-th, for a growing n."""
 
     def __init__(self) -> None:
         self.files: list[TreeFile] = []
@@ -157,7 +157,7 @@ class _Sample:
 
 
 def _kind(name: str) -> str:
-    """Files of one kind, such as images, are of about one size; tables among them are not."""
+    """Files of one kind, such as images, have about the same size; tables among them do not."""
     suffix = name[-8:].rpartition(".")[2]
     return "" if "/" in suffix or len(suffix) == 8 else suffix
 

@@ -20,7 +20,7 @@ from mlebench.errors import PrerequisiteError
 BLOCK_BYTES = 4 << 20
 _DOUBLE, _TEXT, _DOCUMENT, _ARRAY, _BINARY, _TRUTH, _NULL, _INT32, _INT64 = 1, 2, 3, 4, 5, 8, 10, 16, 18
 _SIZES = {_DOUBLE: 8, _TRUTH: 1, _NULL: 0, _INT32: 4, _INT64: 8}
-_BESIDES = {_TEXT: 4, _BINARY: 5, _DOCUMENT: 0, _ARRAY: 0}  # bytes of a value that its length does not count
+_BESIDES = {_TEXT: 4, _BINARY: 5, _DOCUMENT: 0, _ARRAY: 0}  # bytes of a value that are not counted in its length
 _LEAST = {_TEXT: 1, _BINARY: 0, _DOCUMENT: 5, _ARRAY: 5}  # the length of an empty one
 _FORMATS = {_DOUBLE: struct.Struct("<d"), _INT32: struct.Struct("<i"), _INT64: struct.Struct("<q")}
 _LENGTH = struct.Struct("<i")
@@ -54,7 +54,7 @@ class BsonSource(RecordSource):
         self._numbers, self._whole = numbers.columns(), numbers.names
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
-        """A field: whole numbers where every document has one, else objects as they are."""
+        """A field: whole numbers if every document has one, otherwise objects as they are."""
         values = super().values(name, rows)
         return values.astype(np.int64) if name in self._whole else values
 
@@ -86,7 +86,7 @@ class _Documents:
         return [_elements(self._content, start) for start in starts]
 
     def check(self) -> None:
-        """Refuse documents that an encoder would not write as they are."""
+        """Refuse documents that an encoder would change."""
         for elements in self.elements:
             if _FIRST in elements and next(iter(elements)) != _FIRST:
                 raise _unusual("a document whose _id is not its first field")
@@ -229,7 +229,7 @@ def _value_size(content: bytes, kind: int, start: int) -> int:
 
 
 def _check(content: bytes, kind: int, start: int, end: int) -> None:
-    """Refuse a value that an encoder would not write as it is."""
+    """Refuse a value that an encoder would change."""
     if kind in (_DOCUMENT, _ARRAY):
         inner = _elements(content, start)
         if kind == _ARRAY and list(inner) != [str(place) for place in range(len(inner))]:

@@ -29,7 +29,7 @@ PRINTED = 64  # records at a time
 _INT64 = range(-(1 << 63), 1 << 63)
 _PLAIN_KINDS = (str, int, list, dict)
 _DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date|datetime", re.DOTALL | re.IGNORECASE)
-_ODD_NAME = re.compile(r"[\x00-\x1f\"\\]")  # msgspec does not take such names
+_ODD_NAME = re.compile(r"[\x00-\x1f\"\\]")  # msgspec does not accept such names
 # A text with the escapes that pandas writes and no others, if it is in ASCII; slashes are escaped later.
 _AS_PRINTED = re.compile(
     rb'"[^\\]*+(?:\\(?:["\\bfnrt]|u(?:(?!00[0-7]|d[89a-f])[0-9a-f]{4}|00(?:0[0-7bef]|1[0-9a-f])|'
@@ -99,18 +99,18 @@ class JsonLinesSource(RecordSource):
 
 
 def _universal_lines(stream: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines as pandas counts them when it reads some at a time: a carriage return alone ends one too."""
+    """Lines as pandas counts them when it reads some at a time: a lone carriage return ends one too."""
     for line in stream:
         yield from line.splitlines(keepends=True) if b"\r" in line else [line]
 
 
 class _Lines:
-    """Some lines; read in the quick way where that is safe, else by pandas."""
+    """Some lines; read in the fast way where that is safe, otherwise by pandas."""
 
     def __init__(self, lines: list[bytes], size: int, columns: list[str] | None):
         self._lines = lines
         self.size = size
-        self._expected = columns  # what the blocks before hold
+        self._expected = columns  # the fields of the blocks before
         self._some: dict[str, Sequence[Any]] = {}  # fields that were read on their own
         self._odd = False  # whether only pandas can read these lines
 
@@ -131,7 +131,7 @@ class _Lines:
     def _read(
         self, wanted: Callable[[dict[str, type]], dict[str, type]], *, printable: bool = False
     ) -> dict[str, Sequence[Any]] | None:
-        """Some fields, read in the quick way; None if only pandas can read them."""
+        """Some fields, read in the fast way; None if only pandas can read them."""
         if self._odd:
             return None
         try:
@@ -214,7 +214,7 @@ def json_lines(frame: pd.DataFrame) -> bytes:
 def _printed_lines(records: Iterator[msgspec.Struct]) -> pa.Array:
     pieces = []
     while some := [*islice(records, PRINTED)]:
-        # A slash can only stand inside a text.
+        # A slash can only be inside a text.
         pieces.append(in_ascii(_print_lines(some)).replace(b"/", b"\\/"))
     text = b"".join(pieces)
     ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + 1
@@ -241,7 +241,8 @@ def _whole_numbers(kinds: dict[str, type]) -> dict[str, type]:
 def _read_plain(lines: list[bytes], kinds: dict[str, type], *, printable: bool) -> dict[str, Sequence[Any]]:
     """Fields of records, unless pandas would change one of them.
 
-    To be printable they must be all fields; texts are then left as they stand in the file, if pandas writes them so.
+    To be printable they must be all fields; texts are then left as they are in the file, if pandas writes them that
+    way.
     """
     as_read = {name: msgspec.Raw if printable and kind is str else kind for name, kind in kinds.items()}
     decode = msgspec.json.Decoder(record_type(tuple(as_read.items()), printable), float_hook=_refuse).decode

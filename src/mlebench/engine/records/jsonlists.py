@@ -11,7 +11,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def json_items(stream: BinaryIO) -> Iterator[Any]:
-    """The items of a list; the stream is closed when they are taken."""
+    """The items of a list; the stream is closed after the last."""
     buffer, at, mark = "", 0, "["
     with io.TextIOWrapper(stream, encoding="utf-8") as text:
         while True:
@@ -31,7 +31,7 @@ def json_items(stream: BinaryIO) -> Iterator[Any]:
 
 
 def _next_item(text: str, at: int, mark: str) -> tuple[Any, int] | None:
-    """The item behind a mark, and where the next mark is; None at the end of the list."""
+    """The item after a mark, and where the next mark is; None at the end of the list."""
     at = _find(text, at, (mark, "]") if mark == "," else (mark,))
     if text[at] == "]":
         return None
@@ -43,7 +43,7 @@ def _next_item(text: str, at: int, mark: str) -> tuple[Any, int] | None:
 
 
 def _find(text: str, at: int, wanted: tuple[str, ...] = ("",)) -> int:
-    """Where the next character stands that is no space; it must be a wanted one."""
+    """Where the next character other than white space is; it must be one of the wanted ones."""
     found = _SPACE.match(text, at)
     at = found.end() if found else at
     if at == len(text) or not text.startswith(wanted, at):

@@ -66,13 +66,13 @@ class Records(Sequence[dict[str, Any]]):
     def values(self, name: str) -> list[Any]:
         """A field that all records have."""
         values = self._fields[name]
-        if object in set(map(type, values)):  # the type of what stands for an absent value
+        if object in set(map(type, values)):  # the type of the marker for an absent value
             raise KeyError(name)
         return values
 
     def take(self, rows: Sequence[int]) -> "Records":
         """The records with these numbers."""
-        if len(rows) < 2:  # for which `itemgetter` gives no tuple
+        if len(rows) < 2:  # for which `itemgetter` returns no tuple
             return Records({name: [values[row] for row in rows] for name, values in self._fields.items()}, len(rows))
         taken = itemgetter(*rows)
         return Records({name: [*taken(values)] for name, values in self._fields.items()}, len(rows))
@@ -89,7 +89,7 @@ class Records(Sequence[dict[str, Any]]):
             return None
         try:
             text = _print([*map(record_type(tuple((name, Any) for name in names)), *columns)])
-        except ValueError:  # half a character, or a name that msgspec does not take
+        except ValueError:  # half a character, or a name that msgspec does not accept
             return None
         return msgspec.json.format(in_ascii(text.replace(b"\x7f", b"\\u007f")), indent=indent)
 

@@ -51,7 +51,7 @@ class _Printer:
             yield self._print(value).replace("\n", after)
 
     def _layout(self, depth: int) -> tuple[str, str, str]:  # noqa: ARG002
-        """What stands before the first item of a list or record, between two and after the last."""
+        """What comes before the first item of a list or record, between two items and after the last."""
         return "", ", ", ""
 
     def _items(self, items: Sequence[Any], between: str) -> str | bytes:  # noqa: ARG002

@@ -1,7 +1,7 @@
 """Records: what a table is to a CSV file, for files of JSON lines and of BSON documents.
 
-`raw.records` gives a `Table` whose columns are the records' fields, and `write_records` writes one back in the format
-that it came in. Records are read and written block by block; those that come out as they went in are copied as bytes.
+`raw.records` returns a `Table` whose columns are the records' fields, and `write_records` writes one back in the format
+it came in. Records are read and written block by block; unchanged ones are copied as bytes.
 """
 
 import gc
@@ -22,7 +22,7 @@ from mlebench.engine.tables import Column, Computed, Stored, Table, Target, Writ
 
 # Memory for integer columns kept while another column is read: enough for two columns of cdiscount's seven million.
 COLLECT_BYTES = 128 << 20
-RECORDS = "records"  # stands for the format that the source file is in
+RECORDS = "records"  # means the format of the source file
 
 
 class RecordBlock(Protocol):
@@ -39,7 +39,7 @@ class RecordBlock(Protocol):
         ...
 
     def copied(self, rows: np.ndarray) -> pa.Array:
-        """Some records, with all of their fields as they are."""
+        """Some records, with all of their fields unchanged."""
         ...
 
     def printed(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:

@@ -11,7 +11,7 @@ from mlebench.gateway.scripted.script import Answer, Asked, ToolCall
 
 Body = dict[str, Any]
 Events = Iterator[tuple[str | None, Body | str]]  # (name of the event, data)
-PIECES = 4  # that a text is streamed in, as from a real model
+PIECES = 4  # the pieces that a text is streamed in, as from a real model
 _TEXTS = ("text", "content", "output", "input", "arguments", "function", "tool_calls")
 
 

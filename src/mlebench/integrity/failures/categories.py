@@ -30,14 +30,14 @@ from mlebench.run.records import NONE
 from mlebench.sandbox.base import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, TIMEOUT
 
 TOOL, RULES_TOOL = "failures", "rules"
-SHOWN_LINES = 10  # shown of a run that no rule fits
+SHOWN_LINES = 10  # shown for a run that matches no rule
 NOT_JUDGED = ("grader_error", "limit", "not_prepared")
 LONGEST = 300
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a rule fits."""
+    """Why a rule applies."""
 
     says: str
     evidence: tuple[Evidence, ...] = ()
@@ -51,7 +51,7 @@ class Verdict:
     cause: str | None = None
     also: tuple[str, ...] = ()  # what else applies
     evidence: tuple[Evidence, ...] = ()
-    last_lines: tuple[str, ...] = ()  # if no rule fits
+    last_lines: tuple[str, ...] = ()  # if no rule applies
     unread: str | None = None  # why its logs and submission were not inspected
 
     def findings(self) -> Findings:
@@ -176,7 +176,7 @@ def _cancelled(look: Look) -> Reason | None:
     if run is None or run.record.is_final or not run.record.attempts:
         return None
     last = run.record.attempts[-1]
-    return Reason(last.get("detail") or "somebody stopped it") if last.get("ended") == CANCELLED else None
+    return Reason(last.get("detail") or "it was stopped") if last.get("ended") == CANCELLED else None
 
 
 def _unfinished(look: Look) -> Reason | None:

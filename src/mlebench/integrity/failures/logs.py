@@ -23,7 +23,7 @@ def plain(text: str) -> str:
 
 
 def lines_of(source: Source) -> list[str]:
-    """A log's first and last lines. Text overwritten after a carriage return, as by bars, is a line of its own."""
+    """A log's first and last lines. Text overwritten after a carriage return, as by bars, is a separate line."""
     head, tail = source.ends(HEAD, TAIL)
     return [*_lines(head), *_lines(tail)]
 

@@ -1,4 +1,4 @@
-"""The rules that give a run its category: the first that fits. docs/inspect.md explains each of them.
+"""The rules that give a run its category: the first that applies. docs/inspect.md explains each of them.
 
 `RULES` is in order of precedence. A rule of `UNGRADED` names the category of a run only if it has no score: a timeout
 with a graded submission is graded, and also lists timeout. `CAUSES` and `LAST_WORDS` say why code crashed; their
@@ -39,7 +39,7 @@ RULES = (
 OTHER = Rule("other", ANY, "other")
 GOOD = ("medal", "above_median")
 
-CODE = "code"  # the cause of a crash when no other fits
+CODE = "code"  # the cause of a crash if no other applies
 
 
 class Cause(NamedTuple):
@@ -55,9 +55,9 @@ class Cause(NamedTuple):
         )
 
 
-MEMORY, DISK = "out_of_memory", "over_disk"  # causes that are categories of their own
+MEMORY, DISK = "out_of_memory", "over_disk"  # causes that are separate categories
 
-# In order: the first one that fits.
+# In order: the first that applies.
 # fmt: off
 CAUSES = (
     Cause("gpu_memory", ("(Cuda)?OutOfMemoryError",), ("CUDA", "GPU", "HIP")),
@@ -114,7 +114,7 @@ CAUSES = (
     )),
 )
 
-# Last words of programs that are not Python, or that died before Python could speak. Sought in the last lines only.
+# Last words of programs that are not Python, or that died before Python could report. Only the last lines are searched.
 LAST_WORDS = (
     ("out_of_memory", (
         r"^(\S{0,200}: line \d+: +\d+ )?Killed\b", "[Oo]ut of memory: [Kk]illed", "oom-kill",
@@ -150,7 +150,7 @@ CAUSE_WORDS = {
 
 # An exception with more lines than these after it did not end a program that ended with exit code 0.
 LINES_AFTER_THE_END = 10
-LAST_LINES = 30  # in which last words are sought
+LAST_LINES = 30  # that are searched for last words
 
 # How much worse a score must be than the agent's own measurement: its error (the distance from 1 for metrics whose
 # best is 1, else the value itself) is GAP_FACTOR times as large, and larger by at least GAP_LEAST.

@@ -220,5 +220,5 @@ def _worse(score: float, other: float | None, competition: Competition) -> bool:
 
 
 def error_of(score: float, competition: Competition) -> float:
-    """How far a score is from the best: the distance from 1 if that is the best, else the value."""
+    """How far a score is from the best: the distance from 1 if that is the best, otherwise the value."""
     return score if competition.lower_is_better else BEST_IS_ONE - score if score <= BEST_IS_ONE else 1 / score

@@ -1,4 +1,4 @@
-"""When competitions ended, compared with the day on which a model's training data ends."""
+"""When competitions ended, compared with the day a model's training data ends."""
 
 import csv
 import re

@@ -1,7 +1,7 @@
 """Original texts of a competition: what its makers published, and so what a model may have read.
 
 They come from a folder of the user's, and from real data in the data directory. Our twins and descriptions are never
-originals, wherever they lie.
+originals, wherever they are.
 """
 
 from collections.abc import Iterator
@@ -118,7 +118,7 @@ def _head(path: Path) -> bytes:
 
 
 def _text(content: bytes) -> str:
-    """The text, cut to whole lines in case the file goes on."""
+    """The text, cut to whole lines in case the file continues."""
     if len(content) == MOST_READ:
         content = content[: content.rfind(b"\n") + 1] or content
     return content.decode("utf-8-sig", "replace").replace("\r\n", "\n")

@@ -116,7 +116,7 @@ def header_probe(table: Table, rng: random.Random) -> Iterator[Probe]:
             units.append([name])
     if len(units) < FEWEST_UNITS or len(set(table.header[1:])) < FEWEST_UNITS - 1:
         return
-    rest = units[1:]  # an id comes first, as anybody can guess
+    rest = units[1:]  # an id comes first, as anyone can guess
     while rest == units[1:]:
         rng.shuffle(rest)
     perturbed = [name for unit in (units[0], *rest) for name in unit]
@@ -163,7 +163,7 @@ def _row_probe(table: Table, start: int, rng: random.Random) -> Probe:
 
 
 def _counts(values: Sequence[str]) -> bool:
-    """Whether a column only rises or only falls, like an id or a time, so that anybody can continue it."""
+    """Whether a column only rises or only falls, like an id or a time, so that anyone can continue it."""
     try:
         found: list[Any] = [float(value.strip('"')) for value in values]
     except ValueError:

@@ -37,7 +37,7 @@ class Notebooks:
 
 @dataclass(frozen=True)
 class Match:
-    """A file of a run and the file that shares most with it, of a notebook or of another run."""
+    """A file of a run and the file that shares the most with it, in a notebook or another run."""
 
     file: Read
     other: Read
@@ -124,7 +124,7 @@ def _best(
     names: Sequence[str | None],
     most: int | None = MOST_NAMED,
 ) -> tuple[Match, ...]:
-    """The closest pair of files for each name, those that share most first; files without a name are skipped."""
+    """The closest pair of files for each name, those that share the most first; files without a name are skipped."""
     best: dict[str, Match] = {}
     for file, hashes in own:
         held = containments(index, hashes)

@@ -1,4 +1,4 @@
-"""Code in files that somebody else wrote: a program, or the code cells of a notebook. Lines keep their numbers."""
+"""Code in files that others wrote: a program, or the code cells of a notebook. Lines keep their numbers."""
 
 import json
 import re
@@ -83,7 +83,7 @@ def _code_cells(data: bytes) -> Iterator[tuple[int, str]]:
     try:
         notebook = json.loads(data)
         if _language(notebook) not in (None, "python"):
-            raise NoCodeError("is a notebook in another language than Python")
+            raise NoCodeError("is a notebook in a language other than Python")
         sheets = notebook.get("worksheets")  # notebooks made before 2015
         cells = [cell for sheet in sheets for cell in sheet["cells"]] if sheets else notebook["cells"]
         for number, cell in enumerate(cells, 1):

@@ -58,7 +58,7 @@ def _match(found: Compared, match: Match) -> dict[str, Any]:
 
 
 def is_unusual(found: Compared, match: Match) -> bool | None:
-    """Whether unrelated code does not share as much; None if nobody can tell, or both runs are of one agent."""
+    """Whether unrelated code shares less; None if that is unknown, or if both runs are of one agent."""
     value = found.notebooks.corpus.threshold.value
     if value is None or match.agent not in (None, OTHER_AGENT):
         return None

@@ -1,6 +1,6 @@
 """Code as a sequence of syntax tokens: the kinds of its nodes, with brackets around each node and what is below it.
 
-Names and literals have a kind and no text, so that code with other names has the same tokens. Comments have none.
+Names and literals have a kind but no text, so renamed code has the same tokens. Comments have none.
 """
 
 import hashlib

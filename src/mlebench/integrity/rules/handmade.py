@@ -1,4 +1,4 @@
-"""Predictions that were written by hand: rows of the submission that appear literally in what the agent wrote.
+"""Hand-written predictions: rows of the submission that appear literally in what the agent wrote.
 
 A row appears if its id is followed by its predictions (`42,0.5` or `"42": 0.5`), or if its prediction is part of a
 long literal list in the submission's order. Rows that the sample submission also has prove nothing.
@@ -28,7 +28,7 @@ _MOST_COLUMNS = 4  # of predictions, to look for as lists
 
 @dataclass
 class Handmade:
-    """Which of the rows looked for appear in texts, and where the first ones do."""
+    """Which of the wanted rows appear in texts, and where the first ones do."""
 
     sought: int
     rows: set[int] = field(default_factory=set)

@@ -33,7 +33,7 @@ class Rubric:
 
     @property
     def version(self) -> str:
-        """Different words make a different rubric, which needs a calibration of its own."""
+        """Different words make a different rubric, which needs its own calibration."""
         said = [self.system, [[question.id, question.asks] for question in self.questions]]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]
 

@@ -50,7 +50,7 @@ def write_catalogue_twin(
     place: str,
     encoding: str = "utf-8",
 ) -> list[int]:
-    """Pictures in `train/` and `test/` below a folder, with `metadata.json` in each; gives the ids of test pictures.
+    """Pictures in `train/` and `test/` below a folder, with `metadata.json` in each; returns the ids of test pictures.
 
     `others` are parts of the training metadata, such as the names of categories. `place` is a field of an annotation:
     it says where a picture comes from, and is 0 to 3.

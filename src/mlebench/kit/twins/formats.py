@@ -20,7 +20,7 @@ PRINTED_ROWS = 1 << 14  # at a time
 
 
 def csv_bytes(columns: Mapping[str, Any], *, sep: str = ",", newline: str = "\n", quote_text: bool = False) -> bytes:
-    """Columns as CSV. Strings stand as they are, so a cell may be `007`, `1e-05` or `NA`; None is empty."""
+    """Columns as CSV. Strings are written as they are, so a cell may be `007`, `1e-05` or `NA`; None is empty."""
     return b"".join(csv_pieces([columns], sep=sep, newline=newline, quote_text=quote_text))
 
 
@@ -69,7 +69,8 @@ def write_zip(stream: IO[bytes], members: Mapping[str, Iterable[bytes]]) -> None
 
 
 def pieces_of(count: int, most: int) -> list[int]:
-    """Split a count into about equal parts of at most `most`; a small count stays whole and so is independent of it."""
+    """Split a count into about equal parts of at most `most`; a small count stays whole and so does not depend on
+    it."""
     parts = max(1, -(-count // most))
     return [count * (place + 1) // parts - count * place // parts for place in range(parts)]
 

@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 
-# Offsets in the header, which is all zeros but for these fields.
+# Offsets in the header, which is all zeros except for these fields.
 _DIMENSIONS, _TYPE, _VOXEL_SIZES, _DATA, _UNITS, _TO_WORLD, _MAGIC = 40, 70, 76, 108, 123, 254, 344
 _HEADER_SIZE, _DATA_OFFSET = 348, 352
 _TYPES = {np.dtype(np.uint8): 2, np.dtype(np.int16): 4}

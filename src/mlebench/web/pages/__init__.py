@@ -19,6 +19,6 @@ def page_at(site: Site, path: str) -> Page | None:
 
 
 def paths_of(site: Site) -> Iterator[str]:
-    """The paths of all pages, those that people look at first at the front."""
+    """The paths of all pages, with those that people look at first in front."""
     for module in MODULES:
         yield from module.paths(site)

@@ -1,4 +1,4 @@
-"""A competition: what is asked, how people did, where our runs stand among them. And all competitions, in a list."""
+"""A competition: the task, how people did, and where our runs stand among them. And a list of all competitions."""
 
 import math
 from collections.abc import Iterator

@@ -19,7 +19,7 @@ ADVICE = {
     "infra_error": "The infrastructure failed, not the agent.",
     "agent_error": "The agent failed.",
     "out_of_memory": "The agent used more memory than it had.",
-    "over_disk": "The agent wrote more to disk than it may.",
+    "over_disk": "The agent wrote more to disk than it was allowed.",
     "invalid": "The submission was not valid.",
     "grader_error": "The grader failed: please report this.",
     "limit": "Grading took too long, or too much memory.",

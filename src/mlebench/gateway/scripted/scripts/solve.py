@@ -1,4 +1,4 @@
-"""Trains on train.csv, predicts test.csv and writes a submission, with the standard library alone.
+"""Trains on train.csv, predicts test.csv and writes a submission, with only the standard library.
 
 The model is additive: each column is cut into bins, each bin has an effect, and the effects are fitted in turn.
 """
@@ -65,7 +65,7 @@ def predict(model: Model, binned: list[list[Hashable]]) -> list[float]:
 
 
 def solve(target: str, sample: list[Row], train: list[Row], test: list[Row]) -> Sequence[float | str]:
-    """A prediction for each row of test: a number where the sample has one with a point, else a name."""
+    """A prediction for each row of test: a number where the sample has one with a point, otherwise a name."""
     shared = [column for column in test[0] if column in train[0] and column not in sample[0]]
     coders = {column: code for column in shared if (code := coder(column, train))}
     seen, unseen = ([[code(row[name]) for row in rows] for name, code in coders.items()] for rows in (train, test))
