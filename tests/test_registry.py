@@ -162,6 +162,25 @@ def test_broken_settings_are_named(content: str, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
+    ("key", "advice"),
+    [
+        ("data-dir", "did you mean data_dir?"),
+        ("competition_paths", "did you mean competition_path?"),
+        ("colour", "choose from data_dir, competition_path, slurm"),
+    ],
+)
+def test_a_setting_that_does_not_exist_is_named_with_the_one_that_was_meant(
+    key: str, advice: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(f"{key}: [x]\ndata_dir: here\n")
+    monkeypatch.setenv("MLEBENCH_CONFIG", str(settings))
+    with pytest.raises(PrerequisiteError) as error:
+        registry.get_data_dir()
+    assert str(error.value) == f"{settings}: there is no setting `{key}`; {advice}"
+
+
+@pytest.mark.parametrize(
     ("old", "new", "key"),
     [
         ("name: Guess the sign", "", "name"),

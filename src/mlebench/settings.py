@@ -1,25 +1,46 @@
 """The user's settings for all commands, in a YAML file."""
 
+from collections.abc import Iterable
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
 from mlebench.errors import PrerequisiteError
 
+KINDS = {"data_dir": str, "competition_path": list, "slurm": dict}
 
-def read_setting(path: Path, key: str, kind: type) -> Any:
+
+def read_setting(path: Path, key: str) -> Any:
     """The value of a key; None if the file or the key does not exist."""
+    return read_settings(path).get(key)
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """All keys and values; a misspelled key would have no effect, so it is refused."""
     if not path.is_file():
-        return None
+        return {}
     import yaml
 
     try:
-        value = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get(key)
-    except (yaml.YAMLError, AttributeError) as error:
-        raise PrerequisiteError(f"{path} is not a YAML mapping: {_first_line(error)}") from error
-    if value is not None and not isinstance(value, kind):
-        raise PrerequisiteError(f"{path}: `{key}` must be a {kind.__name__}, not {value!r}")
-    return value
+        found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise PrerequisiteError(f"{path} is not a YAML mapping: {str(error).splitlines()[0]}") from error
+    if not isinstance(found, dict):
+        raise PrerequisiteError(f"{path} is not a YAML mapping: it should hold lines such as `data_dir: FOLDER`")
+    for key, value in found.items():
+        if key not in KINDS:
+            raise PrerequisiteError(f"{path}: there is no setting `{key}`; {nearest(str(key), KINDS)}")
+        if value is not None and not isinstance(value, KINDS[key]):
+            raise PrerequisiteError(f"{path}: `{key}` must be a {KINDS[key].__name__}, not {value!r}")
+    return found
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A question that names the known one that was probably meant, or a list of all."""
+    import difflib
+
+    names = list(known)
+    shared = len(commonprefix(names))  # what all begin with makes none of them likelier
+    rests = {one[shared:]: one for one in names}
+    near = difflib.get_close_matches(name[shared:].replace("-", "_"), rests, n=1, cutoff=0.72)
+    return f"did you mean {rests[near[0]]}?" if near else f"choose from {', '.join(names)}"

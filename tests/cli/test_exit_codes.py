@@ -331,6 +331,17 @@ def test_doctor_names_a_broken_competition_and_continues(tmp_path: Path, monkeyp
     assert "docker" in done.stdout
 
 
+def test_doctor_names_settings_that_have_no_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLEBENCH_DATADIR", "x")
+    monkeypatch.setenv("MLEBENCH_CONFIG", str(tmp_path / "none.yaml"))
+    out = run("doctor", "--data-dir", tmp_path).stdout
+    assert re.search(r"^note +settings +\$MLEBENCH_DATADIR .*did you mean MLEBENCH_DATA_DIR\?", out, re.MULTILINE)
+    assert re.search(r"^bad +settings .*none\.yaml does not exist +fix \$MLEBENCH_CONFIG", out, re.MULTILINE)
+    (tmp_path / "none.yaml").write_text("data_dirs: x\n")
+    monkeypatch.setenv("MLEBENCH_DATA_DIR", str(tmp_path))
+    assert re.search(r"^bad +settings .*did you mean data_dir\?", run("doctor").stdout, re.MULTILINE)
+
+
 def test_log_lines_carry_no_escape_codes(data: Path, tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text('"\x1b[2JPassengerId",Transported\n"\x1b]0;x\x07",1\n')

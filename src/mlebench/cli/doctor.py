@@ -20,6 +20,7 @@ from mlebench.data.state import holds_twins, is_prepared
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import explanation
 from mlebench.registry import Registry
+from mlebench.settings import nearest, read_settings
 
 if TYPE_CHECKING:
     from mlebench.run.executors import Placement
@@ -124,11 +125,22 @@ def _python() -> Iterator[Finding]:
 
 
 def _settings() -> Iterator[Finding]:
-    paths.default_data_dir()
+    yield from _variables()
     path = paths.config_file()
-    yield Finding("ok", "settings", str(path) if path.exists() else "none")
+    read_settings(path)
+    if path.exists() or paths.CONFIG_VARIABLE not in os.environ:
+        yield Finding("ok", "settings", str(path) if path.exists() else "none")
+    else:
+        yield Finding("bad", "settings", f"{path} does not exist", f"fix ${paths.CONFIG_VARIABLE}")
     for fault in Registry().search_path_faults():
         yield Finding("bad", "search path", fault, f"fix ${paths.COMPETITION_PATH_VARIABLE} or `competition_path`")
+
+
+def _variables() -> Iterator[Finding]:
+    """Environment variables that look like ours and have no effect."""
+    for name in sorted(os.environ):
+        if name.startswith("MLEBENCH_") and name not in paths.VARIABLES:
+            yield Finding("note", "settings", f"${name} has no effect", nearest(name, paths.VARIABLES))
 
 
 def _existing(folder: Path) -> Path:

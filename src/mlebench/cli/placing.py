@@ -58,7 +58,7 @@ def placement_of(executor: str | None, slurm_options: Sequence[str], ray_address
 
 def _slurm_settings() -> dict[str, str]:
     """The sbatch options under `slurm` in the settings; one without a value is a flag."""
-    found = read_setting(paths.config_file(), "slurm", dict) or {}
+    found = read_setting(paths.config_file(), "slurm") or {}
     return {str(name): "" if value in (None, True) else str(value) for name, value in found.items()}
 
 

@@ -85,6 +85,7 @@ DATA_DIR_VARIABLE = "MLEBENCH_DATA_DIR"
 VENVS_DIR_VARIABLE = "MLEBENCH_VENVS_DIR"
 COMPETITION_PATH_VARIABLE = "MLEBENCH_COMPETITION_PATH"
 CONFIG_VARIABLE = "MLEBENCH_CONFIG"
+VARIABLES = (DATA_DIR_VARIABLE, COMPETITION_PATH_VARIABLE, VENVS_DIR_VARIABLE, CONFIG_VARIABLE)
 
 
 @dataclass(frozen=True)
@@ -289,7 +290,7 @@ def default_data_dir(*, twin: bool = False) -> Path:
     """The default data directory: real data and twins have different ones."""
     if named := os.environ.get(DATA_DIR_VARIABLE):
         return resolved(named)
-    if not twin and (configured := read_setting(config_file(), "data_dir", str)):
+    if not twin and (configured := read_setting(config_file(), "data_dir")):
         return resolved(Path(configured).expanduser())
     return resolved(cache_dir() / ("twins" if twin else "data"))
 
@@ -322,7 +323,7 @@ def competition_path() -> list[Path]:
     if named := os.environ.get(COMPETITION_PATH_VARIABLE):
         entries = named.split(os.pathsep)
     else:
-        entries = read_setting(config_file(), "competition_path", list) or []
+        entries = read_setting(config_file(), "competition_path") or []
     return [Path(entry).expanduser().resolve() for entry in entries if entry]
 
 
