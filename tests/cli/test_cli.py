@@ -66,6 +66,15 @@ def test_grade_writes_a_summary_and_prints_its_counts(titanic: Competition, tmp_
     assert json.loads(done.stdout)["total_runs"] == 1
 
 
+def test_grade_says_when_there_is_nothing_to_grade(tmp_path: Path) -> None:
+    entries = tmp_path / "submissions.jsonl"
+    entries.write_text("# none yet\n\n")
+    done = run("grade", "--submission", entries, "--output-dir", tmp_path / "out")
+    assert done.returncode == 0  # as in the reference, which scripts may rely on
+    assert "submissions.jsonl names no submission, so there is nothing to grade" in done.stderr
+    assert json.loads(done.stdout)["total_runs"] == len(list((tmp_path / "out").iterdir())) - 1 == 0
+
+
 def test_twin_makes_only_raw_data(tmp_path: Path) -> None:
     done = run("twin", "spaceship-titanic", "--seed", 4, "--size", 0.5, "--data-dir", tmp_path)
     assert done.returncode == 0, done.stderr

@@ -67,8 +67,9 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
             raise click.UsageError("--submission and --output-dir cannot be combined with a run group")
         summary = _grade_group(group, options, how)
     print_json({name: value for name, value in summary.items() if not isinstance(value, list)})
-    for line in table_lines(["competition", "status", "score", "medal", "reason"], _rows(summary)):
-        say(line)
+    if rows := list(_rows(summary)):
+        for line in table_lines(["competition", "status", "score", "medal", "reason"], rows):
+            say(line)
     failures = NOT_JUDGED + AGENTS_FAULT * strict
     if summary["unjudged"] or any(report["status"] in failures for report in summary["competition_reports"]):
         raise SystemExit(FAILED)

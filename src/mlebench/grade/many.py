@@ -47,6 +47,8 @@ def grade_jsonl(
     existing competition, are listed as `unjudged`. `track` is given the lines and yields each when it is waited for.
     """
     entries = read_entries(Path(path_to_submissions))
+    if not entries:
+        logger.warning("Warning: %s names no submission, so there is nothing to grade", path_to_submissions)
     output_dir = Path(output_dir)
     reports: list[CompetitionReport] = []
     unjudged: list[dict[str, Any]] = []
