@@ -61,6 +61,14 @@ def test_check_shows_what_is_there_and_touches_nothing(raw: Path, tmp_path: Path
     assert sorted(path.name for path in data.iterdir()) == [TITANIC]
 
 
+def test_a_check_of_many_gives_the_same_advice_once(tmp_path: Path) -> None:
+    done = run("prepare", "--split", "dev", "--check", "--data-dir", tmp_path)
+    _, *rows, advice = done.stdout.splitlines()
+    assert len(rows) == 7
+    assert all(row.endswith("see (1)") for row in rows)
+    assert advice.startswith("(1) no login to Kaggle")
+
+
 def test_an_unknown_id_does_not_stop_a_check_of_many(raw: Path, tmp_path: Path) -> None:
     done = run("prepare", "-c", "no-such-one", "-c", TITANIC, "--from", raw, "--check", "--data-dir", tmp_path / "data")
     assert done.returncode == 2

@@ -1,5 +1,6 @@
 """What is still missing before competitions have their data, as a table."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,10 +19,22 @@ def show_checks(registry: Registry, ids: Sequence[str], source: Any) -> None:
     competitions = [found for id in ids if id in known and (found := _unless_broken(registry, id))]
     rows = list(check_all(competitions, source))
     header = ["competition", "data", "rules", "download", "disk at peak", "disk at end", "what to do"]
-    print_table(header, [[*row[:3], *map(size_text, row[3:6]), row.advice or "-"] for row in rows])
+    advice, below = _said_once([row.advice for row in rows])
+    print_table(
+        header, [[*row[:3], *map(size_text, row[3:6]), what or "-"] for row, what in zip(rows, advice, strict=True)]
+    )
+    for line in below:
+        click.echo(line)
     click.echo(f"{size_text(free_space(registry.get_data_dir()))} free in {registry.get_data_dir()}", err=True)
     for id in (id for id in ids if id not in known):
         registry.get_competition(id)  # raises if there is none
+
+
+def _said_once(advice: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What stands in each row, and lines below for what several rows would repeat."""
+    repeated = [text for text, count in Counter(filter(None, advice)).items() if count > 1]
+    marks = {text: f"see ({number})" for number, text in enumerate(repeated, 1)}
+    return [marks.get(text, text) for text in advice], [f"({i}) {text}" for i, text in enumerate(repeated, 1)]
 
 
 def _unless_broken(registry: Registry, id: str) -> Competition | None:
