@@ -23,7 +23,7 @@ def _points(page: str) -> Points:
         return Points(*_characters(page, 3))
     except ValueError as error:
         raise InvalidSubmissionError(
-            f"Column `labels` must hold `character x y`, again and again, with one space between; {error}."
+            f"Column `labels` must hold `character x y` for each character, all separated by single spaces; {error}."
         ) from None
 
 

@@ -66,7 +66,7 @@ def _count(shown: Shown, rows: set[int], trace: Path, number: int, request: str)
 
 
 def _requests(trace: Path) -> Iterator[str]:
-    """What is new in each call: an agent sends its whole conversation again and again."""
+    """What is new in each call: an agent sends its whole conversation each time."""
     seen: set[int] = set()
     for call in read_objects(trace, Omissions()):
         try:
