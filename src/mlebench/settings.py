@@ -1,7 +1,6 @@
 """The user's settings for all commands, in a YAML file."""
 
 from collections.abc import Iterable
-from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,10 @@ def read_settings(path: Path) -> dict[str, Any]:
     return found
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A question that names the known one that was probably meant, or a list of all."""
+def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
+    """A question that names the known one that was probably meant, or a list of all. All begin with the prefix."""
     import difflib
 
-    names = list(known)
-    shared = len(commonprefix(names))  # what all begin with makes none of them likelier
-    rests = {one[shared:]: one for one in names}
-    near = difflib.get_close_matches(name[shared:].replace("-", "_"), rests, n=1, cutoff=0.72)
-    return f"did you mean {rests[near[0]]}?" if near else f"choose from {', '.join(names)}"
+    rests = {one.removeprefix(prefix): one for one in known}
+    near = difflib.get_close_matches(name.removeprefix(prefix).replace("-", "_"), rests, n=1, cutoff=0.72)
+    return f"did you mean {rests[near[0]]}?" if near else f"choose from {', '.join(rests.values())}"

@@ -8,10 +8,9 @@ import click
 from mlebench import paths
 from mlebench.cli.codes import FAILED
 from mlebench.cli.groups import VerbGroup
-from mlebench.cli.options import data_dir_option, registry_at
+from mlebench.cli.options import data_dir_option, registry_at, runs_dir_at, runs_dir_option
 from mlebench.cli.output import print_json, print_table, say, size_text, track
 from mlebench.cli.output import without_braces as plain
-from mlebench.cli.runs import runs_dir_option
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 
@@ -50,7 +49,7 @@ def make(
     from mlebench.bundles.signature import sign
     from mlebench.run.records import find_group
 
-    found = find_group(group, _runs_dir(runs_dir, data_dir))
+    found = find_group(group, runs_dir_at(runs_dir, data_dir))
     target = output or paths.bundle(Path(), found.record.id)
     stale = paths.bundle_signature(target)
     try:
@@ -96,7 +95,7 @@ def verify(file: Path, signers: Path | None, as_json: bool, runs_dir: Path | Non
         limits=Limits(memory=share_of_memory(jobs)),
     )
     try:
-        keep_verdict(verdict, _runs_dir(runs_dir, data_dir))
+        keep_verdict(verdict, runs_dir_at(runs_dir, data_dir))
     except OSError as error:
         say(f"Warning: cannot keep the verdict: {reason_of(error)}")
     if as_json:
@@ -118,7 +117,3 @@ def _show(verdict: "BundleVerdict") -> None:
     detail = "".join(f" ({plain(signed[key])})" for key in ("signer", "why") if key in signed)
     say(f"signature: {signed['state']}{detail}")
     say(f"The scores of {plain(verdict.agent)} are {verdict.trust}.")
-
-
-def _runs_dir(runs_dir: Path | None, data_dir: Path | None) -> Path:
-    return runs_dir or paths.default_runs_dir(registry_at(data_dir).get_data_dir())

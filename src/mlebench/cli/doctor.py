@@ -12,10 +12,9 @@ import click
 
 from mlebench import paths
 from mlebench.cli.checks import show_checks
-from mlebench.cli.options import data_dir_option, registry_at
+from mlebench.cli.options import data_dir_option, registry_at, runs_dir_at, runs_dir_option
 from mlebench.cli.output import print_table
 from mlebench.cli.placing import placement_of, placement_options
-from mlebench.cli.runs import runs_dir_option
 from mlebench.data.state import holds_twins, is_prepared
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import explanation
@@ -51,7 +50,7 @@ def command(kaggle: bool, data_dir: Path | None, runs_dir: Path | None, look: Pa
         return
     placement = placement_of(**placing)
     if placement.is_remote:
-        shared = runs_dir or paths.default_runs_dir(registry_at(data_dir).get_data_dir())
+        shared = runs_dir_at(runs_dir, data_dir)
         print_table(["", "what", "found", "what to do"], list(_nodes(placement, shared.absolute())))
         return
     findings = [
@@ -139,8 +138,9 @@ def _settings() -> Iterator[Finding]:
 def _variables() -> Iterator[Finding]:
     """Environment variables that look like ours and have no effect."""
     for name in sorted(os.environ):
-        if name.startswith("MLEBENCH_") and name not in paths.VARIABLES:
-            yield Finding("note", "settings", f"${name} has no effect", nearest(name, paths.VARIABLES))
+        if name.startswith(paths.VARIABLE_PREFIX) and name not in paths.VARIABLES:
+            meant = nearest(name, paths.VARIABLES, paths.VARIABLE_PREFIX)
+            yield Finding("note", "settings", f"${name} has no effect", meant)
 
 
 def _existing(folder: Path) -> Path:

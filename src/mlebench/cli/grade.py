@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlebench import paths
 from mlebench.cli.codes import FAILED
-from mlebench.cli.options import data_dir_option, judging_options, profile_option, registry_at
+from mlebench.cli.options import (
+    data_dir_option,
+    judging_options,
+    profile_option,
+    registry_at,
+    runs_dir_at,
+    runs_dir_option,
+)
 from mlebench.cli.output import print_json, say, table_lines, track, without_braces
 from mlebench.cli.quantities import Duration, Size
-from mlebench.cli.runs import runs_dir_option
 
 if TYPE_CHECKING:
     from mlebench.run.records import Group, Run
@@ -125,8 +130,7 @@ def _grade_snapshots(named: str, options: dict[str, Any], how: dict[str, Any]) -
 def _find(named: str, options: dict[str, Any]) -> "Group":
     from mlebench.run.records import find_group
 
-    runs_dir = options["runs_dir"] or paths.default_runs_dir(registry_at(options["data_dir"]).get_data_dir())
-    return find_group(named, runs_dir)
+    return find_group(named, runs_dir_at(options["runs_dir"], options["data_dir"]))
 
 
 def _track_runs(runs: "list[Run]") -> "Iterable[Run]":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlebench.cli.options import registry_at
+from mlebench.cli.options import Places, places_options
 from mlebench.cli.output import print_json, say, table_lines
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file to write to instead of stdout."
 )
-@click.pass_context
-def failures(context: click.Context, named: Sequence[str], as_json: bool, output: Path | None) -> None:
+@places_options
+@click.pass_obj
+def failures(places: Places, named: Sequence[str], as_json: bool, output: Path | None) -> None:
     """Say how runs ended, and what to fix first.
 
     Each run gets one category; for each agent, the most frequent ones come first. A run's verdict is kept in its
@@ -32,7 +33,7 @@ def failures(context: click.Context, named: Sequence[str], as_json: bool, output
     """
     from mlebench.integrity.failures import tables
 
-    judged = _judge(named, context)
+    judged = _judge(named, places)
     if as_json and output is None:
         print_json(tables.as_json(judged))
         return
@@ -47,15 +48,14 @@ def failures(context: click.Context, named: Sequence[str], as_json: bool, output
         raise PrerequisiteError(f"cannot write {output}: {reason_of(error)}") from error
 
 
-def _judge(named: Sequence[str], context: click.Context) -> "list[Judged]":
+def _judge(named: Sequence[str], places: Places) -> "list[Judged]":
     from mlebench.cli.output import track
     from mlebench.integrity.failures.categories import classify_apart
     from mlebench.integrity.failures.tables import Judged
     from mlebench.integrity.subjects import subjects
 
-    data_dir = context.parent.params["data_dir"] if context.parent else None
-    registry = registry_at(data_dir)
-    found = [(name, subject) for name in named for subject in subjects(name, context.obj)]
+    registry = places.registry
+    found = [(name, subject) for name in named for subject in subjects(name, places.runs)]
     judged, unwritten = [], None
     for name, subject in track(found, lambda one: one[1].competition):
         verdict = classify_apart(subject, registry)

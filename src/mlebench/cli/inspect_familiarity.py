@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
-from mlebench.cli.options import registry_at
+from mlebench.cli.options import Places, places_options
 from mlebench.cli.output import print_json, say, table_lines, track
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
@@ -53,8 +53,9 @@ _FOR_MODEL = ("endpoint", "key_env", "budget", "texts", "send_texts")
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file to write to instead of stdout."
 )
-@click.pass_context
-def familiarity(context: click.Context, competitions: Sequence[str], **options: Any) -> None:
+@places_options
+@click.pass_obj
+def familiarity(places: Places, competitions: Sequence[str], **options: Any) -> None:
     """Measure how well a model knows competitions.
 
     Without names, all competitions. Compares deadlines with the model's cut-off. With --model, also measures how
@@ -66,9 +67,9 @@ def familiarity(context: click.Context, competitions: Sequence[str], **options: 
     from mlebench.integrity.familiarity.survey import Asking, Survey
 
     _refuse(options)
-    registry = registry_at(context.parent.params["data_dir"] if context.parent else None)
+    registry = places.registry
     asked = [registry.get_competition(id) for id in competitions or registry.list_competition_ids()]
-    performance = _performance(options["reports"], context.obj) if options["reports"] else {}
+    performance = _performance(options["reports"], places.runs) if options["reports"] else {}
     asking = Asking(
         cutoff=parse_cutoff(options["cutoff"]) if options["cutoff"] else None,
         meta=read_meta_kaggle(options["meta_kaggle"]) if options["meta_kaggle"] else None,

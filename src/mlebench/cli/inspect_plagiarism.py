@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
+from mlebench.cli.options import Places, places_options
 from mlebench.cli.output import busy, print_json, print_table, say
 from mlebench.faults import reason_of
 from mlebench.untrusted import plain
@@ -30,8 +31,9 @@ RUN_HEADER = ["run", "closest run", "of", "file", "contained", "similar", "longe
 )
 @click.option("--show", is_flag=True, help="Also print the longest shared passages, side by side.")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
-@click.pass_context
-def plagiarism(context: click.Context, named: Sequence[str], corpus: Path | None, show: bool, as_json: bool) -> None:
+@places_options
+@click.pass_obj
+def plagiarism(places: Places, named: Sequence[str], corpus: Path | None, show: bool, as_json: bool) -> None:
     """Find code shared with notebooks and other runs.
 
     Says how much is shared, and how unusual that is. Renaming variables or reordering code does not hide what is
@@ -41,7 +43,7 @@ def plagiarism(context: click.Context, named: Sequence[str], corpus: Path | None
     from mlebench.integrity.plagiarism.report import record_of
     from mlebench.integrity.subjects import subjects
 
-    found = [subject for name in named for subject in subjects(name, context.obj)]
+    found = [subject for name in named for subject in subjects(name, places.runs)]
     with busy("Reading code"):
         compared = list(compare(found, lambda competition: _corpus(competition, corpus)))
     records = [record_of(one) for one in compared]

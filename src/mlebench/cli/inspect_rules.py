@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
-from mlebench.cli.options import registry_at
+from mlebench.cli.options import Places, places_options
 from mlebench.cli.output import print_json, print_table, say
 from mlebench.untrusted import plain
 
@@ -40,8 +40,9 @@ _FOR_JUDGE = ("endpoint", "key_env", "questions", "extra_prompt", "budget", "jud
 @click.option("--send-logs", is_flag=True, help="Allow logs and code to be sent to the judge, scrubbed of secrets.")
 @click.option("--calibrate", is_flag=True, help="Measure how good the judge is, on built-in cases.")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
-@click.pass_context
-def rules(context: click.Context, group: str | None, model: str | None, as_json: bool, **options: Any) -> None:
+@places_options
+@click.pass_obj
+def rules(places: Places, group: str | None, model: str | None, as_json: bool, **options: Any) -> None:
     """Find out which rules the runs of a group broke.
 
     GROUP is a run group, or a JSON-lines file with `logs_path`, `code_path` and `submission_path`.
@@ -56,10 +57,8 @@ def rules(context: click.Context, group: str | None, model: str | None, as_json:
         if as_json and calibration:
             print_json(calibration.to_dict())
         return
-    parent = context.parent.params if context.parent else {}
-    data_dir = registry_at(parent.get("data_dir")).get_data_dir()
     inspected = []
-    for one in inspect_rules(subjects(group, context.obj), data_dir, judge, calibration):
+    for one in inspect_rules(subjects(group, places.runs), places.registry.get_data_dir(), judge, calibration):
         inspected.append(one)
         if not as_json:
             _show(one)

@@ -1,6 +1,7 @@
 """Options shared by several verbs, and what they mean."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,47 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-data_dir_option = click.option(
-    "--data-dir",
-    type=click.Path(file_okay=False, readable=False, path_type=Path),
-    help=f"Where the data is. Default: ${paths.DATA_DIR_VARIABLE}, or a folder in the user's cache.",
-)
+FOLDER = click.Path(file_okay=False, readable=False, path_type=Path)
+_DATA_DIR: dict[str, Any] = {
+    "type": FOLDER,
+    "help": f"Where the data is. Default: ${paths.DATA_DIR_VARIABLE}, or a folder in the user's cache.",
+}
+_RUNS_DIR: dict[str, Any] = {"type": FOLDER, "help": "Where run groups are kept. Default: beside the data."}
+
+data_dir_option = click.option("--data-dir", **_DATA_DIR)
+runs_dir_option = click.option("--runs-dir", **_RUNS_DIR)
+
+
+def runs_dir_at(runs_dir: Path | None, data_dir: Path | None) -> Path:
+    return runs_dir or paths.default_runs_dir(registry_at(data_dir).get_data_dir())
+
+
+@dataclass
+class Places:
+    """What a verb that has commands, or the command itself, was told about folders."""
+
+    runs_dir: Path | None = None
+    data_dir: Path | None = None
+
+    @property
+    def registry(self) -> Registry:
+        return registry_at(self.data_dir)
+
+    @property
+    def runs(self) -> Path:
+        return runs_dir_at(self.runs_dir, self.data_dir)
+
+
+def places_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--runs-dir and --data-dir, before or after the name of a verb's command; the context's object is `Places`."""
+
+    def keep(context: click.Context, option: click.Parameter, value: Path | None) -> None:
+        places = context.ensure_object(Places)
+        if value is not None:
+            setattr(places, str(option.name), value)
+
+    command = click.option("--data-dir", expose_value=False, callback=keep, **_DATA_DIR)(command)
+    return click.option("--runs-dir", expose_value=False, callback=keep, **_RUNS_DIR)(command)
 
 
 profile_option = click.option(

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mlebench import paths
-from mlebench.cli.options import data_dir_option, registry_at
+from mlebench.cli.options import data_dir_option, registry_at, runs_dir_at, runs_dir_option
 from mlebench.cli.output import say, table_lines, track
-from mlebench.cli.runs import runs_dir_option
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.files import write_whole
@@ -76,7 +75,7 @@ def command(
     if form == "html" and output is None:
         raise click.UsageError("--format html writes pages: name a folder for them with -o")
     registry = registry_at(data_dir)
-    runs_dir = runs_dir or paths.default_runs_dir(registry.get_data_dir())
+    runs_dir = runs_dir_at(runs_dir, data_dir)
     found = Inputs(runs_dir)
     for named in (*inputs, *reports):
         found.add(named)

@@ -9,7 +9,7 @@ import click
 
 from mlebench import paths
 from mlebench.cli.model_options import model_access, model_options
-from mlebench.cli.options import data_dir_option, registry_at
+from mlebench.cli.options import data_dir_option, registry_at, runs_dir_at, runs_dir_option
 from mlebench.cli.output import say
 from mlebench.cli.placing import gpus_per_run, placement_of, placement_of_group, placement_options
 from mlebench.cli.quantities import Duration, Size
@@ -106,11 +106,7 @@ RETRIES = ("infra", "failed", "timeout")
     metavar="RUN|BUNDLE",
     help="Use the options of an earlier run, run group or bundle; options given here override them.",
 )
-@click.option(
-    "--runs-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where run groups are kept. Default: beside the data.",
-)
+@runs_dir_option
 @placement_options
 @data_dir_option
 def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str | None, **options: Any) -> None:
@@ -124,8 +120,7 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
 
     placement = placement_of(options["executor"], options["slurm_options"], options["ray_address"])
     if resume:
-        runs_dir = options["runs_dir"] or paths.default_runs_dir(registry_at(options["data_dir"]).get_data_dir())
-        group = find_group(resume, runs_dir)
+        group = find_group(resume, runs_dir_at(options["runs_dir"], options["data_dir"]))
         given = click.get_current_context().get_parameter_source("workers")
         workers = workers if given and given.name == "COMMANDLINE" else group.record.workers
         placement = placement if options["executor"] else placement_of_group(group)

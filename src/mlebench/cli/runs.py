@@ -9,7 +9,7 @@ import click
 
 from mlebench import paths
 from mlebench.cli.groups import VerbGroup
-from mlebench.cli.options import data_dir_option, registry_at
+from mlebench.cli.options import Places, places_options
 from mlebench.cli.output import print_json, print_table, say, size_text
 from mlebench.cli.placing import placement_of, placement_of_group, placement_options
 from mlebench.errors import PrerequisiteError
@@ -19,35 +19,28 @@ from mlebench.untrusted import plain
 if TYPE_CHECKING:
     from mlebench.run.records import Group, Run
 
-runs_dir_option = click.option(
-    "--runs-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where run groups are kept. Default: beside the data.",
-)
-
 
 @click.group(invoke_without_command=True, cls=VerbGroup)
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
-@runs_dir_option
-@data_dir_option
+@places_options
 @click.pass_context
-def command(context: click.Context, as_json: bool, runs_dir: Path | None, data_dir: Path | None) -> None:
+def command(context: click.Context, as_json: bool) -> None:
     """List run groups; `mlebench runs list GROUP` lists the runs of one."""
-    context.obj = runs_dir or paths.default_runs_dir(registry_at(data_dir).get_data_dir())
     if context.invoked_subcommand is None:
-        _list_groups(context.obj, as_json=as_json)
+        _list_groups(context.obj.runs, as_json=as_json)
 
 
 @command.command("list")
 @click.argument("group")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@places_options
 @click.pass_obj
-def list_runs(runs_dir: Path, group: str, as_json: bool) -> None:
+def list_runs(places: Places, group: str, as_json: bool) -> None:
     """List the runs of a group."""
     from mlebench.cli.live import print_runs
     from mlebench.run.records import find_group
 
-    found = find_group(group, runs_dir)
+    found = find_group(group, places.runs)
     if as_json:
         print_json([run.record.to_dict() for run in found.runs()])
     else:
@@ -65,12 +58,13 @@ def list_runs(runs_dir: Path, group: str, as_json: bool) -> None:
     type=click.IntRange(0),
     help="How many lines to show: of the log's end (default 10) or, with --story, of each text (default 12).",
 )
+@places_options
 @click.pass_obj
-def show(runs_dir: Path, run: str, as_json: bool, as_story: bool, lines: int | None) -> None:
+def show(places: Places, run: str, as_json: bool, as_story: bool, lines: int | None) -> None:
     """Show what is known about a run, named by its folder or its id."""
     from mlebench.run.records import Group
 
-    found = _find_run(runs_dir, run)
+    found = _find_run(places.runs, run)
     if as_story:
         _tell_story(found, as_json, lines)
         return
@@ -84,13 +78,14 @@ def show(runs_dir: Path, run: str, as_json: bool, as_story: bool, lines: int | N
 @command.command()
 @click.argument("group")
 @placement_options
+@places_options
 @click.pass_obj
-def cancel(runs_dir: Path, group: str, **options: Any) -> None:
+def cancel(places: Places, group: str, **options: Any) -> None:
     """Cancel a group's runs at the scheduler. Those in progress end, and can be resumed."""
     from mlebench.run.records import find_group
     from mlebench.run.schedulers import scheduler_for
 
-    found = find_group(group, runs_dir)
+    found = find_group(group, places.runs)
     placement = placement_of(**options) if options["executor"] else placement_of_group(found)
     count = scheduler_for(found, placement, found.record.workers).cancel()
     say(f"Cancelled {count} runs at {placement.name}. `mlebench run --resume {found.paths.root}` continues them.")
@@ -103,13 +98,14 @@ def cancel(runs_dir: Path, group: str, **options: Any) -> None:
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file to write to instead of stdout."
 )
+@places_options
 @click.pass_obj
-def submission(runs_dir: Path, group: str, rel_log_path: str, rel_code_path: str, output: Path | None) -> None:
+def submission(places: Places, group: str, rel_log_path: str, rel_code_path: str, output: Path | None) -> None:
     """Write the JSON lines that `mlebench grade --submission` reads."""
     from mlebench.run.group import submission_lines
     from mlebench.run.records import find_group
 
-    lines = submission_lines(find_group(group, runs_dir), rel_log_path, rel_code_path)
+    lines = submission_lines(find_group(group, places.runs), rel_log_path, rel_code_path)
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     if output is None:
         click.echo(text, nl=False)

@@ -1,0 +1,49 @@
+"""Options that mean the same are the same in all commands."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+from mlebench.cli import VERBS, main
+
+READ_RUNS = [
+    *("bundle make", "bundle verify", "doctor", "grade", "inspect", "report", "run", "runs", "view"),
+    *(f"inspect {name}" for name in ("failures", "familiarity", "plagiarism", "rules")),
+    *(f"runs {name}" for name in ("cancel", "list", "show", "submission")),
+]
+
+
+def commands() -> dict[str, click.Command]:
+    def below(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+        yield name, command
+        for word, inner in command.commands.items() if isinstance(command, click.Group) else ():
+            yield from below(f"{name} {word}", inner)
+
+    modules = {verb: import_module(f"mlebench.cli.{verb.replace('-', '_')}") for verb in VERBS}
+    return {name: found for verb, module in modules.items() for name, found in below(verb, module.command)}
+
+
+def options_of(command: click.Command) -> list[click.Option]:
+    return [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+
+
+def test_whatever_reads_runs_can_be_told_where_they_are() -> None:
+    names = {name: {word for option in options_of(found) for word in option.opts} for name, found in commands().items()}
+    assert sorted(name for name, words in names.items() if "--runs-dir" in words) == sorted(READ_RUNS)
+    assert all("--data-dir" in names[name] for name in READ_RUNS)
+
+
+@pytest.mark.parametrize("words", [["runs", "list"], ["runs", "show"], ["inspect", "failures"], ["inspect", "rules"]])
+@pytest.mark.parametrize("before", [True, False])
+def test_runs_dir_may_stand_before_and_after_a_command(
+    words: list[str], before: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb, name = words
+    where = ["--runs-dir", str(tmp_path)]
+    with pytest.raises(SystemExit) as end:
+        main([verb, *(where if before else []), name, "nothing", *([] if before else where)])
+    assert end.value.code == 1
+    assert str(tmp_path) in capsys.readouterr().err
