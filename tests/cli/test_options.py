@@ -30,6 +30,37 @@ def options_of(command: click.Command) -> list[click.Option]:
     return [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
 
 
+# Options whose explanation depends on the command, though their name and their form do not.
+DIFFERS = {
+    "--budget": "for each run, or for all questions to a model",
+    "--description": "a description to show is not one to prepare",
+    "--endpoint": "a run's model may speak another API than OpenAI's",
+    "--force": "what is done again",
+    "--host": "of no use without --serve",
+    "--jobs": "what is done at a time",
+    "--max-bytes": "a server reads less",
+    "--memory": "for a run or for a submission",
+    "--model": "one for all runs, or one to ask",
+    "--output": "a bundle is no text, and pages need a folder",
+    "--port": "of no use without --serve",
+    "--reports": "what they are read for",
+    "--split": "a report has splits of its own",
+    "--time-limit": "for a run or for a submission",
+    "--twin": "what is made",
+    "--competition-id": "a server has one competition",
+    "--agent": "a built-in agent has no image",
+}
+
+
+def test_an_option_is_the_same_wherever_it_is() -> None:
+    forms: dict[str, set[tuple[object, ...]]] = {}
+    for found in commands().values():
+        for option in options_of(found):
+            name = next(word for word in option.opts if word.startswith("--"))
+            forms.setdefault(name, set()).add((option.help, option.default, option.type.name, option.metavar))
+    assert {name for name, kinds in forms.items() if len(kinds) > 1} == set(DIFFERS)
+
+
 def test_whatever_reads_runs_can_be_told_where_they_are() -> None:
     names = {name: {word for option in options_of(found) for word in option.opts} for name, found in commands().items()}
     assert sorted(name for name, words in names.items() if "--runs-dir" in words) == sorted(READ_RUNS)

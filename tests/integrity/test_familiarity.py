@@ -600,7 +600,7 @@ def test_the_command_measures_correlates_and_draws(
     assert "our own descriptions" in done.stdout
     ElementTree.parse(tmp_path / "plot.svg")
     asked = len(server.seen)
-    done = inspect(*model, *more, KNOWN, UNKNOWN, "--format", "json", "-o", str(tmp_path / "found.json"))
+    done = inspect(*model, *more, KNOWN, UNKNOWN, "--json", "-o", str(tmp_path / "found.json"))
     assert len(server.seen) == asked
     assert "0 calls" in done.stderr
     made = json.loads((tmp_path / "found.json").read_text())

@@ -260,7 +260,7 @@ def test_on_a_unix_socket_for_one_competition_only(
     start: Start, titanic: Competition, sample: bytes, tmp_path: Path
 ) -> None:
     door = tmp_path / "door"
-    options = ["--public", titanic.public_dir, "--competition", titanic.id, "--unix", door]
+    options = ["--public", titanic.public_dir, "--competition-id", titanic.id, "--unix", door]
     server = start(*options)
     assert server.urls == []
     with httpx.Client(transport=httpx.HTTPTransport(uds=str(door)), base_url="http://door", timeout=60) as client:
@@ -321,7 +321,7 @@ def test_the_script_in_a_sandbox(server: Server, start: Start, titanic: Competit
     if not Path(program).exists():
         pytest.skip("there is no curl on this machine")
     (tools / tool).symlink_to(program)
-    one = start("--public", titanic.public_dir, "--competition", titanic.id, "--port", 0)
+    one = start("--public", titanic.public_dir, "--competition-id", titanic.id, "--port", 0)
 
     def run(*arguments: object, url: str = f"{one.url}/validate") -> subprocess.CompletedProcess[str]:
         environment = {"PATH": str(tools), "VALIDATOR_URL": url}

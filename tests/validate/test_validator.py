@@ -73,7 +73,7 @@ def test_samples_inside_archives_are_found_in_a_public_folder(tmp_path: Path) ->
         ["--unix", "s", "x.csv", "spaceship-titanic"],
         ["--public", ".", "--data-dir", ".", "x.csv", "spaceship-titanic"],
         ["--serve", "--public", "."],
-        ["--serve", "--competition", "no-such-competition"],
+        ["--serve", "--competition-id", "no-such-competition"],
     ],
 )
 def test_wrong_usage_is_exit_code_2(arguments: list[str], tmp_path: Path) -> None:

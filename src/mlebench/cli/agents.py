@@ -8,11 +8,12 @@ import click
 from mlebench.agents import Agent, built_in, load_agent, venvs
 from mlebench.agents.spec import COMMAND
 from mlebench.cli.groups import VerbGroup
+from mlebench.cli.options import json_option
 from mlebench.cli.output import busy, cell, print_json, print_table
 
 
 @click.group("agents", invoke_without_command=True, cls=VerbGroup)
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@json_option
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
     """Show the built-in agents, and others whose venv is installed."""
@@ -35,7 +36,7 @@ def command(context: click.Context, as_json: bool) -> None:
 
 @command.command()
 @click.argument("agent")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@json_option
 def show(agent: str, as_json: bool) -> None:
     """Show what is known about an agent.
 

@@ -8,7 +8,7 @@ import click
 from mlebench import paths
 from mlebench.cli.codes import FAILED
 from mlebench.cli.groups import VerbGroup
-from mlebench.cli.options import data_dir_option, registry_at, runs_dir_at, runs_dir_option
+from mlebench.cli.options import data_dir_option, json_option, registry_at, runs_dir_at, runs_dir_option
 from mlebench.cli.output import print_json, print_table, say, size_text, track
 from mlebench.cli.output import without_braces as plain
 from mlebench.errors import PrerequisiteError
@@ -69,7 +69,7 @@ def make(
 @command.command()
 @click.argument("file", type=FILE)
 @click.option("--signers", type=FILE, help="A file of allowed signers (see ssh-keygen); one of them must have signed.")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@json_option
 @runs_dir_option
 @data_dir_option
 def verify(file: Path, signers: Path | None, as_json: bool, runs_dir: Path | None, data_dir: Path | None) -> None:

@@ -6,7 +6,7 @@ import click
 
 from mlebench.cli.dev_kernels import download_kernels
 from mlebench.cli.groups import VerbGroup
-from mlebench.cli.options import registry_at
+from mlebench.cli.options import all_option, competitions_option, registry_at
 from mlebench.cli.running import Failures
 
 
@@ -16,21 +16,21 @@ def command() -> None:
 
 
 @command.command("download-leaderboard")
-@click.option("-c", "--competition-id", help="A competition.")
-@click.option("--all", "everything", is_flag=True, help="All competitions.")
-@click.option("--force", is_flag=True, help="Download it again.")
-def download_leaderboard(competition_id: str | None, everything: bool, force: bool) -> None:
+@competitions_option
+@all_option
+@click.option("--force", is_flag=True, help="Also download again those that are there.")
+def download_leaderboard(ids: tuple[str, ...], everything: bool, force: bool) -> None:
     """Download missing leaderboards.
 
     Prints the path of each.
     """
     from mlebench.data import ensure_leaderboard_exists
 
-    if not everything and not competition_id:
+    if not everything and not ids:
         raise click.UsageError("name a competition with -c ID, or give --all")
     registry = registry_at(None)
     failures = Failures()
-    for id in registry.list_competition_ids() if everything else [str(competition_id)]:
+    for id in registry.list_competition_ids() if everything else ids:
         with failures.of(id):
             click.echo(ensure_leaderboard_exists(registry.get_competition(id), force=force))
     failures.finish()

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 
 import click
 
-from mlebench.cli.options import registry_at
+from mlebench.cli.options import competitions_option, registry_at
 from mlebench.cli.output import print_table, track
 from mlebench.cli.running import Failures
 
 
 @click.command("download-kernels")
-@click.option("-c", "--competition-id", "ids", multiple=True, help="A competition; may be repeated. Default: all.")
+@competitions_option
 @click.option("--refresh-list", is_flag=True, help="First ask Kaggle which notebooks there are.")
 def download_kernels(ids: Sequence[str], refresh_list: bool) -> None:
     """Download published notebooks.
 
-    `inspect plagiarism` compares code with them. Notebooks that are already here are kept. The lists ship with the
+    Without -c, those of all competitions. `inspect plagiarism` compares code with them. Notebooks that are already here are kept. The lists ship with the
     competitions and are not complete.
     """
     from mlebench.data import kernels

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlebench.cli.options import Places, places_options
+from mlebench.cli.options import Places, json_option, output_option, places_options
 from mlebench.cli.output import print_json, say, table_lines
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("named", metavar="GROUP|FILE.jsonl...", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file to write to instead of stdout."
-)
+@json_option
+@output_option
 @places_options
 @click.pass_obj
 def failures(places: Places, named: Sequence[str], as_json: bool, output: Path | None) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
-from mlebench.cli.options import Places, places_options
+from mlebench.cli.model_options import question_options
+from mlebench.cli.options import Places, json_option, output_option, places_options
 from mlebench.cli.output import print_json, say, table_lines, track
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
@@ -23,17 +24,15 @@ _FOR_MODEL = ("endpoint", "key_env", "budget", "texts", "send_texts")
 
 
 @click.command()
-@click.argument("competitions", metavar="[COMPETITION]...", nargs=-1)
+@click.argument("competitions", metavar="[COMPETITION_ID]...", nargs=-1)
 @click.option("--cutoff", metavar="YYYY-MM[-DD]", help="When the model's training data ends, according to its makers.")
 @click.option(
     "--meta-kaggle",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Competitions.csv from Kaggle's Meta Kaggle dataset, for deadlines that mlebench does not know.",
 )
-@click.option("--model", metavar="MODEL", help="Ask this model to continue original texts.")
-@click.option("--endpoint", metavar="URL", help="Its address: any OpenAI-compatible endpoint. Default: OpenAI's.")
-@click.option("--key-env", metavar="VARIABLE", help="The environment variable that holds its key.")
-@click.option("--budget", metavar="5usd|200000tokens", help="The most that may be spent.")
+@click.option("--model", metavar="NAME", help="Ask this model to continue original texts.")
+@question_options
 @click.option(
     "--texts",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -49,10 +48,8 @@ _FOR_MODEL = ("endpoint", "key_env", "budget", "texts", "send_texts")
 )
 @click.option("--reports", multiple=True, metavar="[NAME=]FILE", help="A grading report to correlate with.")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="An SVG file to draw the correlation in.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file to write to instead of stdout."
-)
+@json_option
+@output_option
 @places_options
 @click.pass_obj
 def familiarity(places: Places, competitions: Sequence[str], **options: Any) -> None:
@@ -131,7 +128,7 @@ def _show(found: "list[Familiarity]", correlations: "list[Correlation]", options
 
     if options["plot"]:
         _write(options["plot"], plot.svg(correlations))
-    if options["form"] == "json":
+    if options["as_json"]:
         facts = {name: options[name] for name in ("model", "endpoint", "cutoff", "samples")}
         made = tables.as_json(found, correlations, **facts)
         if options["output"] is None:

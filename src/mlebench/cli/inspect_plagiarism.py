@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
-from mlebench.cli.options import Places, places_options
+from mlebench.cli.options import Places, json_option, places_options
 from mlebench.cli.output import busy, print_json, print_table, say
 from mlebench.faults import reason_of
 from mlebench.untrusted import plain
@@ -30,7 +30,7 @@ RUN_HEADER = ["run", "closest run", "of", "file", "contained", "similar", "longe
     help="A folder of .py and .ipynb files to compare with. Default: the notebooks that `dev download-kernels` got.",
 )
 @click.option("--show", is_flag=True, help="Also print the longest shared passages, side by side.")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@json_option
 @places_options
 @click.pass_obj
 def plagiarism(places: Places, named: Sequence[str], corpus: Path | None, show: bool, as_json: bool) -> None:

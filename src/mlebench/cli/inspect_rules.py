@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
-from mlebench.cli.options import Places, places_options
+from mlebench.cli.model_options import question_options
+from mlebench.cli.options import Places, json_option, places_options
 from mlebench.cli.output import print_json, print_table, say
 from mlebench.untrusted import plain
 
@@ -20,9 +21,8 @@ _FOR_JUDGE = ("endpoint", "key_env", "questions", "extra_prompt", "budget", "jud
 
 @click.command()
 @click.argument("group", required=False)
-@click.option("--judge", "model", metavar="MODEL", help="Also ask a language model.")
-@click.option("--endpoint", metavar="URL", help="Its address: any OpenAI-compatible endpoint. Default: OpenAI's.")
-@click.option("--key-env", metavar="VARIABLE", help="The environment variable that holds its key.")
+@click.option("--judge", "model", metavar="NAME", help="Also ask a language model.")
+@question_options
 @click.option(
     "--questions",
     metavar="IDS",
@@ -31,7 +31,6 @@ _FOR_JUDGE = ("endpoint", "key_env", "questions", "extra_prompt", "budget", "jud
 @click.option(
     "--extra-prompt", type=click.Path(dir_okay=False, path_type=Path), help="A file with instructions of your own."
 )
-@click.option("--budget", metavar="5usd|200000tokens", help="The most that the judge may spend.")
 @click.option(
     "--judge-log",
     type=click.Path(file_okay=False, path_type=Path),
@@ -39,7 +38,7 @@ _FOR_JUDGE = ("endpoint", "key_env", "questions", "extra_prompt", "budget", "jud
 )
 @click.option("--send-logs", is_flag=True, help="Allow logs and code to be sent to the judge, scrubbed of secrets.")
 @click.option("--calibrate", is_flag=True, help="Measure how good the judge is, on built-in cases.")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@json_option
 @places_options
 @click.pass_obj
 def rules(places: Places, group: str | None, model: str | None, as_json: bool, **options: Any) -> None:
@@ -71,7 +70,7 @@ def rules(places: Places, group: str | None, model: str | None, as_json: bool, *
 
 def _refuse(group: str | None, model: str | None, options: dict[str, Any]) -> None:
     if model is None and any(options[name] for name in _FOR_JUDGE):
-        raise click.UsageError("options for a judge need --judge MODEL")
+        raise click.UsageError("options for a judge need --judge NAME")
     if group is None and not options["calibrate"]:
         raise click.UsageError("name a run group, or a JSON-lines file")
     if model and group and not options["send_logs"]:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from mlebench.cli.codes import FAILED
-from mlebench.cli.options import data_dir_option, members_of, profile_option, registry_at
+from mlebench.cli.options import data_dir_option, json_option, members_of, profile_option, registry_at, splits_option
 from mlebench.cli.output import print_json, print_table, say, size_text
 from mlebench.data.state import preparation_fault, read_manifest_head
 from mlebench.errors import PrerequisiteError
@@ -14,18 +14,19 @@ from mlebench.registry import Competition
 
 
 @click.command("list")
-@click.option("--split", help="Only the competitions of this split.")
+@splits_option
 @click.option("--wide", is_flag=True, help="All columns, even if they take more than 80 characters.")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@json_option
 @data_dir_option
 @profile_option
-def command(split: str | None, wide: bool, as_json: bool, data_dir: Path | None, profile: str) -> None:
+def command(splits: tuple[str, ...], wide: bool, as_json: bool, data_dir: Path | None, profile: str) -> None:
     """List the competitions, their sizes, and whether their data is prepared.
 
     The size is that of the prepared data or, before it is prepared, of the raw data, if published.
     """
     registry = registry_at(data_dir, profile)
-    ids = sorted(members_of(split, registry)) if split else registry.list_competition_ids()
+    chosen = {id for split in splits for id in members_of(split, registry)}
+    ids = sorted(chosen) if splits else registry.list_competition_ids()
     found: list[Competition] = []
     rows: list[dict[str, Any]] = []
     broken: list[str] = []
@@ -40,7 +41,7 @@ def command(split: str | None, wide: bool, as_json: bool, data_dir: Path | None,
         print_json(rows)
     elif rows:
         _show(rows, [_size(competition) for competition in found], wide)
-    elif not split and not broken:
+    elif not splits and not broken:
         say(f"no competition has profile {profile} yet")
     for fault in [*broken, *(f"search path: {fault}" for fault in registry.search_path_faults())]:
         say(fault)

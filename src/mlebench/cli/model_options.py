@@ -9,6 +9,12 @@ import click
 if TYPE_CHECKING:
     from mlebench.gateway.access import ModelAccess
 
+_ENDPOINT: dict[str, Any] = {"metavar": "URL"}
+_KEY: dict[str, Any] = {
+    "metavar": "VARIABLE",
+    "help": "The environment variable that holds the key. Default: the provider's, for its own endpoint.",
+}
+_BUDGET: dict[str, Any] = {"metavar": "5usd|200000tokens"}
 _OPTIONS = (
     click.option(
         "--model",
@@ -17,18 +23,14 @@ _OPTIONS = (
         metavar="NAME",
         help="A model that runs may use; may be repeated, and the first is the default.",
     ),
-    click.option("--endpoint", metavar="URL", help="The model's address. Default: its provider's."),
+    click.option("--endpoint", **_ENDPOINT, help="The model's address. Default: its provider's."),
     click.option(
         "--provider",
         type=click.Choice(["openai", "anthropic"]),
         help="Whose API it speaks. Default: depends on endpoint and model.",
     ),
-    click.option(
-        "--key-env",
-        metavar="VARIABLE",
-        help="The environment variable that holds the key. Default: the provider's, for its own endpoint.",
-    ),
-    click.option("--budget", metavar="5usd|200000tokens", help="The most that each run may spend on models."),
+    click.option("--key-env", **_KEY),
+    click.option("--budget", **_BUDGET, help="The most that each run may spend on models."),
     click.option("--prices", type=click.Path(dir_okay=False, path_type=Path), help="A JSON file of model prices."),
     click.option(
         "--allow-tool",
@@ -41,8 +43,26 @@ _OPTIONS = (
 NAMES = ("models", "endpoint", "provider", "key_env", "budget", "prices", "tools")
 
 
+# For questions that are not a run's own.
+_QUESTIONS = (
+    click.option(
+        "--endpoint",
+        **_ENDPOINT,
+        help="The model's address: any OpenAI-compatible endpoint. Default: OpenAI's.",
+    ),
+    click.option("--key-env", **_KEY),
+    click.option("--budget", **_BUDGET, help="The most that may be spent on the model."),
+)
+
+
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_QUESTIONS):
         command = option(command)
     return command
 

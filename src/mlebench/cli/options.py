@@ -9,6 +9,7 @@ import click
 
 from mlebench import paths
 from mlebench.cli.output import say
+from mlebench.cli.quantities import Size
 from mlebench.registry import Registry
 from mlebench.untrusted import LARGEST_SUBMISSION
 
@@ -20,10 +21,9 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--max-bytes",
         "limit",
-        type=click.IntRange(min=1),
+        type=Size(),
         default=LARGEST_SUBMISSION,
-        show_default=True,
-        help="Largest submission that is read; a larger one is invalid.",
+        help="Largest submission that is read; a larger one is invalid. Default: 8 GiB.",
     )(command)
 
 
@@ -68,6 +68,41 @@ def places_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     command = click.option("--data-dir", expose_value=False, callback=keep, **_DATA_DIR)(command)
     return click.option("--runs-dir", expose_value=False, callback=keep, **_RUNS_DIR)(command)
+
+
+competitions_option = click.option(
+    "-c", "--competition-id", "ids", multiple=True, metavar="ID", help="A competition; may be repeated."
+)
+all_option = click.option("-a", "--all", "everything", is_flag=True, help="All competitions.")
+splits_option = click.option(
+    "--split", "splits", multiple=True, metavar="NAME", help="The competitions of a split; may be repeated."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+output_option = click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file to write to instead of stdout."
+)
+
+
+def listing_option(*also: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        "-l",
+        "--list",
+        *also,
+        "listing",
+        type=click.Path(exists=True, dir_okay=False, readable=False, path_type=Path),
+        help="A text file with one id per line; # starts a comment.",
+    )
+
+
+def listed(listing: Path | None) -> list[str]:
+    """The ids in a text file, if there is one."""
+    if listing is None:
+        return []
+    try:
+        lines = listing.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{listing} is not UTF-8 text: it should hold one id per line") from None
+    return [id for line in lines for id in line.partition("#")[0].split()]
 
 
 profile_option = click.option(

@@ -10,7 +10,18 @@ from click.core import ParameterSource
 
 from mlebench.cli.checks import show_checks
 from mlebench.cli.codes import FAILED
-from mlebench.cli.options import data_dir_option, members_of, profile_option, registry_at, twin_options
+from mlebench.cli.options import (
+    all_option,
+    competitions_option,
+    data_dir_option,
+    listed,
+    listing_option,
+    members_of,
+    profile_option,
+    registry_at,
+    splits_option,
+    twin_options,
+)
 from mlebench.cli.output import print_table, say
 from mlebench.cli.progress import watching
 from mlebench.errors import PrerequisiteError, UnknownCompetitionError
@@ -27,17 +38,11 @@ EXCLUSIVE = (
 
 
 @click.command()
-@click.option("-c", "--competition-id", "ids", multiple=True, help="A competition to prepare; may be repeated.")
-@click.option("-a", "--all", "everything", is_flag=True, help="All competitions.")
+@competitions_option
+@all_option
 @click.option("--lite", is_flag=True, help="The low-complexity split.")
-@click.option("--split", "splits", multiple=True, help="A split, by name; may be repeated.")
-@click.option(
-    "-l",
-    "--list",
-    "listing",
-    type=click.Path(exists=True, dir_okay=False, readable=False, path_type=Path),
-    help="A text file with one id per line; # starts a comment.",
-)
+@splits_option
+@listing_option()
 @click.option(
     "--from",
     "origin",
@@ -177,18 +182,10 @@ def _chosen(
     if not (ids or everything or splits or listing):
         raise click.UsageError("say what to prepare: -c ID, --lite, --split NAME, --all or --list FILE")
     chosen = [*ids, *(id for split in splits for id in members_of(split, registry))]
-    chosen += _listed(listing) if listing else []
+    chosen += listed(listing)
     chosen += registry.list_competition_ids() if everything else []
     if not chosen:
         raise click.UsageError(
             f"there is nothing to prepare: {listing or ' '.join(splits) or '--all'} names no competition"
         )
     return list(dict.fromkeys(chosen))
-
-
-def _listed(listing: Path) -> list[str]:
-    try:
-        lines = listing.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise click.UsageError(f"{listing} is not UTF-8 text: it should hold one id per line") from None
-    return [id for line in lines for id in line.partition("#")[0].split()]

@@ -41,4 +41,7 @@ class Size(click.ParamType):
         power = UNITS.index(unit) + 1 if unit else 0
         # Docker's `4g` means gibibytes, and so does ours; `4GB` means gigabytes.
         base = 1000 if unit and not binary and str(value).strip().lower().endswith("b") else 1024
-        return int(float(number) * base**power)
+        size = int(float(number) * base**power)
+        if size < 1:
+            self.fail("a size must be greater than 0", param, ctx)
+        return size

@@ -9,11 +9,19 @@ import click
 
 from mlebench import paths
 from mlebench.cli.model_options import model_access, model_options
-from mlebench.cli.options import data_dir_option, registry_at, runs_dir_at, runs_dir_option
+from mlebench.cli.options import (
+    competitions_option,
+    data_dir_option,
+    listed,
+    listing_option,
+    registry_at,
+    runs_dir_at,
+    runs_dir_option,
+    splits_option,
+)
 from mlebench.cli.output import say
 from mlebench.cli.placing import gpus_per_run, placement_of, placement_of_group, placement_options
 from mlebench.cli.quantities import Duration, Size
-from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
 
 if TYPE_CHECKING:
@@ -38,15 +46,9 @@ RETRIES = ("infra", "failed", "timeout")
     help="The agent. `mlebench agents` lists those built in.",
 )
 @click.option("--agent-command", metavar="PROGRAM", help="What the agent `command` runs, with bash.")
-@click.option("-c", "--competition-id", "ids", multiple=True, metavar="ID", help="A competition; may be repeated.")
-@click.option("--split", metavar="NAME", help="The competitions of a published split.")
-@click.option(
-    "--list",
-    "--competition-set",
-    "listed",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="A text file with one id per line.",
-)
+@competitions_option
+@splits_option
+@listing_option("--competition-set")
 @click.option(
     "--seeds", "--n-seeds", type=click.IntRange(1), default=1, show_default=True, help="Runs for each competition."
 )
@@ -214,15 +216,8 @@ def _wishes(options: dict[str, Any], gpus: str | None) -> "tuple[Wishes, str | N
 
 def _competitions(registry: Registry, options: dict[str, Any]) -> list[str]:
     """Every named competition once, in the order given."""
-    ids = list(options["ids"])
-    if options["split"]:
-        ids += registry.get_split(options["split"])
-    if options["listed"]:
-        try:
-            lines = options["listed"].read_text(encoding="utf-8").splitlines()
-        except OSError as error:
-            raise PrerequisiteError(f"cannot read {options['listed']}: {error.strerror}") from None
-        ids += [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    ids = [*options["ids"], *(id for split in options["splits"] for id in registry.get_split(split))]
+    ids += listed(options["listing"])
     if not ids:
         raise click.UsageError("name competitions with -c, --split or --list")
     for id in ids:

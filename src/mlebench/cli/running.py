@@ -41,16 +41,26 @@ def run_verb(command: click.Command, verb: str, arguments: list[str]) -> None:
         talk.setLevel(logging.INFO)
         talk.propagate = False
     try:
-        with command.make_context(f"mlebench {verb}", arguments) as context:
+        with command.make_context(f"mlebench {verb}", arguments, help_option_names=["-h", "--help"]) as context:
             command.invoke(context)
     except click.exceptions.Exit as end:
         sys.exit(end.exit_code)
     except click.ClickException as error:
-        error.show()
+        _show(error)
         sys.exit(error.exit_code)
     except PrerequisiteError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(USAGE if isinstance(error, UnknownCompetitionError | UnknownSplitError) else FAILED)
+
+
+def _show(error: click.ClickException) -> None:
+    """One line, where click would print the usage above it; a group that is named alone shows its help."""
+    if not isinstance(error, click.UsageError) or not error.ctx or type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        return
+    message = error.format_message()
+    end = "" if message.endswith((".", "?", ")")) else "."
+    say(f"Error: {message}{end} See `{error.ctx.command_path} --help`.")
 
 
 class Failures:

@@ -9,7 +9,7 @@ import click
 
 from mlebench import paths
 from mlebench.cli.groups import VerbGroup
-from mlebench.cli.options import Places, places_options
+from mlebench.cli.options import Places, json_option, output_option, places_options
 from mlebench.cli.output import print_json, print_table, say, size_text
 from mlebench.cli.placing import placement_of, placement_of_group, placement_options
 from mlebench.errors import PrerequisiteError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.group(invoke_without_command=True, cls=VerbGroup)
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@json_option
 @places_options
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
@@ -32,7 +32,7 @@ def command(context: click.Context, as_json: bool) -> None:
 
 @command.command("list")
 @click.argument("group")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@json_option
 @places_options
 @click.pass_obj
 def list_runs(places: Places, group: str, as_json: bool) -> None:
@@ -49,7 +49,7 @@ def list_runs(places: Places, group: str, as_json: bool) -> None:
 
 @command.command()
 @click.argument("run")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@json_option
 @click.option(
     "--story", "as_story", is_flag=True, help="Show what happened, in order: thoughts, commands, calls, submissions."
 )
@@ -95,9 +95,7 @@ def cancel(places: Places, group: str, **options: Any) -> None:
 @click.argument("group")
 @click.option("--rel-log-path", default="logs/agent.log", show_default=True, help="Path of the log in a run's folder.")
 @click.option("--rel-code-path", default="code/train.py", show_default=True, help="Path of the code in a run's folder.")
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file to write to instead of stdout."
-)
+@output_option
 @places_options
 @click.pass_obj
 def submission(places: Places, group: str, rel_log_path: str, rel_code_path: str, output: Path | None) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mlebench.cli.options import data_dir_option, profile_option, registry_at
+from mlebench.cli.options import data_dir_option, json_option, profile_option, registry_at
 from mlebench.cli.output import cell, print_json
 from mlebench.config import CompetitionConfig
 from mlebench.data.state import preparation_fault, source_kind
@@ -16,7 +16,7 @@ from mlebench.scoring import Thresholds, read_leaderboard
 
 @click.command()
 @click.argument("competition_id")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@json_option
 @click.option(
     "--description",
     type=click.Choice(["ours", "obfuscated"]),

@@ -9,7 +9,7 @@ import click
 
 from mlebench import paths
 from mlebench.cli.codes import FAILED
-from mlebench.cli.options import profile_option
+from mlebench.cli.options import json_option, profile_option
 from mlebench.cli.output import busy, print_json
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
@@ -27,7 +27,7 @@ STATES = {"ok": "ok", "failed": "FAILED", "not tried": "not tried"}
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Also compare with another implementation's figures, in the form of tests/golden/ID.json.",
 )
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@json_option
 @profile_option
 def command(competition: str, golden: Path | None, as_json: bool, profile: str) -> None:
     """Check everything that COMPETITION, an id or a folder, must satisfy. Uses its twin, no real data.

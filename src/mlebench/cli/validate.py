@@ -10,6 +10,7 @@ import click
 from mlebench.cli.codes import FAILED
 from mlebench.cli.options import data_dir_option, profile_option, registry_at
 from mlebench.cli.output import busy, print_json
+from mlebench.cli.quantities import Size
 from mlebench.untrusted import LARGEST_SUBMISSION
 
 if TYPE_CHECKING:
@@ -30,10 +31,17 @@ SERVER_PORT = 5000
     type=click.Path(exists=True, file_okay=False, readable=False, path_type=Path),
     help="The competition's public folder, wherever it is; nothing else is read.",
 )
-@click.option("--max-bytes", type=click.IntRange(min=1), help="Largest submission that is read.")
+@click.option(
+    "--max-bytes",
+    type=Size(),
+    help="Largest submission that is read; a larger one is invalid. Default: 8 GiB; with --serve, 1 GiB.",
+)
 @click.option("--serve", is_flag=True, help="Answer over HTTP instead: GET /health, POST /validate.")
 @click.option(
-    "--competition",
+    "-c",
+    "--competition-id",
+    "competition",
+    metavar="ID",
     envvar="COMPETITION_ID",
     help="With --serve: the competition, for requests that name none. Default: $COMPETITION_ID.",
 )
@@ -66,7 +74,7 @@ def command(
     find = _finder(registry, public)
     if serve:
         if submission or competition_id:
-            raise click.UsageError("--serve takes submissions over HTTP; name the competition with --competition")
+            raise click.UsageError("--serve takes submissions over HTTP; name the competition with -c")
         _serve(registry.list_competition_ids(), find, public is not None, max_bytes, **server)
         return
     if server["ports"] or server["host"] or server["unix"]:
@@ -114,7 +122,7 @@ def _serve(
     from mlebench.validate.server import LOOPBACK, Limits, Validator, listening, serve
 
     if one_only and not competition:
-        raise click.UsageError("--public holds one competition's files: name it with --competition")
+        raise click.UsageError("--public holds one competition's files: name it with -c")
     if competition:
         find(competition)  # raises if there is none
     limits = Limits(body=max_bytes) if max_bytes else Limits()

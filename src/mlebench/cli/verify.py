@@ -17,7 +17,7 @@ from mlebench.registry import Competition, Registry
 
 
 @click.command()
-@click.argument("ids", nargs=-1)
+@click.argument("ids", metavar="[COMPETITION_ID]...", nargs=-1)
 @click.option("--deep", is_flag=True, help="Read every file and the archive; an md5 that was unknown is recorded.")
 @click.option(
     "--adopt", is_flag=True, help="Accept data that another program prepared, and files whose checksum is unknown."

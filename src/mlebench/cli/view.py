@@ -20,7 +20,7 @@ PORT = 8765
     type=click.IntRange(0, 65535),
     help="The port to listen on; 0: any free one.",
 )
-@click.option("--host", help="The address to listen on. Default: this machine only.")
+@click.option("--host", help="The address to listen on. Default: 127.0.0.1, this machine only.")
 @runs_dir_option
 @data_dir_option
 def command(

@@ -123,7 +123,7 @@ class ValidatorDoor:
         isolated = self.sandbox.name != "process"
         home, public = (HOME, "/public") if isolated else (str(work / "home"), str(self._public))
         command = [sys.executable, "-P", "-m", "mlebench", "validate", "--serve", "--unix", f"{home}/v.sock"]
-        command += ["--public", public, "--competition", self._competition.id]
+        command += ["--public", public, "--competition-id", self._competition.id]
         external = [str(path) for path in paths.competition_path()]
         task = Task(
             name=f"{self._token}v{self._starts}",
