@@ -118,7 +118,8 @@ def test_near_verbs_are_suggested(verb: str, meant: str, capsys: Captured) -> No
 def test_near_commands_of_a_verb_are_suggested(group: str, word: str, hint: str, capsys: Captured) -> None:
     code, out, err = ran(capsys, group, word)
     assert (code, out) == (2, "")
-    assert err.endswith(f"Error: there is no command {word!r}; {hint}\n")
+    assert err.startswith(f"Error: there is no command {word!r}; {hint}")
+    assert err.endswith(f" See `mlebench {group} --help`.\n")
 
 
 def test_every_verb_with_commands_suggests_them() -> None:

@@ -137,9 +137,8 @@ def _interpreter(agent: Agent, python: str | None) -> Interpreter:
         python = sys.executable
     found = shutil.which(python or f"python{version}")
     if found is None:
-        raise PrerequisiteError(
-            f"there is no {python or f'python{version}'}: name a Python {version or ''} with --python"
-        )
+        wanted = f"a Python {version}" if version else "another"
+        raise PrerequisiteError(f"there is no {python or f'python{version}'}: name {wanted} with --python")
     interpreter = _ask(found)
     if version is not None and interpreter.version != version:
         raise PrerequisiteError(

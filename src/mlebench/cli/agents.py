@@ -7,7 +7,7 @@ import click
 
 from mlebench.agents import Agent, built_in, load_agent, venvs
 from mlebench.agents.spec import COMMAND
-from mlebench.cli.groups import VerbGroup
+from mlebench.cli.groups import VerbGroup, refuse_json_before
 from mlebench.cli.options import json_option
 from mlebench.cli.output import busy, cell, print_json, print_table
 
@@ -17,6 +17,7 @@ from mlebench.cli.output import busy, cell, print_json, print_table
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
     """Show the built-in agents, and others whose venv is installed."""
+    refuse_json_before(context, as_json)
     if context.invoked_subcommand:
         return
     agents = [_load(name) for name in built_in()]

@@ -16,8 +16,8 @@ from mlebench.cli.running import Failures
 def download_kernels(ids: Sequence[str], refresh_list: bool) -> None:
     """Download published notebooks.
 
-    Without -c, those of all competitions. `inspect plagiarism` compares code with them. Notebooks that are already here are kept. The lists ship with the
-    competitions and are not complete.
+    Without -c, those of all competitions. `inspect plagiarism` compares code with them. Notebooks that are already here
+    are kept. The lists ship with the competitions and are not complete.
     """
     from mlebench.data import kernels
     from mlebench.paths import kernels_dir

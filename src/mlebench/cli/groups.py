@@ -5,6 +5,12 @@ import click
 from mlebench.cli.suggestions import hint
 
 
+def refuse_json_before(context: click.Context, as_json: bool) -> None:
+    """--json of a verb is not that of its commands."""
+    if as_json and context.invoked_subcommand:
+        raise click.UsageError(f"--json belongs after `{context.invoked_subcommand}`", context)
+
+
 class VerbGroup(click.Group):
     """Suggests the command that was probably meant, as `mlebench` itself does; not every version of click does."""
 

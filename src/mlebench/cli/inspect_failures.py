@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mlebench.cli.options import Places, json_option, output_option, places_options
-from mlebench.cli.output import print_json, say, table_lines
-from mlebench.errors import PrerequisiteError
+from mlebench.cli.output import print_json, say, table_lines, write_output
 from mlebench.faults import reason_of
-from mlebench.files import write_whole
 
 if TYPE_CHECKING:
     from mlebench.integrity.failures.tables import Judged
@@ -40,10 +38,7 @@ def failures(places: Places, named: Sequence[str], as_json: bool, output: Path |
     if output is None:
         click.echo(text, nl=False)
         return
-    try:
-        write_whole(output, text)
-    except OSError as error:
-        raise PrerequisiteError(f"cannot write {output}: {reason_of(error)}") from error
+    write_output(output, text)
 
 
 def _judge(named: Sequence[str], places: Places) -> "list[Judged]":

@@ -10,10 +10,7 @@ import click
 from mlebench import paths
 from mlebench.cli.model_options import question_options
 from mlebench.cli.options import Places, json_option, output_option, places_options
-from mlebench.cli.output import print_json, say, table_lines, track
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.files import write_whole
+from mlebench.cli.output import print_json, say, table_lines, track, write_output
 
 if TYPE_CHECKING:
     from mlebench.integrity.familiarity.model import Model
@@ -127,20 +124,20 @@ def _show(found: "list[Familiarity]", correlations: "list[Correlation]", options
     from mlebench.integrity.familiarity import plot, tables
 
     if options["plot"]:
-        _write(options["plot"], plot.svg(correlations))
+        write_output(options["plot"], plot.svg(correlations))
     if options["as_json"]:
         facts = {name: options[name] for name in ("model", "endpoint", "cutoff", "samples")}
         made = tables.as_json(found, correlations, **facts)
         if options["output"] is None:
             print_json(made)
         else:
-            _write(options["output"], f"{json.dumps(made, indent=1)}\n")
+            write_output(options["output"], f"{json.dumps(made, indent=1)}\n")
         return
     text = "".join(f"{line}\n" for line in _lines(found, correlations))
     if options["output"] is None:
         click.echo(text, nl=False)
     else:
-        _write(options["output"], text)
+        write_output(options["output"], text)
 
 
 def _lines(found: "list[Familiarity]", correlations: "list[Correlation]") -> Iterator[str]:
@@ -159,10 +156,3 @@ def _lines(found: "list[Familiarity]", correlations: "list[Correlation]") -> Ite
         )
         if one.estimate:
             yield from plot.in_terminal(one.points)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        write_whole(path, text)
-    except OSError as error:
-        raise PrerequisiteError(f"cannot write {path}: {reason_of(error)}") from error

@@ -9,7 +9,7 @@ import click
 
 from mlebench import paths
 from mlebench.cli.output import say
-from mlebench.cli.quantities import Size
+from mlebench.cli.quantities import Positive, Size
 from mlebench.registry import Registry
 from mlebench.untrusted import LARGEST_SUBMISSION
 
@@ -129,8 +129,8 @@ def members_of(split: str, registry: Registry) -> list[str]:
 
 
 def twin_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    size = click.FloatRange(min=0, min_open=True)
-    command = click.option("--size", type=size, default=1.0, show_default=True, help="Scale of a twin's files.")(
+    command = click.option("--size", type=Positive(), default=1.0, show_default=True, help="Scale of a twin's files.")(
         command
     )
-    return click.option("--seed", default=0, show_default=True, help="Seed of a twin.")(command)
+    seeds = click.IntRange(0, 2**32 - 1)  # numpy's own range
+    return click.option("--seed", type=seeds, default=0, show_default=True, help="Seed of a twin.")(command)

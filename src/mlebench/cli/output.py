@@ -4,9 +4,14 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 import click
+
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+from mlebench.files import write_whole
 
 Item = TypeVar("Item")
 
@@ -42,6 +47,14 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterato
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+
+
+def write_output(path: Path, text: str) -> None:
+    """Write what a command was told to print to a file."""
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise PrerequisiteError(f"cannot write {path}: {reason_of(error)}") from error
 
 
 def is_terminal(stream: TextIO | None) -> bool:

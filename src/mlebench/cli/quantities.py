@@ -1,5 +1,6 @@
-"""Times and sizes as people write them: 24h, 90m, 1h30m, 3600; 440g, 512MiB."""
+"""Numbers, times and sizes as people write them: 24h, 90m, 1h30m, 3600; 440g, 512MiB."""
 
+import math
 import re
 from typing import Any
 
@@ -26,6 +27,19 @@ class Duration(click.ParamType):
         if seconds <= 0:
             self.fail("a time must be greater than 0", param, ctx)
         return seconds
+
+
+class Positive(click.FloatRange):
+    """A number above 0 that is neither infinite nor NaN, as click's own range would let pass."""
+
+    def __init__(self, max: float | None = None):
+        super().__init__(min=0, min_open=True, max=max)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return number
 
 
 class Size(click.ParamType):

@@ -7,10 +7,8 @@ import click
 
 from mlebench import paths
 from mlebench.cli.options import data_dir_option, registry_at, runs_dir_at, runs_dir_option
-from mlebench.cli.output import say, table_lines, track
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.files import write_whole
+from mlebench.cli.output import say, table_lines, track, write_output
+from mlebench.cli.quantities import Positive
 from mlebench.report.model import SPLITS
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 @click.option("--pad-missing", "pad", is_flag=True, help="Count missing runs as failures.")
 @click.option(
     "--power",
-    type=click.FloatRange(min=0, min_open=True, max=100),
+    type=Positive(max=100),
     metavar="DELTA",
     help="Say how many seeds it takes to detect a difference of DELTA percentage points in the medal rate.",
 )
@@ -104,10 +102,7 @@ def _show(made: "Standings", form: str, output: Path | None) -> None:
     if output is None:
         click.echo(text, nl=False)
     else:
-        try:
-            write_whole(output, text)
-        except OSError as error:
-            raise PrerequisiteError(f"cannot write {output}: {reason_of(error)}") from error
+        write_output(output, text)
     for note in render.notes(made):
         say(note)
 

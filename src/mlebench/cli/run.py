@@ -21,7 +21,7 @@ from mlebench.cli.options import (
 )
 from mlebench.cli.output import say
 from mlebench.cli.placing import gpus_per_run, placement_of, placement_of_group, placement_options
-from mlebench.cli.quantities import Duration, Size
+from mlebench.cli.quantities import Duration, Positive, Size
 from mlebench.registry import Registry
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ RETRIES = ("infra", "failed", "timeout")
 @click.option("--memory", type=Size(), help="For each run. Default: 440 GB or the machine's share per worker.")
 @click.option(
     "--cpus",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Positive(),
     help="For each run. Default: 36 or the machine's share per worker.",
 )
 @click.option("--shm", type=Size(), help="Size of /dev/shm. Default: 4g.")

@@ -59,7 +59,7 @@ def _show(error: click.ClickException) -> None:
         error.show()
         return
     message = error.format_message()
-    end = "" if message.endswith((".", "?", ")")) else "."
+    end = "" if message.endswith((".", "?", "?)")) else "."
     say(f"Error: {message}{end} See `{error.ctx.command_path} --help`.")
 
 

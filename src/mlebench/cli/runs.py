@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench import paths
-from mlebench.cli.groups import VerbGroup
+from mlebench.cli.groups import VerbGroup, refuse_json_before
 from mlebench.cli.options import Places, json_option, output_option, places_options
-from mlebench.cli.output import print_json, print_table, say, size_text
+from mlebench.cli.output import print_json, print_table, say, size_text, write_output
 from mlebench.cli.placing import placement_of, placement_of_group, placement_options
 from mlebench.errors import PrerequisiteError
-from mlebench.files import write_whole
 from mlebench.untrusted import plain
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
     """List run groups; `mlebench runs list GROUP` lists the runs of one."""
+    refuse_json_before(context, as_json)
     if context.invoked_subcommand is None:
         _list_groups(context.obj.runs, as_json=as_json)
 
@@ -108,7 +108,7 @@ def submission(places: Places, group: str, rel_log_path: str, rel_code_path: str
     if output is None:
         click.echo(text, nl=False)
     else:
-        write_whole(output, text)
+        write_output(output, text)
 
 
 def _list_groups(runs_dir: Path, *, as_json: bool) -> None:

@@ -101,7 +101,7 @@ def sources_below(root: Path, *inside: str) -> Iterator[Source]:
 
 def _of_lines(path: Path) -> Iterator[Subject]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}") from error
     for number, line in enumerate(lines, 1):

@@ -169,10 +169,10 @@ def read_grading_report(path: Path) -> list[dict[str, Any]]:
 
 def groups_of_experiment(id: str, table: Path) -> list[str]:
     try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
+        with table.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             rows = list(csv.DictReader(file))
     except OSError as error:
-        raise PrerequisiteError(f"cannot read {table}: {reason_of(error)}") from error
+        raise PrerequisiteError(f"cannot read {table}: {reason_of(error)}; name another with --table") from error
     if rows and not {"experiment_id", "run_group"} <= rows[0].keys():
         raise PrerequisiteError(f"{table} needs the columns experiment_id and run_group")
     if not (found := [row["run_group"] for row in rows if row["experiment_id"] == id]):

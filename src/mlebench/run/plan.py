@@ -12,6 +12,7 @@ from mlebench import paths
 from mlebench.agents import Agent, venv_fault
 from mlebench.data.state import command_to_prepare, holds_twins, preparation_fault, require_prepared, twin_elsewhere
 from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
 from mlebench.files import write_whole
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.door import refuse_other_secrets
@@ -58,7 +59,10 @@ def plan(request: Request) -> Group:
     """Write the group and its runs. Raises now, in one line, for anything that would make every run fail."""
     _refuse(request)
     name = f"{paths.timestamp()}_run-group_{request.agent.folder.name}"
-    request.runs_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        request.runs_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PrerequisiteError(f"cannot create {request.runs_dir}: {reason_of(error)}") from error
     root = _new_folder(request.runs_dir, name)
     where = paths.GroupPaths(root)
     remote = request.placement.is_remote

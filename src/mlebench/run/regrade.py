@@ -36,6 +36,8 @@ def regrade(
     require_ended(group)
     runs = [run for run in group.runs() if run.record.submission == PRESENT]
     unjudged = []
+    if not any(True for _ in group.runs()):
+        logger.warning("Warning: %s has no runs, so there is nothing to grade", group.paths.root)
     with Workers(jobs) as workers:
         waiting = {
             run.paths.root: workers.grade(job_of(run, group, run.paths.submission, limits, interval=interval))
