@@ -5,6 +5,7 @@ import random
 import re
 import stat
 import struct
+import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -442,6 +443,22 @@ def test_an_empty_archive_holds_nothing(tmp_path: Path) -> None:
     assert tree.glob("**") == []
     with pytest.raises(PrerequisiteError, match="lacks a"):
         tree.open("a")
+
+
+def test_a_member_takes_little_more_memory_than_its_name(tmp_path: Path) -> None:
+    count = 3000
+    with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
+        for number in reversed(range(count)):
+            archive.writestr(f"train/{number % 7}/{number:012}.png", b"x" * (number % 5))
+    tracemalloc.start()
+    tree = ZipTree(tmp_path / "many.zip")
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert used / count < 220
+    names = sorted(f"train/{number % 7}/{number:012}.png" for number in range(count))
+    assert tree.glob("**") == names
+    assert [tree.size(name) for name in names] == [int(name[-16:-4]) % 5 for name in names]
+    assert not tree.exists(f"{names[-1]}x")
 
 
 @both_ways

@@ -9,7 +9,6 @@ import zipfile
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 
@@ -33,7 +32,7 @@ def is_zip(archive: Path) -> bool:
 
 
 class _Entry(NamedTuple):
-    """Where a member is. zipfile's own entry takes four times the memory, which matters for a million members."""
+    """Where a member is. There may be millions, so entries are kept packed: zipfile's own take six times the memory."""
 
     offset: int
     packed_size: int
@@ -46,6 +45,10 @@ class _Entry(NamedTuple):
         info = zipfile.ZipInfo(name)
         info.header_offset, info.compress_size, info.file_size, info.CRC, info.compress_type, info.flag_bits = self
         return info
+
+
+_PACKED_ENTRY = struct.Struct("<qQQLHH")
+_NOWHERE = (1 << 63) - 1  # an offset as large as can be packed; zipfile's come from arithmetic on what a file says
 
 
 class ZipTree:
@@ -63,7 +66,8 @@ class ZipTree:
         try:
             with archive_errors(self.label):
                 self._check_count(len(self._zip.filelist))
-            self._members = self._checked_members()
+            self._check_members()
+            self._names, self._entries = self._take_members()
         except BaseException:
             self._zip.close()
             raise
@@ -82,7 +86,7 @@ class ZipTree:
         if count not in (found, found & 0xFFFF, min(found, 0xFFFF)):  # the count may not fit in two bytes
             raise zipfile.BadZipFile(f"it says that it holds {count} members, but lists {found}")
 
-    def _checked_members(self) -> dict[str, _Entry]:
+    def _check_members(self) -> None:
         infos = self._zip.filelist
         checks = MemberChecks(self.label, self._bytes, (info.orig_filename for info in infos))
         for info in infos:
@@ -90,10 +94,14 @@ class ZipTree:
             name, is_folder = plain_name(info.orig_filename), info.orig_filename.endswith("/")
             special = stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR)
             checks.check(Member(name, info.file_size, is_folder, special, info.compress_size))
-        del checks
+
+    def _take_members(self) -> tuple[list[str], bytes]:
+        """The names of files, sorted, and their packed entries in the same order; zipfile forgets them."""
+        infos = self._zip.filelist
         self._zip.NameToInfo.clear()
         infos.reverse()
-        members = {}
+        names: list[str] = []
+        entries: list[bytes] = []
         while infos:  # one by one, so that memory is reused
             info = infos.pop()
             packed_name = info.orig_filename
@@ -103,20 +111,22 @@ class ZipTree:
             if name != packed_name:
                 self._packed_names[name] = packed_name
             sizes = info.compress_size, info.file_size
-            members[name] = _Entry(info.header_offset, *sizes, info.CRC, info.compress_type, info.flag_bits)
-        return members
-
-    @cached_property
-    def _sorted_names(self) -> list[str]:
-        return sorted(self._members)
+            names.append(name)
+            offset = min(max(info.header_offset, -1), _NOWHERE)
+            entries.append(_PACKED_ENTRY.pack(offset, *sizes, info.CRC, info.compress_type, info.flag_bits))
+        order = sorted(range(len(names)), key=names.__getitem__)
+        packed = b"".join(map(entries.__getitem__, order))
+        joined = "\0".join(map(names.__getitem__, order))  # no name has a NUL
+        del names, entries  # which lie scattered among what zipfile has left; copies lie close together
+        return joined.split("\0") if order else [], packed
 
     def glob(self, pattern: str) -> list[str]:
         matches = pattern_of(pattern).fullmatch
         # Matching names start with the text before the first wildcard, so one folder among many is found at once.
         start = re.split(r"[*?]", pattern, maxsplit=1)[0]
-        first = bisect_left(self._sorted_names, start)
-        last = bisect_right(self._sorted_names, start, lo=first, key=lambda name: name[: len(start)])
-        return [name for name in self._sorted_names[first:last] if matches(name)]
+        first = bisect_left(self._names, start)
+        last = bisect_right(self._names, start, lo=first, key=lambda name: name[: len(start)])
+        return [name for name in self._names[first:last] if matches(name)]
 
     def open(self, name: str) -> BinaryIO:
         entry = self._member(name)
@@ -131,7 +141,11 @@ class ZipTree:
         return None
 
     def exists(self, name: str) -> bool:
-        return name in self._members
+        return self._place(name) is not None
+
+    def _place(self, name: str) -> int | None:
+        place = bisect_left(self._names, name)
+        return place if self._names[place : place + 1] == [name] else None
 
     def size(self, name: str) -> int:
         return self._member(name).size
@@ -159,10 +173,9 @@ class ZipTree:
         create_whole(destination, content)
 
     def _member(self, name: str) -> _Entry:
-        try:
-            return self._members[name]
-        except KeyError:
-            raise missing(self, name) from None
+        if (place := self._place(name)) is None:
+            raise missing(self, name)
+        return _Entry(*_PACKED_ENTRY.unpack_from(self._entries, place * _PACKED_ENTRY.size))
 
     def _read_whole(self, name: str, entry: _Entry) -> bytes:
         """A small member: one read from the archive, one call to unpack it. zipfile takes ten times as long."""
