@@ -1,5 +1,6 @@
 import logging
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -84,33 +85,29 @@ def _log_as_before() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def _cases() -> dict[tuple[str, str], Case]:
-    return {}
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Case]:
+    """A golden case; its files are removed when no test needs them any more, unless the default twin is shared."""
+    shared = request.param[1] == DEFAULT_TWIN
+    data_dir = default_twins_dir(tmp_path_factory) if shared else tmp_path_factory.mktemp("twins")
+    yield _prepared(request, data_dir)
+    if not shared and not request.session.testsfailed:
+        shutil.rmtree(data_dir)
 
 
 @pytest.fixture(scope="session")
-def case(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    return _prepared(request, _cases, tmp_path_factory)
-
-
-@pytest.fixture(scope="session")
-def twin(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Case:
+def twin(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
     """The golden case of the default twin alone."""
-    return _prepared(request, _cases, tmp_path_factory)
+    return _prepared(request, default_twins_dir(tmp_path_factory))
 
 
-def _prepared(request: pytest.FixtureRequest, _cases: dict, tmp_path_factory: pytest.TempPathFactory) -> Case:
+def _prepared(request: pytest.FixtureRequest, data_dir: Path) -> Case:
     id, name = request.param
-    if request.param not in _cases:
-        golden = golden_figures(id)
-        assert golden, f"tests/golden/{id}.json is missing: record what the reference does with this twin"
-        seed, size = twin_named(name)
-        shared = name == DEFAULT_TWIN
-        data_dir = default_twins_dir(tmp_path_factory) if shared else tmp_path_factory.mktemp("twins")
-        competition = Registry(data_dir).get_competition(id)
-        prepare(competition, TwinSource(seed, size))
-        _cases[request.param] = Case(competition, seed, size, golden[name])
-    return _cases[request.param]
+    golden = golden_figures(id)
+    assert golden, f"tests/golden/{id}.json is missing: record what the reference does with this twin"
+    seed, size = twin_named(name)
+    competition = Registry(data_dir).get_competition(id)
+    prepare(competition, TwinSource(seed, size))
+    return Case(competition, seed, size, golden[name])
 
 
 def default_twins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
