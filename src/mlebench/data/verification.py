@@ -203,7 +203,8 @@ def verify(
     """Compare prepared files with the manifest and the published checksums; `deep` reads them all, and the archive.
 
     `adopt` accepts files as they are if nothing is known to compare them with. Another program's data has no manifest;
-    `adopt` gives it one, unless something differs. Several processes may share the work if there are very many files.
+    `adopt` gives it one, unless something differs. With very many files, up to `processes` share the work; a script
+    that asks for several needs `if __name__ == "__main__":`.
     """
     where = competition.paths
     if adopt:
