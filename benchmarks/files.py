@@ -2,7 +2,8 @@
 
     python benchmarks/files.py --ours .venv/bin/python --scratch /big/disk [--files 400000]
 
-Each row is measured with a quarter of the files and with all, which gives the memory that one more file takes.
+Each row is measured with a quarter of the files and with all, which gives the memory that one more file takes. Memory
+is that of the largest process; CPU time is that of all.
 """
 
 import argparse
@@ -18,7 +19,7 @@ VERIFY = """
 import sys
 from mlebench.data.verification import verify
 from mlebench.registry import Registry
-verify(Registry(sys.argv[1]).get_competition(sys.argv[2]))
+verify(Registry(sys.argv[1]).get_competition(sys.argv[2]), processes=int(sys.argv[3]))
 """
 
 
@@ -33,7 +34,8 @@ def main() -> None:
         few, many = (_measure(arguments.ours, Path(folder), count) for count in (arguments.files // 4, arguments.files))
     for what, cost in many.items():
         more = (cost.peak_bytes - few[what].peak_bytes) / (arguments.files * 3 / 4)
-        print(f"{what:16}{cost.cpu_seconds:8.1f} s CPU{cost.peak_bytes / 1e6:8.0f} MB{more:8.0f} bytes for each file")
+        time = f"{cost.seconds:8.1f} s{cost.cpu_seconds:8.1f} s CPU"
+        print(f"{what:24}{time}{cost.peak_bytes / 1e6:8.0f} MB{more:8.0f} bytes for each file")
 
 
 def _measure(ours: Path, folder: Path, count: int) -> dict[str, Cost]:
@@ -44,7 +46,8 @@ def _measure(ours: Path, folder: Path, count: int) -> dict[str, Cost]:
     return {
         "prepare": measure_command(*prepare),
         "prepare, again": measure_command(*prepare),
-        "verify": measure_command(ours, "-c", VERIFY, data, ID),
+        "verify, one process": measure_command(ours, "-c", VERIFY, data, ID, 1),
+        "verify, two processes": measure_command(ours, "-c", VERIFY, data, ID, 2),
     }
 
 

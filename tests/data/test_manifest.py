@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mlebench.data import manifest as module
 from mlebench.data.identity import ContentIdentity, Files, with_checksums
-from mlebench.data.manifest import files_in, read_head, recorded_files
+from mlebench.data.manifest import files_in, read_head, recorded_files, spans
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import data_identity, read_manifest_head, source_kind
@@ -232,35 +232,73 @@ def test_times_and_checksums_that_are_learned_later_change_nothing(competition: 
 NAMES = st.lists(st.sampled_from(["a", "b", "a.b", "a-b", "a0", "é", "\U0001f600"]), min_size=1, max_size=3)
 
 
+def _make_files(prepared: Path, names: list[list[str]]) -> None:
+    for parts in names:
+        path = prepared.joinpath("public", *parts)
+        with suppress(FileExistsError, NotADirectoryError):  # a file where another needs a folder
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.is_dir():
+                path.write_text("x" * len(parts))
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(NAMES, max_size=12))
 def test_files_of_a_folder_come_in_the_order_of_their_names(names: list[list[str]]) -> None:
     with TemporaryDirectory() as folder:
         prepared = Path(folder)
-        for parts in names:
-            path = prepared.joinpath("public", *parts)
-            with suppress(FileExistsError, NotADirectoryError):  # a file where another needs a folder
-                path.parent.mkdir(parents=True, exist_ok=True)
-                if not path.is_dir():
-                    path.write_text("x" * len(parts))
+        _make_files(prepared, names)
         found = list(files_in(prepared))
         expected = [path for path in prepared.rglob("*") if path.is_file()]
         assert [name for name, _ in found] == sorted(path.relative_to(prepared).as_posix() for path in expected)
         assert all(facts["size"] == (prepared / name).stat().st_size for name, facts in found)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda lines: lines[:-1] + [lines[-1][:-9]],
-        lambda lines: [*lines, b'["public/z.csv", {"mtime_ns": 1}]'],
-        lambda lines: [*lines, b'["public/z.csv", {"size": "1"}]'],
-        lambda lines: [*lines, b"[1, 2]"],
-        lambda lines: [*lines, b"\xff"],
-        lambda lines: lines[::-1],
-        lambda lines: lines + lines,
-    ],
-)
+@settings(max_examples=60, deadline=None)
+@given(st.lists(NAMES, max_size=12), st.sets(NAMES.map("/".join), min_size=4), st.integers(2, 4))
+def test_parts_of_a_list_and_of_a_folder_cover_each_file_once(
+    there: list[list[str]], listed: set[str], count: int
+) -> None:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        prepared = Path(folder)
+        _make_files(prepared, there)
+        entries = [(f"public/{name}", {"size": 0}) for name in sorted(listed)]
+        write_whole(prepared / "manifest.files.jsonl", module._lines(entries))
+        patch.setattr(module, "PART", 1)
+        parts = spans(prepared, count)
+        assert [entry for part in parts for entry in recorded_files(prepared, part)] == entries
+        assert [entry for part in parts for entry in files_in(prepared, part)] == list(files_in(prepared))
+        for part in parts[1:]:
+            assert next(recorded_files(prepared, part))[0] == part.first
+
+
+DAMAGES: list[Callable[[list[bytes]], list[bytes]]] = [
+    lambda lines: lines[:-1] + [lines[-1][:-9]],
+    lambda lines: [*lines, b'["public/z.csv", {"mtime_ns": 1}]'],
+    lambda lines: [*lines, b'["public/z.csv", {"size": "1"}]'],
+    lambda lines: [*lines, b"[1, 2]"],
+    lambda lines: [*lines, b"\xff"],
+    lambda lines: [*lines, b"", b""],
+    lambda lines: lines[::-1],
+    lambda lines: lines + lines,
+    lambda lines: [*lines[1:], lines[0]],
+    lambda lines: [lines[0], lines[2], lines[1], *lines[3:]],
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_to_a_list_is_found_in_parts_of_it_too(
+    competition: Competition, damage: Callable[[list[bytes]], list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PART", 1)
+    prepared = competition.paths.prepared
+    path = prepared / "manifest.files.jsonl"
+    path.write_bytes(b"".join(line + b"\n" for line in damage(path.read_bytes().splitlines())))
+    for count in range(1, 5):
+        with pytest.raises(module.UnreadableListError):
+            [list(recorded_files(prepared, part)) for part in spans(prepared, count)]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_list_that_is_damaged_anywhere_is_ignored(
     competition: Competition, damage: Callable[[list[bytes]], list[bytes]]
 ) -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from told import Told
 
-from mlebench.data import verification
+from mlebench.data import comparison, manifest, verification
 from mlebench.data.manifest import recorded_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
@@ -99,15 +99,39 @@ def test_every_kind_of_change_is_named(competition: Competition) -> None:
     assert "5 bytes" in faults[f"public/train/{images[1].name}"]
 
 
+@pytest.mark.parametrize("most_returned", [comparison.MOST_RETURNED, 0])
+def test_several_processes_find_what_one_does(
+    linked: Competition, monkeypatch: pytest.MonkeyPatch, most_returned: int
+) -> None:
+    monkeypatch.setattr(comparison, "MOST_RETURNED", most_returned)
+    monkeypatch.setattr(manifest, "PART", 1)
+    assert len(manifest.spans(linked.paths.prepared, 3)) == 3
+    assert verify(linked, processes=3) == []
+    images = [linked.paths.prepared / name for name in _images(linked)]
+    for image in images[:2]:
+        image.unlink()
+    images[0].mkdir()
+    images[1].symlink_to("nowhere")
+    _change(images[2], b"short")
+    _change(images[-1], images[-1].read_bytes())
+    images[-2].unlink()
+    (linked.public_dir / "extra.txt").touch()
+    linked.sample_submission.unlink()
+    linked.checksums.write_text(json.dumps({"private": {"answers.csv": "0" * 32}, "public": {"none.csv": "0" * 32}}))
+    faults = verify(linked)
+    assert len({difference.file for difference in faults}) == 9
+    assert verify(linked, processes=3) == faults
+
+
 def test_data_replaced_during_verification_gets_no_verdict(
     competition: Competition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = verification._Look.differences
 
-    def replaced_meanwhile(self: verification._Look) -> list[verification.Difference]:
+    def replaced_meanwhile(self: verification._Look, processes: int) -> list[verification.Difference]:
         manifest = json.loads(competition.paths.manifest.read_text())
         competition.paths.manifest.write_text(json.dumps(manifest | {"prepared_at": "later"}))
-        return [*look(self), verification.Difference("public/train.csv", "does not have the md5 on record")]
+        return [*look(self, processes), verification.Difference("public/train.csv", "does not have the md5 on record")]
 
     monkeypatch.setattr(verification._Look, "differences", replaced_meanwhile)
     with pytest.raises(PrerequisiteError, match="prepared again in the meantime"):

@@ -30,6 +30,7 @@ def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None
     Without ids, all prepared data. The exit code is 1 if anything differs.
     """
     from mlebench.data.verification import verify
+    from mlebench.run.machine import cpu_count
 
     registry = registry_at(data_dir, profile)
     chosen = list(dict.fromkeys(ids)) or _prepared(registry)
@@ -37,7 +38,7 @@ def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None
     failures = Failures()
     for id in track(chosen, str):
         with failures.of(id):
-            found = verify(registry.get_competition(id), deep=deep, adopt=adopt)
+            found = verify(registry.get_competition(id), deep=deep, adopt=adopt, processes=cpu_count())
             rows += [(id, _printable(difference.file), difference.fault) for difference in found]
             verdict = _verdict(len({difference.file for difference in found}))
             say(f"{id}: {verdict}{_advice(registry.get_competition(id), differs=bool(found))}")

@@ -9,12 +9,13 @@ import json
 import os
 import platform
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from mlebench import __version__
 from mlebench.data.faults import explained
@@ -25,7 +26,9 @@ from mlebench.paths import MANIFEST, MANIFEST_FILES
 from mlebench.records import Record, now
 from mlebench.registry import Competition
 
-LINES = 1_000  # printed or parsed in one go
+LINES = 1_000  # printed in one go
+BYTES = 1 << 17  # parsed in one go
+PART = 1 << 23  # bytes of a list that are worth a process, about 100,000 files
 
 
 class UnreadableListError(ValueError):
@@ -130,36 +133,74 @@ def read_head(path: Path) -> Manifest | None:
         return None
 
 
-def recorded_files(prepared: Path) -> Iterator[Entry]:
+class Span(NamedTuple):
+    """A range of names, and where in the list of files their lines are."""
+
+    first: str = ""
+    beyond: str = chr(sys.maxunicode)
+    start: int = 0
+    end: int = sys.maxsize
+
+    def covers(self, name: str) -> bool:
+        """Whether a file, or something in a folder whose name ends with a slash, is in this range."""
+        return name < self.beyond and (name >= self.first or (name.endswith("/") and self.first.startswith(name)))
+
+
+WHOLE = Span()
+
+
+def spans(prepared: Path, most: int) -> list[Span]:
+    """Split a long list of files into parts of about the same length; where that fails, there is one part."""
+    try:
+        with (prepared / MANIFEST_FILES).open("rb") as stream:
+            length = os.fstat(stream.fileno()).st_size
+            count = min(most, length // PART)
+            bounds = [(WHOLE.first, WHOLE.start)]
+            for part in range(1, count):
+                stream.seek(length * part // count)
+                stream.readline()  # the rest of a line
+                start = stream.tell()
+                bounds.append((json.loads(stream.readline())[0], start))
+        bounds.append((WHOLE.beyond, WHOLE.end))
+        found = [Span(first, beyond, start, end) for (first, start), (beyond, end) in pairwise(bounds)]
+        return found if all(part.first < part.beyond for part in found) else [WHOLE]
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        return [WHOLE]  # reading it will tell what is wrong
+
+
+def recorded_files(prepared: Path, span: Span = WHOLE) -> Iterator[Entry]:
     """The list of files, sorted by name; UnreadableListError, perhaps after some, if it cannot be understood."""
     path = prepared / MANIFEST_FILES
     with explained(prepared, prepared):
         if path.is_file():
-            yield from _checked(_listed(path), path)
+            yield from _checked(_listed(path, span), path, span)
             return
         manifest = _load(prepared / MANIFEST)
     files = manifest.get("files") if isinstance(manifest, dict) else None
     if not isinstance(files, dict):
         raise UnreadableListError(f"{prepared} has no list of its files")
-    yield from _checked(sorted(files.items()), prepared / MANIFEST)
+    yield from _checked(sorted(files.items()), prepared / MANIFEST, span)
 
 
-def _listed(path: Path) -> Iterator[Any]:
+def _listed(path: Path, span: Span) -> Iterator[Any]:
     try:
-        with path.open(encoding="utf-8") as stream:
-            while lines := list(islice(stream, LINES)):
-                yield from json.loads(f"[{','.join(lines)}]")
+        with path.open("rb") as stream:
+            at = stream.seek(span.start)
+            while lines := stream.read(min(BYTES, span.end - at)):
+                lines += b"" if lines.endswith(b"\n") else stream.readline()
+                at += len(lines)
+                yield from json.loads(b"[%b]" % lines.removesuffix(b"\n").replace(b"\n", b","))
     except (ValueError, RecursionError) as error:  # not UTF-8, or not JSON
         raise UnreadableListError(f"{path}: {error}") from None
 
 
-def _checked(entries: Iterable[Any], path: Path) -> Iterator[Entry]:
+def _checked(entries: Iterable[Any], path: Path, span: Span) -> Iterator[Entry]:
     """An unsorted list cannot be compared with a folder while it is read."""
     before = ""
     for entry in entries:
         try:
             name, facts = entry
-            if name <= before or type(facts["size"]) is not int:
+            if not before < name < span.beyond or type(facts["size"]) is not int:
                 raise ValueError("it is out of order, or has no size")
         except (ValueError, TypeError, KeyError) as error:
             raise UnreadableListError(f"{path}: {entry!r} is not a file's name and facts: {error}") from None
@@ -193,16 +234,16 @@ def _lines(entries: Iterable[Entry]) -> Iterator[str]:
         yield from (f"[{key}, {{{fact}}}]\n" for key, fact in zip(keys, facts, strict=True))
 
 
-def files_in(prepared: Path) -> Iterator[Entry]:
+def files_in(prepared: Path, span: Span = WHOLE) -> Iterator[Entry]:
     """The files below public/ and private/, sorted by name, with size and time; one that cannot be read has a `fault`.
 
     Symbolic links to folders are not followed.
     """
     for side in sorted(SIDES):
-        yield from _files_below(prepared, side)
+        yield from _files_below(prepared, side, span)
 
 
-def _files_below(prepared: Path, name: str) -> Iterator[Entry]:
+def _files_below(prepared: Path, name: str, span: Span) -> Iterator[Entry]:
     """Files are examined relative to their open folder: with millions of files, resolving long paths is slow."""
     try:
         here = os.open(f"{prepared}/{name}", os.O_RDONLY | os.O_DIRECTORY)
@@ -211,10 +252,15 @@ def _files_below(prepared: Path, name: str) -> Iterator[Entry]:
     try:
         with os.scandir(here) as entries:
             # With a trailing slash, a folder sorts where its files belong among all names.
-            children = sorted(f"{one.name}/" if one.is_dir(follow_symlinks=False) else one.name for one in entries)
+            names = (f"{one.name}/" if one.is_dir(follow_symlinks=False) else one.name for one in entries)
+            if span is not WHOLE:
+                names = (child for child in names if span.covers(f"{name}/{child}"))
+            children = sorted(names)
         for child in children:
             if child.endswith("/"):
-                yield from _files_below(prepared, f"{name}/{child[:-1]}")
+                below = f"{name}/{child}"
+                has_bound = span.first.startswith(below) or span.beyond.startswith(below)
+                yield from _files_below(prepared, below[:-1], span if has_bound else WHOLE)
                 continue
             try:
                 status = os.stat(child, dir_fd=here)

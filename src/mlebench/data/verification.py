@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mlebench.data.comparison import Pair, doubtful, doubtful_files
 from mlebench.data.faults import explained
 from mlebench.data.identity import PARQUET, SIDES, Entry, Files
 from mlebench.data.manifest import (
@@ -196,11 +197,14 @@ class Difference(NamedTuple):
     fault: str
 
 
-def verify(competition: Competition, *, deep: bool = False, adopt: bool = False) -> list[Difference]:
+def verify(
+    competition: Competition, *, deep: bool = False, adopt: bool = False, processes: int = 1
+) -> list[Difference]:
     """Compare prepared files with the manifest and the published checksums; `deep` reads them all, and the archive.
 
     `adopt` accepts files as they are if nothing is known to compare them with. Another program's data has no manifest;
-    `adopt` gives it one, unless something differs.
+    `adopt` gives it one, unless something differs. With very many files, up to `processes` share the work; a script
+    that asks for several needs `if __name__ == "__main__":`.
     """
     where = competition.paths
     if adopt:
@@ -210,7 +214,7 @@ def verify(competition: Competition, *, deep: bool = False, adopt: bool = False)
         if head is None:
             require_prepared(competition)
         twin = holds_twins(where.data_dir) or (head is not None and head.source["kind"] == "twin")
-        look, faults = _look(competition, head, twin=twin, deep=deep, adopt=adopt)
+        look, faults = _look(competition, head, processes, twin=twin, deep=deep, adopt=adopt)
         differences: list[Difference] = []
         if not look.on_record and not adopt:
             state = "cannot be read" if where.manifest.exists() else "is missing: the data was prepared elsewhere"
@@ -234,16 +238,18 @@ def verify(competition: Competition, *, deep: bool = False, adopt: bool = False)
     return differences
 
 
-def _look(competition: Competition, head: Manifest | None, **how: bool) -> tuple["_Look", list[Difference]]:
+def _look(
+    competition: Competition, head: Manifest | None, processes: int, **how: bool
+) -> tuple["_Look", list[Difference]]:
     """What differs from the list of files or, if that is unreadable, from the published checksums."""
     if head is not None:
         look = _Look(competition, on_record=True, **how)
         try:
-            return look, list(look.differences())
+            return look, look.differences(processes)
         except UnreadableListError:
             pass
     look = _Look(competition, on_record=False, **how)
-    return look, list(look.differences())
+    return look, look.differences()
 
 
 def _record(competition: Competition, head: Manifest | None, entries: Iterator[Entry]) -> None:
@@ -291,30 +297,25 @@ class _Look:
         before = recorded_files(self._prepared) if self.on_record else files_in(self._prepared)
         return ((name, self.learned.get(name, facts)) for name, facts in before)
 
-    def differences(self) -> list[Difference]:
-        found = files_in(self._prepared)
-        pairs = (
-            joined(recorded_files(self._prepared), found) if self.on_record else ((*pair, pair[1]) for pair in found)
-        )
+    def differences(self, processes: int = 1) -> list[Difference]:
         unseen = dict(self._published)
         differences: list[Difference] = []
-        for name, recorded, here in pairs:
-            figures = unseen.pop(name, None) if unseen else None
-            if figures is None and recorded and here and self._is_plainly_right(recorded, here):
-                continue  # the usual case, for up to millions of files
-            differences += self._differences(name, recorded, here, figures)
+        for name, recorded, here in self._pairs(processes):
+            differences += self._differences(name, recorded, here, unseen.pop(name, None))
         for name, figures in unseen.items():
             differences += self._differences(name, None, None, figures)
         return sorted(differences, key=lambda difference: difference.file)
 
-    def _is_plainly_right(self, recorded: dict[str, Any], found: dict[str, Any]) -> bool:
-        """Whether size and time match, and nothing more needs checking."""
-        return (
-            not self._deep
-            and found["size"] == recorded["size"]
-            and "fault" not in found
-            and (recorded["mtime_ns"] == found["mtime_ns"] if "mtime_ns" in recorded else "md5" not in recorded)
-        )
+    def _pairs(self, processes: int) -> Iterator[Pair]:
+        """The files that need a closer look, of up to millions."""
+        kept = frozenset(self._published)
+        if self.on_record and not self._deep:
+            return doubtful_files(self._prepared, kept, processes)
+        found = files_in(self._prepared)
+        if self.on_record:
+            return joined(recorded_files(self._prepared), found)
+        pairs = ((name, facts, facts) for name, facts in found)
+        return pairs if self._deep else doubtful(pairs, kept)
 
     def _differences(
         self, name: str, recorded: dict[str, Any] | None, found: dict[str, Any] | None, figures: Figures | None
