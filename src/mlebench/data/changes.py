@@ -50,11 +50,13 @@ def changes(competition: Competition) -> list[str]:
 def command_to_prepare_anew(competition: Competition) -> str:
     """What to type to make the same kind of data again with the current code."""
     head = read_manifest_head(competition)
-    return command_to_prepare(competition, "--force", *(_as_before(head) if head else ()))
+    return command_to_prepare(competition, "--force", *(_options_used(competition.paths, head) if head else ()))
 
 
-def _as_before(head: Manifest) -> list[str]:
+def _options_used(where: paths.CompetitionPaths, head: Manifest) -> list[str]:
     again = ["--description original"] if head.description == ORIGINAL else []
+    if head.source["kind"] == "local" and not (where.raw.is_dir() or where.archive.is_file()):
+        again.append("--from PATH_OF_RAW_DATA")  # it lies elsewhere, and may have moved
     if head.source["kind"] == "twin":
         usual = {"seed": 0, "size": 1.0}
         again += [
