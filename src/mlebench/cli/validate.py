@@ -85,9 +85,9 @@ def command(
     try:
         _check(submission, find(competition_id), max_bytes or LARGEST_SUBMISSION)
     except NotPreparedError as error:
-        raise NotPreparedError(
-            f"{error}.{_advice(registry, competition_id)}" if public is None else str(error)
-        ) from None
+        if public:
+            raise
+        raise NotPreparedError(f"{error}. {_advice(registry, competition_id)}") from None
 
 
 def _finder(registry: "Registry", public: Path | None) -> "Callable[[str], Competition]":
@@ -105,7 +105,7 @@ def _advice(registry: "Registry", id: str) -> str:
     from mlebench.data.state import command_to_prepare, twin_elsewhere
 
     competition = registry.get_competition(id)
-    return f" Run `{command_to_prepare(competition)}` first.{twin_elsewhere([competition])}"
+    return f"Run `{command_to_prepare(competition)}` first.{twin_elsewhere([competition])}"
 
 
 def _check(submission: Path, competition: "Competition", limit: int) -> None:

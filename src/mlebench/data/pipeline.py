@@ -54,6 +54,10 @@ class Options:
     force: bool = False  # prepare again; existing data stays until the new data is complete
 
 
+class IncompleteError(RuntimeError):
+    """A competition's `prepare` did not write a file that every competition must have."""
+
+
 def prepare(
     competition: Competition,
     source: Source | None = None,
@@ -97,7 +101,7 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
         raise PrerequisiteError(fault)
     check = options.verify and not source.twin and not options.overwrite_checksums
     known = check and raw.is_file() and check_archive(competition, raw, watch)
-    with blame(competition, published=known):
+    with blame(competition, trusted=known or source.twin):
         entries = _stage(competition, source, raw, options, watch)
     tables: Files = {}
     entries = _noting_tables(with_checksums(where.staging, entries), tables)
@@ -271,7 +275,7 @@ def _check_complete(competition: Competition) -> None:
     for path in (competition.answers, competition.sample_submission):
         name = path.relative_to(where.prepared).as_posix()
         if not (where.staging / name).is_file():
-            raise RuntimeError(f"prepare of {competition.id} did not write {name}")
+            raise IncompleteError(f"prepare of {competition.id} did not write {name}, which {paths.CONFIG} names")
 
 
 @contextmanager
