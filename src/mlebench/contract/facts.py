@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.contract.case import Case
-from mlebench.paths import CONFIG, DESCRIPTION, LEADERBOARD, TWIN
+from mlebench.paths import CONFIG, DESCRIPTION, LEADERBOARD, PRIVATE, PUBLIC, TWIN
 from mlebench.registry import code_name
 from mlebench.scoring import import_fn, lower_is_better, read_leaderboard
 
@@ -65,7 +65,7 @@ def code(case: Case) -> Iterator[str]:
         yield from _unusable("twin", lambda: import_fn(twin), "raw")
     yield from _unusable("grade", lambda: competition.grader.grade_fn, "submission", "answers")
     preparer = competition.prepare_fn
-    yield from _unusable("prepare", lambda: getattr(preparer, "function", preparer), "raw", "public", "private")
+    yield from _unusable("prepare", lambda: getattr(preparer, "function", preparer), "raw", PUBLIC, PRIVATE)
 
 
 def _unusable(name: str, find: Callable[[], Callable[..., Any]], *arguments: str) -> Iterator[str]:
