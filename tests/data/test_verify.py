@@ -102,14 +102,14 @@ def test_every_kind_of_change_is_named(competition: Competition) -> None:
 def test_data_replaced_during_verification_gets_no_verdict(
     competition: Competition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look = verification._Look.differences
+    look = verification._Comparison.differences
 
-    def replaced_meanwhile(self: verification._Look) -> list[verification.Difference]:
+    def replaced_meanwhile(self: verification._Comparison) -> list[verification.Difference]:
         manifest = json.loads(competition.paths.manifest.read_text())
         competition.paths.manifest.write_text(json.dumps(manifest | {"prepared_at": "later"}))
         return [*look(self), verification.Difference("public/train.csv", "does not have the md5 on record")]
 
-    monkeypatch.setattr(verification._Look, "differences", replaced_meanwhile)
+    monkeypatch.setattr(verification._Comparison, "differences", replaced_meanwhile)
     with pytest.raises(PrerequisiteError, match="prepared again in the meantime"):
         verify(competition)
 

@@ -8,7 +8,7 @@ import hashlib
 import os
 
 from mlebench import paths
-from mlebench.data.faults import explained
+from mlebench.data.faults import disk_errors
 from mlebench.data.manifest import Manifest, UnreadableListError, recorded_files
 from mlebench.data.state import command_to_prepare, read_manifest_head
 from mlebench.registry import Competition
@@ -32,7 +32,7 @@ def code_hash(competition: Competition, *, twin: bool) -> str:
 def changes(competition: Competition) -> list[str]:
     """What would be different if our data were prepared now, each in a few words."""
     where = competition.paths
-    with explained(where.root, where.root):
+    with disk_errors(where.root, where.root):
         head = read_manifest_head(competition)
         if head is None:
             return []

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from mlebench import __version__
-from mlebench.data.faults import explained
+from mlebench.data.faults import disk_errors
 from mlebench.data.identity import SIDES, ContentIdentity, Entry
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
@@ -133,7 +133,7 @@ def read_head(path: Path) -> Manifest | None:
 def recorded_files(prepared: Path) -> Iterator[Entry]:
     """The list of files, sorted by name; UnreadableListError, perhaps after some, if it cannot be understood."""
     path = prepared / MANIFEST_FILES
-    with explained(prepared, prepared):
+    with disk_errors(prepared, prepared):
         if path.is_file():
             yield from _checked(_listed(path), path)
             return
@@ -169,7 +169,7 @@ def _checked(entries: Iterable[Any], path: Path) -> Iterator[Entry]:
 
 def _load(path: Path) -> Any:
     """The JSON in a file; None if there is no such file, or no JSON in it."""
-    with explained(path.parent, path.parent):
+    with disk_errors(path.parent, path.parent):
         try:
             return json.loads(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
