@@ -36,6 +36,14 @@ def test_if_nothing_is_prepared_it_says_so(tmp_path: Path, there: bool) -> None:
     assert isinstance(run(TITANIC, "--data-dir", tmp_path / "typo").exception, NotPreparedError)
 
 
+def test_where_nothing_is_prepared_it_says_where_twins_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    twins = tmp_path / "mle-bench/twins"
+    assert "twins" not in str(run("--data-dir", tmp_path / "typo").exception)
+    prepare(Registry(twins).get_competition(TITANIC), TwinSource())
+    assert f"; twins are in {twins}" in str(run("--data-dir", tmp_path / "typo").exception)
+
+
 def test_data_without_its_answers_is_not_skipped(competition: Competition) -> None:
     competition.answers.unlink()
     done = run("--data-dir", competition.paths.data_dir)

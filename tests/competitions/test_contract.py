@@ -6,9 +6,12 @@ The checks are those of `mlebench test-competition`, on four twins of each of ou
 import csv
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from mlebench.contract import DATA, FACTS, GOLDEN, TEXT, Case, Check, faults_of
+from mlebench.contract.grading import as_table
+from mlebench.contract.leaks import Search
 from mlebench.registry import Registry
 from mlebench.scoring import Thresholds, read_leaderboard
 
@@ -26,6 +29,15 @@ def test_bytes_scores_and_verdicts_match_the_reference(case: Case) -> None:
 
 def test_prepared_data_and_grader_keep_the_contract(case: Case) -> None:
     assert faults(DATA, case) == {}
+
+
+def test_truth_of_test_rows_in_a_public_table_would_be_found(twin: Case) -> None:
+    answers, id = twin.competition.answers, twin.competition.submission["id"]
+    text = {"dtype": str, "keep_default_na": False}  # as an author may write them: with leading zeros
+    leak = pd.read_csv(answers, **text) if answers.suffix == ".csv" else as_table(twin.answers())
+    if parts := twin.allowances.joined_id:
+        leak[parts] = leak[id].str.split("_", expand=True)
+    assert list(Search(twin).table("more.csv", leak)) != []
 
 
 def test_description_tells_the_truth(twin: Case) -> None:

@@ -32,6 +32,7 @@ FAULTS = {
     ),
     "named": ("description", "description.md", "weight of a fish", "weight in this kaggle task", "leave it out there"),
     "no function": ("code", "grade.py", "def grade", "def grades", "add the function"),
+    "parameters": ("code", "prepare.py", "def prepare(raw: Raw, public", "def prepare(public", "these parameters"),
     "syntax": ("code", "prepare.py", "def prepare(", "def prepare((", "prepare.py, line 4: SyntaxError"),
     "random": (
         "twin",
@@ -42,6 +43,13 @@ FAULTS = {
     ),
     "does not grow": ("twin", "twin.py", "raw.count(200, least=20)", "200", "from `raw.count`"),
     "crash in prepare": ("prepare", "prepare.py", '"fish.csv"', '"fishes.csv"', "fishes.csv"),
+    "answers not written": (
+        "prepare",
+        "prepare.py",
+        'private.write("answers.csv"',
+        'private.write("other.csv"',
+        "did not write private/answers.csv, which config.yaml names",
+    ),
     "random split": ("prepare", "prepare.py", "seed=0", "seed=__import__('os').getpid() + id(public) % 997", "a seed"),
     "sample refused": ("sample", "prepare.py", "weight_g=250.0", "weight_g='heavy'", "Fix one of the two"),
     "wrong metric": ("gold", "grade.py", "rmse(y_true, y_pred)", "100 - rmse(y_true, y_pred)", "better than gold"),

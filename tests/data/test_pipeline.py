@@ -28,7 +28,7 @@ from mlebench.data.manifest import recorded_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import LocalSource, PathSource, Source, TwinSource
 from mlebench.engine.placing.plan import FolderPlan
-from mlebench.engine.progress import UNTOLD, Progress, Stage
+from mlebench.engine.progress import SILENT_STAGE, Progress, Stage
 from mlebench.engine.tables import Writable
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.grade import grade_csv
@@ -173,7 +173,7 @@ def test_a_failing_prepare_leaves_nothing_that_looks_prepared(
     before = _files(competition.raw_dir)
     create = FolderPlan.create
 
-    def fail_late(self: FolderPlan, name: str, stage: Stage = UNTOLD) -> AbstractContextManager[Writable]:
+    def fail_late(self: FolderPlan, name: str, stage: Stage = SILENT_STAGE) -> AbstractContextManager[Writable]:
         if name == "sample_submission.csv":
             raise RuntimeError("power cut")
         return create(self, name, stage)

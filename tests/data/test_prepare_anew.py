@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from mlebench.cli.verify import command as verify_command
 from mlebench.data.changes import changes, code_hash, command_to_prepare_anew
 from mlebench.data.open_runs import mark_open, unmark_open
 from mlebench.data.pipeline import Options, prepare
-from mlebench.data.sources import TwinSource
+from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import require_prepared
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.registry import Competition, Registry
@@ -137,6 +138,14 @@ def test_prepare_and_verify_say_what_has_changed_and_name_the_command(
         assert re.findall("`(.*)` prepares it again", told) == [command]
     assert CliRunner().invoke(prepare_command, command.split()[2:]).exit_code == 0
     assert changes(competition) == []
+
+
+def test_raw_data_that_lies_elsewhere_has_to_be_named_again(competition: Competition, tmp_path: Path) -> None:
+    real = Registry(tmp_path / "real").get_competition(ID)
+    assert prepare(real, PathSource(competition.raw_dir), Options(verify=False))
+    assert " --force --from PATH_OF_RAW_DATA --data-dir " in command_to_prepare_anew(real)
+    shutil.copytree(competition.raw_dir, real.raw_dir)
+    assert "--from" not in command_to_prepare_anew(real)
 
 
 def test_changes_to_grader_or_twin_code_do_not_make_real_data_outdated(

@@ -126,14 +126,14 @@ def test_several_processes_find_what_one_does(
 def test_data_replaced_during_verification_gets_no_verdict(
     competition: Competition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look = verification._Look.differences
+    look = verification._Comparison.differences
 
-    def replaced_meanwhile(self: verification._Look, processes: int) -> list[verification.Difference]:
+    def replaced_meanwhile(self: verification._Comparison, processes: int) -> list[verification.Difference]:
         manifest = json.loads(competition.paths.manifest.read_text())
         competition.paths.manifest.write_text(json.dumps(manifest | {"prepared_at": "later"}))
         return [*look(self, processes), verification.Difference("public/train.csv", "does not have the md5 on record")]
 
-    monkeypatch.setattr(verification._Look, "differences", replaced_meanwhile)
+    monkeypatch.setattr(verification._Comparison, "differences", replaced_meanwhile)
     with pytest.raises(PrerequisiteError, match="prepared again in the meantime"):
         verify(competition)
 

@@ -215,7 +215,7 @@ def test_files_are_written_where_they_belong(tmp_path: Path) -> None:
     twin.write("a/b.bin", b"\x00")
     twin.write_csv("t.csv", {"n": [1]}, newline="\r\n")
     twin.write_zip("z.zip", {"x": b"y"})
-    twin.stands_for(9914, 12)
+    twin.set_scaled(9914, 12)
     assert (tmp_path / "raw/a/b.bin").read_bytes() == b"\x00"
     assert (tmp_path / "raw/t.csv").read_bytes() == b"n\r\n1\r\n"
     assert (tmp_path / "raw/z.zip").read_bytes() == zip_bytes({"x": b"y"})

@@ -171,7 +171,15 @@ def test_public_files_that_are_missing_are_for_the_person_at_the_keyboard(public
     (public / "sample_submission.csv").rename(submission)
     done = run("--public", public, submission, "spaceship-titanic")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("Error: spaceship-titanic has no sample submission")
+    assert done.stderr.startswith("Error: spaceship-titanic is not prepared: there is no")
+
+
+@pytest.mark.parametrize("id", ["spaceship-titanic", "tweet-sentiment-extraction"])  # the latter has its own stand-in
+def test_without_prepared_data_it_says_how_to_get_some(id: str, public: Path, tmp_path: Path) -> None:
+    done = run("--data-dir", tmp_path, public / "sample_submission.csv", id)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"Error: {id} is not prepared: there is no {tmp_path}")
+    assert f"Run `mlebench prepare -c {id} --data-dir {tmp_path}` first." in done.stderr
 
 
 def test_messages_name_no_place_on_this_machine(rigged: Competition, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from mlebench.cli.codes import FAILED
 from mlebench.cli.options import data_dir_option, profile_option, registry_at
 from mlebench.cli.output import busy, print_json
 from mlebench.cli.quantities import Size
+from mlebench.errors import NotPreparedError
 from mlebench.untrusted import LARGEST_SUBMISSION
 
 if TYPE_CHECKING:
@@ -81,7 +82,12 @@ def command(
         raise click.UsageError("--port, --host and --unix need --serve")
     if not submission or not competition_id:
         raise click.UsageError("name a submission and a competition")
-    _check(submission, find(competition_id), max_bytes or LARGEST_SUBMISSION)
+    try:
+        _check(submission, find(competition_id), max_bytes or LARGEST_SUBMISSION)
+    except NotPreparedError as error:
+        if public:
+            raise
+        raise NotPreparedError(f"{error}. {_advice(registry, competition_id)}") from None
 
 
 def _finder(registry: "Registry", public: Path | None) -> "Callable[[str], Competition]":
@@ -92,6 +98,14 @@ def _finder(registry: "Registry", public: Path | None) -> "Callable[[str], Compe
         return over_public(competition, public) if public else competition
 
     return find
+
+
+def _advice(registry: "Registry", id: str) -> str:
+    """How to get a competition's public files, or where its twin has some."""
+    from mlebench.data.state import command_to_prepare, twin_elsewhere
+
+    competition = registry.get_competition(id)
+    return f"Run `{command_to_prepare(competition)}` first.{twin_elsewhere([competition])}"
 
 
 def _check(submission: Path, competition: "Competition", limit: int) -> None:

@@ -9,10 +9,10 @@ from mlebench.cli.options import data_dir_option, profile_option, registry_at
 from mlebench.cli.output import print_table, say, track
 from mlebench.cli.running import Failures
 from mlebench.data.changes import changes, command_to_prepare_anew
-from mlebench.data.faults import explained
-from mlebench.data.state import preparation_fault, read_manifest_head
+from mlebench.data.faults import disk_errors
+from mlebench.data.state import holds_twins, preparation_fault, read_manifest_head
 from mlebench.errors import PrerequisiteError
-from mlebench.paths import CompetitionPaths
+from mlebench.paths import CompetitionPaths, default_data_dir
 from mlebench.registry import Competition, Registry
 
 
@@ -62,11 +62,15 @@ def _prepared(registry: Registry) -> list[str]:
         except PermissionError:  # reported when it is checked
             return True
 
-    with explained(data_dir, data_dir):
+    with disk_errors(data_dir, data_dir):
         there = {path.name for path in data_dir.iterdir()} if data_dir.is_dir() else set()
         chosen = [id for id in registry.list_competition_ids() if id in there and is_prepared(id)]
     if not chosen:
-        raise PrerequisiteError(f"nothing is prepared in {data_dir}: prepare something, or name another --data-dir")
+        twins = default_data_dir(twin=True)
+        hint = f"; twins are in {twins}" if twins != data_dir and holds_twins(twins) else ""
+        raise PrerequisiteError(
+            f"nothing is prepared in {data_dir}: prepare something, or name another --data-dir{hint}"
+        )
     return chosen
 
 

@@ -23,11 +23,11 @@ class _Loader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
         package, _, name = module.__name__.rpartition(".")
-        own = vars(module)
+        prepare = getattr(module, "prepare", None)
+        if prepare and _is_for_the_engine(prepare):
+            module.prepare = _taking_paths(prepare)  # pyright: ignore[reportAttributeAccessIssue] it has one
         if name == "v2":
-            own["__getattr__"] = lambda function: _of_v1(package, function)
-        if "prepare" in own and _is_for_the_engine(own["prepare"]):
-            own["prepare"] = _taking_paths(own["prepare"])
+            module.__getattr__ = lambda name: _of_v1(package, name)
 
 
 class _Finder:

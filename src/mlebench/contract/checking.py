@@ -13,6 +13,7 @@ from mlebench.contract.grading import faults, format_check, gold, messages, row_
 from mlebench.contract.leaks import leaks
 from mlebench.contract.texts import columns_named, example, files_named
 from mlebench.contract.twins import prepare, twin
+from mlebench.data.pipeline import IncompleteError
 from mlebench.data.pipeline import prepare as make_data
 from mlebench.data.sources import TwinSource
 from mlebench.errors import PrerequisiteError
@@ -115,7 +116,7 @@ def faults_of(check: Check, case: Case) -> list[str]:
     found: list[str] = []
     try:
         found.extend(check.find_faults(case))
-    except PrerequisiteError as error:
+    except (PrerequisiteError, IncompleteError) as error:
         found.append(str(error))
     except (Exception, SystemExit) as error:
         if (place := _place(error, case.competition.folder)) is None:

@@ -1,10 +1,12 @@
 """Checks of what a competition's folder says, before any data is made."""
 
 from collections.abc import Callable, Iterator
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 from mlebench.contract.case import Case
-from mlebench.paths import CONFIG, DESCRIPTION, LEADERBOARD, TWIN
+from mlebench.paths import CONFIG, DESCRIPTION, LEADERBOARD, PRIVATE, PUBLIC, TWIN
 from mlebench.registry import code_name
 from mlebench.scoring import import_fn, lower_is_better, read_leaderboard
 
@@ -54,21 +56,24 @@ def description(case: Case) -> Iterator[str]:
 
 
 def code(case: Case) -> Iterator[str]:
-    """prepare, grade and twin can be imported."""
+    """prepare, grade and twin can be imported and called."""
     competition = case.competition
     twin = f"{code_name(competition.id)}.{Path(TWIN).stem}:twin"
     if not (competition.folder / TWIN).is_file():
         yield f"there is no {TWIN}: write a function `twin(raw)` in it that makes synthetic raw data."
     else:
-        yield from _missing(lambda: import_fn(twin))
-    yield from _missing(lambda: competition.grader.grade_fn)
-    yield from _missing(lambda: getattr(competition.prepare_fn, "function", None))
+        yield from _unusable("twin", lambda: import_fn(twin), "raw")
+    yield from _unusable("grade", lambda: competition.grader.grade_fn, "submission", "answers")
+    preparer = competition.prepare_fn
+    yield from _unusable("prepare", lambda: getattr(preparer, "function", preparer), "raw", PUBLIC, PRIVATE)
 
 
-def _missing(find: Callable[[], object]) -> Iterator[str]:
-    """What an import does not find; other exceptions are the code's own."""
+def _unusable(name: str, find: Callable[[], Callable[..., Any]], *arguments: str) -> Iterator[str]:
+    """What an import does not find, or a call would not take; other exceptions are the code's own."""
     try:
-        find()
+        signature(find()).bind(*arguments)
+    except TypeError:
+        yield f"`{name}` cannot be called as `{name}({', '.join(arguments)})`: give it these parameters."
     except ModuleNotFoundError as error:
         yield f"{error}: add the file, or install the package that it needs."
     except (AttributeError, ImportError) as error:

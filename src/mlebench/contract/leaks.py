@@ -19,7 +19,7 @@ from mlebench.paths import CONFIG
 
 def leaks(case: Case) -> Iterator[str]:
     """No public file holds the truth of a test row."""
-    search = _Search(case)
+    search = Search(case)
     for name, table in public_tables(case.competition.public_dir):
         yield from search.table(name, table)
     yield from search.labelled_files()
@@ -37,7 +37,9 @@ def leaks(case: Case) -> Iterator[str]:
         yield f"`contract` in {CONFIG} names the table {name}, which is not in the public folder."
 
 
-class _Search:
+class Search:
+    """Compares public tables and files with the test rows; `compared` are those in which the truth could be found."""
+
     def __init__(self, case: Case):
         self._case, self._rules = case, case.allowances
         self._facts = case.competition.submission
@@ -78,7 +80,7 @@ class _Search:
     def _shared_ids(self, name: str, table: pd.DataFrame, column: str) -> Iterator[str]:
         if column not in table:
             yield f"{name} has no column {column!r}, which `contract.labels` in {CONFIG} names."
-        elif shared := sorted(set(map(str, table[column])) & self._test_ids(column)):
+        elif shared := sorted({*map(_plain, table[column])} & {*map(_plain, self._test_ids(column))}):
             yield f"{name} gives the truth of test rows, for example of {shared[0]!r}: write training rows only."
 
     def _test_ids(self, column: str) -> set[str]:
@@ -111,6 +113,12 @@ class _Search:
         """Whether it says no more than the sample submission; other values for the same ids are a leak."""
         told = {self._facts["id"], *self._case.truth} & {*table.columns}
         return told <= {*self._sample.columns} and all(list(table[name]) == list(self._sample[name]) for name in told)
+
+
+def _plain(id: object) -> str:
+    """An id without leading zeros: it may be text in a table and a number in the answers."""
+    text = str(id)
+    return text.lstrip("0") or "0" if text.isdigit() else text
 
 
 def _harmless(name: str, table: pd.DataFrame, condition: dict) -> Iterator[str]:

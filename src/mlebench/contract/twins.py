@@ -60,7 +60,7 @@ def _with_plain_paths(competition: Competition) -> None:
     """As existing clients call it: the function itself, if it takes paths."""
     preparer = competition.prepare_fn
     function = getattr(preparer, "function", preparer)
-    direct = getattr(preparer, "takes_paths", True) or hasattr(function, "for_engine")
+    direct = competition.prepare_for_engine is not function
     for folder in (competition.public_dir, competition.private_dir):
         folder.mkdir(parents=True)
     (function if direct else preparer)(competition.raw_dir, competition.public_dir, competition.private_dir)

@@ -8,7 +8,7 @@ import hashlib
 import os
 
 from mlebench import paths
-from mlebench.data.faults import explained
+from mlebench.data.faults import disk_errors
 from mlebench.data.manifest import Manifest, UnreadableListError, recorded_files
 from mlebench.data.state import command_to_prepare, read_manifest_head
 from mlebench.registry import Competition
@@ -32,7 +32,7 @@ def code_hash(competition: Competition, *, twin: bool) -> str:
 def changes(competition: Competition) -> list[str]:
     """What would be different if our data were prepared now, each in a few words."""
     where = competition.paths
-    with explained(where.root, where.root):
+    with disk_errors(where.root, where.root):
         head = read_manifest_head(competition)
         if head is None:
             return []
@@ -50,11 +50,13 @@ def changes(competition: Competition) -> list[str]:
 def command_to_prepare_anew(competition: Competition) -> str:
     """What to type to make the same kind of data again with the current code."""
     head = read_manifest_head(competition)
-    return command_to_prepare(competition, "--force", *(_as_before(head) if head else ()))
+    return command_to_prepare(competition, "--force", *(_options_used(competition.paths, head) if head else ()))
 
 
-def _as_before(head: Manifest) -> list[str]:
+def _options_used(where: paths.CompetitionPaths, head: Manifest) -> list[str]:
     again = ["--description original"] if head.description == ORIGINAL else []
+    if head.source["kind"] == "local" and not (where.raw.is_dir() or where.archive.is_file()):
+        again.append("--from PATH_OF_RAW_DATA")  # it lies elsewhere, and may have moved
     if head.source["kind"] == "twin":
         usual = {"seed": 0, "size": 1.0}
         again += [

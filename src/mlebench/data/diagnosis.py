@@ -23,8 +23,8 @@ _OF_CODE = (MemoryError, NameError, ImportError, SyntaxError, AssertionError, No
 
 
 @contextmanager
-def blame(competition: Competition, *, published: bool) -> Iterator[None]:
-    """Wraps a competition's `prepare`; data known to be `published` is never to blame."""
+def blame(competition: Competition, *, trusted: bool) -> Iterator[None]:
+    """Wraps a competition's `prepare`; data that is the published one, or a twin, is `trusted` and never to blame."""
     try:
         yield
     except PrerequisiteError as error:
@@ -35,7 +35,7 @@ def blame(competition: Competition, *, published: bool) -> Iterator[None]:
         raise
     except Exception as error:
         of_disk = isinstance(error, OSError) and error.errno is not None
-        if published or of_disk or not _works_on_twin(competition):
+        if trusted or of_disk or not _works_on_twin(competition):
             raise
         raise PrerequisiteError(_message(competition, error)) from error
 
@@ -51,7 +51,8 @@ def _works_on_twin(competition: Competition) -> bool:
             competition.prepare_fn(raw=where.raw, public=where.public, private=where.private)
         except Exception:
             return False
-    return True
+        needed = (competition.answers, competition.sample_submission)
+        return all((where.prepared / path.relative_to(competition.paths.prepared)).is_file() for path in needed)
 
 
 def _message(competition: Competition, error: Exception) -> str:

@@ -13,7 +13,7 @@ _OURS = (errno.EBADF, errno.EINVAL, errno.EFAULT)  # only a programmer can fix t
 
 
 @contextmanager
-def explained(folder: Path, *raw: Path) -> Iterator[None]:
+def disk_errors(folder: Path, *raw: Path) -> Iterator[None]:
     """Wraps work that writes to a folder; below `raw` and anywhere outside the folder we only read."""
     try:
         yield

@@ -27,11 +27,11 @@ from mlebench.data.kaggle_api import (
     client,
     competition_page,
     connect,
-    persist,
     rules_page,
+    with_retries,
 )
 from mlebench.data.provenance import record_download
-from mlebench.data.sources import LocalSource, describe_raw, lacking_beside
+from mlebench.data.sources import LocalSource, describe_raw, missing_beside_archive
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
@@ -56,7 +56,9 @@ class KaggleSource:
             return LocalSource().fetch(competition)
         except PrerequisiteError as none_there:
             where = competition.paths
-            if fault := lacking_beside(competition, where.root, where.raw):  # before everything else is downloaded
+            if fault := missing_beside_archive(
+                competition, where.root, where.raw
+            ):  # before everything else is downloaded
                 raise PrerequisiteError(fault) from none_there
             try:
                 return self.download(where, progress, self.sleep)
@@ -84,7 +86,7 @@ def preflight(competition: Competition, *, api: Any = None, sleep: Sleep = time.
     We download one byte to find out: listing files also works for users who have not accepted the rules.
     """
     page = rules_page(competition.id)
-    if there := present(competition):
+    if there := raw_data_present(competition):
         size = competition.paths.archive.stat().st_size if there == "archive" else None
         return Preflight(there, "unknown", page, size, "not asked: the data is on disk")
     try:
@@ -100,7 +102,7 @@ def preflight(competition: Competition, *, api: Any = None, sleep: Sleep = time.
     return Preflight(None, "accepted", page, size, unpacked=unpacked or None)
 
 
-def present(competition: Competition) -> str | None:
+def raw_data_present(competition: Competition) -> str | None:
     """Which raw data is on disk: `raw`, `archive` or none."""
     where = competition.paths
     if where.raw.is_dir() and any(where.raw.iterdir()):
@@ -128,7 +130,7 @@ def download(where: CompetitionPaths, progress: Progress = SILENT, sleep: Sleep 
         before, best = best, max(best, part.size())
         return best > before
 
-    persist(where.id, attempt, advanced=advanced, sleep=sleep)
+    with_retries(where.id, attempt, advanced=advanced, sleep=sleep)
     if not zipfile.is_zipfile(part.path):
         part.discard()
         raise PrerequisiteError(f"{where.id}: what Kaggle sent is not a zip archive; try again later")

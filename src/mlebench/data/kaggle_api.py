@@ -74,7 +74,7 @@ def config_folder() -> Path:
 
 def connect(*, sleep: Sleep = time.sleep, tries: int = TRIES) -> Any:
     """A logged-in client of Kaggle's API (`KaggleApi`)."""
-    return persist("Kaggle", lambda api: api, sleep=sleep, tries=tries)
+    return with_retries("Kaggle", lambda api: api, sleep=sleep, tries=tries)
 
 
 def _login() -> Any:
@@ -140,10 +140,10 @@ def ask(
         with client(api, headers or {}) as kaggle:
             return question(kaggle, id)
 
-    return persist(id, attempt, api=api, sleep=sleep, tries=tries)
+    return with_retries(id, attempt, api=api, sleep=sleep, tries=tries)
 
 
-def persist(
+def with_retries(
     id: str,
     attempt: Callable[[Any], Answer],
     *,

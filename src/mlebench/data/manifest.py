@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 from mlebench import __version__
-from mlebench.data.faults import explained
+from mlebench.data.faults import disk_errors
 from mlebench.data.identity import SIDES, ContentIdentity, Entry
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
@@ -171,7 +171,7 @@ def spans(prepared: Path, most: int) -> list[Span]:
 def recorded_files(prepared: Path, span: Span = WHOLE) -> Iterator[Entry]:
     """The list of files, sorted by name; UnreadableListError, perhaps after some, if it cannot be understood."""
     path = prepared / MANIFEST_FILES
-    with explained(prepared, prepared):
+    with disk_errors(prepared, prepared):
         if path.is_file():
             yield from _checked(_listed(path, span), path, span)
             return
@@ -210,7 +210,7 @@ def _checked(entries: Iterable[Any], path: Path, span: Span) -> Iterator[Entry]:
 
 def _load(path: Path) -> Any:
     """The JSON in a file; None if there is no such file, or no JSON in it."""
-    with explained(path.parent, path.parent):
+    with disk_errors(path.parent, path.parent):
         try:
             return json.loads(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):

@@ -19,7 +19,7 @@ from typing import Any
 from mlebench import paths
 from mlebench.data.changes import ORIGINAL, OURS, code_hash
 from mlebench.data.diagnosis import blame
-from mlebench.data.faults import explained
+from mlebench.data.faults import disk_errors
 from mlebench.data.identity import Entry, Files, is_table, with_checksums
 from mlebench.data.manifest import files_in, joined, library_versions, write_manifest
 from mlebench.data.open_runs import refuse_while_open
@@ -29,7 +29,7 @@ from mlebench.data.sources import (
     TwinSource,
     choose_raw,
     file_identity,
-    lacking_beside,
+    missing_beside_archive,
     remove,
     unpack,
 )
@@ -54,6 +54,10 @@ class Options:
     force: bool = False  # prepare again; existing data stays until the new data is complete
 
 
+class IncompleteError(RuntimeError):
+    """A competition's `prepare` did not write a file that every competition must have."""
+
+
 def prepare(
     competition: Competition,
     source: Source | None = None,
@@ -65,10 +69,10 @@ def prepare(
     where = competition.paths
     if source.twin and options.overwrite_checksums:
         raise PrerequisiteError("checksums are those of real data: they cannot be overwritten with a twin's")
-    with explained(where.root, where.raw, where.archive):
+    with disk_errors(where.root, where.raw, where.archive):
         claim_data_dir(where.data_dir, twin=source.twin)
         if _is_ready(competition, source, options):  # works on a read-only disk too
-            _sweep(where.replaced)
+            _remove_if_possible(where.replaced)
             return False
         with _locked(where, watch) as require_lock:
             _restore(where)
@@ -93,14 +97,14 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
     if options.force and isinstance(source, TwinSource):
         source.forget(where)  # its code may have changed
     raw = source.fetch(competition, watch)
-    if fault := lacking_beside(competition, raw.parent, raw):
+    if fault := missing_beside_archive(competition, raw.parent, raw):
         raise PrerequisiteError(fault)
     check = options.verify and not source.twin and not options.overwrite_checksums
     known = check and raw.is_file() and check_archive(competition, raw, watch)
-    with blame(competition, published=known):
+    with blame(competition, trusted=known or source.twin):
         entries = _stage(competition, source, raw, options, watch)
     tables: Files = {}
-    entries = _noting_tables(with_checksums(where.staging, entries), tables)
+    entries = _collecting_tables(with_checksums(where.staging, entries), tables)
     description = ORIGINAL if options.original_description else OURS
     code = code_hash(competition, twin=source.twin)
     write_manifest(competition, where.staging, source.describe(raw), entries, description, code)
@@ -111,7 +115,7 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
         check_sample_score(competition)
 
 
-def _noting_tables(entries: Iterable[Entry], tables: Files) -> Iterator[Entry]:
+def _collecting_tables(entries: Iterable[Entry], tables: Files) -> Iterator[Entry]:
     for name, facts in entries:
         if is_table(name):
             tables[name] = facts
@@ -134,7 +138,7 @@ def _publish(where: paths.CompetitionPaths) -> None:
     if where.prepared.exists():
         where.prepared.rename(where.replaced)
     where.staging.rename(where.prepared)
-    _sweep(where.replaced)
+    _remove_if_possible(where.replaced)
 
 
 def _restore(where: paths.CompetitionPaths) -> None:
@@ -210,7 +214,7 @@ def _unpacked(competition: Competition, archive: Path, options: Options, watch: 
             raise PrerequisiteError(
                 f"{where.raw} is not what {archive} holds: move it away, or leave it and prepare without --keep-raw"
             )
-        if fault := lacking_beside(competition, where.raw, where.root):
+        if fault := missing_beside_archive(competition, where.raw, where.root):
             raise PrerequisiteError(fault)
         return where.raw
     if options.keep_raw and (where.raw.is_symlink() or where.raw.is_mount()):
@@ -221,7 +225,7 @@ def _unpacked(competition: Competition, archive: Path, options: Options, watch: 
     return folder.rename(where.raw) if options.keep_raw else folder
 
 
-def _sweep(leftover: Path) -> None:
+def _remove_if_possible(leftover: Path) -> None:
     """Remove what is no longer needed, if possible; failing is fine, since everything is prepared."""
     try:
         remove(leftover)
@@ -271,7 +275,7 @@ def _check_complete(competition: Competition) -> None:
     for path in (competition.answers, competition.sample_submission):
         name = path.relative_to(where.prepared).as_posix()
         if not (where.staging / name).is_file():
-            raise RuntimeError(f"prepare of {competition.id} did not write {name}")
+            raise IncompleteError(f"prepare of {competition.id} did not write {name}, which {paths.CONFIG} names")
 
 
 @contextmanager

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from mlebench.data.faults import explained
-from mlebench.data.kaggle import preflight, present
+from mlebench.data.faults import disk_errors
+from mlebench.data.kaggle import preflight, raw_data_present
 from mlebench.data.kaggle_api import connect
-from mlebench.data.sources import PathSource, Source, lacking_beside
+from mlebench.data.sources import PathSource, Source, missing_beside_archive
 from mlebench.data.state import data_dir_fault, preparation_fault
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition
@@ -45,7 +45,7 @@ def check_all(competitions: Sequence[Competition], source: Source) -> Iterator[C
     for competition in competitions:
         root = competition.paths.root
         try:
-            with explained(root, root):
+            with disk_errors(root, root):
                 row = _check(competition, source, api, why)
         except PrerequisiteError as error:
             row = Check(competition.id, "none", "-", None, None, None, str(error))
@@ -54,7 +54,7 @@ def check_all(competitions: Sequence[Competition], source: Source) -> Iterator[C
 
 def _missing(competition: Competition) -> bool:
     try:
-        return preparation_fault(competition) is not None and present(competition) is None
+        return preparation_fault(competition) is not None and raw_data_present(competition) is None
     except OSError:  # reported when it is checked
         return False
 
@@ -72,7 +72,7 @@ def _check(competition: Competition, source: Source, api: object, why: str) -> C
         return Check(competition.id, "none", "unknown", None, None, None, why)
     answer = preflight(competition, api=api)
     where = competition.paths
-    lacking = lacking_beside(competition, where.root, where.raw)
+    lacking = missing_beside_archive(competition, where.root, where.raw)
     refused = f"accept the rules at {answer.page}" if answer.rules == "not accepted" else answer.reason
     advice = "; ".join(filter(None, [refused, lacking]))
     unpacked = answer.unpacked or answer.size
@@ -94,7 +94,7 @@ def _check_local(competition: Competition, source: Source) -> Check:
     unpacked = sum(size for _, size in inside)
     own_tables = sum(size for name, size in sizes.items() if name.endswith(WRITTEN_ANEW))
     at_end = unpacked + (own_tables if linked else sum(sizes.values()))
-    kind, lacking = "raw" if raw.is_dir() else "archive", lacking_beside(competition, raw.parent, raw)
+    kind, lacking = "raw" if raw.is_dir() else "archive", missing_beside_archive(competition, raw.parent, raw)
     advice = "; ".join(filter(None, [lacking, _warning(unknown)]))
     return Check(competition.id, kind, "-", None, at_end + tables, at_end, advice)
 

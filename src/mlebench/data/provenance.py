@@ -36,7 +36,7 @@ class ArchiveRecord(Record):
         status = path.stat()
         return (self.size, self.mtime_ns) == (status.st_size, status.st_mtime_ns)
 
-    def is_of_this_very(self, path: Path) -> bool:
+    def is_of_same_file(self, path: Path) -> bool:
         return self.is_of(path) and self.inode == path.stat().st_ino
 
 
@@ -52,8 +52,8 @@ def archive_md5(archive: Path, where: CompetitionPaths, progress: Progress = SIL
 
     beside = archive.absolute() == where.archive.absolute()
     path = where.archive_record if beside else where.archive_elsewhere_record
-    known = known_of(archive, path)
-    if known and known.md5 and known.is_of_this_very(archive) and (beside or known.archive == str(archive)):
+    known = recorded_archive(archive, path)
+    if known and known.md5 and known.is_of_same_file(archive) and (beside or known.archive == str(archive)):
         return known.md5
     md5 = md5_of(archive, progress.stage("checking the archive", archive.stat().st_size))
     fresh = ArchiveRecord.of(archive, "local") if known is None or not beside else known
@@ -61,7 +61,7 @@ def archive_md5(archive: Path, where: CompetitionPaths, progress: Progress = SIL
     return md5
 
 
-def known_of(archive: Path, record: Path) -> ArchiveRecord | None:
+def recorded_archive(archive: Path, record: Path) -> ArchiveRecord | None:
     """What is recorded about an archive; None if there is nothing, or it is about another archive."""
     try:
         known = ArchiveRecord.read(record)

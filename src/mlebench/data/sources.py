@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from mlebench.data.faults import explained
-from mlebench.data.provenance import known_of
+from mlebench.data.faults import disk_errors
+from mlebench.data.provenance import recorded_archive
 from mlebench.data.state import claim_data_dir
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
@@ -92,7 +92,7 @@ class TwinSource:
     twin = True
 
     def fetch(self, competition: Competition, progress: Progress = SILENT) -> Path:  # noqa: ARG002
-        with explained(competition.paths.root):
+        with disk_errors(competition.paths.root):
             return self._fetch(competition)
 
     def _fetch(self, competition: Competition) -> Path:
@@ -131,14 +131,14 @@ def describe_raw(raw: Path) -> dict[str, Any]:
     """Where raw data came from, if recorded; a folder counts as the archive beside it if it holds the same files."""
     where = CompetitionPaths(raw.parent.parent, raw.parent.name)
     archive = where.archive if raw == where.raw else raw
-    known = known_of(archive, where.archive_record)
+    known = recorded_archive(archive, where.archive_record)
     if known is None or known.kind == "local" or (raw.is_dir() and choose_raw(raw, archive) != raw):
         return {"kind": "local"}
     facts = {name: getattr(known, name) for name in ("kind", "url", "fetched_at", "size", "md5")}
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def lacking_beside(competition: Competition, *places: Path) -> str | None:
+def missing_beside_archive(competition: Competition, *places: Path) -> str | None:
     """What to do about required files that Kaggle does not have, if one is missing from all of the places."""
     for name, origin in competition.beside_archive.items():
         if not any((place / name).is_file() for place in places):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mlebench import paths
-from mlebench.data.faults import explained
+from mlebench.data.faults import disk_errors
 from mlebench.data.manifest import Manifest, read_head
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.files import write_whole
@@ -30,7 +30,7 @@ def preparation_fault(competition: Competition, grading_only: bool = False) -> s
     """
     root = competition.paths.root
     try:
-        with explained(root, root):
+        with disk_errors(root, root):
             return _missing(competition, grading_only)
     except PrerequisiteError as error:
         return f"{error}."
@@ -39,7 +39,7 @@ def preparation_fault(competition: Competition, grading_only: bool = False) -> s
 def is_prepared(competition: Competition) -> bool:
     """Whether the data is prepared; a PrerequisiteError if we cannot tell because we may not read it."""
     root = competition.paths.root
-    with explained(root, root):
+    with disk_errors(root, root):
         return _missing(competition, grading_only=False) is None
 
 
@@ -66,7 +66,7 @@ def _missing(competition: Competition, grading_only: bool) -> str | None:
 
 def require_prepared(competition: Competition, grading_only: bool = False) -> None:
     root = competition.paths.root
-    with explained(root, root):
+    with disk_errors(root, root):
         fault = _missing(competition, grading_only)
     if fault:
         raise NotPreparedError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mlebench.data.comparison import Pair, doubtful, doubtful_files
-from mlebench.data.faults import explained
+from mlebench.data.faults import disk_errors
 from mlebench.data.identity import PARQUET, SIDES, Entry, Files
 from mlebench.data.manifest import (
     Manifest,
@@ -209,26 +209,26 @@ def verify(
     where = competition.paths
     if adopt:
         refuse_while_open(competition, "--adopt")
-    with explained(where.root, where.root):
+    with disk_errors(where.root, where.root):
         head = read_head(where.manifest)
         if head is None:
             require_prepared(competition)
         twin = holds_twins(where.data_dir) or (head is not None and head.source["kind"] == "twin")
-        look, faults = _look(competition, head, processes, twin=twin, deep=deep, adopt=adopt)
+        comparison, faults = _compare_all(competition, head, processes, twin=twin, deep=deep, adopt=adopt)
         differences: list[Difference] = []
-        if not look.on_record and not adopt:
+        if not comparison.on_record and not adopt:
             state = "cannot be read" if where.manifest.exists() else "is missing: the data was prepared elsewhere"
             differences.append(Difference(MANIFEST, f"{state}; --adopt accepts it"))
         if deep and (fault := _archive_fault(competition, twin)):
             differences.append(Difference(where.archive.name, fault))
         differences += faults
-        if (differences or look.learned) and read_head(where.manifest) != head:
+        if (differences or comparison.learned) and read_head(where.manifest) != head:
             raise PrerequisiteError(f"{competition.id} was prepared again in the meantime: verify it again")
-    adopted = not look.on_record and adopt and not differences
+    adopted = not comparison.on_record and adopt and not differences
     outdated = head is not None and head.identity is None and not differences
-    if adopted or (look.on_record and (look.learned or outdated)):
+    if adopted or (comparison.on_record and (comparison.learned or outdated)):
         try:
-            _record(competition, head if look.on_record else None, look.entries())
+            _record(competition, head if comparison.on_record else None, comparison.entries())
         except OSError as error:  # the verdict is valid anyway
             fault = f"cannot be written ({error.strerror}): nothing was recorded"
             if adopt:
@@ -238,18 +238,18 @@ def verify(
     return differences
 
 
-def _look(
+def _compare_all(
     competition: Competition, head: Manifest | None, processes: int, **how: bool
-) -> tuple["_Look", list[Difference]]:
+) -> tuple["_Comparison", list[Difference]]:
     """What differs from the list of files or, if that is unreadable, from the published checksums."""
     if head is not None:
-        look = _Look(competition, on_record=True, **how)
+        comparison = _Comparison(competition, on_record=True, **how)
         try:
-            return look, look.differences(processes)
+            return comparison, comparison.differences(processes)
         except UnreadableListError:
             pass
-    look = _Look(competition, on_record=False, **how)
-    return look, look.differences()
+    comparison = _Comparison(competition, on_record=False, **how)
+    return comparison, comparison.differences()
 
 
 def _record(competition: Competition, head: Manifest | None, entries: Iterator[Entry]) -> None:
@@ -280,7 +280,7 @@ def _archive_fault(competition: Competition, twin: bool) -> str | None:
     return None
 
 
-class _Look:
+class _Comparison:
     """Compares prepared files with their list, one after the other; each is read at most once."""
 
     def __init__(self, competition: Competition, *, on_record: bool, twin: bool, deep: bool, adopt: bool):

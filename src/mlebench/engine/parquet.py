@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from mlebench.engine.csv.cells import pc
 from mlebench.engine.csv.printing import bytes_of
 from mlebench.engine.frames import values_of
-from mlebench.engine.progress import SILENT, UNTOLD, Part, Progress, Stage
+from mlebench.engine.progress import SILENT, SILENT_STAGE, Part, Progress, Stage
 from mlebench.engine.reading import WATCHED_BYTES
 from mlebench.engine.tables import Column, Computed, Stored, Table, Target, Writable
 
@@ -60,7 +60,7 @@ class ParquetSource:
     def _reading(self, name: str) -> Part:
         """What is reported about reading a column: nothing if the file is small."""
         if self.size < WATCHED_BYTES:
-            return UNTOLD.part(0, self.rows)
+            return SILENT_STAGE.part(0, self.rows)
         metadata = pq.read_metadata(self._path)
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         columns = [group.column(place) for group in groups for place in range(group.num_columns)]

@@ -78,4 +78,4 @@ class Part:
 
 
 SILENT = Progress()
-UNTOLD = SILENT.stage("", None)
+SILENT_STAGE = SILENT.stage("", None)

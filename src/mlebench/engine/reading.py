@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from mlebench.engine.progress import SILENT, UNTOLD, Progress, Stage
+from mlebench.engine.progress import SILENT, SILENT_STAGE, Progress, Stage
 from mlebench.engine.trees import COPY_BYTES
 from mlebench.errors import PrerequisiteError
 
@@ -26,7 +26,7 @@ def reporting(stream: BinaryIO, stage: Stage) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(_Watched(stream, stage), COPY_BYTES))
 
 
-def told(pieces: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
+def reporting_pieces(pieces: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
     """The same pieces; if they are large together, reports how many bytes have been made."""
     done, stage = 0, None
     for piece in pieces:
@@ -52,7 +52,7 @@ def data_errors(what: str | None, *of_code: type[Exception]) -> Iterator[None]:
         raise PrerequisiteError(f"{what} cannot be read ({reason}); get the complete data again") from error
 
 
-def md5_of(path: Path, stage: Stage = UNTOLD) -> str:
+def md5_of(path: Path, stage: Stage = SILENT_STAGE) -> str:
     """The md5 of a file."""
     digest, buffer = hashlib.md5(usedforsecurity=False), bytearray(COPY_BYTES)
     with path.open("rb", buffering=0) as stream:

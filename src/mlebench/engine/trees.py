@@ -21,7 +21,7 @@ TIME_GRAIN = 2_000_000_000  # nanoseconds: the precision with which every disk s
 UNFINISHED, FINISHED = 0o600, 0o444
 
 
-def unheard(copied: int) -> None:
+def ignore_progress(copied: int) -> None:
     """Ignore how many bytes were copied."""
 
 
@@ -52,7 +52,7 @@ class Tree(Protocol):
         """What is known about a file without reading it: its size, and its checksum or time."""
         ...
 
-    def extract(self, name: str, destination: str, report: Callable[[int], None] = unheard) -> None:
+    def extract(self, name: str, destination: str, report: Callable[[int], None] = ignore_progress) -> None:
         """Write the file to a new place; `report` is told how many bytes are copied, unless that takes no time."""
         ...
 
@@ -151,7 +151,7 @@ class FolderTree:
         copied = abs(there.st_mtime_ns - source.st_mtime_ns) <= TIME_GRAIN
         return (linked or copied) and is_finished(destination, source.st_size)
 
-    def extract(self, name: str, destination: str, report: Callable[[int], None] = unheard) -> None:
+    def extract(self, name: str, destination: str, report: Callable[[int], None] = ignore_progress) -> None:
         """Link the file, so that its bytes exist once; where that is impossible, share its blocks or copy it."""
         try:
             # With a folder descriptor, a symbolic link is followed; without one, the link itself would be linked.

@@ -80,7 +80,7 @@ class Raw:
     def exists(self, name: str) -> bool:
         return self._tree.exists(name)
 
-    def holding(self, name: str) -> "Raw":
+    def beside_archive(self, name: str) -> "Raw":
         """Where a file is that Kaggle does not have (`beside_archive` in the config): here, or beside the archive."""
         if self.exists(name) or self._beside is None:
             return self

@@ -16,7 +16,7 @@ from mlebench.engine.placing.ledger import Ledger
 from mlebench.engine.placing.plan import FolderPlan
 from mlebench.engine.placing.table_files import format_of
 from mlebench.engine.progress import SILENT, Progress
-from mlebench.engine.reading import told
+from mlebench.engine.reading import reporting_pieces
 from mlebench.engine.records.jsonlines import RecordFormat
 from mlebench.engine.records.jsontext import json_pieces
 from mlebench.engine.tables import Quoting, Table
@@ -47,7 +47,9 @@ class Output:
 
     def write_json(self, name: str, value: Any, *, indent: int | None = None, sort_keys: bool = False) -> None:
         self.plan.claim(name)
-        self.plan.contents[name] = [*told(json_pieces(value, indent=indent, sort_keys=sort_keys), self._progress)]
+        self.plan.contents[name] = [
+            *reporting_pieces(json_pieces(value, indent=indent, sort_keys=sort_keys), self._progress)
+        ]
 
     def write_pieces(self, name: str, pieces: Pieces) -> None:
         """A file that is too large for memory and is not a table of rows from another file."""

@@ -29,8 +29,7 @@ class HasSubmissionFacts(HasPublicSample, Protocol):
 def public_sample_bytes(competition: HasPublicSample) -> bytes:
     path = competition.public_sample or competition.sample_submission
     if not path.is_file():
-        command = f"mlebench prepare -c {competition.id}"
-        raise NotPreparedError(f"{competition.id} has no sample submission at {path}: `{command}` makes it")
+        raise NotPreparedError(f"{competition.id} is not prepared: there is no {path}")
     if path.suffix not in (".zip", ".7z"):
         return path.read_bytes()
     with open_raw(path.parent) as folder:

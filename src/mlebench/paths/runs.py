@@ -1,11 +1,14 @@
 """Where the files of runs are. `mlebench.paths` draws the whole tree, and has all of these names."""
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from mlebench.paths.data import SCRATCH
+
 SUBMISSION, LOGS, CODE, RUN_LOG = "submission", "logs", "code", "run.log"
 RUNNER_LOG, FINDINGS = "runner.log", "findings"  # also in a run's folder
-SCRATCH = "mlebench-"  # the prefix of scratch folders' names
+GRADING_REPORT = "grading_report.json"  # preceded by a timestamp
 
 
 @dataclass(frozen=True)
@@ -124,3 +127,45 @@ def trajectory(logs: Path) -> Path:
 def door_prefix(token: str) -> str:
     """The prefix of the folders that hold an attempt's doors."""
     return f"{SCRATCH}{token}-"
+
+
+def default_runs_dir(data_dir: Path) -> Path:
+    """Where run groups are kept by default: beside the data they were run on."""
+    return data_dir.parent / f"{data_dir.name}-runs" if data_dir.name != "data" else data_dir.parent / "runs"
+
+
+def pages_dir(runs_dir: Path) -> Path:
+    """Where the demo writes pages about its runs."""
+    return runs_dir.with_name(f"{runs_dir.name}-pages")
+
+
+def own_validation(logs: Path) -> Path:
+    """The score an agent expects, if it writes no trajectory."""
+    return logs / "validation.json"
+
+
+def grading_report(folder: Path, name: str) -> Path:
+    return folder / f"{name}_grading_report.json"
+
+
+def experiments_table(runs_dir: Path) -> Path:
+    """Which run groups belong to which experiment, at the reference's location."""
+    return runs_dir / "run_group_experiments.csv"
+
+
+def bundle(folder: Path, group: str) -> Path:
+    return folder / f"{group}.bundle.tar.gz"
+
+
+def bundle_signature(bundle: Path) -> Path:
+    return bundle.with_name(f"{bundle.name}.sig")
+
+
+def bundle_verdict(runs_dir: Path, sha256: str) -> Path:
+    """The outcome of verifying a bundle: not beside it, where the sender could have put a forged one."""
+    return runs_dir / "verified-bundles" / f"{sha256}.json"
+
+
+def timestamp() -> str:
+    """Now, in UTC, in the form used in file and folder names."""
+    return time.strftime("%Y-%m-%dT%H-%M-%S-GMT", time.gmtime())

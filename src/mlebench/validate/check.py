@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mlebench.errors import InvalidSubmissionError, PrerequisiteError
+from mlebench.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError
 from mlebench.faults import explanation
 from mlebench.registry import Competition
 from mlebench.untrusted import LARGEST_SUBMISSION, UntrustedFileError, open_untrusted
@@ -71,7 +71,12 @@ def stand_in(competition: Competition) -> Any:
     """
     module = importlib.import_module(competition.grader.module)
     if hasattr(module, "stand_in"):
-        return module.stand_in(competition.public_dir)
+        try:
+            return module.stand_in(competition.public_dir)
+        except FileNotFoundError as error:
+            if error.filename and Path(error.filename).is_relative_to(competition.public_dir):
+                raise NotPreparedError(f"{competition.id} is not prepared: there is no {error.filename}") from error
+            raise
     from mlebench.kit.samples import sample_stand_in
 
     return sample_stand_in(competition)

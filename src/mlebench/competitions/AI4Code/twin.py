@@ -11,7 +11,7 @@ SUBJECTS = ("sales", "images", "weather", "Ünal's notes", "tweets 😀", '"raw"
 def twin(raw: TwinFolder) -> None:
     """Signal: the text `Step 3` comes before the code cell that makes `step_3`."""
     count = raw.count(120, least=60)
-    raw.stands_for(20_000, count // 6)
+    raw.set_scaled(20_000, count // 6)
     ids = hex_ids(raw.rng, count, 14)
     raw.write_csv("train_orders.csv", {"id": ids, "cell_order": _notebooks(raw, "train", ids)})
     raw.write_csv("train_ancestors.csv", _ancestors(raw.rng, ids))

@@ -10,7 +10,7 @@ def twin(raw: TwinFolder) -> None:
     """Signal: covers are smooth, and a hidden message makes every other pixel brighter, by an amount set by the
     algorithm."""
     count = raw.count(80, least=40)
-    raw.stands_for(5000, max(12, count // 5))
+    raw.set_scaled(5000, max(12, count // 5))
     for number in range(1, count + 1):
         cover = _cover(raw.rng)
         _write(raw, f"Cover/{number:05d}.jpg", cover)

@@ -5,7 +5,7 @@ META = "FSDKaggle2019.meta"
 
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     classes = raw.table("sample_submission.csv").columns[1:]
-    published = raw.holding(f"{META}.zip").archive(f"{META}.zip")
+    published = raw.beside_archive(f"{META}.zip").archive(f"{META}.zip")
     clips = published.table(f"{META}/test_post_competition.csv")
     clips = clips.where(clips["usage"] == "Private")
     labels = [set(text.split(",")) for text in clips["labels"].tolist()]

@@ -9,8 +9,8 @@ GLASS, TISSUE, GLOMERULUS = (236, 233, 238), (208, 160, 190), (150, 90, 150)
 def twin(raw: TwinFolder) -> None:
     """Signal: glomeruli are discs, clearly darker than the tissue around them, which is darker than the glass."""
     counts = {"train": raw.count(12) + raw.count(3), "test": raw.count(5)}
-    raw.stands_for(12, raw.count(12))
-    raw.stands_for(3, raw.count(3))
+    raw.set_scaled(12, raw.count(12))
+    raw.set_scaled(3, raw.count(3))
 
     ids = _ids(raw.rng, sum(counts.values()))
     masks = [_slide(raw, "train" if place < counts["train"] else "test", id) for place, id in enumerate(ids)]

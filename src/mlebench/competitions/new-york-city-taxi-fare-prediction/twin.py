@@ -17,7 +17,7 @@ COUPONS = rb"{\rtf1\ansi{\fonttbl\f0\fswiss Helvetica;}\f0\fs24 How to redeem a 
 def twin(raw: TwinFolder) -> None:
     """Signal: the fare is 2.50 dollars and about 1.60 for each kilometre between pickup and dropoff."""
     rides = raw.count(1200, least=60)
-    raw.stands_for(9914, max(10, rides // 10))
+    raw.set_scaled(9914, max(10, rides // 10))
     raw.write_csv("train.csv", _rides(raw.rng, rides))
 
     later = _rides(raw.rng, raw.count(60, least=10))

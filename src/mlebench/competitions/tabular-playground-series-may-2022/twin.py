@@ -20,7 +20,7 @@ LONG_CELLS = (
 def twin(raw: TwinFolder) -> None:
     """Signal: the target is mostly 1 where f_02 + f_21 is positive, more so where f_27 has many different letters."""
     rows = raw.count(600, least=150)
-    raw.stands_for(100_000, rows // 9)
+    raw.set_scaled(100_000, rows // 9)
     raw.write_csv("train.csv", _rows(raw.rng, rows, first_id=0))
 
     later = _rows(raw.rng, raw.count(120), first_id=rows)

@@ -28,8 +28,8 @@ def twin(raw: TwinFolder) -> None:
         _examined(raw, "test", id)
     raw.write_csv("sample_submission.csv", {"image_id": ids[count:], "PredictionString": ["14 1 0 0 1 1"] * later})
     # The published preparation insists on these counts.
-    raw.stands_for(1500, math.ceil(count * 0.1))
-    raw.stands_for(13500, count - math.ceil(count * 0.1))
+    raw.set_scaled(1500, math.ceil(count * 0.1))
+    raw.set_scaled(13500, count - math.ceil(count * 0.1))
 
 
 def _examined(raw: TwinFolder, folder: str, id: str) -> list[tuple]:

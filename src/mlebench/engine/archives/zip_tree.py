@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 
 from mlebench.engine.archives.member_checks import Member, MemberChecks, archive_errors, plain_name
-from mlebench.engine.trees import COPY_BYTES, create, create_whole, inside, is_finished, missing, pattern_of, unheard
+from mlebench.engine.trees import (
+    COPY_BYTES,
+    create,
+    create_whole,
+    ignore_progress,
+    inside,
+    is_finished,
+    missing,
+    pattern_of,
+)
 from mlebench.errors import PrerequisiteError
 
 # Members up to this size are read and unpacked in one go; larger ones go through in pieces.
@@ -157,7 +166,7 @@ class ZipTree:
     def is_extracted(self, name: str, destination: str) -> bool:
         return is_finished(destination, self.size(name))
 
-    def extract(self, name: str, destination: str, report: Callable[[int], None] = unheard) -> None:
+    def extract(self, name: str, destination: str, report: Callable[[int], None] = ignore_progress) -> None:
         """Write a member to a new file."""
         entry = self._member(name)
         if os.path.lexists(destination):  # before anything is unpacked: an interrupted attempt may be continued

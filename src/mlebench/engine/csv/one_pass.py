@@ -15,7 +15,7 @@ from mlebench.engine.csv.blocks import Block, blocks, in_order
 from mlebench.engine.csv.cells import Kind, is_float, pc, printed
 from mlebench.engine.csv.printing import Style, header_line, join_cells, print_cells, quote_cells
 from mlebench.engine.csv.survey import Survey
-from mlebench.engine.progress import UNTOLD, Stage
+from mlebench.engine.progress import SILENT_STAGE, Stage
 from mlebench.engine.row_order import PlacedLines, RowChoice, row_writer
 from mlebench.engine.tables import Column, Computed, Constant, Stored, Table, Writable
 
@@ -35,7 +35,7 @@ def write_in_one_pass(
     sep: str,
     targets: list[TableTarget],
     scratch: Path,
-    stage: Stage = UNTOLD,
+    stage: Stage = SILENT_STAGE,
 ) -> None:
     """Write all tables that come from one file, in one pass over it."""
     with ExitStack() as stack:

@@ -12,7 +12,7 @@ from mlebench.engine.archives.write_archive import write_pack
 from mlebench.engine.placing.placements import Placement
 from mlebench.engine.placing.plan import FolderPlan, Sizes
 from mlebench.engine.placing.table_files import Job, format_of, write_all
-from mlebench.engine.progress import SILENT, UNTOLD, Progress, Stage
+from mlebench.engine.progress import SILENT, SILENT_STAGE, Progress, Stage
 from mlebench.engine.tables import Table
 from mlebench.engine.texts import Pieces
 from mlebench.engine.threads import in_order
@@ -32,7 +32,7 @@ def carry_out(plans: Sequence[FolderPlan], scratch: Path, progress: Progress = S
         write_all(list(_table_jobs(plans, Path(folder))), Path(folder), stage)
         for plan in plans:
             for name, content in _unwritten(plan, plan.contents):
-                with plan.create(name, stage if _known_size(content) else UNTOLD) as stream:
+                with plan.create(name, stage if _known_size(content) else SILENT_STAGE) as stream:
                     for piece in content:
                         stream.write(piece)
             for name, pack in _unwritten(plan, plan.packs):

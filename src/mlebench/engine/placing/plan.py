@@ -17,7 +17,7 @@ from mlebench.engine.archives.write_archive import Pack
 from mlebench.engine.parquet import ParquetFormat, content_hash
 from mlebench.engine.placing.ledger import Ledger
 from mlebench.engine.placing.placements import Placements
-from mlebench.engine.progress import UNTOLD, Stage
+from mlebench.engine.progress import SILENT_STAGE, Stage
 from mlebench.engine.tables import Format, Table, Writable
 from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile, check_name, create, is_finished
 
@@ -71,7 +71,7 @@ class FolderPlan:
         return f"{self._place}/{name}"
 
     @contextmanager
-    def create(self, name: str, stage: Stage = UNTOLD) -> Iterator[Writable]:
+    def create(self, name: str, stage: Stage = SILENT_STAGE) -> Iterator[Writable]:
         """A new file whose hash is taken while it is written."""
         path = self.path(name)
         Path(path).unlink(missing_ok=True)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mlebench.engine.frames import as_values
-from mlebench.engine.progress import UNTOLD, Stage
+from mlebench.engine.progress import SILENT_STAGE, Stage
 from mlebench.engine.row_order import PlacedLines, RowChoice, row_writer
 from mlebench.engine.tables import Column, Computed, Stored, Table, Target, Writable
 
@@ -151,7 +151,7 @@ class WholeNumbers:
 
 
 def write_records_in_one_pass(
-    source: RecordSource, jobs: Sequence[tuple[Table, Writable]], scratch: Path, stage: Stage = UNTOLD
+    source: RecordSource, jobs: Sequence[tuple[Table, Writable]], scratch: Path, stage: Stage = SILENT_STAGE
 ) -> None:
     """Write all tables of records that come from one file, in one pass over it."""
     with ExitStack() as stack, no_garbage():

@@ -68,7 +68,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Look:
+class RunFacts:
     """What is known about a run; missing parts are empty."""
 
     subject: Subject
@@ -119,11 +119,11 @@ class Look:
 
 def classify(subject: Subject, registry: Registry | None = None) -> Verdict:
     """The category of a run, and what else applies to it."""
-    look = Look(subject, _competition(subject, registry))
-    fitting = [(rule, reason) for rule in RULES if (reason := TESTS[rule.category](look))]
-    chosen = next((one for one in fitting if not (look.graded and one[0].of == UNGRADED)), None)
+    known = RunFacts(subject, _competition(subject, registry))
+    fitting = [(rule, reason) for rule in RULES if (reason := TESTS[rule.category](known))]
+    chosen = next((one for one in fitting if not (known.graded and one[0].of == UNGRADED)), None)
     if chosen is None:
-        return Verdict(OTHER.category, look.detail or "no rule fits", last_lines=_last_lines(subject))
+        return Verdict(OTHER.category, known.detail or "no rule fits", last_lines=_last_lines(subject))
     rule, reason = chosen
     also = (one.category for one, _ in fitting if one is not rule and one.category not in IMPLIED)
     return Verdict(rule.category, plain(reason.says[:LONGEST]), reason.cause, tuple(also), reason.evidence)
@@ -163,78 +163,78 @@ def _last_lines(subject: Subject) -> tuple[str, ...]:
 # The tests of the rules, by category: a reason, or None
 
 
-def _infrastructure(look: Look) -> Reason | None:
-    if look.ended == INFRA_ERROR:
-        return Reason(look.detail or "the infrastructure failed")
-    if look.status in NOT_JUDGED:
-        return Reason(f"it was not graded: {look.report.get('reason') or look.status}")
+def _infrastructure(known: RunFacts) -> Reason | None:
+    if known.ended == INFRA_ERROR:
+        return Reason(known.detail or "the infrastructure failed")
+    if known.status in NOT_JUDGED:
+        return Reason(f"it was not graded: {known.report.get('reason') or known.status}")
     return None
 
 
-def _cancelled(look: Look) -> Reason | None:
-    run = look.subject.run
+def _cancelled(known: RunFacts) -> Reason | None:
+    run = known.subject.run
     if run is None or run.record.is_final or not run.record.attempts:
         return None
     last = run.record.attempts[-1]
     return Reason(last.get("detail") or "it was stopped") if last.get("ended") == CANCELLED else None
 
 
-def _unfinished(look: Look) -> Reason | None:
-    run = look.subject.run
+def _unfinished(known: RunFacts) -> Reason | None:
+    run = known.subject.run
     return (
-        Reason(f"the run is {run.record.state}") if run and not run.record.is_final and not _cancelled(look) else None
+        Reason(f"the run is {run.record.state}") if run and not run.record.is_final and not _cancelled(known) else None
     )
 
 
-def _timeout(look: Look) -> Reason | None:
-    return Reason(look.detail or "the time limit was reached") if look.ended == TIMEOUT else None
+def _timeout(known: RunFacts) -> Reason | None:
+    return Reason(known.detail or "the time limit was reached") if known.ended == TIMEOUT else None
 
 
-def _out_of_memory(look: Look) -> Reason | None:
-    if look.ended == OUT_OF_MEMORY:
-        return Reason(look.detail or "there was not enough memory")
-    if look.crash and look.crash.cause == MEMORY:
-        return Reason(look.crash.says, look.crash.evidence)
-    used = look.subject.run.record.conditions.get("used") if look.subject.run else None
+def _out_of_memory(known: RunFacts) -> Reason | None:
+    if known.ended == OUT_OF_MEMORY:
+        return Reason(known.detail or "there was not enough memory")
+    if known.crash and known.crash.cause == MEMORY:
+        return Reason(known.crash.says, known.crash.evidence)
+    used = known.subject.run.record.conditions.get("used") if known.subject.run else None
     kills = used.get("oom_kills") if isinstance(used, dict) else None
     return Reason(f"the kernel killed {kills} of its processes because memory ran out") if kills else None
 
 
-def _over_disk(look: Look) -> Reason | None:
-    if look.ended == OVER_DISK:
-        return Reason(look.detail or "too much was written")
-    return Reason(look.crash.says, look.crash.evidence) if look.crash and look.crash.cause == DISK else None
+def _over_disk(known: RunFacts) -> Reason | None:
+    if known.ended == OVER_DISK:
+        return Reason(known.detail or "too much was written")
+    return Reason(known.crash.says, known.crash.evidence) if known.crash and known.crash.cause == DISK else None
 
 
-def _invalid_format(look: Look) -> Reason | None:
-    return Reason(look.report.get("reason") or "the submission is invalid") if look.status == "invalid" else None
+def _invalid_format(known: RunFacts) -> Reason | None:
+    return Reason(known.report.get("reason") or "the submission is invalid") if known.status == "invalid" else None
 
 
-def _crashed(look: Look) -> Reason | None:
-    if look.crash is None or look.crash.cause in (MEMORY, DISK):
+def _crashed(known: RunFacts) -> Reason | None:
+    if known.crash is None or known.crash.cause in (MEMORY, DISK):
         return None
-    return Reason(look.crash.says, look.crash.evidence, look.crash.cause)
+    return Reason(known.crash.says, known.crash.evidence, known.crash.cause)
 
 
-def _no_submission(look: Look) -> Reason | None:
-    run = look.subject.run
-    missing = run.record.submission == NONE if run else look.subject.submission is None
-    if not missing and look.status != "missing":
+def _no_submission(known: RunFacts) -> Reason | None:
+    run = known.subject.run
+    missing = run.record.submission == NONE if run else known.subject.submission is None
+    if not missing and known.status != "missing":
         return None
-    return Reason(look.detail or "the agent ended without having submitted anything")
+    return Reason(known.detail or "the agent ended without having submitted anything")
 
 
-def _trivial(look: Look) -> Reason | None:
-    return Reason(look.trivial) if look.trivial else None
+def _trivial(known: RunFacts) -> Reason | None:
+    return Reason(known.trivial) if known.trivial else None
 
 
-def _metric_misunderstood(look: Look) -> Reason | None:
-    if look.score is None or look.competition is None or look.report.get("above_median") or look.trivial:
+def _metric_misunderstood(known: RunFacts) -> Reason | None:
+    if known.score is None or known.competition is None or known.report.get("above_median") or known.trivial:
         return None
-    if look.subject.submission and _has_data(look.report, look.competition):
-        says = misread(look.subject.submission, look.score, look.competition)
+    if known.subject.submission and _has_data(known.report, known.competition):
+        says = misread(known.subject.submission, known.score, known.competition)
     else:
-        says = turned_round(look.score, look.competition)
+        says = turned_round(known.score, known.competition)
     return Reason(says) if says else None
 
 
@@ -244,8 +244,8 @@ def _has_data(report: dict[str, Any], competition: Competition) -> bool:
     return preparation_fault(competition) is None and then in (None, data_identity(competition))
 
 
-def _validation_gap(look: Look) -> Reason | None:
-    told, score, competition = look.validation, look.score, look.competition
+def _validation_gap(known: RunFacts) -> Reason | None:
+    told, score, competition = known.validation, known.score, known.competition
     if told is None or score is None or competition is None or told.higher_is_better is competition.lower_is_better:
         return None  # a metric with the opposite direction is a different metric
     if not competition.lower_is_better and score <= BEST_IS_ONE < told.value:
@@ -257,45 +257,45 @@ def _validation_gap(look: Look) -> Reason | None:
     return Reason(says, (Evidence(told.file, told.quote),))
 
 
-def _below_median(look: Look) -> Reason | None:
-    if not look.graded or look.report.get("above_median") or look.report.get("any_medal"):
+def _below_median(known: RunFacts) -> Reason | None:
+    if not known.graded or known.report.get("above_median") or known.report.get("any_medal"):
         return None
-    return Reason(f"score {_number(look.report.get('score'))}, median {_number(look.report.get('median_threshold'))}")
+    return Reason(f"score {_number(known.report.get('score'))}, median {_number(known.report.get('median_threshold'))}")
 
 
-def _suspicious(look: Look) -> Reason | None:
-    if violated := _violated(look):
+def _suspicious(known: RunFacts) -> Reason | None:
+    if violated := _violated(known):
         return violated
-    doubt = look.report.get("suspicious")
+    doubt = known.report.get("suspicious")
     # Human scores say little about a twin, which is easier than the real data.
-    if not isinstance(doubt, str) or (look.report.get("source") == "twin" and AT_OPTIMUM not in doubt):
+    if not isinstance(doubt, str) or (known.report.get("source") == "twin" and AT_OPTIMUM not in doubt):
         return None
-    return Reason(f"score {_number(look.report.get('score'))} is {doubt}")
+    return Reason(f"score {_number(known.report.get('score'))} is {doubt}")
 
 
-def _violated(look: Look) -> Reason | None:
+def _violated(known: RunFacts) -> Reason | None:
     """What `inspect rules` has found."""
-    found = list(read_findings(look.subject.run)) if look.subject.run else []
+    found = list(read_findings(known.subject.run)) if known.subject.run else []
     told = [one for record in found if record.tool == RULES_TOOL for one in record.findings]
     broken = [one["says"] for one in told if one["kind"] == VIOLATION]
     return Reason(f"{RULES_TOOL}: {broken[0]}") if broken else None
 
 
-def _medal(look: Look) -> Reason | None:
-    if not look.report.get("any_medal"):
+def _medal(known: RunFacts) -> Reason | None:
+    if not known.report.get("any_medal"):
         return None
-    medal = next((name for name in ("gold", "silver", "bronze") if look.report.get(f"{name}_medal")), "a")
-    return Reason(f"{medal} medal, score {_number(look.report.get('score'))}")
+    medal = next((name for name in ("gold", "silver", "bronze") if known.report.get(f"{name}_medal")), "a")
+    return Reason(f"{medal} medal, score {_number(known.report.get('score'))}")
 
 
-def _above_median(look: Look) -> Reason | None:
-    if not look.report.get("above_median") or look.report.get("any_medal"):
+def _above_median(known: RunFacts) -> Reason | None:
+    if not known.report.get("above_median") or known.report.get("any_medal"):
         return None
-    return Reason(f"score {_number(look.report.get('score'))}, median {_number(look.report.get('median_threshold'))}")
+    return Reason(f"score {_number(known.report.get('score'))}, median {_number(known.report.get('median_threshold'))}")
 
 
-def _not_graded(look: Look) -> Reason | None:
-    if look.subject.run is None and look.subject.submission is not None:
+def _not_graded(known: RunFacts) -> Reason | None:
+    if known.subject.run is None and known.subject.submission is not None:
         return Reason("there is a submission that has not been graded")
     return None
 
@@ -304,7 +304,7 @@ def _number(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) else "unknown"
 
 
-TESTS: dict[str, Callable[[Look], Reason | None]] = {
+TESTS: dict[str, Callable[[RunFacts], Reason | None]] = {
     "infrastructure": _infrastructure,
     "cancelled": _cancelled,
     "unfinished": _unfinished,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlebench import paths
-from mlebench.data.faults import explained
+from mlebench.data.faults import disk_errors
 from mlebench.data.sources import choose_raw
 from mlebench.data.state import description_kind, holds_twins, source_kind
 from mlebench.errors import PrerequisiteError
@@ -41,7 +41,7 @@ class Found:
 def find_originals(competition: Competition, texts: Path | None) -> Found:
     """All originals; if there are none, the reason in a sentence."""
     try:
-        with explained(competition.paths.root, competition.paths.root):
+        with disk_errors(competition.paths.root, competition.paths.root):
             looked = [*([_given(competition, texts)] if texts else []), _of_data(competition)]
     except PrerequisiteError as error:
         return Found([], str(error))

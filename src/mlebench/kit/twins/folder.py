@@ -23,7 +23,7 @@ class TwinFolder:
         """How many rows or files to make where a twin of size 1 has `count`."""
         return max(least, round(count * self.size))
 
-    def stands_for(self, real: int, here: int) -> None:
+    def set_scaled(self, real: int, here: int) -> None:
         """Say which size of this twin stands for an absolute one of the real data (`raw.scaled`)."""
         self.scaled[real] = here
 
