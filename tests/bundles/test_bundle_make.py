@@ -195,7 +195,7 @@ def test_the_command_makes_signs_and_names_it(group: Group, mlebench: Mlebench, 
     assert "files" in done.stderr
     (next(group.runs()).paths.logs / "agent.log").write_text(KEYS["an AWS key"])
     done = mlebench("bundle", "make", str(group.paths.root), "-o", str(tmp_path / "other.tar.gz"), code=1)
-    assert done.stderr.startswith("Error: there are secrets")
+    assert done.stderr.startswith("Error: the bundle would contain secrets")
     assert not (tmp_path / "other.tar.gz").exists()
 
 

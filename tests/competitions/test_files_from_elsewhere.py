@@ -35,7 +35,7 @@ def test_labels_that_were_published_later_are_found_beside_the_raw_data(tmp_path
 def test_labels_that_were_published_later_are_requested_by_name(tmp_path: Path, raw: Path) -> None:
     competition = Registry(tmp_path / "data").get_competition(ID)
     (raw.parent / LABELS).unlink()
-    wanted = f"{LABELS} is not in Kaggle's archive: get it from the data set FSDKaggle2019 on Zenodo"
+    wanted = f"{LABELS} is not in Kaggle's archive: get it from the dataset FSDKaggle2019 on Zenodo"
     with pytest.raises(PrerequisiteError, match=wanted):
         prepare(competition, PathSource(raw))
     (check,) = check_all([competition], PathSource(raw))

@@ -173,8 +173,8 @@ def test_links_and_devices_are_refused(tmp_path: Path, kind: bytes) -> None:
         (["Readme", "README"], "member README has the same name as Readme, except for case"),
         (["e\u0301", "\u00c9"], "member \u00c9 has the same name as e\u0301, except for case or Unicode form"),
         (["a/b", "a"], "member a is a file, but other members are in a folder"),
-        (["a", "a/b"], "member a/b lies in a, which is a file"),
-        (["A", "a/b/c"], "member a/b/c lies in A, which is a file"),
+        (["a", "a/b"], "member a/b is inside a, which is a file"),
+        (["A", "a/b/c"], "member a/b/c is inside A, which is a file"),
     ],
 )
 def test_members_with_conflicting_names_are_refused(
