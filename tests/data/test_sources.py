@@ -166,7 +166,7 @@ def test_a_missing_published_file_is_reported(tmp_path: Path) -> None:
 def test_a_repacked_archive_can_be_used_unpacked_and_is_then_verified(tmp_path: Path) -> None:
     raw = _raw(TITANIC, tmp_path)
     competition = Registry(tmp_path / "data").get_competition(TITANIC)
-    with pytest.raises(PrerequisiteError, match="unpack it into a folder and name that with --from"):
+    with pytest.raises(PrerequisiteError, match="unpack it into a folder and pass that with --from"):
         prepare(competition, PathSource(_zip(raw, tmp_path / "again.zip")))
     with pytest.raises(PrerequisiteError, match="prepared files differ from the published ones"):
         prepare(competition, PathSource(raw))  # a twin's
