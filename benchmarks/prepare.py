@@ -33,7 +33,7 @@ SIZES = {TAXI: 4170.0, TABULAR: 4000.0, IMAGES: 1000.0, TEXT: 870.0, QUESTIONS: 
 IMAGE_BYTES = 27_936
 DOCUMENTS, OFFERING = 120, 20  # of the twin in one long record: about as long as the original's, with 120 candidates
 LONG_COPIES = 4  # of all long records: 12,000
-# What the reference cannot prepare at this size: it has sizes of the real data built in, or needs TensorFlow or the
+# What the reference cannot prepare at this size: it hard-codes sizes of the real data, or needs TensorFlow or the
 # network.
 LEFT_OUT = {
     *("AI4Code", "alaska2-image-steganalysis", "billion-word-imputation", "mlsp-2013-birds", TAXI),

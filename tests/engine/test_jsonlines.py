@@ -222,6 +222,9 @@ def written_files(draw: st.DrawFn) -> str:
 @example('{"t": "\\u00E9\\/\\\\/\\\\u00E9\\ud83d\\ude00\\u007f\x7f", "id": 1, "t": "\\n\\u000a"}\n', None)
 @example('{"a": "x", "b": {"c": "\\ud83d"}}\n', None)
 @example('{"a": "x\\\\ud83d\\ude00"}\n', None)
+@example('{"a": "x"}\n{"a": 1e5}\n', None)
+@example('{"a": "x"}\n{"a": [1, 2]}\n', None)
+@example('{"a": [1]}\n{"a": "x / y"}\n', None)
 @example('{"a": "x\\\\\\ud83d\\ude00\\ud83d\\ude01"}\n', None)
 @example('{"a": "x", "b": [18446744073709551616]}\n', None)
 def test_however_a_file_is_written_it_comes_out_as_pandas_writes_it(

@@ -29,13 +29,14 @@ _Fields = TypeVar("_Fields", _Columns, pd.DataFrame)
 _INT64 = range(-(1 << 63), 1 << 63)
 _PLAIN_KINDS = (str, int, list, dict)
 _DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date|datetime", re.DOTALL | re.IGNORECASE)
-_ODD_NAME = re.compile(r"[\x00-\x1f\"\\]")  # msgspec does not take such names
+_ODD_NAME = re.compile(r"[\x00-\x1f\"\\]")  # msgspec does not accept such names
 # An escape that pandas would write differently, in a text in ASCII; slashes are escaped later. Where backslashes follow
 # each other, only the first is looked at, and a low surrogate must follow a high one.
 _ODD_ESCAPE = re.compile(
     rb'\\(?<!\\\\)(?:\\\\)*+(?!["\\bfnrt]|u(?:00[89a-f]H|0[1-9a-f]HH|[1-9a-cef]HHH|000[0-7bef]|001H|d[0-7]HH|'
     rb"d[89ab]HH\\ud[c-f]HH|(?<=[^\\]\\ud[89ab]HH\\u)d[c-f]HH))".replace(b"H", b"[0-9a-f]")
 ).search
+_IS_TEXT = re.compile(rb'"').match
 _parse_text = msgspec.json.Decoder(str).decode
 _print = msgspec.json.Encoder().encode
 _print_lines = msgspec.json.Encoder().encode_lines
@@ -100,7 +101,7 @@ class JsonLinesSource(RecordSource):
                     yield records
 
     def _lines(self, stream: BinaryIO) -> Iterator[bytes]:
-        """Lines as pandas counts them; where it reads some at a time, a carriage return alone ends one too."""
+        """Lines as pandas counts them; where it reads some at a time, a lone carriage return ends one too."""
         return iter(stream) if self._chunk_lines is None else _universal_lines(stream)
 
 
@@ -118,7 +119,7 @@ class _Lines:
     def __init__(self, lines: list[bytes], size: int, columns: list[str] | None):
         self._lines = lines
         self.size = size
-        self._expected = columns  # what the blocks before hold
+        self._expected = columns  # the fields of the blocks before
         self._some: _Columns = {}  # fields that were read on their own
         self._odd = False  # whether only pandas can read these lines
 
@@ -137,7 +138,7 @@ class _Lines:
         return {name: type(value) for name, value in record.items()}
 
     def _read(self, read: Callable[[list[bytes], dict[str, type]], _Columns]) -> _Columns | None:
-        """Fields, read in the quick way; None if only pandas can read them."""
+        """Fields, read in the fast way; None if only pandas can read them."""
         if self._odd:
             return None
         try:
@@ -163,7 +164,7 @@ class _Lines:
 
     @cached_property
     def columns(self) -> list[str]:
-        """The names of all fields. To know them takes less than to know what pandas makes of their values."""
+        """The names of all fields. Finding them is cheaper than finding what pandas makes of their values."""
         names = self._read(lambda lines, kinds: _decoded(lines, dict.fromkeys(kinds, msgspec.Raw), only=True))
         return list(self._frame if names is None else names)
 
@@ -196,7 +197,7 @@ class _Lines:
             else:
                 columns.append(field.tolist())
         records = [*map(record_type(tuple(dict.fromkeys(fields, Any).items())), *columns)]
-        # A slash can only stand inside a text.
+        # A slash can only be inside a text.
         text = in_ascii(_print_lines(records)).replace(b"/", b"\\/")
         starts = [0]
         while start := text.find(b"\n", starts[-1]) + 1:
@@ -258,16 +259,18 @@ def _values(lines: list[bytes], kinds: dict[str, type]) -> _Columns:
 
 
 def _printable(lines: list[bytes], kinds: dict[str, type]) -> _Columns:
-    """All fields, unless pandas would change one: printed already, but for slashes and characters beyond ASCII.
+    """All fields, printed except for slashes and characters beyond ASCII; refused if pandas would change one.
 
-    Texts are left as they stand in the file, if pandas writes them so.
+    Texts are left as they are in the file, if pandas writes them that way.
     """
     columns = _decoded(lines, {name: int if kind is int else msgspec.Raw for name, kind in kinds.items()}, only=True)
     ascii_lines = [line.isascii() for line in lines]
     for name, kind in kinds.items():
         if kind is str:
             texts = zip(columns[name], ascii_lines, strict=True)
-            columns[name] = [raw if ascii and not _ODD_ESCAPE(raw) else _parse_text(raw) for raw, ascii in texts]
+            columns[name] = [
+                raw if ascii and _IS_TEXT(raw) and not _ODD_ESCAPE(raw) else _parse_text(raw) for raw, ascii in texts
+            ]
         _check_column(name, kind, columns[name])
         if kind in (list, dict):
             parse = msgspec.json.Decoder(kind, float_hook=_refuse).decode

@@ -23,8 +23,8 @@ from mlebench.engine.tables import Column, Computed, Stored, Table, Target, Writ
 
 # Memory for integer columns kept while another column is read: enough for two columns of cdiscount's seven million.
 COLLECT_BYTES = 128 << 20
-PRINTED_BYTES = 1 << 20  # at a time: what stays in the processor's cache is quicker to work on
-RECORDS = "records"  # stands for the format that the source file is in
+PRINTED_BYTES = 1 << 20  # at a time: work is faster on what stays in the processor's cache
+RECORDS = "records"  # means the format of the source file
 
 
 class RecordBlock(Protocol):
