@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mlebench.engine.records.jsonlines import JsonLinesSource
+from mlebench.engine.progress import SILENT_STAGE
+from mlebench.engine.records import source
+from mlebench.engine.records.jsonlines import JsonLinesSource, RecordFormat
 from mlebench.engine.records.source import write_records_in_one_pass
-from mlebench.engine.tables import STREAM_BYTES
+from mlebench.engine.tables import STREAM_BYTES, Target
+from mlebench.errors import PrerequisiteError
 from mlebench.kit import Table, split_rows
 
 pytestmark = pytest.mark.bytes
@@ -82,8 +86,8 @@ def _records(content: bytes, chunk_lines: int | None = None, *, large: bool = Fa
 
 def _written(tables: list[Table], scratch: Path) -> list[bytes]:
     streams = [io.BytesIO() for _ in tables]
-    source: Any = tables[0].source
-    write_records_in_one_pass(source, list(zip(tables, streams, strict=True)), scratch)
+    records: Any = tables[0].source
+    write_records_in_one_pass(records, list(zip(tables, streams, strict=True)), scratch)
     return [stream.getvalue() for stream in streams]
 
 
@@ -107,6 +111,8 @@ def _lines(frame: pd.DataFrame | pd.Series) -> str:
 @given(json_files(), st.sampled_from([None, 1, 2, 3, 100]), st.booleans(), st.booleans())
 @example([{"a/b": "x", "id": 2**63 - 1, "lists": [{"😀": [1, None, True, "\x7f</P>"]}]}] * 3, 2, True, True)
 @example([{"id": 1}, {"id": 2, "text": "x"}], None, False, False)
+@example([{"text": "x", "id": 1}, {"text": [1, 2], "id": 2}], None, True, True)
+@example([{"text": "x", "id": 1}, {"text": 1e-7, "id": 2}], 2, True, True)
 @example([{"text": "1"}, {"text": "2"}, {"text": "x"}], 2, False, True)
 def test_records_come_out_as_pandas_writes_them(
     tmp_path_factory: pytest.TempPathFactory,
@@ -151,6 +157,7 @@ ESCAPES = [
     r"\u001F",
     r"\u007f",
 ]
+ESCAPES += [r"\u0080", r"\u00ff", r"\u0100", r"\ud7ff", r"\ue000", r"\uffff", r"\udbff\udfff", r"\\ud83d\ude00"]
 ESCAPES += [r"\ud83d\ude00", r"\uD83D\uDE00", r"\ud83d", r"\ude00", r"\u2028", r"\\u00E9", r"\\/", r"\u0041", r"\u0000"]
 NUMBERS = [
     "0",
@@ -216,6 +223,8 @@ def written_files(draw: st.DrawFn) -> str:
 @example('{"id": -0, "x": [-0, {"a": 1, "a": -0}]}\n{"x": [], "id": 1}\n', None)
 @example('{"t": "\\u00E9\\/\\\\/\\\\u00E9\\ud83d\\ude00\\u007f\x7f", "id": 1, "t": "\\n\\u000a"}\n', None)
 @example('{"a": "x", "b": {"c": "\\ud83d"}}\n', None)
+@example('{"a": "x\\\\ud83d\\ude00"}\n', None)
+@example('{"a": "x\\\\\\ud83d\\ude00\\ud83d\\ude01"}\n', None)
 @example('{"a": "x", "b": [18446744073709551616]}\n', None)
 def test_however_a_file_is_written_it_comes_out_as_pandas_writes_it(
     tmp_path_factory: pytest.TempPathFactory, text: str, chunk_lines: int | None
@@ -236,16 +245,24 @@ def test_however_a_file_is_written_it_comes_out_as_pandas_writes_it(
     assert _written([table], tmp_path_factory.mktemp("scratch")) == [expected]
 
 
-@given(st.integers(1, 40), st.sampled_from([None, 3, 7]), st.integers(0, 99), st.booleans())
+@given(st.integers(1, 40), st.sampled_from([None, 3, 7]), st.integers(0, 99), st.booleans(), st.integers(1, 200))
 def test_rows_in_any_order(
-    tmp_path_factory: pytest.TempPathFactory, count: int, chunk_lines: int | None, seed: int, large: bool
+    tmp_path_factory: pytest.TempPathFactory,
+    count: int,
+    chunk_lines: int | None,
+    seed: int,
+    large: bool,
+    printed_bytes: int,
 ) -> None:
     content = _file([{"id": 10 * number, "text": f"n{number}/", "x": [number]} for number in range(count)])
     lines = _by_pandas(content, None, lambda frame: frame).splitlines(keepends=True)
     order = np.random.RandomState(seed).permutation(count)
     table = _records(content, chunk_lines, large=large)
-    (written,) = _written([table.take(order)], tmp_path_factory.mktemp("scratch"))
-    assert written == b"".join(lines[row] for row in order)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source, "PRINTED_BYTES", printed_bytes)
+        written = _written([table.take(order), table.assign(id=[*range(count)])], tmp_path_factory.mktemp("scratch"))
+    renumbered = _by_pandas(content, None, lambda frame: frame.assign(id=range(count)))
+    assert written == [b"".join(lines[row] for row in order), renumbered]
     twice = np.concatenate([order, order[:2]])
     assert table.take(twice)["id"].tolist() == (10 * twice).tolist()
     assert table.take(twice)["x"].tolist() == [[row] for row in twice]
@@ -291,7 +308,17 @@ def test_fields_that_change_between_chunks_are_refused(tmp_path: Path) -> None:
             _written([_records(content, 1, large=large)], tmp_path)
 
 
-def test_values_match_pandas() -> None:
+@pytest.mark.parametrize("place", [1, 3])
+def test_a_damaged_file_is_named(tmp_path: Path, place: int) -> None:
+    lines = [b'{"id": 1, "text": "a"}\n'] * 4
+    lines[place] = b'{"id": 1, "text": "\xff"}\n'
+    table = _records(b"".join(lines), 2, large=True)
+    table.source.label = "raw/lines.jsonl"
+    with pytest.raises(PrerequisiteError, match=r"raw/lines.jsonl cannot be read .*; get the complete data again"):
+        table.source.write([Target(table, RecordFormat(), io.BytesIO())], tmp_path, SILENT_STAGE)
+
+
+def test_values_are_those_of_pandas() -> None:
     content = _file([{"id": 1, "x": 0.1 + 0.2, "t": "a"}, {"id": 2, "x": None, "t": None}])
     table = _records(content)
     (frame,) = _frames(content, None)
@@ -323,12 +350,13 @@ def test_added_texts_and_names_are_printed_as_pandas_prints_them(tmp_path: Path,
     assert _written([_records(content).assign({"b": text, text: 1})], tmp_path) == [expected]
 
 
-@pytest.mark.parametrize("end", ["\r", "\r\n", "\n\r\n"])
+@pytest.mark.parametrize("ends", [["\r"], ["\r\n"], ["\n\r\n"], ["\n", "\n", "\r"]])
 @pytest.mark.parametrize("chunk_lines", [1, 2, 3])
-def test_chunks_count_lines_as_a_text_file_does(tmp_path: Path, end: str, chunk_lines: int) -> None:
-    """Where pandas types chunks, it matters which lines are together: `1` and `2` alone are numbers."""
+def test_chunks_count_lines_as_a_text_file_does(tmp_path: Path, ends: list[str], chunk_lines: int) -> None:
+    """Where pandas types chunks, it matters which lines come together: `1` and `2` alone are numbers."""
     texts = ["1", "2", "x", "3", "4", "5", "y"]
-    content = "".join(json.dumps({"id": id, "text": text}) + end for id, text in enumerate(texts)).encode()
+    records = [json.dumps({"id": id, "text": text}) for id, text in enumerate(texts)]
+    content = "".join(record + end for record, end in zip(records, cycle(ends), strict=False)).encode()
     (tmp_path / "file").write_bytes(content)
     with pd.read_json(tmp_path / "file", orient="records", lines=True, chunksize=chunk_lines) as chunks:
         expected = "".join(_lines(chunk) for chunk in chunks if len(chunk))

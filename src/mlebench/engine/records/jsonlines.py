@@ -9,8 +9,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import chain, islice, repeat
-from operator import contains
+from itertools import islice
 from typing import Any, BinaryIO, TypeVar
 
 import msgspec
@@ -22,20 +21,24 @@ from mlebench.engine.frames import as_values, text_as_objects, values_of
 from mlebench.engine.records.ascii import in_ascii
 from mlebench.engine.records.jsonrecords import record_type
 from mlebench.engine.records.source import RECORDS, RecordSource
+from mlebench.engine.row_order import binary_array
 from mlebench.engine.tables import STREAM_BYTES, Stored, Table, Writable
 
-_Fields = TypeVar("_Fields", dict[str, Sequence[Any]], pd.DataFrame)
-PRINTED = 64  # records at a time
+_Columns = dict[str, Sequence[Any]]
+_Fields = TypeVar("_Fields", _Columns, pd.DataFrame)
 _INT64 = range(-(1 << 63), 1 << 63)
 _PLAIN_KINDS = (str, int, list, dict)
 _DATE_NAME = re.compile(r".*(_at|_time)|timestamp.*|modified|date|datetime", re.DOTALL | re.IGNORECASE)
 _ODD_NAME = re.compile(r"[\x00-\x1f\"\\]")  # msgspec does not accept such names
-# A text with the escapes that pandas writes and no others, if it is in ASCII; slashes are escaped later.
-_AS_PRINTED = re.compile(
-    rb'"[^\\]*+(?:\\(?:["\\bfnrt]|u(?:(?!00[0-7]|d[89a-f])[0-9a-f]{4}|00(?:0[0-7bef]|1[0-9a-f])|'
-    rb"d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}))[^\\]*+)*+"
-).fullmatch
+# An escape that pandas would write differently, in a text in ASCII; slashes are escaped later. Where backslashes follow
+# each other, only the first is looked at, and a low surrogate must follow a high one.
+_ODD_ESCAPE = re.compile(
+    rb'\\(?<!\\\\)(?:\\\\)*+(?!["\\bfnrt]|u(?:00[89a-f]H|0[1-9a-f]HH|[1-9a-cef]HHH|000[0-7bef]|001H|d[0-7]HH|'
+    rb"d[89ab]HH\\ud[c-f]HH|(?<=[^\\]\\ud[89ab]HH\\u)d[c-f]HH))".replace(b"H", b"[0-9a-f]")
+).search
+_IS_TEXT = re.compile(rb'"').match
 _parse_text = msgspec.json.Decoder(str).decode
+_print = msgspec.json.Encoder().encode
 _print_lines = msgspec.json.Encoder().encode_lines
 
 
@@ -67,8 +70,11 @@ class JsonLinesSource(RecordSource):
         return self._columns
 
     def block_rows(self) -> Iterator[int]:
-        for lines in self._chunks():
-            yield len(lines)
+        with self.open() as stream:
+            lines = self._lines(stream)
+            while rows := [not line.isspace() for line in islice(lines, self._chunk_lines)]:
+                if any(rows):
+                    yield sum(rows)
 
     def blocks(self) -> Iterator["_Lines"]:
         if self._kept:
@@ -89,19 +95,22 @@ class JsonLinesSource(RecordSource):
 
     def _chunks(self) -> Iterator[list[bytes]]:
         with self.open() as stream:
-            source, counted = iter(stream), self._chunk_lines is None
+            source = self._lines(stream)
             while lines := list(islice(source, self._chunk_lines)):
-                if not counted and any(map(contains, lines, repeat(b"\r"))):
-                    source, counted = _universal_lines(chain(lines, source)), True
-                    continue
                 if records := [line for line in lines if not line.isspace()]:
                     yield records
 
+    def _lines(self, stream: BinaryIO) -> Iterator[bytes]:
+        """Lines as pandas counts them; where it reads some at a time, a lone carriage return ends one too."""
+        return iter(stream) if self._chunk_lines is None else _universal_lines(stream)
+
 
 def _universal_lines(stream: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines as pandas counts them when it reads some at a time: a lone carriage return ends one too."""
     for line in stream:
-        yield from line.splitlines(keepends=True) if b"\r" in line else [line]
+        if b"\r" in line:
+            yield from line.splitlines(keepends=True)
+        else:
+            yield line
 
 
 class _Lines:
@@ -111,13 +120,13 @@ class _Lines:
         self._lines = lines
         self.size = size
         self._expected = columns  # the fields of the blocks before
-        self._some: dict[str, Sequence[Any]] = {}  # fields that were read on their own
+        self._some: _Columns = {}  # fields that were read on their own
         self._odd = False  # whether only pandas can read these lines
 
     @cached_property
-    def _plain(self) -> dict[str, Sequence[Any]] | None:
+    def _plain(self) -> _Columns | None:
         """All fields, ready to be printed."""
-        fields = self._read(lambda kinds: kinds, printable=True)
+        fields = self._read(_printable)
         return None if fields is None else self._checked(fields)
 
     @cached_property
@@ -128,14 +137,12 @@ class _Lines:
             raise _NotPlainError("not a record")
         return {name: type(value) for name, value in record.items()}
 
-    def _read(
-        self, wanted: Callable[[dict[str, type]], dict[str, type]], *, printable: bool = False
-    ) -> dict[str, Sequence[Any]] | None:
-        """Some fields, read in the fast way; None if only pandas can read them."""
+    def _read(self, read: Callable[[list[bytes], dict[str, type]], _Columns]) -> _Columns | None:
+        """Fields, read in the fast way; None if only pandas can read them."""
         if self._odd:
             return None
         try:
-            return _read_plain(self._lines, wanted(self._kinds), printable=printable)
+            return read(self._lines, self._kinds)
         except (_NotPlainError, ValueError, OverflowError, KeyError, RecursionError, msgspec.MsgspecError):
             self._odd = True
             return None
@@ -155,20 +162,23 @@ class _Lines:
             raise ValueError(f"records with the fields {[*fields]} come after some with {self._expected}")
         return fields
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
-        return list(self._frame if self._plain is None else self._plain)
+        """The names of all fields. Finding them is cheaper than finding what pandas makes of their values."""
+        names = self._read(lambda lines, kinds: _decoded(lines, dict.fromkeys(kinds, msgspec.Raw), only=True))
+        return list(self._frame if names is None else names)
 
     def values(self, name: str, rows: np.ndarray) -> np.ndarray:
         if name not in self._some:
-            self._some |= self._read(lambda kinds: {name: kinds[name], **_whole_numbers(kinds)}) or {}
+            wanted = lambda kinds: {name: kinds[name], **_whole_numbers(kinds)}  # noqa: E731
+            self._some |= self._read(lambda lines, kinds: _values(lines, wanted(kinds))) or {}
         if self._odd:
             return values_of(self._frame[name])[rows]
         column = self._some[name]
         return as_values([column[row] for row in rows.tolist()])
 
     def whole_numbers(self) -> Mapping[str, np.ndarray]:
-        numbers = self._some or self._read(_whole_numbers)
+        numbers = self._some or self._read(lambda lines, kinds: _values(lines, _whole_numbers(kinds)))
         if numbers is None or self._odd:
             return {name: self._frame[name].to_numpy() for name in self.columns if self._frame[name].dtype == np.int64}
         return {name: np.array(numbers[name], dtype=np.int64) for name in _whole_numbers(self._kinds)}
@@ -186,7 +196,13 @@ class _Lines:
                 columns.append([stored[row] for row in chosen])
             else:
                 columns.append(field.tolist())
-        return _printed_lines(map(record_type(tuple(dict.fromkeys(fields, Any).items())), *columns))
+        records = [*map(record_type(tuple(dict.fromkeys(fields, Any).items())), *columns)]
+        # A slash can only be inside a text.
+        text = in_ascii(_print_lines(records)).replace(b"/", b"\\/")
+        starts = [0]
+        while start := text.find(b"\n", starts[-1]) + 1:
+            starts.append(start)
+        return binary_array(np.array(starts), text)
 
     def _printed_by_pandas(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
         chosen = self._frame.take(rows)
@@ -211,17 +227,6 @@ def json_lines(frame: pd.DataFrame) -> bytes:
     return (frame.to_json(orient="records", lines=True) or "").encode("ascii") if len(frame) else b""
 
 
-def _printed_lines(records: Iterator[msgspec.Struct]) -> pa.Array:
-    pieces = []
-    while some := [*islice(records, PRINTED)]:
-        # A slash can only be inside a text.
-        pieces.append(in_ascii(_print_lines(some)).replace(b"/", b"\\/"))
-    text = b"".join(pieces)
-    ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + 1
-    starts = np.concatenate([[0], ends])
-    return pa.Array.from_buffers(pa.large_binary(), len(ends), [None, pa.py_buffer(starts), pa.py_buffer(text)])
-
-
 def _is_plain(field: Any) -> bool:
     """Whether values are texts or whole numbers: how those are printed is known."""
     return isinstance(field, Stored) or field.dtype.kind == "i" or all(type(value) is str for value in field)
@@ -238,22 +243,38 @@ def _whole_numbers(kinds: dict[str, type]) -> dict[str, type]:
     return {name: kind for name, kind in kinds.items() if kind is int}
 
 
-def _read_plain(lines: list[bytes], kinds: dict[str, type], *, printable: bool) -> dict[str, Sequence[Any]]:
-    """Fields of records, unless pandas would change one of them.
-
-    To be printable they must be all fields; texts are then left as they are in the file, if pandas writes them that
-    way.
-    """
-    as_read = {name: msgspec.Raw if printable and kind is str else kind for name, kind in kinds.items()}
-    decode = msgspec.json.Decoder(record_type(tuple(as_read.items()), printable), float_hook=_refuse).decode
+def _decoded(lines: list[bytes], kinds: Mapping[str, Any], *, only: bool = False) -> _Columns:
+    """Fields of all records; they must be all fields if there are to be no others."""
+    decode = msgspec.json.Decoder(record_type(tuple(kinds.items()), only), float_hook=_refuse).decode
     rows = map(msgspec.structs.astuple, map(decode, lines))
-    columns: dict[str, Sequence[Any]] = dict(zip(kinds, zip(*rows, strict=True), strict=True))
+    return dict(zip(kinds, zip(*rows, strict=True), strict=True))
+
+
+def _values(lines: list[bytes], kinds: dict[str, type]) -> _Columns:
+    """Fields of records, unless pandas would change one of them."""
+    columns = _decoded(lines, kinds)
+    for name, kind in kinds.items():
+        _check_column(name, kind, columns[name])
+    return columns
+
+
+def _printable(lines: list[bytes], kinds: dict[str, type]) -> _Columns:
+    """All fields, printed except for slashes and characters beyond ASCII; refused if pandas would change one.
+
+    Texts are left as they are in the file, if pandas writes them that way.
+    """
+    columns = _decoded(lines, {name: int if kind is int else msgspec.Raw for name, kind in kinds.items()}, only=True)
     ascii_lines = [line.isascii() for line in lines]
     for name, kind in kinds.items():
-        if as_read[name] is msgspec.Raw:
+        if kind is str:
             texts = zip(columns[name], ascii_lines, strict=True)
-            columns[name] = [raw if ascii and _AS_PRINTED(raw) else _parse_text(raw) for raw, ascii in texts]
+            columns[name] = [
+                raw if ascii and _IS_TEXT(raw) and not _ODD_ESCAPE(raw) else _parse_text(raw) for raw, ascii in texts
+            ]
         _check_column(name, kind, columns[name])
+        if kind in (list, dict):
+            parse = msgspec.json.Decoder(kind, float_hook=_refuse).decode
+            columns[name] = [msgspec.Raw(_print(parse(raw))) for raw in columns[name]]
     return columns
 
 
