@@ -238,7 +238,13 @@ def test_published_figures_appear_only_beside_real_data_of_v1(
         ("[" * 100_000, "is not JSON"),
         ("[]", "is not a grading report"),
         ('{"competition_reports": [{}]}', "report 1 names no competition"),
-        ('{"competition_reports": [{"competition_id": "x", "score": "1"}]}', "score that is not a number"),
+        ('{"competition_reports": [{"competition_id": "x", "score": "1"}]}', "score is not a number"),
+        ('{"competition_reports": [{"competition_id": "x", "score": 1%s}]}' % ("0" * 400), "score is not a number"),
+        ('{"competition_reports": [{"competition_id": "x", "gold_medal": "False"}]}', "gold_medal is not true or"),
+        ('{"competition_reports": [{"competition_id": "x", "agent": {"name": "y"}}]}', "agent is not text"),
+        ('{"competition_reports": [{"competition_id": "x", "run_id": [1]}]}', "run_id is not text"),
+        ('{"competition_reports": [{"competition_id": "\\ud800"}]}', "report 1 names no competition"),
+        ('{"competition_reports": [{"competition_id": "%s"}]}' % ("x" * 5000), "report 1 names no competition"),
     ],
 )
 def test_broken_files_are_reported_in_one_line(inputs: Inputs, tmp_path: Path, content: str, why: str) -> None:

@@ -3,8 +3,9 @@
 import csv
 import json
 import math
+import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -159,12 +160,42 @@ def read_grading_report(path: Path) -> list[dict[str, Any]]:
     if not isinstance(reports, list):
         raise PrerequisiteError(f"{path} is not a grading report: it has no list `competition_reports`")
     for number, report in enumerate(reports, 1):
-        if not isinstance(report, dict) or not isinstance(report.get("competition_id"), str):
+        if not isinstance(report, dict) or not _can_be_an_id(report.get("competition_id")):
             raise PrerequisiteError(f"{path}: report {number} names no competition")
-        for name in ("score", "gold_threshold"):
-            if not isinstance(report.get(name), float | int | None):
-                raise PrerequisiteError(f"{path}: report {number} has a {name} that is not a number")
+        for what, (fits, names) in _FIELDS.items():
+            for name in names:
+                if report.get(name) is not None and not fits(report[name]):
+                    raise PrerequisiteError(f"{path}: in report {number}, {name} is not {what}")
     return reports
+
+
+def _can_be_an_id(value: Any) -> bool:
+    """Whether a competition's folder could have this name."""
+    return isinstance(value, str) and 0 < len(value.encode("utf-8", "replace")) < 256 and not _is_broken(value)
+
+
+def _is_broken(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)  # no file can hold it
+
+
+def _is_number(value: Any) -> bool:
+    if not isinstance(value, int):
+        return isinstance(value, float)
+    return not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+# What standings read of a report. A flag written as text, such as "False", would count as true.
+_FIELDS: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
+    "a number": (_is_number, ("score", "gold_threshold")),
+    "text": (
+        lambda value: isinstance(value, str) and not _is_broken(value),
+        ("agent", "profile", "source", "status", "run_id"),
+    ),
+    "true or false": (
+        lambda value: isinstance(value, bool),
+        ("submission_exists", "valid_submission", "above_median", "bronze_medal", "silver_medal", "gold_medal"),
+    ),
+}
 
 
 def groups_of_experiment(id: str, table: Path) -> list[str]:
