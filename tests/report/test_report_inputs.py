@@ -231,6 +231,14 @@ def test_published_figures_appear_only_beside_real_data_of_v1(
         make_standings(inputs, published=True)
 
 
+def test_a_copy_of_a_report_does_not_count_as_another_seed(inputs: Inputs, tmp_path: Path) -> None:
+    path = write_reports(tmp_path / "a.json", [report(BIRDS), report(PIZZA)])
+    (tmp_path / "copy.json").write_bytes(path.read_bytes())
+    inputs.add(str(path))
+    with pytest.raises(PrerequisiteError, match=r"the report on .* is given twice: in .*a.json and in .*copy.json"):
+        inputs.add(str(tmp_path / "copy.json"))
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [

@@ -5,7 +5,7 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ class Inputs:
     groups: list[Group] = field(default_factory=list)
     _readings: dict[tuple[Any, ...], list[Reading]] = field(default_factory=dict)
     _labels: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
-    _given: dict[Path | str, str] = field(default_factory=dict)  # files and runs already added, and from where
+    _given: dict[Any, str] = field(default_factory=dict)  # files, runs and reports already added, and from where
 
     def add(self, named: str) -> None:
         """Add a run group, a bundle or a grading report; `NAME=FILE` says whose report it is."""
@@ -53,7 +53,10 @@ class Inputs:
 
     def add_report(self, path: Path, name: str | None = None) -> None:
         self._refuse_again(path.resolve(), path.name, str(path))
-        for report in read_grading_report(path):
+        reports = read_grading_report(path)
+        for graded in {one for report in reports for one in _graded(report)}:
+            self._refuse_again(graded, f"the report on {graded[0]} of {graded[2]}", str(path))
+        for report in reports:
             agent = name or report.get("agent") or UNNAMED
             self._take((agent,), _reading_of_report(report, path), agent=agent)
 
@@ -122,7 +125,7 @@ class Inputs:
         self._readings.setdefault(key, []).append(reading)
         self._labels.setdefault(key, label | {"agent": _printable(label["agent"])})
 
-    def _refuse_again(self, what: Path | str, name: str, where: str) -> None:
+    def _refuse_again(self, what: Any, name: str, where: str) -> None:
         """A run counted twice would pass for two seeds."""
         if what in self._given:
             raise PrerequisiteError(f"{name} is given twice: in {self._given[what]} and in {where}")
@@ -246,6 +249,13 @@ def _reading_of_report(report: dict[str, Any], path: Path) -> Reading:
         missing=_fault(report),
         facts={"run_id": report.get("run_id")},
     )
+
+
+def _graded(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What identifies a report that names no run, so that a copy of its file is recognised."""
+    path, time = report.get("submission_path"), report.get("created_at")
+    if isinstance(path, str) and isinstance(time, str) and not report.get("run_id"):
+        yield report["competition_id"], path, time
 
 
 def _fault(report: dict[str, Any]) -> str | None:
