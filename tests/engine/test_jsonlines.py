@@ -318,7 +318,14 @@ def test_a_damaged_file_is_named(tmp_path: Path, place: int) -> None:
         table.source.write([Target(table, RecordFormat(), io.BytesIO())], tmp_path, SILENT_STAGE)
 
 
-def test_values_are_those_of_pandas() -> None:
+@pytest.mark.parametrize("chunk_lines", [None, 2])
+def test_a_record_that_is_cut_in_two_is_reported(tmp_path: Path, chunk_lines: int | None) -> None:
+    content = b'{"id": 1, "text": "a\n b"}\n{"id": 2, "text": "c"}\n'
+    with pytest.raises(ValueError, match="does not end with its line"):
+        _written([_records(content, chunk_lines)], tmp_path)
+
+
+def test_values_match_pandas() -> None:
     content = _file([{"id": 1, "x": 0.1 + 0.2, "t": "a"}, {"id": 2, "x": None, "t": None}])
     table = _records(content)
     (frame,) = _frames(content, None)

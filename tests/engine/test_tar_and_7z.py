@@ -409,8 +409,8 @@ def test_every_way_to_pack_a_7z_unpacks_to_the_same_files(
         assert _contents(Path(folder), "raw.7z") == files
 
 
-def test_a_7z_with_a_negative_file_size_is_refused(tmp_path: Path) -> None:
-    """The size of the last file is the remainder; a negative one would hide a bomb in the sum."""
+def _with_header(old: bytes, new: bytes) -> bytes:
+    """A 7z archive of two files, `a` and `b`, with other bytes in its header; its checksums are right."""
     stream = io.BytesIO()
     with py7zr.SevenZipFile(stream, "w", filters=[{"id": py7zr.FILTER_COPY}]) as archive:
         archive.set_encoded_header_mode(False)
@@ -420,9 +420,29 @@ def test_a_7z_with_a_negative_file_size_is_refused(tmp_path: Path) -> None:
     position, size = struct.unpack("<QQ", content[12:28])
     header = content[32 + position :]
     assert len(header) == size
-    sizes = b"\x0d\x02\x09\x05"  # two files, the first of five bytes
-    assert header.count(sizes) == 1
-    header = header.replace(sizes, b"\x0d\x02\x09\x64")
-    start = struct.pack("<QQI", position, size, zlib.crc32(header))
-    content = content[:8] + struct.pack("<I", zlib.crc32(start)) + start + content[32 : 32 + position] + header
+    assert header.count(old) == 1
+    header = header.replace(old, new)
+    start = struct.pack("<QQI", position, len(header), zlib.crc32(header))
+    return content[:8] + struct.pack("<I", zlib.crc32(start)) + start + content[32 : 32 + position] + header
+
+
+def test_a_7z_with_a_negative_file_size_is_refused(tmp_path: Path) -> None:
+    """The size of the last file is the remainder; a negative one would hide a bomb in the sum."""
+    # Two files, the first of five bytes.
+    content = _with_header(b"\x0d\x02\x09\x05", b"\x0d\x02\x09\x64")
     _refused(tmp_path, "raw.7z", content, r"raw\.7z cannot be read \(member b is cut off\)")
+
+
+def test_a_7z_that_names_fewer_files_than_it_holds_is_refused(tmp_path: Path) -> None:
+    def sums(*files: bytes) -> bytes:
+        return b"\x0a\x01" + b"".join(struct.pack("<I", zlib.crc32(file)) for file in files)
+
+    two = b"\x0d\x02\x09\x05" + sums(b"12345", b"123")
+    content = _with_header(two, b"\x0d\x03\x09\x05\x01" + sums(b"12345", b"1", b"23"))
+    _refused(tmp_path, "raw.7z", content, r"raw\.7z cannot be read \(it names fewer members than it holds\)")
+
+
+def test_a_7z_with_a_file_that_is_named_like_a_folder_is_refused(tmp_path: Path) -> None:
+    names = b"\x11\x09\x00a\0\0\0b\0\0\0"
+    content = _with_header(names, b"\x11\x0b\x00a\0\0\0b\0/\0\0\0")
+    _refused(tmp_path, "raw.7z", content, r"member b/ has a name that no file can have")

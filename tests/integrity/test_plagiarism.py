@@ -287,7 +287,11 @@ def test_magics_and_shell_commands_are_left_out(cell: str, code: str) -> None:
         ("a.ipynb", "[" * 100_000, "is a broken notebook"),
         ("a.ipynb", '{"cells": 5}', "is a broken notebook"),
         ("a.ipynb", '{"cells": [{"cell_type": "code"}]}', "is a broken notebook"),
-        ("a.ipynb", notebook(["x <- 1"], metadata={"kernelspec": {"language": "R"}}), "in a language other than Python"),
+        (
+            "a.ipynb",
+            notebook(["x <- 1"], metadata={"kernelspec": {"language": "R"}}),
+            "in a language other than Python",
+        ),
         ("a.py", b"\x7fELF\0\0", "is not text"),
         ("a.py", b"", "is empty"),
     ],

@@ -1,11 +1,14 @@
 """Grading reports and run groups, as files."""
 
 import json
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from mlebench.paths import GroupPaths
 from mlebench.run.records import GroupRecord, RunRecord
+
+_MOMENTS = count()
 
 
 def report(id: str, medal: str | None = None, **values: Any) -> dict[str, Any]:
@@ -23,7 +26,7 @@ def report(id: str, medal: str | None = None, **values: Any) -> dict[str, Any]:
         "submission_exists": True,
         "valid_submission": True,
         "is_lower_better": False,
-        "created_at": "2024-10-08T00:00:00",
+        "created_at": f"2024-10-08T00:00:00.{next(_MOMENTS):06}",
         "submission_path": "submission.csv",
         **values,
     }

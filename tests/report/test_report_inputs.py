@@ -231,6 +231,14 @@ def test_published_figures_appear_only_beside_real_data_of_v1(
         make_standings(inputs, published=True)
 
 
+def test_a_copy_of_a_report_does_not_count_as_another_seed(inputs: Inputs, tmp_path: Path) -> None:
+    path = write_reports(tmp_path / "a.json", [report(BIRDS), report(PIZZA)])
+    (tmp_path / "copy.json").write_bytes(path.read_bytes())
+    inputs.add(str(path))
+    with pytest.raises(PrerequisiteError, match=r"the report on .* is given twice: in .*a.json and in .*copy.json"):
+        inputs.add(str(tmp_path / "copy.json"))
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
@@ -238,7 +246,13 @@ def test_published_figures_appear_only_beside_real_data_of_v1(
         ("[" * 100_000, "is not JSON"),
         ("[]", "is not a grading report"),
         ('{"competition_reports": [{}]}', "report 1 names no competition"),
-        ('{"competition_reports": [{"competition_id": "x", "score": "1"}]}', "score that is not a number"),
+        ('{"competition_reports": [{"competition_id": "x", "score": "1"}]}', "score is not a number"),
+        ('{"competition_reports": [{"competition_id": "x", "score": 1%s}]}' % ("0" * 400), "score is not a number"),
+        ('{"competition_reports": [{"competition_id": "x", "gold_medal": "False"}]}', "gold_medal is not true or"),
+        ('{"competition_reports": [{"competition_id": "x", "agent": {"name": "y"}}]}', "agent is not text"),
+        ('{"competition_reports": [{"competition_id": "x", "run_id": [1]}]}', "run_id is not text"),
+        ('{"competition_reports": [{"competition_id": "\\ud800"}]}', "report 1 names no competition"),
+        ('{"competition_reports": [{"competition_id": "%s"}]}' % ("x" * 5000), "report 1 names no competition"),
     ],
 )
 def test_broken_files_are_reported_in_one_line(inputs: Inputs, tmp_path: Path, content: str, why: str) -> None:

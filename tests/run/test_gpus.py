@@ -55,6 +55,15 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
     assert there.held() == []
 
 
+def test_a_broken_driver_is_not_taken_for_a_machine_without_gpus(
+    machine: Machine, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    fault = "NVIDIA-SMI has failed because it could not communicate with the driver."
+    (tmp_path / "bin" / "nvidia-smi").write_text(f'#!/bin/sh\necho "{fault}"\nexit 9\n')
+    assert gpus.choose(None, 1) == Choice()
+    assert [fault in message for message in caplog.messages] == [True]
+
+
 @pytest.fixture
 def runner(start: Start, titanic: Competition, tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
     """Start a runner with its own runs directory."""

@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest_web import Serving
+from conftest_web import COMPETITIONS, Serving
+from making_site import fill_run, make_group
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from mlebench.paths import trajectory
+from mlebench.run.records import Group
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 # It contacts nobody: this machine may have no network, and a test must not depend on one.
@@ -139,6 +143,25 @@ def test_a_phone_needs_no_sideways_scrolling(browser: Browser, served: str) -> N
         page.goto(f"{served}/{path}.html")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
     context.close()
+
+
+def test_names_without_blanks_do_not_widen_pages(browser: Browser, tmp_path: Path) -> None:
+    """Agents choose their names, and what they write in their story."""
+    name = "W" * 500
+    made = {"name": name, "identity": name, "model": name, "scaffold": None}
+    group = Group.read(make_group(tmp_path / "runs", "long", COMPETITIONS, seeds=1, agent=made))
+    for run in group.runs():
+        fill_run(run.paths.root)
+        trajectory(run.paths.logs).write_text(json.dumps({"kind": name, "time": 1, "text": name}) + "\n")
+        run.write(conditions=run.record.conditions | {name: name})
+    run = f"run/{group.record.id}/{next(group.runs()).paths.root.name}.html"
+    with Serving(tmp_path / "runs") as address:
+        for width in (1280, 360):
+            page = browser.new_page(viewport={"width": width, "height": 800})
+            for path in ("index.html", f"group/{group.record.id}.html", run):
+                page.goto(f"{address}/{path}")
+                assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+            page.close()
 
 
 def test_pages_work_from_disk(page: Page, runs: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import click
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.files import write_whole
+from mlebench.untrusted import plain
 
 Item = TypeVar("Item")
 
@@ -123,9 +124,9 @@ def _power(size: int) -> int:
 
 
 def cell(value: Any) -> str:
-    """A value in a table."""
+    """A value in a table, in one line; an agent may have chosen it."""
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else " ".join(plain(str(value)).split("\n"))

@@ -233,8 +233,9 @@ def _cost_text(use: dict[str, Any]) -> str:
 
 
 def _line(name: str, value: Any) -> None:
+    """A fact. Records quote what agents wrote, such as the last line of a log."""
     if value not in (None, ""):
-        click.echo(f"{name:<14}{value}")
+        click.echo(f"{name:<14}{' '.join(plain(str(value)).splitlines())}")
 
 
 def _one_line(text: str) -> str:

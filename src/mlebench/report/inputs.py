@@ -3,8 +3,9 @@
 import csv
 import json
 import math
+import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ class Inputs:
     groups: list[Group] = field(default_factory=list)
     _readings: dict[tuple[Any, ...], list[Reading]] = field(default_factory=dict)
     _labels: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
-    _given: dict[Path | str, str] = field(default_factory=dict)  # files and runs already added, and from where
+    _given: dict[Any, str] = field(default_factory=dict)  # files, runs and reports already added, and from where
 
     def add(self, named: str) -> None:
         """Add a run group, a bundle or a grading report; `NAME=FILE` says whose report it is."""
@@ -52,7 +53,10 @@ class Inputs:
 
     def add_report(self, path: Path, name: str | None = None) -> None:
         self._refuse_again(path.resolve(), path.name, str(path))
-        for report in read_grading_report(path):
+        reports = read_grading_report(path)
+        for graded in {one for report in reports for one in _graded(report)}:
+            self._refuse_again(graded, f"the report on {graded[0]} of {graded[2]}", str(path))
+        for report in reports:
             agent = name or report.get("agent") or UNNAMED
             self._take((agent,), _reading_of_report(report, path), agent=agent)
 
@@ -121,7 +125,7 @@ class Inputs:
         self._readings.setdefault(key, []).append(reading)
         self._labels.setdefault(key, label | {"agent": _printable(label["agent"])})
 
-    def _refuse_again(self, what: Path | str, name: str, where: str) -> None:
+    def _refuse_again(self, what: Any, name: str, where: str) -> None:
         """A run counted twice would pass for two seeds."""
         if what in self._given:
             raise PrerequisiteError(f"{name} is given twice: in {self._given[what]} and in {where}")
@@ -159,12 +163,42 @@ def read_grading_report(path: Path) -> list[dict[str, Any]]:
     if not isinstance(reports, list):
         raise PrerequisiteError(f"{path} is not a grading report: it has no list `competition_reports`")
     for number, report in enumerate(reports, 1):
-        if not isinstance(report, dict) or not isinstance(report.get("competition_id"), str):
+        if not isinstance(report, dict) or not _can_be_an_id(report.get("competition_id")):
             raise PrerequisiteError(f"{path}: report {number} names no competition")
-        for name in ("score", "gold_threshold"):
-            if not isinstance(report.get(name), float | int | None):
-                raise PrerequisiteError(f"{path}: report {number} has a {name} that is not a number")
+        for what, (fits, names) in _FIELDS.items():
+            for name in names:
+                if report.get(name) is not None and not fits(report[name]):
+                    raise PrerequisiteError(f"{path}: in report {number}, {name} is not {what}")
     return reports
+
+
+def _can_be_an_id(value: Any) -> bool:
+    """Whether a competition's folder could have this name."""
+    return isinstance(value, str) and 0 < len(value.encode("utf-8", "replace")) < 256 and not _is_broken(value)
+
+
+def _is_broken(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)  # no file can hold it
+
+
+def _is_number(value: Any) -> bool:
+    if not isinstance(value, int):
+        return isinstance(value, float)
+    return not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+# What standings read of a report. A flag written as text, such as "False", would count as true.
+_FIELDS: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
+    "a number": (_is_number, ("score", "gold_threshold")),
+    "text": (
+        lambda value: isinstance(value, str) and not _is_broken(value),
+        ("agent", "profile", "source", "status", "run_id"),
+    ),
+    "true or false": (
+        lambda value: isinstance(value, bool),
+        ("submission_exists", "valid_submission", "above_median", "bronze_medal", "silver_medal", "gold_medal"),
+    ),
+}
 
 
 def groups_of_experiment(id: str, table: Path) -> list[str]:
@@ -215,6 +249,13 @@ def _reading_of_report(report: dict[str, Any], path: Path) -> Reading:
         missing=_fault(report),
         facts={"run_id": report.get("run_id")},
     )
+
+
+def _graded(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What identifies a report that names no run, so that a copy of its file is recognised."""
+    path, time = report.get("submission_path"), report.get("created_at")
+    if isinstance(path, str) and isinstance(time, str) and not report.get("run_id"):
+        yield report["competition_id"], path, time
 
 
 def _fault(report: dict[str, Any]) -> str | None:

@@ -100,15 +100,9 @@ def resolve(name: str) -> str | None:
 @cache
 def devices() -> dict[str, tuple[str, ...]]:
     """This machine's GPUs by index, and MIG devices by UUID, each with its UUID and those of its parts."""
-    if shutil.which("nvidia-smi") is None:
-        return {}
-    try:
-        done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60, check=False)  # noqa: S607
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
     found: dict[str, tuple[str, ...]] = {}
     whole = ""
-    for match in filter(None, map(_LINE.match, done.stdout.splitlines())):
+    for match in filter(None, map(_LINE.match, _listed())):
         index, uuid = match["index"], match["uuid"]
         found[index or uuid] = (uuid,)
         if index:
@@ -116,6 +110,21 @@ def devices() -> dict[str, tuple[str, ...]]:
         else:
             found[whole] += (uuid,)
     return found
+
+
+def _listed() -> list[str]:
+    """What nvidia-smi lists. Where it fails, runs would get no GPU, and nobody would know why."""
+    if shutil.which("nvidia-smi") is None:
+        return []
+    try:
+        done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60, check=False)  # noqa: S607
+    except (OSError, subprocess.TimeoutExpired) as error:
+        logger.warning("No GPUs are used: nvidia-smi does not answer (%s)", error)
+        return []
+    if done.returncode:
+        told = (done.stdout + done.stderr).strip().splitlines() or ["it says nothing"]
+        logger.warning("Only GPUs that nvidia-smi lists are used, and it failed: %s", told[-1])
+    return done.stdout.splitlines()
 
 
 def take(choice: Choice) -> Held | None:

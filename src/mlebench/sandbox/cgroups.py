@@ -39,7 +39,7 @@ class Cgroup:
         else:
             wanted = {
                 "memory": [("memory.limit_in_bytes", memory), ("memory.memsw.limit_in_bytes", memory)],
-                "cpu": [("cpu.cfs_period_us", CPU_PERIOD), ("cpu.cfs_quota_us", cpus and int(cpus * CPU_PERIOD))],
+                "cpu": [("cpu.cfs_quota_us", cpus and int(cpus * CPU_PERIOD)), ("cpu.cfs_period_us", CPU_PERIOD)],
                 "pids": [("pids.max", processes)],
             }
         for controller, settings in wanted.items():
@@ -59,7 +59,7 @@ class Cgroup:
                 with contextlib.suppress(OSError):
                     (folder / file).write_text(str(value), encoding="ascii")
                     done.append(file)
-        if settings[-1][0] in done or settings[0][0] in done:
+        if settings[0][0] in done:  # the limit itself
             self.kept[controller] = "cgroup v2" if self.unified else "cgroup v1"
 
     def join(self) -> None:

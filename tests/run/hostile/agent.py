@@ -246,6 +246,7 @@ def powers() -> dict[str, Any]:
         "chroot": refused(lambda: os.chroot("/")),
         "nice": refused(lambda: os.nice(-5)),
         "key": describe.value.hex(),
+        "io_uring": refused(lambda: call("syscall", 425, 1, ctypes.create_string_buffer(120))),  # sockets of every kind
         "kernel log": refused(lambda: call("syscall", SYSCALLS["syslog"], 3, describe, 4096)),
         "terminal": refused(lambda: os.close(os.open("/dev/tty", os.O_RDWR))),
         "processes": len(pids),

@@ -97,7 +97,7 @@ def _fault(member: Member) -> str | None:
     name = member.name
     if name.startswith("/") or "\\" in name or (".." in name and ".." in name.split("/")) or name[1:2] == ":":
         return "would climb out of its folder"
-    if "\0" in name or (name in ("", ".") and not member.is_folder):
+    if "\0" in name or (not member.is_folder and (name in ("", ".") or name.endswith("/"))):
         return "has a name that no file can have"
     if len(name) * 4 > _LONGEST_PART and _is_too_long(name):
         return "has a name that no disk accepts"

@@ -71,7 +71,15 @@ def _check_all(opened: Any, archive: Path, label: str) -> int:
         checks.check(Member(plain_name(info.filename), info.uncompressed, info.is_directory, special))
     if any(member.folder is None and not member.emptystream for member in opened.files):
         raise EOFError("it lacks the content of some members")
+    if sum(not member.emptystream for member in opened.files) != _packed_contents(opened):
+        raise EOFError("it names fewer members than it holds")  # files would be missing, unnoticed
     return sum(member.uncompressed for member in opened.files)
+
+
+def _packed_contents(opened: Any) -> int:
+    """How many files' contents the archive says it holds."""
+    streams = getattr(opened.header, "main_streams", None)
+    return sum(streams.substreamsinfo.num_unpackstreams_folders) if streams else 0
 
 
 class _Solid(NamedTuple):

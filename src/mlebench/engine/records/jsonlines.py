@@ -153,6 +153,8 @@ class _Lines:
         frame = text_as_objects(pd.read_json(text, orient="records", lines=True))
         if dates := [str(name) for name, kind in frame.dtypes.items() if kind.kind in "mM"]:
             raise ValueError(f"pandas takes {', '.join(dates)} for dates, which its versions print differently")
+        if len(frame) != len(self._lines):  # pandas puts a record together again that is cut in two
+            raise ValueError("a record does not end with its line")
         if not all(isinstance(name, str) for name in frame.columns):
             raise ValueError("pandas takes the names of these fields for numbers or dates")
         return self._checked(frame)
