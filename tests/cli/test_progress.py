@@ -15,7 +15,8 @@ from rich.console import Console
 from told import Told
 
 from mlebench.cli import progress
-from mlebench.cli.progress import bars, watching
+from mlebench.cli.bars import Bars
+from mlebench.cli.progress import watching
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.engine import reading
@@ -36,8 +37,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-def _terminal(width: int = 80) -> Console:
-    return Console(file=io.StringIO(), force_terminal=True, color_system=None, width=width, _environ={"TERM": "xterm"})
+def _terminal(clock: SimpleNamespace, width: int = 80) -> Console:
+    return Console(
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system=None,
+        width=width,
+        get_time=lambda: clock.now,
+        _environ={"TERM": "xterm"},
+    )
 
 
 def _lines(console: Console) -> list[str]:
@@ -48,8 +56,9 @@ def _lines(console: Console) -> list[str]:
 
 
 def test_the_total_adds_up_running_and_ended_items(clock: SimpleNamespace) -> None:
-    console = _terminal()
-    with bars(["a", "b"], console) as watch:
+    console = _terminal(clock)
+    with Bars(["a", "b"], console) as bars:
+        watch = bars.items
         watch["a"].tell("getting the data", 0, None)
         watch["a"].tell("downloading", 0, 100 * MB)
         assert _lines(console)[-2:] == ["0 of 2 done 0.0 of 100.0+ MB", "a downloading 0.0 of 100.0 MB"]
@@ -61,7 +70,7 @@ def test_the_total_adds_up_running_and_ended_items(clock: SimpleNamespace) -> No
         assert _lines(console)[-3] == "0 of 2 done 100.0 of 500.0 MB 10 MB/s 0:00:40"
         watch["b"].tell("preparing", 150 * MB, 300 * MB)
         clock.now = 20
-        watch.end("a")
+        watch["a"].end()
         assert _lines(console)[-2:] == [
             "1 of 2 done 250.0 of 400.0 MB 12.5 MB/s 0:00:12",
             "b preparing 150.0 of 300.0 MB 15 MB/s 0:00:10",
@@ -69,30 +78,49 @@ def test_the_total_adds_up_running_and_ended_items(clock: SimpleNamespace) -> No
 
 
 def test_a_second_pass_keeps_the_pace_of_the_first(clock: SimpleNamespace) -> None:
-    work = progress._Work("a")
-    whole = progress._Whole({"a": work})
-    seen = []
-    for total in (1000 * MB, 500 * MB):
-        for done in range(0, total + 1, 10 * MB):
-            work.tell("reading", done, total)
-            seen += [(row.rate, row.left) for row in whole.rows()]
-            clock.now += 1
-    assert all(rate.endswith(" MB/s") and float(rate.split()[0]) > 9 for rate, _ in seen[1:])
-    assert not [left for _, left in seen if left.startswith("-")]
+    console = _terminal(clock)
+    with Bars(["a"], console) as bars:
+        for total in (1000 * MB, 500 * MB):
+            for done in range(0, total + 1, 10 * MB):
+                bars.items["a"].tell("reading", done, total)
+                bars.refresh()
+                clock.now += 1
+    shown = [re.search(r" (\S+) MB/s (\S+)$", line) for line in _lines(console)]
+    rates = [float(match[1]) for match in shown if match]
+    assert len(rates) >= 150
+    assert 9 < min(rates) <= max(rates) == 10
+    assert not [match[2] for match in shown if match and match[2].startswith("-")]
 
 
-def test_progress_needs_no_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rate_falls_during_a_stall_and_starts_anew_with_each_stage(clock: SimpleNamespace) -> None:
+    console = _terminal(clock)
+    with Bars(["a"], console) as bars:
+        bars.items["a"].tell("downloading", 40 * MB, 90 * MB)  # of which 40 were there
+        bars.items["a"].tell("downloading", 60 * MB, 90 * MB)
+        clock.now = 10
+        bars.refresh()
+        assert _lines(console)[-1] == "a downloading 60.0 of 90.0 MB 2 MB/s 0:00:15"
+        clock.now = 20
+        bars.refresh()
+        assert _lines(console)[-1] == "a downloading 60.0 of 90.0 MB 1 MB/s 0:00:30"
+        clock.now = 60
+        bars.refresh()
+        assert _lines(console)[-1] == "a downloading 60.0 of 90.0 MB"
+        bars.items["a"].tell("unpacking", 5 * MB)
+        assert _lines(console)[-1] == "a unpacking 5 MB", "no total any more"
+
+
+def test_progress_needs_no_stdout(clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", None)
-    with bars(["a"], _terminal()) as watch:
-        watch["a"].tell("preparing", 0, MB)
+    with Bars(["a"], _terminal(clock)) as bars:
+        bars.items["a"].tell("preparing", 0, MB)
     monkeypatch.setattr("sys.stderr", None)
     with watching(["a"]) as watch:
         watch["a"].tell("preparing", 0, MB)
 
 
-@pytest.mark.usefixtures("clock")
-def test_the_total_never_goes_back() -> None:
-    console = _terminal()
+def test_the_total_never_goes_back(clock: SimpleNamespace) -> None:
+    console = _terminal(clock)
     events = [
         ("downloading", 40 * MB, 90 * MB),  # continues with what is there, which is not work done now
         ("downloading", 70 * MB, 90 * MB),
@@ -107,10 +135,10 @@ def test_the_total_never_goes_back() -> None:
         ("reading", 20 * MB, 50 * MB),
         ("preparing", 60 * MB, 60 * MB),
     ]
-    with bars(["a", "b"], console) as watch:
+    with Bars(["a", "b"], console) as bars:
         for event in events:
-            watch["a"].tell(*event)
-        watch.end("a")
+            bars.items["a"].tell(*event)
+        bars.items["a"].end()
     shown = [re.search(r"done ([\d.]+)", line) for line in _lines(console)]
     figures = [float(match[1]) for match in shown if match]
     assert figures == sorted(figures)
@@ -127,12 +155,12 @@ def test_the_total_never_goes_back() -> None:
     ],
 )
 def test_a_narrow_terminal_keeps_names_and_bytes(clock: SimpleNamespace, width: int, seen: str) -> None:
-    console = _terminal(width)
-    with bars([NAME, "b"], console) as watch:
-        watch[NAME].tell("preparing", 0, 80 * MB)
-        watch[NAME].tell("preparing", 20 * MB, 80 * MB)
+    console = _terminal(clock, width)
+    with Bars([NAME, "b"], console) as bars:
+        bars.items[NAME].tell("preparing", 0, 80 * MB)
+        bars.items[NAME].tell("preparing", 20 * MB, 80 * MB)
         clock.now = 10
-        watch.end("b")
+        bars.items["b"].end()
         assert re.fullmatch(seen, _lines(console)[-1])
 
 
@@ -146,7 +174,7 @@ def test_without_a_terminal_a_line_comes_at_most_every_half_minute(
         watch["b"].tell("unpacking", 0, None)
         clock.now = 99
         watch["b"].tell("unpacking", 0, None)
-        watch.end("a")
+        watch["a"].end()
     assert caplog.messages == ["a: downloading", "a: preparing, 1.2 of 5.7 GB", "b: unpacking", "b: unpacking"]
 
 

@@ -11,6 +11,9 @@ class Progress:
     def tell(self, stage: str, done: int = 0, total: int | None = None) -> None:
         """Report that `done` bytes of a stage are done, out of `total` if that is known."""
 
+    def end(self) -> None:
+        """Report that all stages are over."""
+
     def stage(self, name: str, total: int | None) -> "Stage":
         """Begin a stage."""
         return Stage(self, name, total)
