@@ -237,7 +237,7 @@ def test_reading_and_printing_json_reports_progress(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(reading, "WATCHED_BYTES", MB)
     (tmp_path / "raw").mkdir()
     images = [{"id": number, "name": "x" * 500} for number in range(20_000)]
-    (tmp_path / "raw" / "all.json").write_text(json.dumps({"images": images}))
+    (tmp_path / "raw" / "all.json").write_text(json.dumps({"images": images, "licences": images[:9000]}))
 
     def copy(raw: Raw, public: Output, private: Output) -> None:
         public.write_json("all.json", raw.json_with_records("all.json", "images"), indent=4)
@@ -245,9 +245,13 @@ def test_reading_and_printing_json_reports_progress(tmp_path: Path, monkeypatch:
 
     told = Told()
     run_prepare(copy, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
-    assert list(dict.fromkeys(told.stages))[:3] == ["reading", "printing", "preparing"]
+    assert list(dict.fromkeys(told.stages))[:4] == ["reading", "parsing", "printing", "preparing"]
     size = (tmp_path / "raw" / "all.json").stat().st_size
     assert told.events.count(("reading", size, size)) == 2
+    assert told.events.count(("parsing", 0, size)) == 2
+    parsed = [done for stage, done, _ in told.events if stage == "parsing"]
+    assert any(0 < done < size for done in parsed), "list by list"
+    assert told_at_ends(parsed) == [size, size]
     printed = [done for stage, done, _ in told.events if stage == "printing"]
     assert len(printed) > 6, "several steps for each file"
     written = [tmp_path / side / "all.json" for side in ("public", "private")]

@@ -7,7 +7,7 @@ columns have the same names, kinds and values: `content_hash`.
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -109,8 +109,8 @@ class ParquetSource:
             if target.format.name == ParquetFormat.name:
                 _write(self._pieces(target.table, report), target.stream)
             else:
-                target.write()
-                report.advance(self.rows + len(target.table))
+                target.format.write(target.table, target.stream, report.advance)
+                report.advance(self.rows)
         report.finish()
 
     def _pieces(self, table: Table, report: Part) -> Iterator[pa.Table]:
@@ -142,8 +142,9 @@ class ParquetSource:
 class ParquetFormat:
     name = "parquet"
 
-    def write(self, table: Table, stream: Writable) -> None:
+    def write(self, table: Table, stream: Writable, advance: Callable[[float], None]) -> None:
         _write(iter([pa.Table.from_pandas(table.to_pandas(), preserve_index=False).replace_schema_metadata()]), stream)
+        advance(len(table))
 
 
 def _write(pieces: Iterator[pa.Table], stream: Writable) -> None:

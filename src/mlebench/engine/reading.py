@@ -16,9 +16,13 @@ WATCHED_BYTES = 16 << 20  # a smaller file is read before anyone could see progr
 
 def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
     """The same bytes; a large file reports how many have been read."""
-    if size < WATCHED_BYTES or progress is SILENT:
-        return stream
-    return reporting(stream, progress.stage("reading", size))
+    stage = stage_if_large("reading", size, progress)
+    return stream if stage is UNTOLD else reporting(stream, stage)
+
+
+def stage_if_large(name: str, size: int, progress: Progress) -> Stage:
+    """A stage of work on a file; of a small file nothing is reported."""
+    return UNTOLD if size < WATCHED_BYTES or progress is SILENT else progress.stage(name, size)
 
 
 def reporting(stream: BinaryIO, stage: Stage) -> BinaryIO:
