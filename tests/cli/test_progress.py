@@ -7,6 +7,7 @@ import re
 import shutil
 import zipfile
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from mlebench.cli.bars import Bars
 from mlebench.cli.progress import watching
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
+from mlebench.engine import progress as engine_progress
 from mlebench.engine import reading
 from mlebench.engine.records import jsonlines
 from mlebench.kit import Output, Raw, md5_of
@@ -209,12 +211,29 @@ def test_reading_a_large_file_reports_progress_before_anything_is_written(
     told = Told()
     run_prepare(_look, source, tmp_path / "public", tmp_path / "private", told)
     events = told.events
-    assert [stage for stage, _, _ in events] == sorted((stage for stage, _, _ in events), reverse=True)
+    order = ["planning", "reading", "printing", "preparing", "checking"]
+    assert [stage for stage, _ in groupby(told.stages)] == order
     read = {total for stage, done, total in events if stage == "reading" and done == total}
     assert read == set(map(len, files.values()))
     prepared = [event for event in events if event[0] == "preparing"]
     total = len(files["train.csv"]) + len(files["train.jsonl"])
     assert (prepared[0], prepared[-1]) == (("preparing", 0, total), ("preparing", total, total))
+
+
+def test_small_files_report_progress_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_progress, "TOLD_BYTES", 1)
+    (tmp_path / "raw").mkdir()
+    for number in range(50):
+        (tmp_path / "raw" / f"{number}.json").write_text('"%s"' % ("x" * 98))
+
+    def prepare(raw: Raw, public: Output, private: Output) -> None:
+        public.write_json("all.json", [raw.json(file.name) for file in raw.files("*.json")])
+
+    told = Told()
+    run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
+    assert [event for event in told.events if event[0] == "reading"] == [
+        ("reading", 100 * number, None) for number in range(51)
+    ]
 
 
 def test_packing_files_reports_progress(tmp_path: Path) -> None:
@@ -245,7 +264,7 @@ def test_reading_and_printing_json_reports_progress(tmp_path: Path, monkeypatch:
 
     told = Told()
     run_prepare(copy, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
-    assert list(dict.fromkeys(told.stages))[:4] == ["reading", "parsing", "printing", "preparing"]
+    assert list(dict.fromkeys(told.stages))[:5] == ["planning", "reading", "parsing", "printing", "preparing"]
     size = (tmp_path / "raw" / "all.json").stat().st_size
     assert told.events.count(("reading", size, size)) == 2
     assert told.events.count(("parsing", 0, size)) == 2
@@ -282,7 +301,7 @@ def test_stages_of_a_prepare_in_order(tmp_path: Path, monkeypatch: pytest.Monkey
     told = Told()
     prepare(competition, PathSource(archive), Options(keep_raw=True), told)
     events, stages = told.events, list(dict.fromkeys(told.stages))
-    assert stages[-5:] == ["checking the archive", "unpacking", "reading", "preparing", "checking"]
-    for stage in stages[-5:-1]:
+    assert stages[-6:] == ["checking the archive", "unpacking", "planning", "reading", "preparing", "checking"]
+    for stage in ("checking the archive", "unpacking", "reading", "preparing"):
         assert any(done == total and total for name, done, total in events if name == stage), stage
     assert ("checking the archive", archive.stat().st_size, archive.stat().st_size) in events

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from told import Told
 
-from mlebench.engine import parquet, progress, row_order, tables
+from mlebench.data.identity import with_checksums
+from mlebench.engine import parquet, progress, reading, row_order, tables
 from mlebench.engine.archives import read_7z, zip_tree
 from mlebench.engine.csv import blocks
 from mlebench.engine.placing.plan import SAMPLED, Sizes
@@ -151,6 +152,29 @@ def test_writing_columns_from_memory_reports_progress(tmp_path: Path, monkeypatc
     told = Told()
     run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
     assert _moves(told, "preparing", least=50) == 3000 * 2 * 8
+
+
+@pytest.mark.parametrize("placed", [False, True])
+def test_checking_results_reports_progress(rows: Path, placed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parquet that was written, and tables that were placed."""
+    monkeypatch.setattr(reading, "WATCHED_BYTES", 1)
+    monkeypatch.setattr(parquet, "HASHED_ROWS", 100)
+    monkeypatch.setattr(reading, "COPY_BYTES", 1000)
+
+    def prepare(raw: Raw, public: Output, private: Output) -> None:
+        if placed:
+            public.place(raw.file("t.csv"), "t.csv")
+        else:
+            public.write("t.parquet", raw.table("t.parquet"))
+
+    told = Told()
+    made = run_prepare(prepare, rows, rows.parent / "public", rows.parent / "private", told)
+    assert told.events.pop() == ("checking", 0, None)
+    ((name, facts),) = with_checksums(rows.parent, made, told)
+    assert _moves(told, "checking") == facts["size"]
+    events = len(told.events)
+    assert dict(made)[name]["size"] == facts["size"]
+    assert len(told.events) == events, "what is known is not read again"
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])

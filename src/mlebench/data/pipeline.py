@@ -100,7 +100,7 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
     with blame(competition, published=known):
         entries = _stage(competition, source, raw, options, watch)
     tables: Files = {}
-    entries = _noting_tables(with_checksums(where.staging, entries), tables)
+    entries = _noting_tables(with_checksums(where.staging, entries, watch), tables)
     description = ORIGINAL if options.original_description else OURS
     code = code_hash(competition, twin=source.twin)
     write_manifest(competition, where.staging, source.describe(raw), entries, description, code)
@@ -108,7 +108,7 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
         overwrite(competition, raw, tables)
     if check:
         check_prepared(competition, tables)
-        check_sample_score(competition)
+        check_sample_score(competition, watch)
 
 
 def _noting_tables(entries: Iterable[Entry], tables: Files) -> Iterator[Entry]:

@@ -170,13 +170,15 @@ def _are_ascending(rows: np.ndarray) -> bool:
     return bool((rows[1:] > rows[:-1]).all())
 
 
-def content_hash(source: Path | BinaryIO) -> str:
-    """A hash of the names, kinds and values of all columns, however they are encoded."""
+def content_hash(source: Path | BinaryIO, stage: Stage = UNTOLD) -> str:
+    """A hash of the names, kinds and values of all columns, however they are encoded; the stage is the file."""
     with pq.ParquetFile(source, **_IN_PAGES) as file:
         content = _Content()
+        part = stage.part(stage.total or 0, file.metadata.num_rows)
         for group in file.iter_batches(HASHED_ROWS):
             for name, column in zip(group.schema.names, group.columns, strict=True):
                 content.add(f"/{name}", column)
+            part.advance(group.num_rows)
         facts = [
             (name, _kind(kind)) for name, kind in zip(file.schema_arrow.names, file.schema_arrow.types, strict=True)
         ]

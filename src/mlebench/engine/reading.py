@@ -15,9 +15,12 @@ WATCHED_BYTES = 16 << 20  # a smaller file is read before anyone could see progr
 
 
 def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
-    """The same bytes; a large file reports how many have been read."""
+    """The same bytes; a large file reports how many have been read. Small ones are counted together."""
     stage = stage_if_large("reading", size, progress)
-    return stream if stage is UNTOLD else reporting(stream, stage)
+    if stage is not UNTOLD:
+        return reporting(stream, stage)
+    progress.small_files.advance(size)
+    return stream
 
 
 def stage_if_large(name: str, size: int, progress: Progress) -> Stage:

@@ -110,12 +110,13 @@ class Output:
 class Prepared:
     """What is known about each file below `public/` and `private/`, sorted by name; there may be millions."""
 
-    def __init__(self, outputs: Mapping[str, Output]):
+    def __init__(self, outputs: Mapping[str, Output], progress: Progress):
         self._outputs = outputs
+        self._progress = progress
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for side, output in sorted(self._outputs.items()):
-            yield from ((f"{side}/{name}", facts) for name, facts in output.plan.facts())
+            yield from ((f"{side}/{name}", facts) for name, facts in output.plan.facts(self._progress))
 
 
 def run_prepare(
@@ -134,6 +135,7 @@ def run_prepare(
     """
     noted = Ledger(ledger) if ledger else None
     outputs = {PUBLIC: Output(public, noted, progress), PRIVATE: Output(private, noted, progress)}
+    progress.tell("planning")
     with open_raw(raw, private.parent, progress, unpacked) as source:
         try:
             prepare(source, *outputs.values())
@@ -142,8 +144,8 @@ def run_prepare(
             if source.opened:
                 error.add_note(f"{LAST_READ}{', '.join([*source.opened][-3:])}")
             raise
-    progress.tell("checking")  # of which facts are a part: of parquet, all that was written is read
-    return Prepared(outputs)
+    progress.tell("checking")
+    return Prepared(outputs, progress)
 
 
 def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = SILENT) -> None:
