@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 from told import Told
 
+from mlebench import paths
 from mlebench.cli import progress
 from mlebench.cli.bars import Bars
 from mlebench.cli.progress import watching
@@ -292,6 +293,7 @@ def test_computing_an_md5_reports_progress(tmp_path: Path) -> None:
 
 def test_stages_of_a_prepare_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "WATCHED_BYTES", 1)
+    monkeypatch.setattr(engine_progress, "TOLD_BYTES", 1)
     raw = TwinSource().fetch(Registry(tmp_path / "twin").get_competition(NAME))
     archive = Path(shutil.make_archive(str(tmp_path / NAME), "zip", raw))
     checksums = tmp_path / "checksums.yaml"
@@ -305,3 +307,5 @@ def test_stages_of_a_prepare_in_order(tmp_path: Path, monkeypatch: pytest.Monkey
     for stage in ("checking the archive", "unpacking", "reading", "preparing"):
         assert any(done == total and total for name, done, total in events if name == stage), stage
     assert ("checking the archive", archive.stat().st_size, archive.stat().st_size) in events
+    listed = competition.paths.prepared / paths.MANIFEST_FILES
+    assert ("checking", listed.stat().st_size, None) in events, "the list of files may be long"

@@ -103,7 +103,7 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
     entries = _noting_tables(with_checksums(where.staging, entries, watch), tables)
     description = ORIGINAL if options.original_description else OURS
     code = code_hash(competition, twin=source.twin)
-    write_manifest(competition, where.staging, source.describe(raw), entries, description, code)
+    write_manifest(competition, where.staging, source.describe(raw), entries, description, code, watch)
     if options.overwrite_checksums:
         overwrite(competition, raw, tables)
     if check:

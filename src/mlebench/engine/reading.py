@@ -5,12 +5,13 @@ import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from mlebench.engine.progress import SILENT, UNTOLD, Progress, Stage
 from mlebench.engine.trees import COPY_BYTES
 from mlebench.errors import PrerequisiteError
 
+Piece = TypeVar("Piece", bytes, str)
 WATCHED_BYTES = 16 << 20  # a smaller file is read before anyone could see progress
 
 
@@ -33,14 +34,14 @@ def reporting(stream: BinaryIO, stage: Stage) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(_Watched(stream, stage), COPY_BYTES))
 
 
-def told(pieces: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
-    """The same pieces; if they are large together, reports how many bytes have been made."""
+def told(pieces: Iterable[Piece], progress: Progress, name: str = "printing") -> Iterator[Piece]:
+    """The same pieces; if they are large together, a stage reports how many bytes have been made."""
     done, stage = 0, None
     for piece in pieces:
         yield piece
         done += len(piece)
         if stage or done >= WATCHED_BYTES:
-            stage = stage or progress.stage("printing", None)
+            stage = stage or progress.stage(name, None)
             stage.advance(done)
             done = 0
 
