@@ -20,6 +20,7 @@ from mlebench.data.identity import with_checksums
 from mlebench.engine import parquet, progress, reading, row_order, tables
 from mlebench.engine.archives import read_7z, zip_tree
 from mlebench.engine.csv import blocks
+from mlebench.engine.placing import placements
 from mlebench.engine.placing.plan import SAMPLED, Sizes
 from mlebench.engine.records import jsonlines
 from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile
@@ -248,6 +249,25 @@ def test_placing_one_large_file_reports_progress(tmp_path: Path, monkeypatch: py
         told,
     )
     assert _moves(told, "preparing") == size
+
+
+def test_planning_many_files_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placements, "RUN", 10)
+    (tmp_path / "raw").mkdir()
+    for number in range(95):
+        (tmp_path / "raw" / f"{number}.png").touch()
+
+    told = Told()
+    run_prepare(
+        lambda raw, public, _: public.place_each((file, file.name) for file in raw.files("*")),
+        tmp_path / "raw",
+        tmp_path / "public",
+        tmp_path / "private",
+        told,
+    )
+    planned = [done for stage, done, _ in told.events if stage == "planning"]
+    assert planned == sorted(set(planned))
+    assert len(planned) == 1 + 9
 
 
 @pytest.mark.parametrize("table", ["000.csv", "500.csv", "500.jpg"])

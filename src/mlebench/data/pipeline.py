@@ -82,7 +82,7 @@ def prepare(
                 raise RuntimeError(f"the code of {competition.id} called sys.exit({error.code!r})") from error
             _refuse_to_replace(competition)  # a run may have begun meanwhile
             require_lock()
-            _publish(where)
+            _publish(where, watch)
     return True
 
 
@@ -123,9 +123,10 @@ def _refuse_to_replace(competition: Competition) -> None:
         refuse_while_open(competition, "preparing it again")
 
 
-def _publish(where: paths.CompetitionPaths) -> None:
+def _publish(where: paths.CompetitionPaths, watch: Progress) -> None:
     """Staging becomes prepared; what was only needed to resume is removed."""
     if where.unpacked.exists():  # renamed first: a half-removed one must not look complete
+        watch.tell("tidying up")
         remove(where.unpacked.rename(where.staging / f"{paths.SCRATCH}{where.unpacked.name}"))
     for record in (where.written, where.archive_elsewhere_record):
         record.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from mlebench.engine.placing.carry_out import carry_out
 from mlebench.engine.placing.ledger import Ledger
 from mlebench.engine.placing.plan import FolderPlan
 from mlebench.engine.placing.table_files import format_of
-from mlebench.engine.progress import SILENT, Progress
+from mlebench.engine.progress import SILENT, UNTOLD, Progress, Stage
 from mlebench.engine.reading import told
 from mlebench.engine.records.jsonlines import RecordFormat
 from mlebench.engine.records.jsontext import json_pieces
@@ -31,8 +31,10 @@ LAST_READ = "The last raw files that were read: "
 class Output:
     """A folder to fill: tables, JSON, raw files and archives of them, each under its name."""
 
-    def __init__(self, folder: Path, ledger: Ledger | None = None, progress: Progress = SILENT):
-        self.plan = FolderPlan(folder, ledger)
+    def __init__(
+        self, folder: Path, ledger: Ledger | None = None, progress: Progress = SILENT, planning: Stage = UNTOLD
+    ):
+        self.plan = FolderPlan(folder, ledger, planning)
         self._progress = progress
 
     def write(self, name: str, table: Table, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
@@ -134,8 +136,10 @@ def run_prepare(
     attempt left in the folder `unpacked`, or recorded in the `ledger`, is not unpacked or written again.
     """
     noted = Ledger(ledger) if ledger else None
-    outputs = {PUBLIC: Output(public, noted, progress), PRIVATE: Output(private, noted, progress)}
-    progress.tell("planning")
+    planning = progress.stage("planning", None)
+    outputs = {
+        side: Output(folder, noted, progress, planning) for side, folder in ((PUBLIC, public), (PRIVATE, private))
+    }
     with open_raw(raw, private.parent, progress, unpacked) as source:
         try:
             prepare(source, *outputs.values())

@@ -29,13 +29,13 @@ OUTSTANDING = 64  # times the size of most others: such a file counts only for i
 class FolderPlan:
     """The files of one folder: what each will hold, and what is known about it once it exists."""
 
-    def __init__(self, folder: Path, ledger: Ledger | None = None):
+    def __init__(self, folder: Path, ledger: Ledger | None = None, planning: Stage = UNTOLD):
         self.folder = folder
         self._ledger = ledger
         self.folder.mkdir(parents=True, exist_ok=True)
         self._place = str(folder)
-        self.placed = Placements()
-        self.placed_sizes = Sizes(())  # the number of placed files; known once the plan is checked
+        self.placed = Placements(planning)
+        self.placed_sizes = Sizes(())  # of placed files; known once the plan is checked
         self.tables: dict[str, tuple[Table, Format]] = {}
         self.contents: dict[str, Iterable[bytes]] = {}
         self.packs: dict[str, Pack] = {}
