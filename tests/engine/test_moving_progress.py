@@ -179,9 +179,7 @@ def test_checking_results_reports_progress(rows: Path, placed: bool, monkeypatch
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
-def test_sorting_rows_reports_progress_after_reading(
-    rows: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sorting_rows_reports_progress_after_reading(rows: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Much of the work comes after the last row has been read; it must not be reported as done."""
     told, at_the_end = Told(), []
     finish = row_order.BucketWriter.finish

@@ -35,7 +35,7 @@ class FolderPlan:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._place = str(folder)
         self.placed = Placements(planning)
-        self.placed_sizes = Sizes(())  # of placed files; known once the plan is checked
+        self.placed_sizes = Sizes(())  # known once the plan is checked
         self.tables: dict[str, tuple[Table, Format]] = {}
         self.contents: dict[str, Iterable[bytes]] = {}
         self.packs: dict[str, Pack] = {}
