@@ -7,6 +7,7 @@ import re
 import shutil
 import zipfile
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,10 +15,13 @@ import pytest
 from rich.console import Console
 from told import Told
 
+from mlebench import paths
 from mlebench.cli import progress
-from mlebench.cli.progress import bars, watching
+from mlebench.cli.bars import Bars
+from mlebench.cli.progress import watching
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
+from mlebench.engine import progress as engine_progress
 from mlebench.engine import reading
 from mlebench.engine.records import jsonlines
 from mlebench.kit import Output, Raw, md5_of
@@ -36,8 +40,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-def _terminal(width: int = 80) -> Console:
-    return Console(file=io.StringIO(), force_terminal=True, color_system=None, width=width, _environ={"TERM": "xterm"})
+def _terminal(clock: SimpleNamespace, width: int = 80) -> Console:
+    return Console(
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system=None,
+        width=width,
+        get_time=lambda: clock.now,
+        _environ={"TERM": "xterm"},
+    )
 
 
 def _lines(console: Console) -> list[str]:
@@ -48,8 +59,9 @@ def _lines(console: Console) -> list[str]:
 
 
 def test_the_total_adds_up_running_and_ended_items(clock: SimpleNamespace) -> None:
-    console = _terminal()
-    with bars(["a", "b"], console) as watch:
+    console = _terminal(clock)
+    with Bars(["a", "b"], console) as bars:
+        watch = bars.items
         watch["a"].tell("getting the data", 0, None)
         watch["a"].tell("downloading", 0, 100 * MB)
         assert _lines(console)[-2:] == ["0 of 2 done 0.0 of 100.0+ MB", "a downloading 0.0 of 100.0 MB"]
@@ -61,7 +73,7 @@ def test_the_total_adds_up_running_and_ended_items(clock: SimpleNamespace) -> No
         assert _lines(console)[-3] == "0 of 2 done 100.0 of 500.0 MB 10 MB/s 0:00:40"
         watch["b"].tell("preparing", 150 * MB, 300 * MB)
         clock.now = 20
-        watch.end("a")
+        watch["a"].end()
         assert _lines(console)[-2:] == [
             "1 of 2 done 250.0 of 400.0 MB 12.5 MB/s 0:00:12",
             "b preparing 150.0 of 300.0 MB 15 MB/s 0:00:10",
@@ -69,30 +81,49 @@ def test_the_total_adds_up_running_and_ended_items(clock: SimpleNamespace) -> No
 
 
 def test_a_second_pass_keeps_the_pace_of_the_first(clock: SimpleNamespace) -> None:
-    work = progress._Work("a")
-    whole = progress._Whole({"a": work})
-    seen = []
-    for total in (1000 * MB, 500 * MB):
-        for done in range(0, total + 1, 10 * MB):
-            work.tell("reading", done, total)
-            seen += [(row.rate, row.left) for row in whole.rows()]
-            clock.now += 1
-    assert all(rate.endswith(" MB/s") and float(rate.split()[0]) > 9 for rate, _ in seen[1:])
-    assert not [left for _, left in seen if left.startswith("-")]
+    console = _terminal(clock)
+    with Bars(["a"], console) as bars:
+        for total in (1000 * MB, 500 * MB):
+            for done in range(0, total + 1, 10 * MB):
+                bars.items["a"].tell("reading", done, total)
+                bars.refresh()
+                clock.now += 1
+    shown = [re.search(r" (\S+) MB/s (\S+)$", line) for line in _lines(console)]
+    rates = [float(match[1]) for match in shown if match]
+    assert len(rates) >= 150
+    assert 9 < min(rates) <= max(rates) == 10
+    assert not [match[2] for match in shown if match and match[2].startswith("-")]
 
 
-def test_progress_needs_no_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rate_falls_during_a_stall_and_starts_anew_with_each_stage(clock: SimpleNamespace) -> None:
+    console = _terminal(clock)
+    with Bars(["a"], console) as bars:
+        bars.items["a"].tell("downloading", 40 * MB, 90 * MB)  # of which 40 were there
+        bars.items["a"].tell("downloading", 60 * MB, 90 * MB)
+        clock.now = 10
+        bars.refresh()
+        assert _lines(console)[-1] == "a downloading 60.0 of 90.0 MB 2 MB/s 0:00:15"
+        clock.now = 20
+        bars.refresh()
+        assert _lines(console)[-1] == "a downloading 60.0 of 90.0 MB 1 MB/s 0:00:30"
+        clock.now = 60
+        bars.refresh()
+        assert _lines(console)[-1] == "a downloading 60.0 of 90.0 MB"
+        bars.items["a"].tell("unpacking", 5 * MB)
+        assert _lines(console)[-1] == "a unpacking 5 MB", "no total any more"
+
+
+def test_progress_needs_no_stdout(clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", None)
-    with bars(["a"], _terminal()) as watch:
-        watch["a"].tell("preparing", 0, MB)
+    with Bars(["a"], _terminal(clock)) as bars:
+        bars.items["a"].tell("preparing", 0, MB)
     monkeypatch.setattr("sys.stderr", None)
     with watching(["a"]) as watch:
         watch["a"].tell("preparing", 0, MB)
 
 
-@pytest.mark.usefixtures("clock")
-def test_the_total_never_goes_back() -> None:
-    console = _terminal()
+def test_the_total_never_goes_back(clock: SimpleNamespace) -> None:
+    console = _terminal(clock)
     events = [
         ("downloading", 40 * MB, 90 * MB),  # continues with what is there, which is not work done now
         ("downloading", 70 * MB, 90 * MB),
@@ -107,10 +138,10 @@ def test_the_total_never_goes_back() -> None:
         ("reading", 20 * MB, 50 * MB),
         ("preparing", 60 * MB, 60 * MB),
     ]
-    with bars(["a", "b"], console) as watch:
+    with Bars(["a", "b"], console) as bars:
         for event in events:
-            watch["a"].tell(*event)
-        watch.end("a")
+            bars.items["a"].tell(*event)
+        bars.items["a"].end()
     shown = [re.search(r"done ([\d.]+)", line) for line in _lines(console)]
     figures = [float(match[1]) for match in shown if match]
     assert figures == sorted(figures)
@@ -127,12 +158,12 @@ def test_the_total_never_goes_back() -> None:
     ],
 )
 def test_a_narrow_terminal_keeps_names_and_bytes(clock: SimpleNamespace, width: int, seen: str) -> None:
-    console = _terminal(width)
-    with bars([NAME, "b"], console) as watch:
-        watch[NAME].tell("preparing", 0, 80 * MB)
-        watch[NAME].tell("preparing", 20 * MB, 80 * MB)
+    console = _terminal(clock, width)
+    with Bars([NAME, "b"], console) as bars:
+        bars.items[NAME].tell("preparing", 0, 80 * MB)
+        bars.items[NAME].tell("preparing", 20 * MB, 80 * MB)
         clock.now = 10
-        watch.end("b")
+        bars.items["b"].end()
         assert re.fullmatch(seen, _lines(console)[-1])
 
 
@@ -146,7 +177,7 @@ def test_without_a_terminal_a_line_comes_at_most_every_half_minute(
         watch["b"].tell("unpacking", 0, None)
         clock.now = 99
         watch["b"].tell("unpacking", 0, None)
-        watch.end("a")
+        watch["a"].end()
     assert caplog.messages == ["a: downloading", "a: preparing, 1.2 of 5.7 GB", "b: unpacking", "b: unpacking"]
 
 
@@ -181,12 +212,29 @@ def test_reading_a_large_file_reports_progress_before_anything_is_written(
     told = Told()
     run_prepare(_look, source, tmp_path / "public", tmp_path / "private", told)
     events = told.events
-    assert [stage for stage, _, _ in events] == sorted((stage for stage, _, _ in events), reverse=True)
+    order = ["planning", "reading", "printing", "preparing", "checking"]
+    assert [stage for stage, _ in groupby(told.stages)] == order
     read = {total for stage, done, total in events if stage == "reading" and done == total}
     assert read == set(map(len, files.values()))
     prepared = [event for event in events if event[0] == "preparing"]
     total = len(files["train.csv"]) + len(files["train.jsonl"])
     assert (prepared[0], prepared[-1]) == (("preparing", 0, total), ("preparing", total, total))
+
+
+def test_small_files_report_progress_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_progress, "TOLD_BYTES", 1)
+    (tmp_path / "raw").mkdir()
+    for number in range(50):
+        (tmp_path / "raw" / f"{number}.json").write_text('"%s"' % ("x" * 98))
+
+    def prepare(raw: Raw, public: Output, private: Output) -> None:
+        public.write_json("all.json", [raw.json(file.name) for file in raw.files("*.json")])
+
+    told = Told()
+    run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
+    assert [event for event in told.events if event[0] == "reading"] == [
+        ("reading", 100 * number, None) for number in range(51)
+    ]
 
 
 def test_packing_files_reports_progress(tmp_path: Path) -> None:
@@ -209,7 +257,7 @@ def test_reading_and_printing_json_reports_progress(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(reading, "WATCHED_BYTES", MB)
     (tmp_path / "raw").mkdir()
     images = [{"id": number, "name": "x" * 500} for number in range(20_000)]
-    (tmp_path / "raw" / "all.json").write_text(json.dumps({"images": images}))
+    (tmp_path / "raw" / "all.json").write_text(json.dumps({"images": images, "licences": images[:9000]}))
 
     def copy(raw: Raw, public: Output, private: Output) -> None:
         public.write_json("all.json", raw.json_with_records("all.json", "images"), indent=4)
@@ -217,9 +265,13 @@ def test_reading_and_printing_json_reports_progress(tmp_path: Path, monkeypatch:
 
     told = Told()
     run_prepare(copy, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
-    assert list(dict.fromkeys(told.stages))[:3] == ["reading", "printing", "preparing"]
+    assert list(dict.fromkeys(told.stages))[:5] == ["planning", "reading", "parsing", "printing", "preparing"]
     size = (tmp_path / "raw" / "all.json").stat().st_size
     assert told.events.count(("reading", size, size)) == 2
+    assert told.events.count(("parsing", 0, size)) == 2
+    parsed = [done for stage, done, _ in told.events if stage == "parsing"]
+    assert any(0 < done < size for done in parsed), "list by list"
+    assert told_at_ends(parsed) == [size, size]
     printed = [done for stage, done, _ in told.events if stage == "printing"]
     assert len(printed) > 6, "several steps for each file"
     written = [tmp_path / side / "all.json" for side in ("public", "private")]
@@ -241,6 +293,7 @@ def test_computing_an_md5_reports_progress(tmp_path: Path) -> None:
 
 def test_stages_of_a_prepare_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "WATCHED_BYTES", 1)
+    monkeypatch.setattr(engine_progress, "TOLD_BYTES", 1)
     raw = TwinSource().fetch(Registry(tmp_path / "twin").get_competition(NAME))
     archive = Path(shutil.make_archive(str(tmp_path / NAME), "zip", raw))
     checksums = tmp_path / "checksums.yaml"
@@ -250,7 +303,10 @@ def test_stages_of_a_prepare_in_order(tmp_path: Path, monkeypatch: pytest.Monkey
     told = Told()
     prepare(competition, PathSource(archive), Options(keep_raw=True), told)
     events, stages = told.events, list(dict.fromkeys(told.stages))
-    assert stages[-5:] == ["checking the archive", "unpacking", "reading", "preparing", "checking"]
-    for stage in stages[-5:-1]:
+    work = ["checking the archive", "unpacking", "planning", "reading", "preparing", "checking", "tidying up"]
+    assert stages[-7:] == work
+    for stage in ("checking the archive", "unpacking", "reading", "preparing"):
         assert any(done == total and total for name, done, total in events if name == stage), stage
     assert ("checking the archive", archive.stat().st_size, archive.stat().st_size) in events
+    listed = competition.paths.prepared / paths.MANIFEST_FILES
+    assert ("checking", listed.stat().st_size, None) in events, "the list of files may be long"

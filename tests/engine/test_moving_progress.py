@@ -16,12 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from told import Told
 
-from mlebench.engine import parquet, progress, row_order, tables
+from mlebench.data.identity import with_checksums
+from mlebench.engine import parquet, progress, reading, row_order, tables
 from mlebench.engine.archives import read_7z, zip_tree
 from mlebench.engine.csv import blocks
+from mlebench.engine.placing import placements
 from mlebench.engine.placing.plan import SAMPLED, Sizes
+from mlebench.engine.records import jsonlines
 from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile
-from mlebench.kit import Output, Raw, open_raw
+from mlebench.kit import Output, Raw, Table, open_raw
 from mlebench.kit.outputs import run_prepare
 
 FILES = {f"word{number % 3}/{number}.wav": bytes([number]) * (100 + 37 * number) for number in range(60)}
@@ -93,15 +96,17 @@ def test_unpacking_an_archive_reports_progress(
 
 @pytest.fixture
 def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A raw folder with 3,000 rows as parquet and as CSV, both worked on in small pieces."""
+    """A raw folder with 3,000 rows as parquet, CSV and JSON lines, all worked on in small pieces."""
     frame = pd.DataFrame({"id": range(3000), "text": [f"text number {row}" for row in range(3000)]})
     (tmp_path / "raw").mkdir()
     frame.to_parquet(tmp_path / "raw/t.parquet", row_group_size=500)
     frame.to_csv(tmp_path / "raw/t.csv", index=False)
+    frame.to_json(tmp_path / "raw/t.jsonl", orient="records", lines=True)
     monkeypatch.setattr(parquet, "GROUP_ROWS", 100)
     monkeypatch.setattr(parquet, "WATCHED_BYTES", 0)
     monkeypatch.setattr("mlebench.engine.csv.source.STREAM_BYTES", 0)
     monkeypatch.setattr(tables, "STREAM_BYTES", 0)
+    monkeypatch.setattr(jsonlines, "STREAM_BYTES", 0)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 2000)
     monkeypatch.setattr(row_order, "BUCKET_BYTES", 2000)
     return tmp_path / "raw"
@@ -136,7 +141,45 @@ def test_writing_tables_reports_progress(rows: Path, name: str, shuffled: bool) 
     assert read(rows.parent / "private" / name)["id"].tolist() == order[2500:].tolist()
 
 
-def test_sorting_rows_reports_progress_after_reading(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writing_columns_from_memory_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "PRINTED_ROWS", 100)
+    (tmp_path / "raw").mkdir()
+    table = Table.from_columns({"id": np.arange(3000), "text": [f"text number {row}" for row in range(3000)]})
+
+    def prepare(raw: Raw, public: Output, private: Output) -> None:
+        public.write("a.csv", table)
+        private.write("b.csv", table.select("id"))
+
+    told = Told()
+    run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
+    assert _moves(told, "preparing", least=50) == 3000 * 2 * 8
+
+
+@pytest.mark.parametrize("placed", [False, True])
+def test_checking_results_reports_progress(rows: Path, placed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parquet that was written, and tables that were placed."""
+    monkeypatch.setattr(reading, "WATCHED_BYTES", 1)
+    monkeypatch.setattr(parquet, "HASHED_ROWS", 100)
+    monkeypatch.setattr(reading, "COPY_BYTES", 1000)
+
+    def prepare(raw: Raw, public: Output, private: Output) -> None:
+        if placed:
+            public.place(raw.file("t.csv"), "t.csv")
+        else:
+            public.write("t.parquet", raw.table("t.parquet"))
+
+    told = Told()
+    made = run_prepare(prepare, rows, rows.parent / "public", rows.parent / "private", told)
+    assert told.events.pop() == ("checking", 0, None)
+    ((name, facts),) = with_checksums(rows.parent, made, told)
+    assert _moves(told, "checking") == facts["size"]
+    events = len(told.events)
+    assert dict(made)[name]["size"] == facts["size"]
+    assert len(told.events) == events, "what is known is not read again"
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+def test_sorting_rows_reports_progress_after_reading(rows: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Much of the work comes after the last row has been read; it must not be reported as done."""
     told, at_the_end = Told(), []
     finish = row_order.BucketWriter.finish
@@ -147,15 +190,15 @@ def test_sorting_rows_reports_progress_after_reading(rows: Path, monkeypatch: py
 
     monkeypatch.setattr(row_order.BucketWriter, "finish", spy)
     order = np.random.default_rng(0).permutation(3000)
-    run_prepare(
-        lambda raw, public, _: public.write("t.csv", raw.table("t.csv").take(order)),
-        rows,
-        rows.parent / "public",
-        rows.parent / "private",
-        told,
-    )
-    total = (rows / "t.csv").stat().st_size
-    assert 0.55 * total < at_the_end[0] < 0.65 * total
+
+    def prepare(raw: Raw, public: Output, private: Output) -> None:
+        if name == "t.csv":
+            public.write(name, raw.table(name).take(order))
+        else:
+            public.write_records(name, raw.records(name, chunk_lines=100).take(order))
+
+    run_prepare(prepare, rows, rows.parent / "public", rows.parent / "private", told)
+    assert 0.55 < at_the_end[0] / _moves(told, "preparing") < 0.65
 
 
 def test_writing_arrays_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,6 +247,25 @@ def test_placing_one_large_file_reports_progress(tmp_path: Path, monkeypatch: py
         told,
     )
     assert _moves(told, "preparing") == size
+
+
+def test_planning_many_files_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placements, "RUN", 10)
+    (tmp_path / "raw").mkdir()
+    for number in range(95):
+        (tmp_path / "raw" / f"{number}.png").touch()
+
+    told = Told()
+    run_prepare(
+        lambda raw, public, _: public.place_each((file, file.name) for file in raw.files("*")),
+        tmp_path / "raw",
+        tmp_path / "public",
+        tmp_path / "private",
+        told,
+    )
+    planned = [done for stage, done, _ in told.events if stage == "planning"]
+    assert planned == sorted(set(planned))
+    assert len(planned) == 1 + 9
 
 
 @pytest.mark.parametrize("table", ["000.csv", "500.csv", "500.jpg"])

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mlebench.cli.output import is_terminal, print_table, say
+from mlebench.cli.output import duration_text, is_terminal, print_table, say
 from mlebench.paths import RUN_LOG
 from mlebench.run.group import elapsed
 from mlebench.run.records import ENDED, RUNNING, Group, Run
@@ -106,12 +106,6 @@ def _table(group: Group) -> "Table":
 def _time_left(group: Group, run: Run) -> str:
     gone = elapsed(run)
     return "" if gone is None else duration_text(max(0.0, group.record.limits["seconds"] - gone))
-
-
-def duration_text(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"
 
 
 def last_line(group: Group, run: Run) -> str:

@@ -123,6 +123,12 @@ def _power(size: int) -> int:
     return next((power for power in range(len(UNITS) - 1) if size < 999.5 * 1000**power), len(UNITS) - 1)
 
 
+def duration_text(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"
+
+
 def cell(value: Any) -> str:
     """A value in a table, in one line; an agent may have chosen it."""
     if value is None:

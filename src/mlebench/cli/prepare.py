@@ -126,7 +126,7 @@ def command(
         ):
             outcomes.append(outcome)
             _say(outcome, one_of_many=len(chosen) > 1)
-            watch.end(outcome.id)
+            watch[outcome.id].end()
     _conclude(sorted(outcomes, key=lambda outcome: chosen.index(outcome.id)), registry.get_data_dir())
 
 

@@ -10,7 +10,7 @@ import click
 from mlebench import paths
 from mlebench.cli.groups import VerbGroup, refuse_json_before
 from mlebench.cli.options import Places, json_option, output_option, places_options
-from mlebench.cli.output import print_json, print_table, say, size_text, write_output
+from mlebench.cli.output import duration_text, print_json, print_table, say, size_text, write_output
 from mlebench.cli.placing import placement_of, placement_of_group, placement_options
 from mlebench.errors import PrerequisiteError
 from mlebench.untrusted import plain
@@ -248,8 +248,6 @@ def _with_details(agent: dict[str, Any]) -> str:
 
 
 def _limits_text(facts: dict[str, Any]) -> str:
-    from mlebench.cli.live import duration_text
-
     limits, kept = facts.get("limits", {}), facts.get("kept", {})
     if not limits:
         return ""
@@ -261,7 +259,6 @@ def _limits_text(facts: dict[str, Any]) -> str:
 
 
 def _times(run: "Run") -> str:
-    from mlebench.cli.live import duration_text
     from mlebench.run.group import elapsed
 
     gone = elapsed(run)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mlebench.cli.live import duration_text
+from mlebench.cli.output import duration_text
 from mlebench.run.trajectory import AGENT, GATEWAY, Event, Story
 
 MOST_LINES = 12  # of a text

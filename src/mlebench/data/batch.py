@@ -4,7 +4,7 @@ import logging
 import os
 import signal
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
@@ -47,7 +47,7 @@ def prepare_many(
     *,
     jobs: int = 1,
     overwrite_leaderboard: bool = False,
-    watch: "dict[str, Progress] | None" = None,
+    watch: Mapping[str, Progress] | None = None,
 ) -> Iterator[Outcome]:
     """Prepare competitions, `jobs` at a time; outcomes come as they end. `watch` has a watcher for each id.
 
@@ -99,7 +99,7 @@ def _outcome(id: str, future: Future[Outcome]) -> Outcome:
         return Outcome(id, DIED, "its process was killed; most likely there was not enough memory")
 
 
-def _relay(events: Any, watchers: dict[str, Progress], awaited: int = 0) -> int:
+def _relay(events: Any, watchers: Mapping[str, Progress], awaited: int = 0) -> int:
     """Pass on workers' messages, and wait for the final messages of `awaited` workers that have ended.
 
     Returns how many are still awaited: negative if workers about to end have already sent theirs.

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import DESCRIPTION, PRIVATE, PUBLIC
 
@@ -23,13 +24,15 @@ ARCHIVES = (".zip", ".7z")
 _LEFT_OUT = f"{PUBLIC}/{DESCRIPTION}"
 
 
-def with_checksums(folder: Path, entries: Iterable[Entry]) -> Iterator[Entry]:
+def with_checksums(folder: Path, entries: Iterable[Entry], progress: Progress = SILENT) -> Iterator[Entry]:
     """Add the md5 of tables where it is unknown: those placed unchanged, or by another program."""
-    from mlebench.engine.reading import md5_of
+    from mlebench.engine.reading import md5_of, stage_if_large
 
     for name, facts in entries:
-        unknown = is_table(name) and "md5" not in facts
-        yield name, facts | {"md5": md5_of(folder / name)} if unknown else facts
+        if is_table(name) and "md5" not in facts:
+            stage = stage_if_large("checking", facts["size"], progress)
+            facts = facts | {"md5": md5_of(folder / name, stage)}
+        yield name, facts
 
 
 def is_table(name: str) -> bool:

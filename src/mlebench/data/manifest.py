@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from mlebench import __version__
 from mlebench.data.faults import disk_errors
 from mlebench.data.identity import SIDES, ContentIdentity, Entry
+from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.paths import MANIFEST, MANIFEST_FILES
@@ -76,10 +77,13 @@ def write_manifest(
     entries: Iterable[Entry],
     description: str = "unknown",
     code: str | None = None,
+    progress: Progress = SILENT,
 ) -> None:
     """Write the manifest of a folder with these files, which come sorted by name."""
+    from mlebench.engine.reading import told
+
     tally = _Tally(ContentIdentity(folder))
-    write_whole(folder / MANIFEST_FILES, _lines(tally.counted(entries)))
+    write_whole(folder / MANIFEST_FILES, told(_lines(tally.counted(entries)), progress, "checking"))
     Manifest(
         competition=competition.id,
         profile=competition.profile,
@@ -231,7 +235,7 @@ def _lines(entries: Iterable[Entry]) -> Iterator[str]:
     while some := list(islice(entries, LINES)):
         keys = json.dumps([name for name, _ in some], separators=(",\n", ": "))[1:-1].split(",\n")
         facts = json.dumps([facts for _, facts in some])[2:-2].split("}, {")
-        yield from (f"[{key}, {{{fact}}}]\n" for key, fact in zip(keys, facts, strict=True))
+        yield "".join(f"[{key}, {{{fact}}}]\n" for key, fact in zip(keys, facts, strict=True))
 
 
 def files_in(prepared: Path, span: Span = WHOLE) -> Iterator[Entry]:

@@ -86,7 +86,7 @@ def prepare(
                 raise RuntimeError(f"the code of {competition.id} called sys.exit({error.code!r})") from error
             _refuse_to_replace(competition)  # a run may have begun meanwhile
             require_lock()
-            _publish(where)
+            _publish(where, watch)
     return True
 
 
@@ -104,15 +104,15 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
     with blame(competition, trusted=known or source.twin):
         entries = _stage(competition, source, raw, options, watch)
     tables: Files = {}
-    entries = _collecting_tables(with_checksums(where.staging, entries), tables)
+    entries = _collecting_tables(with_checksums(where.staging, entries, watch), tables)
     description = ORIGINAL if options.original_description else OURS
     code = code_hash(competition, twin=source.twin)
-    write_manifest(competition, where.staging, source.describe(raw), entries, description, code)
+    write_manifest(competition, where.staging, source.describe(raw), entries, description, code, watch)
     if options.overwrite_checksums:
         overwrite(competition, raw, tables)
     if check:
         check_prepared(competition, tables)
-        check_sample_score(competition)
+        check_sample_score(competition, watch)
 
 
 def _collecting_tables(entries: Iterable[Entry], tables: Files) -> Iterator[Entry]:
@@ -127,9 +127,10 @@ def _refuse_to_replace(competition: Competition) -> None:
         refuse_while_open(competition, "preparing it again")
 
 
-def _publish(where: paths.CompetitionPaths) -> None:
+def _publish(where: paths.CompetitionPaths, watch: Progress) -> None:
     """Staging becomes prepared; what was only needed to resume is removed."""
     if where.unpacked.exists():  # renamed first: a half-removed one must not look complete
+        watch.tell("tidying up")
         remove(where.unpacked.rename(where.staging / f"{paths.SCRATCH}{where.unpacked.name}"))
     for record in (where.written, where.archive_elsewhere_record):
         record.unlink(missing_ok=True)

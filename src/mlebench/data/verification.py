@@ -65,7 +65,7 @@ def check_prepared(competition: Competition, tables: Files) -> None:
         )
 
 
-def check_sample_score(competition: Competition) -> None:
+def check_sample_score(competition: Competition, progress: Progress = SILENT) -> None:
     """The sample submission must score on real data what it always has; a different dataset is noticed at once."""
     from mlebench.engine.frames import read_frame
 
@@ -77,6 +77,7 @@ def check_sample_score(competition: Competition) -> None:
     )
     if expected is None or {answers.suffix, sample.suffix} != {".csv"}:
         return
+    progress.tell("grading the sample")
     try:
         score = competition.grader.score(read_frame(sample), read_frame(answers))
     except InvalidSubmissionError as error:

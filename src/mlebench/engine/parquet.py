@@ -7,7 +7,7 @@ columns have the same names, kinds and values: `content_hash`.
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -109,8 +109,8 @@ class ParquetSource:
             if target.format.name == ParquetFormat.name:
                 _write(self._pieces(target.table, report), target.stream)
             else:
-                target.write()
-                report.advance(self.rows + len(target.table))
+                target.format.write(target.table, target.stream, report.advance)
+                report.advance(self.rows)
         report.finish()
 
     def _pieces(self, table: Table, report: Part) -> Iterator[pa.Table]:
@@ -142,8 +142,9 @@ class ParquetSource:
 class ParquetFormat:
     name = "parquet"
 
-    def write(self, table: Table, stream: Writable) -> None:
+    def write(self, table: Table, stream: Writable, advance: Callable[[float], None]) -> None:
         _write(iter([pa.Table.from_pandas(table.to_pandas(), preserve_index=False).replace_schema_metadata()]), stream)
+        advance(len(table))
 
 
 def _write(pieces: Iterator[pa.Table], stream: Writable) -> None:
@@ -169,13 +170,15 @@ def _are_ascending(rows: np.ndarray) -> bool:
     return bool((rows[1:] > rows[:-1]).all())
 
 
-def content_hash(source: Path | BinaryIO) -> str:
-    """A hash of the names, kinds and values of all columns, however they are encoded."""
+def content_hash(source: Path | BinaryIO, stage: Stage = SILENT_STAGE) -> str:
+    """A hash of the names, kinds and values of all columns, however they are encoded; the stage is the file."""
     with pq.ParquetFile(source, **_IN_PAGES) as file:
         content = _Content()
+        part = stage.part(stage.total or 0, file.metadata.num_rows)
         for group in file.iter_batches(HASHED_ROWS):
             for name, column in zip(group.schema.names, group.columns, strict=True):
                 content.add(f"/{name}", column)
+            part.advance(group.num_rows)
         facts = [
             (name, _kind(kind)) for name, kind in zip(file.schema_arrow.names, file.schema_arrow.types, strict=True)
         ]

@@ -1,5 +1,6 @@
 """Progress of long work. One object is passed from the command line down to where bytes are moved."""
 
+from functools import cached_property
 from threading import Lock
 
 TOLD_BYTES = 1 << 20  # between two reports about a stage: some work comes in very small pieces
@@ -11,9 +12,17 @@ class Progress:
     def tell(self, stage: str, done: int = 0, total: int | None = None) -> None:
         """Report that `done` bytes of a stage are done, out of `total` if that is known."""
 
+    def end(self) -> None:
+        """Report that all stages are over."""
+
     def stage(self, name: str, total: int | None) -> "Stage":
         """Begin a stage."""
         return Stage(self, name, total)
+
+    @cached_property
+    def small_files(self) -> "Stage":
+        """All small files that are read, together: there may be many."""
+        return self.stage("reading", None)
 
 
 class Stage:
@@ -22,7 +31,7 @@ class Stage:
     def __init__(self, progress: Progress, name: str, total: int | None):
         self._progress = progress
         self._name = name
-        self._total = total
+        self.total = total
         self._done = self._told = 0
         self._lock = Lock()
         progress.tell(name, 0, total)
@@ -38,17 +47,17 @@ class Stage:
             self._set(place)
 
     def _set(self, done: int) -> None:
-        if self._total is not None:  # which may be an estimate
-            done = min(done, self._total)
+        if self.total is not None:  # which may be an estimate
+            done = min(done, self.total)
         self._done = max(self._done, done)
-        if self._done - self._told >= TOLD_BYTES or (self._done == self._total and self._done > self._told):
+        if self._done - self._told >= TOLD_BYTES or (self._done == self.total and self._done > self._told):
             self._told = self._done
-            self._progress.tell(self._name, self._done, self._total)
+            self._progress.tell(self._name, self._done, self.total)
 
     def finish(self) -> None:
         """Everything is done, whatever the total was."""
         with self._lock:
-            self._progress.tell(self._name, self._done if self._total is None else self._total, self._total)
+            self._progress.tell(self._name, self._done if self.total is None else self.total, self.total)
 
     def part(self, size: int, work: float) -> "Part":
         """`size` bytes of this stage that take `work`, counted in something else, such as rows."""

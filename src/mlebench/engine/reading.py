@@ -5,20 +5,28 @@ import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from mlebench.engine.progress import SILENT, SILENT_STAGE, Progress, Stage
 from mlebench.engine.trees import COPY_BYTES
 from mlebench.errors import PrerequisiteError
 
+Piece = TypeVar("Piece", bytes, str)
 WATCHED_BYTES = 16 << 20  # a smaller file is read before anyone could see progress
 
 
 def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
-    """The same bytes; a large file reports how many have been read."""
-    if size < WATCHED_BYTES or progress is SILENT:
-        return stream
-    return reporting(stream, progress.stage("reading", size))
+    """The same bytes; a large file reports how many have been read. Small ones are counted together."""
+    stage = stage_if_large("reading", size, progress)
+    if stage is not SILENT_STAGE:
+        return reporting(stream, stage)
+    progress.small_files.advance(size)
+    return stream
+
+
+def stage_if_large(name: str, size: int, progress: Progress) -> Stage:
+    """A stage of work on a file; of a small file nothing is reported."""
+    return SILENT_STAGE if size < WATCHED_BYTES or progress is SILENT else progress.stage(name, size)
 
 
 def reporting(stream: BinaryIO, stage: Stage) -> BinaryIO:
@@ -26,14 +34,14 @@ def reporting(stream: BinaryIO, stage: Stage) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(_Watched(stream, stage), COPY_BYTES))
 
 
-def reporting_pieces(pieces: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
-    """The same pieces; if they are large together, reports how many bytes have been made."""
+def reporting_pieces(pieces: Iterable[Piece], progress: Progress, name: str = "printing") -> Iterator[Piece]:
+    """The same pieces; if they are large together, a stage reports how many bytes have been made."""
     done, stage = 0, None
     for piece in pieces:
         yield piece
         done += len(piece)
         if stage or done >= WATCHED_BYTES:
-            stage = stage or progress.stage("printing", None)
+            stage = stage or progress.stage(name, None)
             stage.advance(done)
             done = 0
 

@@ -87,7 +87,7 @@ class DirectWriter:
     def add(self, part: PlacedLines) -> None:
         self._stream.write(bytes_of(part.lines))
 
-    def finish(self, advance: Callable[[float], None] = lambda _: None) -> None:
+    def finish(self, advance: Callable[[float], None]) -> None:
         """Everything is already written."""
 
 
@@ -112,7 +112,7 @@ class BucketWriter:
                 self._places[bucket].append(places[first:last].astype(np.int32))
                 self._lengths[bucket].append(np.diff(offsets[first : last + 1]).astype(np.int32))
 
-    def finish(self, advance: Callable[[float], None] = lambda _: None) -> None:
+    def finish(self, advance: Callable[[float], None]) -> None:
         """Write all rows; `advance` is told about the work done."""
         with ThreadPoolExecutor(1) as pool:  # one bucket is put in order while the one before is written
             waiting = pool.submit(self._ordered, 0)

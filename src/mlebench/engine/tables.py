@@ -5,7 +5,7 @@ constant or computed) and reads nothing until it must. The engine can therefore 
 data frame, without changing any competition.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -64,8 +64,8 @@ class Format(Protocol):
     @property
     def name(self) -> str: ...
 
-    def write(self, table: "Table", stream: Writable) -> None:
-        """Write the table from memory, wherever its rows come from."""
+    def write(self, table: "Table", stream: Writable, advance: Callable[[float], None]) -> None:
+        """Write the table from memory, wherever its rows come from; `advance` hears how many more are written."""
         ...
 
 
@@ -76,15 +76,20 @@ class Target(NamedTuple):
     format: Format
     stream: Writable
 
-    def write(self) -> None:
-        self.format.write(self.table, self.stream)
+
+def write_from_memory(targets: Sequence[Target], size: int, stage: Stage) -> None:
+    """Write tables that are `size` bytes of a stage together."""
+    part = stage.part(size, sum(len(table) for table, _, _ in targets))
+    for table, format, stream in targets:
+        format.write(table, stream, part.advance)
+    part.finish()
 
 
 class Source(Protocol):
     """Where rows come from."""
 
     label: str | None  # the raw file, for error messages
-    size: int  # bytes read from disk, for progress reports
+    size: int  # bytes on disk or in memory, for progress reports
 
     @property
     def columns(self) -> list[str]: ...
@@ -107,10 +112,10 @@ class ColumnSource:
     """Columns that are already in memory."""
 
     label: str | None = None
-    size = 0
 
     def __init__(self, columns: dict[str, np.ndarray]):
         self._columns = columns
+        self.size = sum(values.nbytes for values in columns.values())
 
     @property
     def columns(self) -> list[str]:
@@ -124,8 +129,7 @@ class ColumnSource:
         return self._columns[name] if rows is None else self._columns[name][rows]
 
     def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:  # noqa: ARG002
-        for target in targets:
-            target.write()
+        write_from_memory(targets, self.size, stage)
 
     def forget(self) -> None:
         """The values exist only here; they are freed with the last table that uses them."""
@@ -264,7 +268,13 @@ class Table:
         return make_frame({name: self[name] for name in self.columns})
 
     def write_csv(
-        self, stream: Writable, *, sep: str = ",", quoting: Quoting = "minimal", float_format: str | None = None
+        self,
+        stream: Writable,
+        *,
+        sep: str = ",",
+        quoting: Quoting = "minimal",
+        float_format: str | None = None,
+        advance: Callable[[float], None] = lambda _: None,
     ) -> None:
         """The bytes that pandas' `to_csv` gives, some rows at a time."""
         style = Style(quoting == "nonnumeric", float_format, sep)
@@ -273,6 +283,7 @@ class Table:
         for start in range(0, len(self), PRINTED_ROWS):
             rows = slice(start, start + PRINTED_ROWS)
             stream.write(bytes_of(join_cells([print_cells(values[rows], style) for values in columns], style)))
+            advance(PRINTED_ROWS)
 
     @property
     def takes_rows_once(self) -> bool:
@@ -313,8 +324,8 @@ class CsvFormat:
     sep: str = ","
     name = "csv"
 
-    def write(self, table: Table, stream: Writable) -> None:
-        table.write_csv(stream, sep=self.sep, quoting=self.quoting, float_format=self.float_format)
+    def write(self, table: Table, stream: Writable, advance: Callable[[float], None]) -> None:
+        table.write_csv(stream, sep=self.sep, quoting=self.quoting, float_format=self.float_format, advance=advance)
 
 
 def _sorted(keys: pd.DataFrame) -> np.ndarray:

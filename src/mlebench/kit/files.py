@@ -16,7 +16,7 @@ import numpy as np
 from mlebench.engine.archives.zip_tree import ZipTree, is_zip
 from mlebench.engine.csv.source import CsvSource
 from mlebench.engine.progress import SILENT, Progress
-from mlebench.engine.reading import data_errors, watched
+from mlebench.engine.reading import data_errors, stage_if_large, watched
 from mlebench.engine.tables import Source, Table
 from mlebench.engine.texts import line_blocks
 from mlebench.engine.trees import COPY_BYTES, FolderTree, Tree, TreeFile, create
@@ -162,19 +162,29 @@ class Raw:
                 return read_array(stream)
 
     def json(self, name: str, *, encoding: str = "utf-8") -> Any:
-        with self._errors(name), self._watched(name) as stream:
-            return json.loads(stream.read().decode(encoding))
+        with self._errors(name):
+            text = self._read(name).decode(encoding)
+            stage = stage_if_large("parsing", len(text), self._progress)
+            value = json.loads(text)
+        stage.finish()
+        return value
 
     def json_with_records(self, name: str, *lists: str, encoding: str = "utf-8") -> dict[str, Any]:
         """The same for a JSON object with long lists of records, named here: they come as `Records`."""
         from mlebench.engine.records.jsonrecords import read_with_records
 
         with self._errors(name):
-            with self._watched(name) as stream:
-                text = stream.read()
+            text = self._read(name)
             if encoding != "utf-8":
                 text = text.decode(encoding).encode("utf-8")
-            return read_with_records(text, lists)
+            stage = stage_if_large("parsing", len(text), self._progress)
+            value = read_with_records(text, lists, stage)
+        stage.finish()
+        return value
+
+    def _read(self, name: str) -> bytes:
+        with self._watched(name) as stream:
+            return stream.read()
 
     def json_items(self, name: str) -> Iterator[Any]:
         """The items of a JSON file that is one list, one after another: the file may be larger than memory."""

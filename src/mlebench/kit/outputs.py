@@ -15,7 +15,7 @@ from mlebench.engine.placing.carry_out import carry_out
 from mlebench.engine.placing.ledger import Ledger
 from mlebench.engine.placing.plan import FolderPlan
 from mlebench.engine.placing.table_files import format_of
-from mlebench.engine.progress import SILENT, Progress
+from mlebench.engine.progress import SILENT, SILENT_STAGE, Progress, Stage
 from mlebench.engine.reading import reporting_pieces
 from mlebench.engine.records.jsonlines import RecordFormat
 from mlebench.engine.records.jsontext import json_pieces
@@ -31,8 +31,10 @@ LAST_READ = "The last raw files that were read: "
 class Output:
     """A folder to fill: tables, JSON, raw files and archives of them, each under its name."""
 
-    def __init__(self, folder: Path, ledger: Ledger | None = None, progress: Progress = SILENT):
-        self.plan = FolderPlan(folder, ledger)
+    def __init__(
+        self, folder: Path, ledger: Ledger | None = None, progress: Progress = SILENT, planning: Stage = SILENT_STAGE
+    ):
+        self.plan = FolderPlan(folder, ledger, planning)
         self._progress = progress
 
     def write(self, name: str, table: Table, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
@@ -112,12 +114,13 @@ class Output:
 class Prepared:
     """What is known about each file below `public/` and `private/`, sorted by name; there may be millions."""
 
-    def __init__(self, outputs: Mapping[str, Output]):
+    def __init__(self, outputs: Mapping[str, Output], progress: Progress):
         self._outputs = outputs
+        self._progress = progress
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for side, output in sorted(self._outputs.items()):
-            yield from ((f"{side}/{name}", facts) for name, facts in output.plan.facts())
+            yield from ((f"{side}/{name}", facts) for name, facts in output.plan.facts(self._progress))
 
 
 def run_prepare(
@@ -135,7 +138,10 @@ def run_prepare(
     attempt left in the folder `unpacked`, or recorded in the `ledger`, is not unpacked or written again.
     """
     noted = Ledger(ledger) if ledger else None
-    outputs = {PUBLIC: Output(public, noted, progress), PRIVATE: Output(private, noted, progress)}
+    planning = progress.stage("planning", None)
+    outputs = {
+        side: Output(folder, noted, progress, planning) for side, folder in ((PUBLIC, public), (PRIVATE, private))
+    }
     with open_raw(raw, private.parent, progress, unpacked) as source:
         try:
             prepare(source, *outputs.values())
@@ -144,8 +150,8 @@ def run_prepare(
             if source.opened:
                 error.add_note(f"{LAST_READ}{', '.join([*source.opened][-3:])}")
             raise
-    progress.tell("checking")  # of which facts are a part: of parquet, all that was written is read
-    return Prepared(outputs)
+    progress.tell("checking")
+    return Prepared(outputs, progress)
 
 
 def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = SILENT) -> None:

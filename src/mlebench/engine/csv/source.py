@@ -12,7 +12,7 @@ from mlebench.engine.csv.one_pass import TableTarget, write_in_one_pass
 from mlebench.engine.csv.survey import Survey, read_column, read_rows, survey_file
 from mlebench.engine.frames import read_csv, values_of
 from mlebench.engine.progress import Stage
-from mlebench.engine.tables import STREAM_BYTES, CsvFormat, Target
+from mlebench.engine.tables import STREAM_BYTES, CsvFormat, Target, write_from_memory
 
 # Up to this share of a large file's rows, a column's values are picked out while it is read once more.
 FEW_ROWS = 1 / 32
@@ -99,17 +99,17 @@ class CsvSource:
     def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:
         """Rows of a large file stream into CSV files as they are read; other tables are written from memory."""
         streamed: list[TableTarget] = []
+        others: list[Target] = []
         for target in targets:
             table, format, stream = target
             if isinstance(format, CsvFormat) and format.sep == "," and self.survey and table.takes_rows_once:
                 streamed.append(TableTarget(table, stream, format.quoting == "nonnumeric", format.float_format))
             else:
-                target.write()
+                others.append(target)
+        write_from_memory(others, 0 if streamed else self.size, stage)
         if streamed and self.survey:
             self.forget()  # values that were needed to choose rows
             write_in_one_pass(self.open, self.survey, self.sep, streamed, scratch, stage)
-        else:
-            stage.advance(self.size)
 
     def forget(self) -> None:
         self._values.clear()

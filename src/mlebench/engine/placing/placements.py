@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from heapq import merge
 from itertools import islice
 
+from mlebench.engine.progress import SILENT_STAGE, Stage
 from mlebench.engine.trees import Tree, TreeFile
 
 RUN = 1 << 16  # files sorted at a time
@@ -15,7 +16,8 @@ Placement = tuple[str, Tree, str]  # new name, tree, name in the tree
 class Placements:
     """Raw files and their new names; they come sorted by new name."""
 
-    def __init__(self) -> None:
+    def __init__(self, planning: Stage = SILENT_STAGE) -> None:
+        self._planning = planning
         self._trees: dict[Tree, str] = {}  # each has a number
         self._runs: list[list[bytes]] = []  # sorted blocks
         self._latest: list[_Entry] = []
@@ -31,6 +33,7 @@ class Placements:
             self._packed += RUN
             self._runs.append(_pack(self._latest))
             self._latest = []
+            self._planning.advance(sum(map(len, self._runs[-1])))
 
     def __iter__(self) -> Iterator[Placement]:
         trees = list(self._trees)

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property
 from heapq import merge
 from operator import itemgetter
 from pathlib import Path
@@ -17,7 +16,8 @@ from mlebench.engine.archives.write_archive import Pack
 from mlebench.engine.parquet import ParquetFormat, content_hash
 from mlebench.engine.placing.ledger import Ledger
 from mlebench.engine.placing.placements import Placements
-from mlebench.engine.progress import SILENT_STAGE, Stage
+from mlebench.engine.progress import SILENT, SILENT_STAGE, Progress, Stage
+from mlebench.engine.reading import stage_if_large
 from mlebench.engine.tables import Format, Table, Writable
 from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile, check_name, create, is_finished
 
@@ -29,19 +29,20 @@ OUTSTANDING = 64  # times the size of most others: such a file counts only for i
 class FolderPlan:
     """The files of one folder: what each will hold, and what is known about it once it exists."""
 
-    def __init__(self, folder: Path, ledger: Ledger | None = None):
+    def __init__(self, folder: Path, ledger: Ledger | None = None, planning: Stage = SILENT_STAGE):
         self.folder = folder
         self._ledger = ledger
         self.folder.mkdir(parents=True, exist_ok=True)
         self._place = str(folder)
-        self.placed = Placements()
-        self.placed_sizes = Sizes(())  # the number of placed files; known once the plan is checked
+        self.placed = Placements(planning)
+        self.placed_sizes = Sizes(())  # known once the plan is checked
         self.tables: dict[str, tuple[Table, Format]] = {}
         self.contents: dict[str, Iterable[bytes]] = {}
         self.packs: dict[str, Pack] = {}
         self.written: dict[str, str] = {}  # name: md5 of each finished file that we wrote ourselves
         self.linked = array("q")  # size and time of each file that was placed from a folder, in the order of names
         self._folders: set[str] = set()
+        self._contents: dict[str, str] = {}  # hashes of parquet files, for which all that was written is read
 
     def claim(self, name: str) -> None:
         """Refuse a name that leads out of the folder or is taken by a file we write."""
@@ -91,19 +92,18 @@ class FolderPlan:
         self.written[name] = known.md5
         return True
 
-    def facts(self) -> Iterator[tuple[str, dict[str, Any]]]:
+    def facts(self, progress: Progress = SILENT) -> Iterator[tuple[str, dict[str, Any]]]:
         """What is known about each finished file, sorted by name: md5 of those we wrote, facts of those we placed."""
-        return merge(self._written_facts, self._placed_facts(), key=itemgetter(0))
+        written = [(name, self._facts_of_written(name, md5, progress)) for name, md5 in sorted(self.written.items())]
+        return merge(written, self._placed_facts(), key=itemgetter(0))
 
-    @cached_property
-    def _written_facts(self) -> list[tuple[str, dict[str, Any]]]:
-        return [(name, self._facts_of_written(name, md5)) for name, md5 in sorted(self.written.items())]
-
-    def _facts_of_written(self, name: str, md5: str) -> dict[str, Any]:
+    def _facts_of_written(self, name: str, md5: str, progress: Progress) -> dict[str, Any]:
         path = Path(self.path(name))
         facts: dict[str, Any] = {"size": path.stat().st_size, "md5": md5}
         if name in self.tables and self.tables[name][1].name == ParquetFormat.name:
-            facts["content"] = content_hash(path)
+            if name not in self._contents:
+                self._contents[name] = content_hash(path, stage_if_large("checking", facts["size"], progress))
+            facts["content"] = self._contents[name]
         return facts
 
     def _placed_facts(self) -> Iterator[tuple[str, dict[str, int]]]:

@@ -220,8 +220,9 @@ class RecordFormat:
 
     name = RECORDS
 
-    def write(self, table: Table, stream: Writable) -> None:
+    def write(self, table: Table, stream: Writable, advance: Callable[[float], None]) -> None:
         stream.write(json_lines(table.to_pandas()))
+        advance(len(table))
 
 
 def json_lines(frame: pd.DataFrame) -> bytes:

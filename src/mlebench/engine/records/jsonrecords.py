@@ -13,6 +13,7 @@ from typing import Any, overload
 
 import msgspec
 
+from mlebench.engine.progress import SILENT_STAGE, Stage
 from mlebench.engine.records.ascii import in_ascii
 from mlebench.engine.records.source import no_garbage
 
@@ -94,15 +95,19 @@ class Records(Sequence[dict[str, Any]]):
         return msgspec.json.format(in_ascii(text.replace(b"\x7f", b"\\u007f")), indent=indent)
 
 
-def read_with_records(text: bytes, lists: Sequence[str]) -> dict[str, Any]:
-    """A JSON object, with `Records` for those of its fields that are lists of records."""
+def read_with_records(text: bytes, lists: Sequence[str], stage: Stage = SILENT_STAGE) -> dict[str, Any]:
+    """A JSON object, with `Records` for those of its fields that are lists of records; the stage is its bytes."""
     try:
         parts = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     except msgspec.MsgspecError:
         whole = json.loads(text.decode("utf-8"))
         return whole | {name: Records.of(whole[name]) for name in lists}
+    whole = {}
     with no_garbage():
-        return {name: _read_list(part) if name in lists else _loads(part) for name, part in parts.items()}
+        for name, part in parts.items():
+            whole[name] = _read_list(part) if name in lists else _loads(part)
+            stage.advance(len(part))
+    return whole
 
 
 def _read_list(part: msgspec.Raw) -> Records:

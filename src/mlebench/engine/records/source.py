@@ -19,7 +19,7 @@ from mlebench.engine.frames import as_values
 from mlebench.engine.progress import SILENT_STAGE, Stage
 from mlebench.engine.reading import data_errors
 from mlebench.engine.row_order import PlacedLines, RowChoice, row_writer
-from mlebench.engine.tables import Column, Computed, Stored, Table, Target, Writable
+from mlebench.engine.tables import Column, Computed, Stored, Table, Target, Writable, write_from_memory
 
 # Memory for integer columns kept while another column is read: enough for two columns of cdiscount's seven million.
 COLLECT_BYTES = 128 << 20
@@ -99,18 +99,18 @@ class RecordSource:
     def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:
         """Records stream into files of the same format as they are read; everything else is written from memory."""
         records: list[tuple[Table, Writable]] = []
+        others: list[Target] = []
         for target in targets:
             if target.format.name != RECORDS:
-                target.write()
+                others.append(target)
             elif target.table.takes_rows_once:
                 records.append((target.table, target.stream))
             else:
                 raise ValueError("a record can be written only once")
+        write_from_memory(others, 0 if records else self.size, stage)
         if records:
             with data_errors(self.label, IndexError):  # missing rows are the caller's fault
                 write_records_in_one_pass(self, records, scratch, stage)
-        else:
-            stage.advance(self.size)
 
     def forget(self) -> None:
         self._numbers.clear()
@@ -164,6 +164,7 @@ def write_records_in_one_pass(
             row_writer(choice, stream, row_bytes, stack, scratch)
             for choice, (_, stream) in zip(choices, jobs, strict=True)
         ]
+        part = stage.part(source.size, source.size + sum(writer.left for writer in writers))
         source.open = source.open_unwatched  # this pass reports its progress here
         for number, block in enumerate(source.blocks()):
             for (table, _), choice, writer in zip(jobs, choices, writers, strict=True):
@@ -172,9 +173,10 @@ def write_records_in_one_pass(
                 for start in range(0, len(rows), step):
                     some = slice(start, start + step)
                     writer.add(PlacedLines(_lines(table, source, block, rows[some], places[some]), places[some]))
-            stage.advance(block.size)
+            part.advance(block.size)
         for writer in writers:
-            writer.finish()
+            writer.finish(part.advance)
+        part.finish()
 
 
 def _lines(table: Table, source: RecordSource, block: RecordBlock, rows: np.ndarray, places: np.ndarray) -> pa.Array:
