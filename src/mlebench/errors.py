@@ -8,7 +8,7 @@ Exception
 │       ├── UnknownSplitError
 │       ├── ConfigError            a competition's config.yaml is broken; names file and key
 │       ├── UnreadableSubmissionError  the person who grades may not read a submission
-│       └── NotPreparedError       data is missing or incomplete; names the command that prepares it
+│       └── NotPreparedError       data is missing or incomplete; commands add how to prepare it
 └── SandboxError               infrastructure: the run may be retried
 
 Anything else that escapes is our bug and keeps its traceback.

@@ -80,10 +80,10 @@ def write_manifest(
     progress: Progress = SILENT,
 ) -> None:
     """Write the manifest of a folder with these files, which come sorted by name."""
-    from mlebench.engine.reading import told
+    from mlebench.engine.reading import reporting_pieces
 
     tally = _Tally(ContentIdentity(folder))
-    write_whole(folder / MANIFEST_FILES, told(_lines(tally.counted(entries)), progress, "checking"))
+    write_whole(folder / MANIFEST_FILES, reporting_pieces(_lines(tally.counted(entries)), progress, "checking"))
     Manifest(
         competition=competition.id,
         profile=competition.profile,
