@@ -98,10 +98,10 @@ def _judge(model: str, options: dict[str, Any]) -> "Judge":
     return Judge(ModelEndpoint(access, options["judge_log"] or paths.judge_dir()), rubric)
 
 
-def _calibration(judge: "Judge", anew: bool) -> "Calibration | None":
+def _calibration(judge: "Judge", calibrate_now: bool) -> "Calibration | None":
     from mlebench.integrity.rules.calibration import calibrate, store, stored
 
-    if not anew:
+    if not calibrate_now:
         return stored(judge)
     made = calibrate(judge)
     path = store(judge, made)

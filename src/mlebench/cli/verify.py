@@ -8,7 +8,7 @@ from mlebench.cli.codes import FAILED
 from mlebench.cli.options import data_dir_option, profile_option, registry_at
 from mlebench.cli.output import print_table, say, track
 from mlebench.cli.running import Failures
-from mlebench.data.changes import changes, command_to_prepare_anew
+from mlebench.data.changes import changes, command_to_prepare_again
 from mlebench.data.faults import disk_errors
 from mlebench.data.state import holds_twins, preparation_fault, read_manifest_head
 from mlebench.errors import PrerequisiteError
@@ -86,7 +86,7 @@ def _advice(competition: Competition, *, differs: bool) -> str:
     if read_manifest_head(competition) is None or not (differs or changed):
         return ""
     reason = f", but {', and '.join(changed)}" if changed else ""
-    return f"{reason}; `{command_to_prepare_anew(competition)}` prepares it again"
+    return f"{reason}; `{command_to_prepare_again(competition)}` prepares it again"
 
 
 def _printable(name: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from mlebench import paths
 from mlebench.data import ensure_leaderboard_exists
-from mlebench.data.changes import OURS, changes, command_to_prepare_anew
+from mlebench.data.changes import OURS, changes, command_to_prepare_again
 from mlebench.data.kaggle_api import RulesNotAcceptedError
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import Source
@@ -168,7 +168,7 @@ def _reservations(competition: Competition, options: Options) -> str:
     if head is None:
         return "by another program; `mlebench verify` checks it"
     found = changes(competition)
-    command = command_to_prepare_anew(competition)
+    command = command_to_prepare_again(competition)
     if options.original_description and head.description == OURS:
         found.append(f"{paths.DESCRIPTION} is ours")
         command += " --description original"

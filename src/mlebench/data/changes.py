@@ -47,7 +47,7 @@ def changes(competition: Competition) -> list[str]:
     return found
 
 
-def command_to_prepare_anew(competition: Competition) -> str:
+def command_to_prepare_again(competition: Competition) -> str:
     """What to type to make the same kind of data again with the current code."""
     head = read_manifest_head(competition)
     return command_to_prepare(competition, "--force", *(_options_used(competition.paths, head) if head else ()))

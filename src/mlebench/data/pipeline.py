@@ -180,8 +180,8 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
         "twin": source.describe(raw) if source.twin else None,  # for real data it does not matter who fetched it
         "raw": file_identity(raw),
     }
-    goes_on = _begin_attempt(where, attempt, anew=prepare is None)
-    if goes_on:
+    resumes = _begin_attempt(where, attempt, from_scratch=prepare is None)
+    if resumes:
         logger.info("Continuing with %s", competition.id)
     folders = where.staging / paths.PUBLIC, where.staging / paths.PRIVATE
     if prepare:
@@ -192,7 +192,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
         competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
         entries = files_in(where.staging)
     remove(where.raw_staging)
-    if goes_on:
+    if resumes:
         _remove_leftovers(where.staging, entries)
     described = _write_description(competition, folders[0], options)
     _check_complete(competition)
@@ -234,17 +234,21 @@ def _remove_if_possible(leftover: Path) -> None:
         logger.warning("%s cannot be removed (%s)", leftover, error.strerror)
 
 
-def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], anew: bool) -> bool:
+def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], from_scratch: bool) -> bool:
     """Get the staging folder ready; True if it holds work on the very same data that can be continued."""
-    goes_on = not anew and where.attempt.is_file() and where.attempt.read_text(encoding="utf-8") == json.dumps(attempt)
-    if not goes_on:
+    resumes = (
+        not from_scratch
+        and where.attempt.is_file()
+        and where.attempt.read_text(encoding="utf-8") == json.dumps(attempt)
+    )
+    if not resumes:
         remove(where.staging)
     for leftover in where.staging.glob(f"{paths.SCRATCH}*"):
         shutil.rmtree(leftover)
     for side in (paths.PUBLIC, paths.PRIVATE):
         (where.staging / side).mkdir(parents=True, exist_ok=True)
     where.attempt.write_text(json.dumps(attempt), encoding="utf-8")
-    return goes_on
+    return resumes
 
 
 def _code_hash(competition: Competition) -> str:

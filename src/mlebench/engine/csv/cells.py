@@ -285,8 +285,8 @@ def _printed(cells: pa.Array, canonical: pa.Array, print_one: Callable[[str], st
     if not pc.any(others).as_py():
         return cells
     distinct = cells.filter(others).dictionary_encode()
-    anew = pa.array([print_one(cell) for cell in distinct.dictionary.to_pylist()], pa.string())
-    return pc.replace_with_mask(cells, others, anew.take(distinct.indices))
+    printed = pa.array([print_one(cell) for cell in distinct.dictionary.to_pylist()], pa.string())
+    return pc.replace_with_mask(cells, others, printed.take(distinct.indices))
 
 
 def _print_float(cell: str) -> str:

@@ -88,8 +88,8 @@ class _Printer:
         whole = self.choice.ascending and len(rows) == self.choice.block_rows(block.number)
         lines = block.lines if whole else block.lines.take(pa.array(rows))
         if dirty.any():
-            anew = self._lines(block.part(rows[dirty]).cells, None, places[dirty])
-            lines = pc.replace_with_mask(lines, pa.array(dirty), anew.cast(pa.binary()))
+            reprinted = self._lines(block.part(rows[dirty]).cells, None, places[dirty])
+            lines = pc.replace_with_mask(lines, pa.array(dirty), reprinted.cast(pa.binary()))
         return PlacedLines(lines, places)
 
     def _lines(

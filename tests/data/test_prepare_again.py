@@ -14,7 +14,7 @@ from folders import contents
 import mlebench.engine.placing.plan
 from mlebench.cli.prepare import command as prepare_command
 from mlebench.cli.verify import command as verify_command
-from mlebench.data.changes import changes, code_hash, command_to_prepare_anew
+from mlebench.data.changes import changes, code_hash, command_to_prepare_again
 from mlebench.data.open_runs import mark_open, unmark_open
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
@@ -143,9 +143,9 @@ def test_prepare_and_verify_say_what_has_changed_and_name_the_command(
 def test_raw_data_that_lies_elsewhere_has_to_be_named_again(competition: Competition, tmp_path: Path) -> None:
     real = Registry(tmp_path / "real").get_competition(ID)
     assert prepare(real, PathSource(competition.raw_dir), Options(verify=False))
-    assert " --force --from PATH_OF_RAW_DATA --data-dir " in command_to_prepare_anew(real)
+    assert " --force --from PATH_OF_RAW_DATA --data-dir " in command_to_prepare_again(real)
     shutil.copytree(competition.raw_dir, real.raw_dir)
-    assert "--from" not in command_to_prepare_anew(real)
+    assert "--from" not in command_to_prepare_again(real)
 
 
 def test_changes_to_grader_or_twin_code_do_not_make_real_data_outdated(
@@ -184,4 +184,4 @@ def test_advice_fits_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert advice(Registry()).endswith(f"Run `mlebench prepare -c {ID}` first. {there}")
     other = "random-acts-of-pizza"
     assert advice(Registry(twins), other).endswith(f"Run `mlebench prepare -c {other} --twin` first.")
-    assert command_to_prepare_anew(Registry(twins).get_competition(ID)) == f"mlebench prepare -c {ID} --twin --force"
+    assert command_to_prepare_again(Registry(twins).get_competition(ID)) == f"mlebench prepare -c {ID} --twin --force"
