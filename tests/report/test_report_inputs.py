@@ -1,5 +1,6 @@
 """What counts as a run of which agent and seed, and what is never mixed."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from making import report, write_group, write_reports
 
 from mlebench.errors import PrerequisiteError
+from mlebench.grade.board import BEYOND_BEST, Standing
 from mlebench.registry import Registry
 from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs, read_grading_report
@@ -270,9 +272,21 @@ def test_percentile_is_the_share_of_teams_beaten(id: str) -> None:
     boards = Boards(Registry())
     for score in (board[0], board[len(board) // 3], board[-1], sum(board) / len(board)):
         worse = sum(other > score if competition.lower_is_better else other < score for other in board)
-        assert boards.percentile(id, score) == worse / len(board)
-    assert boards.percentile(id, None) == 0
-    assert boards.percentile("of-our-own", 0.5) is None
+        assert boards.percentile(report(id, score=score)) == worse / len(board)
+    assert boards.percentile(report(id, score=None)) == 0
+    assert boards.percentile(report("of-our-own", score=0.5)) is None
+
+
+def test_an_infinite_score_counts_the_same_in_our_reports_and_the_references() -> None:
+    """champs takes a logarithm: the truth itself scores minus infinity, which JSON cannot hold."""
+    boards, id = Boards(Registry()), "champs-scalar-coupling"
+    competition = Registry().get_competition(id)
+    board = read_leaderboard(competition.leaderboard)
+    ours = Standing.of(-math.inf, competition, board, board[0])
+    assert BEYOND_BEST in str(ours.suspicious)
+    assert ours.normalised_score is None
+    for given in (report(id, score=-math.inf), report(id, score=None, percentile=ours.percentile)):
+        assert boards.percentile(given) == 1
 
 
 def test_normalised_score_is_0_for_the_sample_and_1_for_gold() -> None:

@@ -44,7 +44,7 @@ class Board:
 
 
 class Standing(NamedTuple):
-    """What a score is worth; all None where there is no finite score."""
+    """What a score is worth; all None without one, or where it is NaN."""
 
     teams_beaten: int | None = None
     percentile: float | None = None
@@ -53,7 +53,7 @@ class Standing(NamedTuple):
 
     @classmethod
     def of(cls, score: float | None, competition: Competition, board: list[float], gold: float) -> "Standing":
-        if score is None or not math.isfinite(score):
+        if score is None or math.isnan(score):
             return cls()
         sign = -1 if competition.lower_is_better else 1
         humans = Board(board, lower=competition.lower_is_better)

@@ -22,12 +22,14 @@ class Boards:
         found = self._competition(id)
         return found.category if found else None
 
-    def percentile(self, id: str, score: float | None) -> float | None:
+    def percentile(self, report: dict[str, Any]) -> float | None:
         """The share of human teams with a worse score; 0 without a score."""
-        board = self._board(id)
+        board, score = self._board(report["competition_id"]), report.get("score")
         if board is None:
             return None
-        return 0.0 if score is None or math.isnan(score) else board.percentile(score)
+        if score is None:  # an infinite score is null in our reports, which have its percentile
+            return report.get("percentile") or 0.0
+        return 0.0 if math.isnan(score) else board.percentile(score)
 
     def normalised(self, report: dict[str, Any]) -> float | None:
         """0 is the sample submission's score on real data, 1 the gold threshold; without a score it is 0."""

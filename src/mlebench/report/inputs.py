@@ -189,7 +189,7 @@ def _is_number(value: Any) -> bool:
 
 # What standings read of a report. A flag written as text, such as "False", would count as true.
 _FIELDS: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
-    "a number": (_is_number, ("score", "gold_threshold")),
+    "a number": (_is_number, ("score", "gold_threshold", "percentile")),
     "text": (
         lambda value: isinstance(value, str) and not _is_broken(value),
         ("agent", "profile", "source", "status", "run_id"),
@@ -321,6 +321,6 @@ def _outcome(reading: Reading, seed: int, boards: Boards) -> Outcome:
         bronze=bool(report.get("bronze_medal")),
         silver=bool(report.get("silver_medal")),
         gold=bool(report.get("gold_medal")),
-        percentile=boards.percentile(reading.competition, score),
+        percentile=boards.percentile(report),
         normalised=None if reading.source == TWIN else boards.normalised(report),
     )
