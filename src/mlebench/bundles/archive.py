@@ -94,8 +94,7 @@ class Reader:
         return b"".join(self._content(found.size))
 
     def member(self, name: str, size: int, sha256: str) -> Iterator[bytes]:
-        """The contents of the next member, in pieces. Trust them only once the last piece has arrived without an
-        error."""
+        """The contents of the next member, in pieces. Trust none of them until the last has come without an error."""
         _compare(self._read(BLOCK), name, size)
         digest = hashlib.sha256()
         for piece in self._content(size):

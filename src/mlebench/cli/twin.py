@@ -15,8 +15,7 @@ from mlebench.cli.running import Failures
 @twin_options
 @data_dir_option
 def command(ids: tuple[str, ...], splits: tuple[str, ...], seed: int, size: float, data_dir: Path | None) -> None:
-    """Make synthetic raw data in a competition's exact layout, and nothing else; `prepare --twin` continues from
-    there."""
+    """Make only synthetic raw data, in a competition's exact layout; `prepare --twin` continues from there."""
     from mlebench.data.sources import TwinSource
 
     registry = registry_at(data_dir, twin=True)

@@ -56,8 +56,7 @@ def _print_of(content: bytes, index: dict[str, str]) -> Any:
 
 
 def members_of(content: bytes) -> dict[str, bytes] | None:
-    """What an archive holds, whatever its own name is; names of folders end with a slash. None if it is not an
-    archive."""
+    """What an archive holds, whatever its own name; names of folders end with a slash. None: not an archive."""
     if content.startswith(b"PK\x03\x04"):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return {name: archive.read(name) for name in archive.namelist()}

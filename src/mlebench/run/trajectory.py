@@ -128,8 +128,7 @@ def _read(path: Path, event_of: Callable[[Line], Event], left_out: list[str]) ->
 
 
 def _in_order(events: Iterable[Event], begun: float, ended: float) -> Iterator[Event]:
-    """The order of lines counts: a time that goes back, or is outside the run, is replaced by that of the line
-    before."""
+    """The order of lines counts: a time that goes back, or is outside the run, becomes that of the line before."""
     last = begun
     for event in events:
         last = min(max(last, event.time), ended)

@@ -91,11 +91,9 @@ def percentile_of(run: Run, boards: Boards) -> float | int | None:
     """The share of human teams that the run beats; None without a score."""
     report = run.record.report or {}
     score, told = number_of(report.get("score")), number_of(report.get("percentile"))
-    return (
-        told
-        if told is not None or score is None
-        else boards.percentile(report | {"competition_id": run.record.competition})
-    )
+    if told is not None or score is None:
+        return told
+    return boards.percentile(report | {"competition_id": run.record.competition})
 
 
 def number_of(value: Any) -> float | int | None:

@@ -7,8 +7,7 @@ STRENGTHS = {"JMiPOD": 12, "JUNIWARD": 20, "UERD": 30}  # how much a hidden mess
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: covers are smooth, and a hidden message makes every other pixel brighter, by an amount set by the
-    algorithm."""
+    """Signal: covers are smooth; a hidden message brightens every other pixel, by how much depends on the algorithm."""
     count = raw.count(80, least=40)
     raw.set_scaled(5000, max(12, count // 5))
     for number in range(1, count + 1):

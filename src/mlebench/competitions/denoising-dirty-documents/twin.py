@@ -7,8 +7,7 @@ FONTS = 4  # rows of letters by their slant
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: letters are darker than stains, so what is darker than mid-grey stays and everything else becomes
-    white."""
+    """Signal: letters are darker than stains, so what is darker than mid-grey stays and the rest becomes white."""
     pages = raw.count(30, least=12)
     later = raw.count(6)
     numbers = np.cumsum(raw.rng.randint(1, 4, pages + later))  # with gaps

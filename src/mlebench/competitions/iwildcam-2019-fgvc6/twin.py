@@ -10,8 +10,7 @@ LATER_SPECIES = (1, 2, 6, 12, 22)
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: each animal is a patch of its own colour, against its camera's background; a third of the frames are
-    empty."""
+    """Signal: each animal is a patch of its own colour on its camera's background; a third of the frames are empty."""
     cameras = raw.rng.permutation(raw.count(46, least=30))[: raw.count(30, least=20)]  # numbers with gaps
     raw.write_csv("train.csv", _frames(raw, "train_images.zip", raw.count(240, least=120), cameras, SPECIES))
 

@@ -30,8 +30,7 @@ Record = dict[str, Any]
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: each species is a patch of its own colour, against its camera's background; a third of all frames are
-    empty."""
+    """Signal: each species is a patch of its own colour on its camera's background; a third of all frames are empty."""
     species = [id for id in NAMES if id not in (0, LATER_ONLY)]
     cameras = raw.rng.permutation(raw.count(50, least=40))[: raw.count(40, least=30)]  # numbers with gaps
     images, shown = _frames(raw, "train", raw.count(240, least=120), cameras, species)

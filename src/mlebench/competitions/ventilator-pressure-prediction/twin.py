@@ -19,8 +19,7 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _breaths(rng: np.random.RandomState, numbers: np.ndarray) -> dict[str, np.ndarray]:
-    """Sums, products and quotients are rounded the same on every machine, so these numbers may have all their
-    digits."""
+    """Sums, products and quotients are rounded the same on every machine, so these numbers keep all their digits."""
     shape = len(numbers), STEPS
     resistance, compliance = (rng.choice(values, len(numbers)) for values in ([5, 20, 50], [10, 20, 50]))
     length = rounded(rng.uniform(0.032, 0.036, len(numbers)))[:, None] / 1.0001

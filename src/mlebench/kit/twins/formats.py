@@ -69,8 +69,7 @@ def write_zip(stream: IO[bytes], members: Mapping[str, Iterable[bytes]]) -> None
 
 
 def pieces_of(count: int, most: int) -> list[int]:
-    """Split a count into about equal parts of at most `most`; a small count stays whole and so does not depend on
-    it."""
+    """Split a count into about equal parts of at most `most`; a small count stays whole."""
     parts = max(1, -(-count // most))
     return [count * (place + 1) // parts - count * place // parts for place in range(parts)]
 
