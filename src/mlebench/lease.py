@@ -10,10 +10,15 @@ observer's own monotonic clock: the clocks of two hosts are never compared. A ho
 counter for `GIVE_UP` seconds considers the lease lost, well before another may take over. Work that computes for
 minutes without a pause gets more `patience`, a factor on these times. Nothing here needs `flock`, which on some shared
 disks only locks out processes of the same host.
+
+A disk may refuse to record a release: it is full, or does not answer. The file then still names a living process, which
+nobody on its host would ever take for dead, not even that process itself. So each process remembers which of its own
+leases it has given up. It remembers their tokens, not their folders: another thread may hold the same folder by now.
 """
 
 import contextlib
 import json
+import logging
 import os
 import secrets
 import threading
@@ -32,6 +37,10 @@ GIVE_UP = 40.0
 RENEWAL = 5.0
 PATIENCE = 10  # for processes that prepare data or make a venv
 
+logger = logging.getLogger(__name__)
+
+_given_up: set[str] = set()  # tokens of leases that this process gave up although the disk may not say so
+
 
 class LeaseLostError(Exception):
     """Another process may be working on this run by now; nothing may be published."""
@@ -49,6 +58,7 @@ class Lease:
         self._renewed = clock()
         self.token = secrets.token_hex(8)
         self._holder = Process.current()
+        self._is_given_up = False
 
     @property
     def _path(self) -> Path:
@@ -113,6 +123,8 @@ class Lease:
         self.require()
 
     def _require(self) -> None:
+        if self._is_given_up:
+            raise LeaseLostError("the lease was released")
         content = _read(self._path)
         if _highest(self._folder) != self.number or content is None or content.get("token") != self.token:
             raise LeaseLostError("another process has taken this run over")
@@ -136,10 +148,30 @@ class Lease:
             keeper.join()
 
     def release(self) -> None:
-        """Release the lease; a lost one already belongs to another process."""
-        with contextlib.suppress(LeaseLostError):
+        """Give the lease up, whatever the disk says; a lost one already belongs to another process.
+
+        If the release cannot be recorded, this process may still acquire the lease again. Other hosts wait until it
+        has expired, other processes of this host until this one has ended.
+        """
+        _given_up.add(self.token)
+        try:
             self._require()
-            write_whole(self._path, json.dumps({"token": self.token, "released": True}))
+            self._record_release()
+            _given_up.discard(self.token)
+        except LeaseLostError:
+            pass
+        except OSError as error:
+            logger.warning("%s could not be released (%s)", self._path, error.strerror)
+        self._is_given_up = True
+
+    def _record_release(self) -> None:
+        content = json.dumps({"token": self.token, "released": True})
+        try:
+            write_whole(self._path, content)
+        except OSError:  # a full disk still lets us write over what is there
+            with self._path.open("r+", encoding="utf-8") as file:
+                file.write(content)
+                file.truncate()
 
 
 def acquire(
@@ -211,7 +243,7 @@ def _is_free(path: Path, expiry: float, clock: Callable[[], float]) -> bool:
     begun, seen = clock(), _read(path)
     if seen is None:
         return False
-    if seen.get("released"):
+    if seen.get("released") or str(seen.get("token")) in _given_up:
         return True
     held = _holder_in(seen)
     if held is None or not held.is_here:

@@ -1,13 +1,16 @@
 """Of all processes that try to work on a run, one does; a lost lease is noticed; nothing depends on equal clocks."""
 
+import errno
 import json
 import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -165,6 +168,66 @@ def test_a_stalled_holder_continues_if_nobody_took_over(folder: Path, monkeypatc
     assert slept, "another may have been about to take over"
 
 
+def fill_disk(monkeypatch: pytest.MonkeyPatch, *, in_place: bool) -> None:
+    """No new file can be written; `in_place`: nor can what is there be written over."""
+    real_open = Path.open
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def fail_to_write(path: Path, mode: str = "r", **options: Any) -> Any:
+        return fail() if "+" in mode else real_open(path, mode, **options)
+
+    monkeypatch.setattr(leases, "write_whole", fail)
+    if in_place:
+        monkeypatch.setattr(Path, "open", fail_to_write)
+
+
+def test_a_process_acquires_again_what_it_gave_up_although_the_disk_recorded_no_release(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was locked out for ever: the highest lease named its own process, which was alive."""
+    clock = Clock(0.0)
+    lease = acquire(folder, clock=clock)
+    assert lease is not None
+    clock.now = GIVE_UP + 1
+    with pytest.raises(LeaseLostError):
+        lease.require()
+    assert acquire(folder, clock=clock) is None, "the object may still reclaim it"
+    with monkeypatch.context() as patched:
+        fill_disk(patched, in_place=True)
+        lease.release()
+    assert "could not be released (No space left on device)" in caplog.text
+    assert leases.may_be_held(folder), "other processes cannot know"
+    again = acquire(folder, clock=clock)
+    assert again is not None
+    assert again.number == lease.number + 1
+    assert acquire(folder, clock=clock) is None, "another object of this process holds it now"
+    lease.release()
+    again.require()
+
+
+def test_a_full_disk_still_records_a_release(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lease = acquire(folder)
+    assert lease is not None
+    with monkeypatch.context() as patched:
+        fill_disk(patched, in_place=False)
+        lease.release()
+    assert not leases.may_be_held(folder)
+    monkeypatch.setattr(leases, "_given_up", set())  # as another process sees it
+    assert acquire(folder, wait=False) is not None
+
+
+def test_a_released_lease_cannot_be_renewed(folder: Path) -> None:
+    lease = acquire(folder)
+    assert lease is not None
+    lease.release()
+    for use in (lease.renew, lease.require, lease.reclaim):
+        with pytest.raises(LeaseLostError, match="was released"):
+            use()
+    assert acquire(folder, wait=False) is not None
+
+
 WORKERS = st.integers(0, 2)
 ACTS = st.sampled_from(["renew", "release", "die", "finish", "snatch"])
 PLANS = st.lists(st.tuples(st.sampled_from([1, 20, 39, 41, 55, 59, 61, 80]), WORKERS, ACTS), max_size=4)
@@ -175,9 +238,10 @@ SLOW = 15.0  # seconds that publishing may take
 class TwoHosts(RuleBasedStateMachine):
     """Workers on two hosts whose clocks are five minutes apart, with one folder and the real code.
 
-    They stall and die at any time, even while another watches whether they are dead. What must hold at any moment of
-    true time: only one of those that want to publish may, and while it does nobody takes over; no number is used twice;
-    and nobody waits for the dead.
+    They stall and die at any time, even while another watches whether they are dead. A worker that has lost its lease
+    releases it, as every caller does, and the disk may refuse to record that. What must hold at any moment of true
+    time: only one of those that want to publish may, and while it does nobody takes over; no number is used twice; and
+    nobody waits for the dead, nor for itself.
     """
 
     def __init__(self) -> None:
@@ -185,16 +249,21 @@ class TwoHosts(RuleBasedStateMachine):
         self.scratch = tempfile.TemporaryDirectory()
         self.folder = Path(self.scratch.name) / "leases"
         self.now = 0.0
-        self.acting = 0
+        self.patches = ExitStack()
         self.lives = [0] * 3  # how many processes a worker has been
+        self.given_up: dict[Process, set[str]] = defaultdict(set)  # what each process remembers
+        self.acting = 0
+        self.disk_is_full = False
         self.held: dict[int, Lease] = {}
         self.shown: dict[int, float] = {}  # when a worker last showed a sign of life
         self.publishing: dict[int, float] = {}  # until when; it takes a while on a slow disk
         self.numbers: list[int] = []
         self.attentive: set[int] = set()
         self.plan: list[tuple[float, int, str]] = []
-        self.patches = ExitStack()
+        record_release = Lease._record_release
         for where, name, what in (
+            (Lease, "_record_release", lambda lease: self.refuse() if self.disk_is_full else record_release(lease)),
+            (leases, "_given_up", set()),
             (Process, "current", lambda: self.process(self.acting)),
             (Process, "is_here", property(lambda process: process.host == f"host {self.acting % 2}")),
             (Process, "is_alive", property(lambda process: process == self.process(process.pid))),
@@ -202,8 +271,20 @@ class TwoHosts(RuleBasedStateMachine):
         ):
             self.patches.enter_context(patch.object(where, name, what))
 
+    @property
+    def acting(self) -> int:
+        return self._acting
+
+    @acting.setter
+    def acting(self, worker: int) -> None:
+        self._acting = worker
+        leases._given_up = self.given_up[self.process(worker)]
+
     def process(self, worker: int) -> Process:
         return Process(f"host {worker % 2}", worker, self.lives[worker])
+
+    def refuse(self) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     def sleep(self, seconds: float) -> None:
         """The watcher sleeps; others act meanwhile."""
@@ -229,8 +310,7 @@ class TwoHosts(RuleBasedStateMachine):
         elif worker in self.held:
             lease = self.held[worker]
             if act == "release":
-                self.forget(worker)
-                lease.release()
+                self.release(worker)
             elif act == "renew":
                 if self.unless_lost(worker, lease.renew):
                     self.shown[worker] = self.now
@@ -241,9 +321,14 @@ class TwoHosts(RuleBasedStateMachine):
         try:
             act()
         except LeaseLostError:
-            self.forget(worker)
+            self.release(worker)
             return False
         return True
+
+    def release(self, worker: int) -> None:
+        lease = self.held[worker]
+        self.forget(worker)
+        lease.release()
 
     def forget(self, worker: int) -> None:
         self.held.pop(worker, None)
@@ -269,6 +354,10 @@ class TwoHosts(RuleBasedStateMachine):
         self.acting, self.attentive, until = -1, attentive, self.now + seconds
         while self.now < until:
             self.sleep(1)
+
+    @rule(full=st.booleans())
+    def disk_fills_up_or_has_room_again(self, full: bool) -> None:
+        self.disk_is_full = full
 
     @rule(worker=WORKERS, act=ACTS)
     def somebody_acts(self, worker: int, act: str) -> None:
