@@ -1,5 +1,6 @@
 import logging
 import os
+import random
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from golden_cases import CASES, DEFAULT_TWIN, golden_cases, golden_figures
 from hypothesis import HealthCheck, settings
+from property_examples import ExampleHashes, ignore_local_constants
 
 from mlebench.contract import Case
 from mlebench.contract.checking import twin_named
@@ -16,7 +18,7 @@ from mlebench.data.sources import TwinSource
 from mlebench.registry import Competition, Registry
 
 # A busy machine is not a failure, and a change gets the same verdict everywhere: the suite always tries the same
-# examples. `make explore` looks for new ones.
+# examples (`pytest_configure` sees to the rest). `make explore` looks for new ones.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("explore", settings.get_profile("suite"), derandomize=False, max_examples=3000)
 settings.load_profile("suite")
@@ -35,9 +37,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="two",
         help="golden cases of each competition; `one` leaves out tests that compare our results with each other",
     )
+    parser.addoption("--shuffle-files", type=int, metavar="SEED", help="run the files of tests in another order")
+    parser.addoption(
+        "--example-hashes", type=Path, metavar="FILE", help="append a hash of the examples of each property test"
+    )
+
+
+@pytest.hookimpl(trylast=True)  # hypothesis loads the profile of the command line first
+def pytest_configure(config: pytest.Config) -> None:
+    if settings.default.derandomize:
+        ignore_local_constants()
+    if file := config.getoption("--example-hashes"):
+        config.pluginmanager.register(ExampleHashes(file))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if (seed := config.getoption("--shuffle-files")) is not None:
+        files = sorted({item.path for item in items})
+        random.Random(seed).shuffle(files)
+        items.sort(key=lambda item: files.index(item.path))
     if config.getoption("--cases") == "one":
         kept: list[pytest.Item] = []
         left_out: list[pytest.Item] = []
