@@ -1,4 +1,4 @@
-"""Which examples hypothesis tries in the property tests: always the same, so that a change gets one verdict everywhere."""
+"""Which examples hypothesis tries in property tests: always the same, so that a change gets one verdict everywhere."""
 
 import hashlib
 import json
