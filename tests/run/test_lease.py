@@ -229,7 +229,7 @@ def test_a_released_lease_cannot_be_renewed(folder: Path) -> None:
 
 
 WORKERS = st.integers(0, 2)
-ACTS = st.sampled_from(["renew", "release", "die", "finish", "snatch"])
+ACTS = st.sampled_from(["renew", "release", "fill the disk and release", "die", "finish", "snatch"])
 PLANS = st.lists(st.tuples(st.sampled_from([1, 20, 39, 41, 55, 59, 61, 80]), WORKERS, ACTS), max_size=4)
 ATTENTIVE = st.sets(WORKERS)
 SLOW = 15.0  # seconds that publishing may take
@@ -310,6 +310,9 @@ class TwoHosts(RuleBasedStateMachine):
         elif worker in self.held:
             lease = self.held[worker]
             if act == "release":
+                self.release(worker)
+            elif act == "fill the disk and release":
+                self.disk_is_full = True
                 self.release(worker)
             elif act == "renew":
                 if self.unless_lost(worker, lease.renew):
