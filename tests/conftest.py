@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)  # hypothesis loads the profile of the command line first
 def pytest_configure(config: pytest.Config) -> None:
-    if settings.default.derandomize:
+    if settings().derandomize:
         ignore_local_constants()
     if file := config.getoption("--example-hashes"):
         config.pluginmanager.register(ExampleHashes(file))
