@@ -1,15 +1,60 @@
-"""Writes files completely or not at all, and makes folders that must be new."""
+"""Writes files completely or not at all, and makes folders that must be new.
+
+A file is written under a temporary name beside its target and then renamed. A process that is killed meanwhile leaves
+that file behind. Only code that knows that no other process is writing the target may remove it.
+"""
 
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from mlebench.errors import PrerequisiteError
 
+STALE = 3600.0  # seconds after which a temporary file that nobody writes to belongs to a process that was killed
+_TEMPORARY = re.compile(r"(.+)\.part-\d+", re.DOTALL)
+
+
+def temporary_name(path: Path) -> Path:
+    """The name under which this process writes a file before it is complete."""
+    return path.with_name(f"{path.name}.part-{os.getpid()}")
+
+
+def is_temporary(name: str) -> bool:
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def remove_temporaries(*targets: Path) -> None:
+    """Remove what killed processes left of writing these files; the caller's lease excludes other writers."""
+    for file, _ in _temporaries(targets):
+        file.unlink(missing_ok=True)
+
+
+def remove_stale_temporaries(*targets: Path) -> None:
+    """The same for new files that another process may be writing too, so only what is older than they are by far.
+
+    Both times are the disk's own: the clocks of hosts that share it may differ.
+    """
+    with suppress(OSError):  # another process was quicker, or the file is another user's
+        for file, target in _temporaries(targets):
+            if file.stat().st_mtime < target.stat().st_mtime - STALE:
+                file.unlink()
+
+
+def _temporaries(targets: Collection[Path]) -> Iterator[tuple[Path, Path]]:
+    """The temporary files of these targets, each with its target."""
+    wanted = set(targets)
+    for folder in {target.parent for target in targets}:
+        names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208 names are all we need
+        for match in filter(None, map(_TEMPORARY.fullmatch, names)):
+            if (target := folder / match[1]) in wanted:
+                yield folder / match[0], target
+
 
 def write_whole(path: Path, text: str | Iterable[str]) -> None:
     """Write a file, from a text or its pieces, completely or not at all."""
-    part = path.with_name(f"{path.name}.part-{os.getpid()}")
+    part = temporary_name(path)
     try:
         with part.open("w", encoding="utf-8") as stream:
             stream.writelines([text] if isinstance(text, str) else text)

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from folders import contents
@@ -27,6 +27,7 @@ ID, IMAGES, TARS = (
     "inaturalist-2019-fgvc6",
 )
 SIZES = {ID: 20.0, IMAGES: 10.0, TARS: 2.0}
+DEADLINE = 120  # seconds until a test stops waiting for another process
 MOMENTS = int(os.environ.get("MLEBENCH_KILLS", "8"))
 # Options, what is prepared with them, and what is left at the end besides the lock and prepared/.
 WAYS = [
@@ -80,7 +81,7 @@ def test_killed_and_started_again(moment: int, raw: Path, whole: dict[str, dict[
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(rng.uniform(0.3, 3.0))
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.wait(DEADLINE)
         for competition in competitions:
             if preparation_fault(competition) is None:  # it was faster than we were
                 assert contents(competition.paths.prepared) == whole[competition.id]
@@ -115,19 +116,35 @@ if __name__ == "__main__":
 """
 
 
+def _wait_until(is_true: Callable[[], bool], fault: str) -> None:
+    deadline = time.monotonic() + DEADLINE
+    while not is_true():
+        if time.monotonic() > deadline:
+            pytest.fail(f"{fault}, after {DEADLINE} seconds")
+        time.sleep(0.05)
+
+
+def _is_unlocked(file: IO[str]) -> bool:
+    """Whether the worker that holds the lock has ended."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
 def test_workers_end_with_their_parent(name: str, tmp_path: Path) -> None:
     program = tmp_path / "endless.py"
     program.write_text(ENDLESS)
     parent = subprocess.Popen([sys.executable, program, tmp_path], stderr=subprocess.DEVNULL)
-    while len(begun := list(tmp_path.glob("*.begun"))) < 2:
-        assert parent.poll() is None
-        time.sleep(0.05)
+    _wait_until(lambda: len(list(tmp_path.glob("*.begun"))) == 2 or parent.poll() is not None, "no two workers begin")
+    assert parent.poll() is None
     parent.send_signal(signal.Signals[name])
-    parent.wait()
-    for path in begun:
+    _wait_until(lambda: parent.poll() is not None, "the parent does not end")
+    for path in tmp_path.glob("*.begun"):
         with path.open() as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # as soon as the worker that holds it has ended
+            _wait_until(lambda file=file: _is_unlocked(file), "a worker outlives its parent")
     assert len(list(tmp_path.glob("worker-*"))) == 2, "nothing else is begun"
 
 

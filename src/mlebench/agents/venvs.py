@@ -19,6 +19,7 @@ from pathlib import Path
 from mlebench import paths
 from mlebench.agents.spec import Agent
 from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
 from mlebench.lease import held
 from mlebench.records import Record
 
@@ -93,7 +94,7 @@ def install(agent: Agent, wheels: Path | None = None, python: str | None = None)
             _require_same_python(venv, python)
             return venv, False
         interpreter = _interpreter(agent, python)
-        shutil.rmtree(venv, ignore_errors=True)  # left over from an unfinished install
+        _remove_unfinished(venv)
         try:
             record = _make(agent, venv, interpreter, wheels)
         except BaseException:
@@ -103,6 +104,17 @@ def install(agent: Agent, wheels: Path | None = None, python: str | None = None)
         require_lock()
         record.write(paths.venv_record(venv))
     return venv, True
+
+
+def _remove_unfinished(venv: Path) -> None:
+    """Remove what an unfinished install left, all of it: a file that stays would count as part of the new venv."""
+    try:
+        if venv.exists():
+            shutil.rmtree(venv)
+    except OSError as error:
+        raise PrerequisiteError(
+            f"{venv}, left by an unfinished install, cannot be removed: {reason_of(error)}"
+        ) from error
 
 
 def _place(agent: Agent) -> Path:

@@ -10,6 +10,7 @@ from mlebench.bundles.archive import CHUNK
 from mlebench.bundles.manifest import MOST_MEMBERS, name_fault
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
+from mlebench.files import is_temporary
 from mlebench.paths import CODE, LOGS, RUNNER_LOG
 from mlebench.run.records import PRESENT, Group, Run
 from mlebench.untrusted import UntrustedFileError, open_below
@@ -97,7 +98,9 @@ def run_items(run: Run, runs: int, left_out: LeftOut) -> Iterator[Item]:
     if run.record.submission == PRESENT:
         yield item(run.paths.submission, SUBMISSION)
     most = min(MOST_FILES, MOST_MEMBERS // (4 * max(runs, 1)))
-    yield from _below(root, run.paths.findings.name, PROGRAM, most, left_out)
+    for finding in _below(root, run.paths.findings.name, PROGRAM, most, left_out):
+        if not is_temporary(finding.parts[-1]):  # a tool was killed while it wrote
+            yield finding
     yield from _below(root, CODE, PROGRAM, most, left_out)
     yield from _below(root, LOGS, LOG, most, left_out)
     for path in (run.paths.log, root / RUNNER_LOG):

@@ -1,7 +1,6 @@
 """Makes a bundle of a run group. The same group gives the same bytes."""
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from mlebench.bundles.manifest import BundleManifest
 from mlebench.bundles.reading import read_bundle
 from mlebench.bundles.secrets import Found, Secrets
 from mlebench.errors import PrerequisiteError
+from mlebench.files import remove_stale_temporaries, temporary_name
 from mlebench.paths import MANIFEST
 from mlebench.run.group import unfinished
 from mlebench.run.records import Group, Run
@@ -141,7 +141,7 @@ def make_bundle(group: Group, target: Path, *, redact: bool = False, track: Trac
 
 
 def _write(target: Path, manifest: BundleManifest, plan: _Plan) -> None:
-    part = target.with_name(f"{target.name}.part-{os.getpid()}")
+    part = temporary_name(target)
     try:
         with part.open("wb") as file:
             writer = Writer(file)
@@ -152,6 +152,7 @@ def _write(target: Path, manifest: BundleManifest, plan: _Plan) -> None:
             writer.close()
         read_bundle(part)  # never hand out what others would refuse
         part.replace(target)
+        remove_stale_temporaries(target)  # as large as the bundle
     finally:
         part.unlink(missing_ok=True)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.errors import PrerequisiteError
+from mlebench.files import is_temporary
 from mlebench.processes import Process
 from mlebench.records import Record, now
 from mlebench.registry import Competition
@@ -51,7 +52,8 @@ def open_runs(competition: Competition) -> list[str]:
         paths = sorted(competition.paths.runs_open.iterdir())
     except OSError:
         return []
-    return [path.name for path in paths if _is_open(path)]
+    # A run begins when its file is complete: half of one belongs to a runner that was killed before that.
+    return [path.name for path in paths if _is_open(path) and not is_temporary(path.name)]
 
 
 def refuse_while_open(competition: Competition, what: str) -> None:

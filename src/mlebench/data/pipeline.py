@@ -37,10 +37,13 @@ from mlebench.data.state import claim_data_dir, is_prepared, preparation_fault, 
 from mlebench.data.verification import check_archive, check_prepared, check_sample_score, overwrite
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
+from mlebench.files import remove_temporaries
 from mlebench.lease import held
 from mlebench.registry import Competition
 
 logger = logging.getLogger(__name__)
+
+PUBLISHED = (paths.PUBLIC, paths.PRIVATE, paths.MANIFEST, paths.MANIFEST_FILES)
 
 
 @dataclass(frozen=True)
@@ -128,12 +131,15 @@ def _refuse_to_replace(competition: Competition) -> None:
 
 
 def _publish(where: paths.CompetitionPaths, watch: Progress) -> None:
-    """Staging becomes prepared; what was only needed to resume is removed."""
+    """Staging becomes prepared, with the planned files alone: what attempts needed, or left when killed, is removed."""
     if where.unpacked.exists():  # renamed first: a half-removed one must not look complete
         watch.tell("tidying up")
         remove(where.unpacked.rename(where.staging / f"{paths.SCRATCH}{where.unpacked.name}"))
-    for record in (where.written, where.archive_elsewhere_record):
-        record.unlink(missing_ok=True)
+    for leftover in where.staging.iterdir():
+        if leftover.name not in (*PUBLISHED, where.attempt.name):
+            remove(leftover)
+    where.archive_elsewhere_record.unlink(missing_ok=True)
+    remove_temporaries(where.archive_record, where.archive_elsewhere_record, where.raw_staging_record)
     where.attempt.unlink()
     # Renamed before it is removed: something half removed must not look prepared.
     if where.prepared.exists():
@@ -242,6 +248,7 @@ def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], from_
         and where.attempt.read_text(encoding="utf-8") == json.dumps(attempt)
     )
     if not resumes:
+        where.attempt.unlink(missing_ok=True)  # first: something half removed must not be resumed
         remove(where.staging)
     for leftover in where.staging.glob(f"{paths.SCRATCH}*"):
         shutil.rmtree(leftover)

@@ -15,7 +15,7 @@ from mlebench.data.provenance import recorded_archive
 from mlebench.data.state import claim_data_dir
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
-from mlebench.files import write_whole
+from mlebench.files import remove_temporaries, write_whole
 from mlebench.paths import TWIN, CompetitionPaths
 from mlebench.registry import Competition, code_name
 from mlebench.scoring import import_fn
@@ -98,6 +98,7 @@ class TwinSource:
     def _fetch(self, competition: Competition) -> Path:
         where = competition.paths
         claim_data_dir(where.data_dir, twin=True)
+        remove_temporaries(where.twin)
         if where.raw.is_dir() and self.matches(_read(where.twin)):
             return where.raw
         if where.raw.is_dir() and any(where.raw.iterdir()) and not where.twin.exists():

@@ -1,5 +1,6 @@
 """Compares prepared files and archives with the published checksums."""
 
+import errno
 import logging
 import math
 import zlib
@@ -26,8 +27,9 @@ from mlebench.data.provenance import archive_md5
 from mlebench.data.state import holds_twins, require_prepared
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import InvalidSubmissionError, PrerequisiteError
-from mlebench.files import write_whole
-from mlebench.paths import MANIFEST
+from mlebench.files import remove_temporaries, write_whole
+from mlebench.lease import PATIENCE, acquire
+from mlebench.paths import MANIFEST, MANIFEST_FILES
 from mlebench.registry import Competition
 
 logger = logging.getLogger(__name__)
@@ -223,13 +225,13 @@ def verify(
         if deep and (fault := _archive_fault(competition, twin)):
             differences.append(Difference(where.archive.name, fault))
         differences += faults
-        if (differences or comparison.learned) and read_head(where.manifest) != head:
-            raise PrerequisiteError(f"{competition.id} was prepared again in the meantime: verify it again")
+        if differences or comparison.learned:
+            _require_unchanged(competition, head)
     adopted = not comparison.on_record and adopt and not differences
     outdated = head is not None and head.identity is None and not differences
     if adopted or (comparison.on_record and (comparison.learned or outdated)):
         try:
-            _record(competition, head if comparison.on_record else None, comparison.entries())
+            _record(competition, head, comparison)
         except OSError as error:  # the verdict is valid anyway
             fault = f"cannot be written ({error.strerror}): nothing was recorded"
             if adopt:
@@ -253,12 +255,27 @@ def _compare_all(
     return comparison, comparison.differences()
 
 
-def _record(competition: Competition, head: Manifest | None, entries: Iterator[Entry]) -> None:
-    prepared = competition.paths.prepared
-    if head:
-        rewrite_manifest(prepared, head, entries)
-    else:
-        write_manifest(competition, prepared, {"kind": "unknown"}, entries)
+def _record(competition: Competition, head: Manifest | None, comparison: "_Comparison") -> None:
+    """Write the manifest, unless another process is preparing or recording the same data."""
+    where = competition.paths
+    lease = acquire(where.lock, wait=False, patience=PATIENCE)
+    if lease is None:
+        raise OSError(errno.EBUSY, "another process is working on this data")
+    try:
+        with lease.renewed():
+            _require_unchanged(competition, head)
+            remove_temporaries(where.prepared / MANIFEST, where.prepared / MANIFEST_FILES)
+            if head and comparison.on_record:
+                rewrite_manifest(where.prepared, head, comparison.entries())
+            else:
+                write_manifest(competition, where.prepared, {"kind": "unknown"}, comparison.entries())
+    finally:
+        lease.release()
+
+
+def _require_unchanged(competition: Competition, head: Manifest | None) -> None:
+    if read_head(competition.paths.manifest) != head:
+        raise PrerequisiteError(f"{competition.id} was prepared again in the meantime: verify it again")
 
 
 def _archive_fault(competition: Competition, twin: bool) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 from mlebench import lease as leases
 from mlebench import paths
 from mlebench.errors import PrerequisiteError
-from mlebench.files import write_whole
+from mlebench.files import is_temporary, remove_temporaries, write_whole
 from mlebench.grade import aggregate_reports
 from mlebench.registry import Registry
 from mlebench.run.attempts import forgiven
@@ -84,6 +84,7 @@ def _finish(group: Group, require_lease: Callable[[], None]) -> Path | None:
     reports = [_report(run, group, registry) for run in runs]
     name = f"{paths.timestamp()}_{paths.GRADING_REPORT}"
     require_lease()
+    _remove_drafts(group.paths)
     for old in group.paths.root.glob(f"*_{paths.GRADING_REPORT}"):  # existing tools expect exactly one
         group.paths.superseded.mkdir(exist_ok=True)
         old.rename(group.paths.superseded / old.name)
@@ -91,6 +92,14 @@ def _finish(group: Group, require_lease: Callable[[], None]) -> Path | None:
     write_whole(path, json.dumps(aggregate_reports(reports), indent=2))
     group.record.changed(report=name).write(group.paths.record)
     return path
+
+
+def _remove_drafts(group: paths.GroupPaths) -> None:
+    """Remove files left half-written by processes that were killed."""
+    remove_temporaries(group.record, group.metadata)
+    for path in group.root.glob(f"*_{paths.GRADING_REPORT}.*"):
+        if is_temporary(path.name):
+            path.unlink(missing_ok=True)
 
 
 def _report(run: Run, group: Group, registry: Registry) -> CompetitionReport:

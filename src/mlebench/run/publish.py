@@ -13,6 +13,7 @@ from typing import Any
 from mlebench import paths
 from mlebench.lease import Lease
 from mlebench.run.records import PLANNED, RUNNING, Run, RunRecord
+from mlebench.run.snapshots import remove_unfinished
 from mlebench.sandbox.collect import Collected, Room, collect
 
 RECORD = "record.json"
@@ -34,6 +35,7 @@ def gather(work: Path, target: Path, room: Room | None = None) -> Collected:
     room = room or Room()
     for part in (paths.SUBMISSION, paths.LOGS, paths.CODE):  # the most important first
         collect(work / "home" / part, target / part, room, seen)
+    remove_unfinished(paths.RunPaths(work).snapshots)
     move_parts(work, target)  # its log and snapshots, which are ours
     _add_calls(work, target / paths.LOGS)
     return seen

@@ -9,6 +9,7 @@ from typing import Any
 
 from mlebench import lease as leases
 from mlebench.errors import PrerequisiteError
+from mlebench.files import remove_temporaries
 from mlebench.grade.row import DEFAULT_LIMITS, NOT_JUDGED, Job, Limits, Unjudged
 from mlebench.grade.worker import Workers
 from mlebench.registry import Registry
@@ -80,6 +81,7 @@ def held(run: Run) -> Iterator[None]:
     try:
         if lease is None or Run.read(run.paths.root).record != run.record:
             raise PrerequisiteError(f"{run.paths.root} is being done again: grade the group when it has ended")
+        remove_temporaries(run.paths.record, run.paths.over_time)
         yield
     finally:
         if lease is not None:

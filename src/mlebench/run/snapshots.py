@@ -6,6 +6,7 @@ is dropped, so that the rest still covers the whole run.
 
 import os
 import time
+from pathlib import Path
 
 from mlebench.paths import SUBMISSION
 from mlebench.sandbox.base import Task
@@ -41,6 +42,8 @@ class Snapshots:
         self._make_room(status.st_size)
         if snapshot(self._source, self._folder / f"{elapsed:010.1f}.csv", MOST_BYTES // 4):
             self._last = version
+        else:
+            remove_unfinished(self._folder)
 
     def _make_room(self, size: int) -> None:
         kept = sorted(self._folder.glob("*.csv"))
@@ -48,3 +51,9 @@ class Snapshots:
             for path in kept[::2]:
                 path.unlink()
             kept = kept[1::2]
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove copies that were cut off, by a full disk or because the runner was killed."""
+    for draft in folder.glob("*.part"):
+        draft.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
-from mlebench.files import write_whole
+from mlebench.files import remove_stale_temporaries, write_whole
 from mlebench.web.pages import page_at, paths_of
 from mlebench.web.render import ASSETS, to_html, to_json
 from mlebench.web.site import Site
@@ -25,12 +25,15 @@ def write_pages(site: Site, folder: Path, track: Callable[[list[str]], Iterable[
     except OSError as error:
         raise PrerequisiteError(f"cannot write pages to {folder}: {reason_of(error)}") from error
     first, *_ = wanted = list(paths_of(site))
+    written: list[Path] = []
     for path in track(wanted):
         page = page_at(site, path)
         if page is None:  # its subject has disappeared meanwhile
             continue
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(target, to_html(page, site))
-        write_whole(target.with_suffix(".json"), to_json(page))
+        for file, text in ((target, to_html(page, site)), (target.with_suffix(".json"), to_json(page))):
+            write_whole(file, text)
+            written.append(file)
+    remove_stale_temporaries(*written)
     return folder / first

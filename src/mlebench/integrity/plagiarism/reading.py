@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlebench import paths
+from mlebench.files import temporary_name
 from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.plagiarism.fingerprints import Fingerprints, fingerprint
 from mlebench.integrity.plagiarism.programs import LARGEST_NOTEBOOK, NoCodeError, read_program, suffix_of
@@ -111,7 +112,7 @@ def _load(path: Path) -> Fingerprints | None:
 
 def _store(path: Path, prints: Fingerprints) -> None:
     """Cache fingerprints. This only saves time, so an unwritable folder is ignored."""
-    part = path.with_name(f"{path.name}.part-{os.getpid()}")
+    part = temporary_name(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("wb") as stream:
