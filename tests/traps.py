@@ -187,8 +187,10 @@ def listening(trap: Trap) -> Iterator[dict[str, Any]]:
                 raise AssertionError(f"the agent reached {server}")
 
 
-def run_as(user: int | None, folder: Path, program: str, network: str = "none") -> tuple[str, str]:
-    """How a program ends in a bubblewrap of another user, and what it prints. $KEYS: numbers of keys of that user."""
+def run_as(
+    user: int | None, folder: Path, program: str, network: str = "none", sandbox: str = "bubblewrap"
+) -> tuple[str, str]:
+    """How a program ends in a sandbox of another user, and what it prints. $KEYS: numbers of keys of that user."""
     python = sys.executable if user is None else python_for_all()
     with tempfile.TemporaryDirectory(prefix="sealed-") as place:
         if user is not None:
@@ -196,9 +198,10 @@ def run_as(user: int | None, folder: Path, program: str, network: str = "none") 
         text = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         text += "import json; from pathlib import Path; from sandboxes import *; from kernel_keys import *\n"
         text += "with added_to_user_keyring(b'canary') as keys:\n"
-        text += f'    program = f\'KEYS="{{str().join(map(" {{}}".format, keys))}}"; \' + {program!r}\n'
+        text += "    numbers = ' '.join(map(str, keys))\n"
+        text += f"    program = f'KEYS=\"{{numbers}}\"; ' + {program!r}\n"
         text += f"    task = make_task(Path({place!r}), program, network={network!r})\n"
-        text += "    outcome, log = run_task('bubblewrap', task)\n"
+        text += f"    outcome, log = run_task({sandbox!r}, task)\n"
         text += "print(json.dumps([outcome.ended, f'{log}{outcome.detail or str()}']))"
         become = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         own = {"HOME": place, "XDG_CACHE_HOME": place, "XDG_CONFIG_HOME": place, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -211,7 +214,7 @@ def run_as(user: int | None, folder: Path, program: str, network: str = "none") 
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
             **become,
         )
         assert done.returncode == 0, done.stderr

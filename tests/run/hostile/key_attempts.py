@@ -27,11 +27,14 @@ def attempts(name: bytes, numbers: Iterable[int]) -> dict[str, str]:
     text = ctypes.create_string_buffer(4096)
     results = {path: "done" if content else "nothing" for path, content in lists.items()}
     results |= {f"search {ring}": call(KEYCTL, SEARCH, ring, b"user", name, 0) for ring in KEYRINGS}
-    for number in dict.fromkeys([*numbers, *listed]):
+    numbers = list(dict.fromkeys([*numbers, *listed]))
+    for number in numbers:
         results[f"describe {number}"] = call(KEYCTL, DESCRIBE, number, text, 4096)
         results[f"link {number}"] = call(KEYCTL, LINK, number, SESSION)
         results[f"read {number}"] = call(KEYCTL, READ, number, text, 4096)
         results[f"search {number}"] = call(KEYCTL, SEARCH, number, b"user", name, 0)
+    for number in numbers:  # by now, its keyring may be ours
+        results[f"read {number} again"] = call(KEYCTL, READ, number, text, 4096)
     results["request"] = call(REQUEST_KEY, b"user", name, None, SESSION)
     results["add"] = call(ADD_KEY, b"user", b"a key of the sandbox", b"x", 1, SESSION)
     results["join"] = call(KEYCTL, JOIN_SESSION, None)
