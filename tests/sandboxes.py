@@ -17,7 +17,8 @@ from mlebench.sandbox.base import Limits, Task
 from mlebench.sandbox.session import Outcome, Session
 
 MB = 1 << 20
-SMALL = Limits(seconds=60, memory=300 * MB, cpus=1, shm=16 * MB, processes=64, disk=50 * MB, inodes=2000, log=2 * MB)
+# Time is plenty: a machine may be busy, and only a test that fails takes that long.
+SMALL = Limits(seconds=150, memory=300 * MB, cpus=1, shm=16 * MB, processes=64, disk=50 * MB, inodes=2000, log=2 * MB)
 ISOLATING = ("bubblewrap", "docker", "podman")
 ALL = (*ISOLATING, "process")
 
@@ -42,13 +43,27 @@ def make_task(folder: Path, command: str, limits: Limits = SMALL, **options: obj
     return replace(task, **options)
 
 
+def wait_for_end(session: Session, seconds: float = 120, *, wanted: bool = True) -> Outcome:
+    """How a task ends; fail if it does not. `wanted`: tell the keeper meanwhile that the task should go on."""
+    deadline = time.monotonic() + seconds
+    while (outcome := session.poll()) is None:
+        assert time.monotonic() < deadline, f"the sandbox has not ended after {seconds:g} s"
+        if wanted:
+            session.beat()
+        time.sleep(0.02)
+    return outcome
+
+
+def long_sleep() -> str:
+    """Seconds to sleep, longer than any test waits; no other test, or run of the tests, has the same."""
+    return f"200.{uuid4().int % 10**9:09}"
+
+
 def run_task(name: str, task: Task) -> tuple[Outcome, str]:
     """How a task ended, and what it printed."""
     session = Session(task, sandbox_named(name).launch(task))
     try:
-        while (outcome := session.poll()) is None:
-            session.beat()
-            time.sleep(0.02)
+        outcome = wait_for_end(session, task.limits.seconds + 120)
     finally:
         session.stop()
     return outcome, (task.work / "run.log").read_text(errors="replace")

@@ -1,6 +1,5 @@
 """What a hostile agent must not find: canaries in answers, data, another run, our environment and source."""
 
-import ctypes
 import hashlib
 import json
 import os
@@ -18,6 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from kernel_keys import add_to_new_session
 from sandboxes import leftovers
 
 import mlebench
@@ -26,7 +26,6 @@ from mlebench.run.records import Group, Run
 
 AGENT = Path(__file__).parent / "run" / "hostile"
 PACKAGE = Path(mlebench.__file__).parent
-ADD_KEY, KEYCTL = {"x86_64": (248, 250), "aarch64": (217, 219)}.get(os.uname().machine, (-1, -1))
 
 
 def canary() -> str:
@@ -78,6 +77,7 @@ class Trap:
             "private": str(trap.answers).encode().hex(),
             "other run": str(trap.other_run / "submission").encode().hex(),
             "key": trap.canaries["key"].encode().hex(),
+            "keys": [],
             "abstract": trap.canaries["abstract"].encode().hex(),
             "addresses": addresses(),
             "ports": [1],
@@ -115,11 +115,7 @@ class Trap:
         return Caught(Group.read(folder), done.stdout + done.stderr)
 
     def _hold_key(self) -> None:
-        """In the runner: a key in its session's keyring, which processes that it starts would inherit."""
-        libc = ctypes.CDLL(None)
-        name = self.canaries["key"].encode()
-        libc.syscall(KEYCTL, 1, None)
-        libc.syscall(ADD_KEY, b"user", name, name, len(name), -3)
+        add_to_new_session(self.canaries["key"].encode())
 
     def state(self) -> dict[str, tuple[Any, ...]]:
         """Everything that no agent may change."""
@@ -191,35 +187,55 @@ def listening(trap: Trap) -> Iterator[dict[str, Any]]:
                 raise AssertionError(f"the agent reached {server}")
 
 
-def run_as(user: int | None, folder: Path, program: str, network: str = "none") -> tuple[str, str]:
-    """How a program ends in a bubblewrap started by another user, and what it prints."""
-    for where in (PACKAGE, *PACKAGE.parents, Path(sys.base_prefix), *Path(sys.base_prefix).parents):
-        if user is not None and not where.stat().st_mode & 0o001:
-            pytest.skip(f"another user cannot read {where}")
+def run_as(
+    user: int | None, folder: Path, program: str, network: str = "none", sandbox: str = "bubblewrap"
+) -> tuple[str, str]:
+    """How a program ends in a sandbox of another user, and what it prints. $KEYS: numbers of keys of that user."""
+    python = sys.executable if user is None else python_for_all()
     with tempfile.TemporaryDirectory(prefix="sealed-") as place:
         if user is not None:
             os.chown(place, user, user)
         text = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        text += "import json; from pathlib import Path; from sandboxes import *\n"
-        text += f"task = make_task(Path({place!r}), {program!r}, network={network!r})\n"
-        text += "outcome, log = run_task('bubblewrap', task)\n"
+        text += "import json; from pathlib import Path; from sandboxes import *; from kernel_keys import *\n"
+        text += "with added_to_user_keyring(b'canary') as keys:\n"
+        text += "    numbers = ' '.join(map(str, keys))\n"
+        text += f"    program = f'KEYS=\"{{numbers}}\"; ' + {program!r}\n"
+        text += f"    task = make_task(Path({place!r}), program, network={network!r})\n"
+        text += f"    outcome, log = run_task({sandbox!r}, task)\n"
         text += "print(json.dumps([outcome.ended, f'{log}{outcome.detail or str()}']))"
         become = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         own = {"HOME": place, "XDG_CACHE_HOME": place, "XDG_CONFIG_HOME": place, "PYTHONDONTWRITEBYTECODE": "1"}
+        own["PYTHONPATH"] = os.pathsep.join(entry for entry in sys.path if entry)
         env = {**os.environ, **own}
         done = subprocess.run(
-            [sys.executable, "-c", text],
+            [python, "-c", text],
             env=env,
             cwd=place,
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
             **become,
         )
         assert done.returncode == 0, done.stderr
         ended, log = json.loads(done.stdout)
         return ended, log
+
+
+def python_for_all() -> str:
+    """A Python that every user can run and that has our version: ours, or the system's."""
+    system = Path("/usr/bin", f"python3.{sys.version_info.minor}")
+    if hidden := _hidden_from_others(PACKAGE):
+        pytest.skip(f"another user cannot read {hidden}")
+    if not (hidden := _hidden_from_others(Path(sys.base_prefix))):
+        return sys.executable
+    if not system.exists():
+        pytest.skip(f"another user cannot read {hidden}, and there is no {system}")
+    return str(system)
+
+
+def _hidden_from_others(path: Path) -> Path | None:
+    return next((folder for folder in (path, *path.parents) if not folder.stat().st_mode & 0o001), None)
 
 
 def wait(condition: Any, seconds: float = 20) -> None:

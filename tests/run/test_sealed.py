@@ -3,14 +3,17 @@
 import json
 import os
 import re
+import shlex
 import socket
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from kernel_keys import added_to_user_keyring
 from sandboxes import ISOLATING, each, make_task, processes, require, run_task
-from traps import Trap, addresses, listening, run_as, wait
+from traps import AGENT, Trap, addresses, listening, run_as, wait
 
 from mlebench.registry import Competition
 from mlebench.sandbox import sandbox_named
@@ -19,12 +22,16 @@ from mlebench.sandbox.session import Session
 from mlebench.untrusted import plain
 
 REFUSED = {"EPERM", "EACCES", "EROFS", "ENOSYS", "EXDEV", "ESRCH", "EINVAL", "ENOSPC", "ENXIO"}
+USERS = [None, 65534] if os.geteuid() == 0 else [None]  # only root can become another user
 HARMLESS = {"null", "zero", "full", "random", "urandom", "tty", "console", "ptmx", "pts"}
 
 
 @pytest.fixture
-def trap(tmp_path: Path, titanic: Competition) -> Trap:
-    return Trap.set(tmp_path, titanic)
+def trap(tmp_path: Path, titanic: Competition) -> Iterator[Trap]:
+    trap = Trap.set(tmp_path, titanic)
+    with added_to_user_keyring(trap.canaries["key"].encode()) as numbers:
+        trap.wanted["keys"] = numbers
+        yield trap
 
 
 @pytest.mark.parametrize("sandbox", each(*ISOLATING))
@@ -39,6 +46,9 @@ def test_an_agent_that_searches_finds_nothing_and_changes_nothing(trap: Trap, sa
     assert findings["files"] > 10  # it did look
     assert [name for name in findings["names"] if not name.startswith("/run/mlebench")] == []
     _assert_no_way_out(findings)
+    if sandbox != "bubblewrap":
+        findings["keys"]["/proc/key-users"] = "nothing"  # engines do not hide how many keys each user has
+    _assert_no_keys(findings["keys"])
     assert trap.state() == before
     assert caught.leftovers() == []
 
@@ -56,10 +66,16 @@ def _assert_no_way_out(findings: dict) -> None:
     assert powers.pop("uid") != 0
     assert powers.pop("capabilities") == [0]
     assert powers.pop("no new privileges") == "1"
-    assert powers.pop("key") == ""
+    assert powers.pop("filters") == ["2"]  # every process has a system call filter, the first one too
     assert powers.pop("session")
     assert powers.pop("processes") < 10
     assert set(powers.values()) <= REFUSED, powers
+
+
+def _assert_no_keys(attempts: dict[str, str]) -> None:
+    """No list of keys can be read, and every system call for them is refused."""
+    assert (attempts.pop("/proc/keys"), attempts.pop("/proc/key-users")) == ("nothing", "nothing")
+    assert set(attempts.values()) == {"EPERM"}, attempts
 
 
 @pytest.mark.parametrize("sandbox", each(*ISOLATING))
@@ -201,6 +217,7 @@ def test_the_validator_reveals_nothing_and_survives(trap: Trap, sandbox: str) ->
     assert trap.state() == before
     # With the answers the other way round, it says the same.
     text = trap.answers.read_text()
+    trap.answers.chmod(0o644)
     trap.answers.write_text(text.replace("True", "?").replace("False", "True").replace("?", "False"))
     assert trap.answers.read_text() != text
     second = trap.run("knock", sandbox=sandbox, code=None, **wanted)
@@ -209,7 +226,8 @@ def test_the_validator_reveals_nothing_and_survives(trap: Trap, sandbox: str) ->
 
 
 def test_a_plain_process_is_unsealed_and_data_is_checked_afterwards(trap: Trap) -> None:
-    command = "echo more >> $DATA_DIR/description.md; cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"
+    change = "chmod u+w $DATA_DIR/*; echo more >> $DATA_DIR/description.md"
+    command = f"{change}; cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"
     caught = trap.run_command("true", sandbox="process")
     assert (caught.facts["sealed"], caught.facts["data_unchanged"]) == (False, True)
     caught = trap.run_command(command, sandbox="process", code=None)
@@ -237,7 +255,7 @@ def test_an_agent_started_by_root_has_a_user_that_nobody_else_has(tmp_path: Path
     assert processes(f"sleep\0{mark}\0") == []
 
 
-@pytest.mark.parametrize("user", [None, 65534])
+@pytest.mark.parametrize("user", USERS)
 def test_an_open_network_does_not_lead_to_the_hosts_loopback(tmp_path: Path, user: int | None) -> None:
     require("bubblewrap")
     if fault := sandbox_named("bubblewrap").fault(make_task(tmp_path, "true", network="full")):
@@ -268,6 +286,19 @@ def test_an_ordinary_users_runs_are_equally_sealed(tmp_path: Path, trap: Trap) -
     assert "CapEff:\t0000000000000000" in log
     assert log.count("No such file") == 4
     assert "Read-only file system" in log
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_a_sandbox_cannot_use_the_keys_of_the_user_who_started_it(tmp_path: Path, user: int | None) -> None:
+    """Without a relay, as the validator's."""
+    require("bubblewrap")
+    program = shlex.quote((AGENT / "key_attempts.py").read_text())
+    outcome, log = run_as(user, tmp_path, f"python3 -c {program} canary $KEYS")
+    assert outcome == "finished", log
+    attempts = json.loads(log)
+    if not any(attempt.startswith("describe") for attempt in attempts):
+        pytest.skip("this kernel, or what we run in, has no keys for users")
+    _assert_no_keys(attempts)
 
 
 def test_log_lines_on_a_terminal_lose_their_escape_codes() -> None:

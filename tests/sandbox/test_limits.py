@@ -7,7 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sandboxes import ALL, ISOLATING, MB, SMALL, each, make_task, processes, require, run_task, wait_until_gone
+from sandboxes import (
+    ALL,
+    ISOLATING,
+    MB,
+    SMALL,
+    each,
+    long_sleep,
+    make_task,
+    processes,
+    require,
+    run_task,
+    wait_for_end,
+    wait_until_gone,
+)
+from traps import run_as
 
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Launch, Task
@@ -30,22 +44,31 @@ def test_a_program_that_ends_by_itself(sandbox: str, tmp_path: Path, command: st
 
 
 def test_the_clock_runs_outside(sandbox: str, tmp_path: Path) -> None:
-    command = "trap '' TERM INT HUP; echo begun; sleep 31.4159 & wait; sleep 31.4159"
-    outcome, log = run_task(sandbox, make_task(tmp_path, command, replace(SMALL, seconds=3)))
+    mark = long_sleep()
+    command = f"trap '' TERM INT HUP; echo begun; sleep {mark} & wait; sleep {mark}"
+    outcome, log = run_task(sandbox, make_task(tmp_path, command, replace(SMALL, seconds=10)))
     assert (outcome.ended, log.strip()) == ("timeout", "begun")
-    wait_until_gone("31.4159")
+    wait_until_gone(mark, 100)
 
 
 def test_more_memory_than_allowed(sandbox: str, tmp_path: Path) -> None:
-    program = "import time\nx = bytearray(900_000_000)\ntime.sleep(20)\nprint('survived')"
+    program = "import time\nx = bytearray(900_000_000)\ntime.sleep(100)\nprint('survived')"
     outcome, log = run_task(sandbox, make_task(tmp_path, f'python3 -c "{program}"'))
     assert outcome.ended == "out_of_memory"
     assert "survived" not in log
 
 
+def test_memory_of_the_first_process_counts_without_control_groups(tmp_path: Path) -> None:
+    """As for most ordinary users: then it is watched."""
+    program = "import time; x = bytearray(900_000_000); time.sleep(100)"
+    user = 65534 if os.geteuid() == 0 else None
+    outcome, log = run_as(user, tmp_path, f'exec python3 -c "{program}"', sandbox="process")
+    assert outcome == "out_of_memory", log
+
+
 def test_more_disk_than_allowed(sandbox: str, tmp_path: Path) -> None:
     command = (
-        f"cd {_writable(sandbox)}; for i in 1 2 3 4; do head -c 20000000 /dev/zero > $i; done; sleep 20; echo survived"
+        f"cd {_writable(sandbox)}; for i in 1 2 3 4; do head -c 20000000 /dev/zero > $i; done; sleep 100; echo survived"
     )
     outcome, log = run_task(sandbox, make_task(tmp_path, command))
     assert outcome.ended == "over_disk"
@@ -59,7 +82,7 @@ def test_deleted_files_that_are_still_open_count(tmp_path: Path) -> None:
         "for i in range(4):\n"
         "    files.append(open(f'/home/{i}', 'wb')); os.unlink(f'/home/{i}')\n"
         "    files[-1].write(bytes(20_000_000)); files[-1].flush()\n"
-        "time.sleep(20)"
+        "time.sleep(100)"
     )
     assert run_task("bubblewrap", make_task(tmp_path, f'python3 -c "{program}"'))[0].ended == "over_disk"
 
@@ -68,15 +91,16 @@ def test_deleted_files_that_are_still_open_count(tmp_path: Path) -> None:
     "what", ["for i in $(seq 3000); do : > $i; done", "for i in $(seq 300); do mkdir a; cd a; done"]
 )
 def test_more_files_than_allowed_and_folders_without_end(sandbox: str, tmp_path: Path, what: str) -> None:
-    outcome, _ = run_task(sandbox, make_task(tmp_path, f"cd {_writable(sandbox)}; {what}; sleep 20"))
+    outcome, _ = run_task(sandbox, make_task(tmp_path, f"cd {_writable(sandbox)}; {what}; sleep 100"))
     assert outcome.ended == "over_disk"
 
 
 def test_a_fork_bomb_is_contained(sandbox: str, tmp_path: Path) -> None:
-    bomb = "bomb() { bomb | bomb & }; bomb; sleep 31.2718; echo survived"
+    mark = long_sleep()
+    bomb = f"bomb() {{ bomb | bomb & }}; bomb; sleep {mark}; echo survived"
     outcome, _ = run_task(sandbox, make_task(tmp_path, bomb, replace(SMALL, seconds=4)))
     assert outcome.ended in ("timeout", "agent_error")
-    wait_until_gone("31.2718")
+    wait_until_gone(mark, 100)
 
 
 def test_a_long_log_keeps_its_beginning_and_its_end(sandbox: str, tmp_path: Path) -> None:
@@ -90,31 +114,32 @@ def test_a_long_log_keeps_its_beginning_and_its_end(sandbox: str, tmp_path: Path
 
 
 def test_what_a_program_left_running_ends_with_it(sandbox: str, tmp_path: Path) -> None:
-    command = "setsid sleep 31.6180 & (sleep 31.6180 &); sleep 0.3; echo bye"
+    mark = long_sleep()
+    command = f"setsid sleep {mark} & (sleep {mark} &); sleep 0.3; echo bye"
     outcome, log = run_task(sandbox, make_task(tmp_path, command))
     assert (outcome.ended, log.strip()) == ("finished", "bye")
-    wait_until_gone("31.6180")
+    wait_until_gone(mark, 100)
 
 
 def test_a_sandbox_ends_with_its_runner(sandbox: str, tmp_path: Path) -> None:
-    task = make_task(tmp_path, "sleep 31.3333")
+    mark = long_sleep()
+    task = make_task(tmp_path, f"sleep {mark}")
     session = Session(task, sandbox_named(sandbox).launch(task))
     session.stop()  # what the keeper sees when the runner dies: the end of its input
-    while (outcome := session.poll()) is None:
-        pass
-    assert outcome.ended == "cancelled"
-    wait_until_gone("31.3333")
+    assert wait_for_end(session, wanted=False).ended == "cancelled"
+    wait_until_gone(mark, 100)
 
 
 @pytest.mark.parametrize("name", each(*ISOLATING))
 def test_a_sandbox_ends_with_its_killed_keeper(name: str, tmp_path: Path) -> None:
     """Nothing cleans up here: the runner was killed too. One of the programs tries to keep the relay's input open."""
     require(name)
-    programs = "sleep 31.2718 9<>/proc/1/fd/0 & setsid sleep 31.2718 & echo begun; sleep 31.2718"
+    mark = long_sleep()
+    programs = f"sleep {mark} 9<>/proc/1/fd/0 & setsid sleep {mark} & echo begun; sleep {mark}"
     session, task = _begun(name, tmp_path, f"trap '' TERM; {programs}")
     os.kill(session.pid, signal.SIGKILL)
     try:
-        wait_until_gone("31.2718")
+        wait_until_gone(mark, 100)
         assert session.poll() is not None
     finally:
         sandbox_named(name).remove_leftovers(task.name)
@@ -124,15 +149,14 @@ def test_a_sandbox_ends_with_its_killed_keeper(name: str, tmp_path: Path) -> Non
 def test_a_killed_client_is_not_the_agents_fault(engine: str, tmp_path: Path) -> None:
     """The container ends with it, so the engine says that it has ended."""
     require(engine)
-    session, task = _begun(engine, tmp_path, "echo begun; sleep 31.1414")
+    mark = long_sleep()
+    session, task = _begun(engine, tmp_path, f"echo begun; sleep {mark}")
     (client,) = processes(f"\0--name\0mlebench-{task.name}")
     os.kill(client, signal.SIGKILL)
-    while (outcome := session.poll()) is None:
-        session.beat()
-        time.sleep(0.02)
+    outcome = wait_for_end(session)
     sandbox_named(engine).remove_leftovers(task.name)
     assert outcome.ended == "infra_error"
-    wait_until_gone("31.1414")
+    wait_until_gone(mark, 100)
 
 
 def _begun(name: str, folder: Path, command: str) -> tuple[Session, Task]:
@@ -140,7 +164,9 @@ def _begun(name: str, folder: Path, command: str) -> tuple[Session, Task]:
     task = make_task(folder, command)
     session = Session(task, sandbox_named(name).launch(task))
     log = task.work / "run.log"
+    deadline = time.monotonic() + 120
     while not (log.is_file() and "begun" in log.read_text()):
+        assert time.monotonic() < deadline, "the task has not begun after 120 s"
         session.beat()
         assert session.poll() is None, log.read_text()
         time.sleep(0.02)
@@ -162,17 +188,14 @@ def test_a_clients_success_does_not_count_without_its_containers(tmp_path: Path)
     outcomes = []
     for code, says in (("0", "0"), ("0", ""), ("0", "137"), ("7", "7"), ("7", "0")):
         session = Session(task, Launch(argv=("bash", "-c", f"exit {code}"), ended=("echo", says), cgroup=False))
-        while (outcome := session.poll()) is None:
-            time.sleep(0.01)
-        outcomes.append(outcome.ended)
+        outcomes.append(wait_for_end(session).ended)
     assert outcomes == ["finished", "infra_error", "infra_error", "agent_error", "infra_error"]
 
 
 def test_the_record_says_what_enforces_each_limit(sandbox: str, tmp_path: Path) -> None:
     task = make_task(tmp_path, "true")
     session = Session(task, sandbox_named(sandbox).launch(task))
-    while session.poll() is None:
-        pass
+    wait_for_end(session)
     assert session.kept.keys() == {"time", "disk", "memory", "cpu", "pids"}
 
 

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from mlebench import paths
 from mlebench.sandbox.base import DOORS, HOME, REACH, RELAY, Launch, Task, masks
+from mlebench.sandbox.relay import system_call_filter
 
 TUN = "/dev/net/tun"
-STATUS, ARGUMENTS = 100, 101  # descriptors; arguments on the command line would show host paths in /proc
+STATUS, ARGUMENTS, FILTER = 100, 101, 102  # descriptors; arguments on the command line would show host paths in /proc
 FIRST_UID = 1_600_000_000  # root becomes this user plus its process id
 INNER_UID = 1000
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -34,6 +35,7 @@ PASSWD = (
 GROUP = f"root:x:0:\nnonroot:x:{INNER_UID}:\nnogroup:x:65534:\n"
 HOSTS = "127.0.0.1 localhost sandbox\n::1 localhost\n"
 GPU_NODES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
+KEY_LISTS = ("/proc/keys", "/proc/key-users")  # of the user who started the sandbox: there is no namespace for keys
 REMEDY = (
     "an ordinary user must be allowed to make user namespaces. As root, try "
     "`sysctl -w kernel.unprivileged_userns_clone=1`, `sysctl -w user.max_user_namespaces=10000` and, on Ubuntu, "
@@ -63,11 +65,16 @@ class Bubblewrap:
         uid = FIRST_UID + os.getpid() if root else None
         if uid is not None:
             give(task.work, uid)
-        program = ["bwrap", "--json-status-fd", str(STATUS), "--args", str(ARGUMENTS), "--", *_inner(task)]
+        files = {ARGUMENTS: "".join(f"{word}\0" for word in arguments).encode("utf-8", "surrogateescape")}
+        options = ["--json-status-fd", str(STATUS), "--args", str(ARGUMENTS)]
+        # Not left to the relay: a task without ports has none, and bubblewrap's own first process would go unfiltered.
+        if filter := system_call_filter(namespaces=False):
+            files[FILTER] = filter
+            options += ["--seccomp", str(FILTER)]
         return Launch(
-            argv=(*_network(task), *program),
+            argv=(*_network(task), "bwrap", *options, "--", *_inner(task)),
             env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
-            files={ARGUMENTS: "".join(f"{word}\0" for word in arguments).encode("utf-8", "surrogateescape")},
+            files=files,
             uid=uid,
             mounts=tuple(binds.mounts),
             status=STATUS,
@@ -163,7 +170,8 @@ def hidden_paths() -> list[Path]:
 
 
 def _devices(task: Task) -> list[str]:
-    arguments = ["--proc", "/proc", "--dev", "/dev", "--size", str(task.limits.shm), "--tmpfs", "/dev/shm"]  # noqa: S108
+    hidden = [word for path in KEY_LISTS if Path(path).exists() for word in ("--ro-bind", "/dev/null", path)]
+    arguments = ["--proc", "/proc", *hidden, "--dev", "/dev", "--size", str(task.limits.shm), "--tmpfs", "/dev/shm"]  # noqa: S108
     if task.gpus:
         for node in (*GPU_NODES, *(f"nvidia{number}" for number in task.gpus)):
             arguments += ["--dev-bind-try", f"/dev/{node}", f"/dev/{node}"]

@@ -184,7 +184,8 @@ class Keeper:
         self.ending.cause, self.ending.detail = cause, detail
 
     def _pids(self) -> set[int]:
-        return self.cgroup.pids() if self.cgroup else usage.descendants(self.pid)
+        """Every process of the sandbox. The first may be the agent's own program, if nothing stands before it."""
+        return self.cgroup.pids() if self.cgroup else {self.pid} | usage.descendants(self.pid)
 
     def _over_memory(self) -> bool:
         return self.spec.memory is not None and usage.memory_of(self._pids()) > self.spec.memory

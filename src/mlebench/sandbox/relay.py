@@ -16,11 +16,30 @@ import subprocess
 import sys
 import threading
 import time
+from typing import NamedTuple
 
 AT_ONCE = threading.BoundedSemaphore(64)
 PAUSE = 0.1  # seconds
-# seccomp's name for a machine, and the machine's numbers for `socket`, `clone`, `unshare` and `clone3`.
-MACHINES = {"x86_64": (0xC000003E, 41, 56, 272, 435), "aarch64": (0xC00000B7, 198, 220, 97, 435)}
+INSTRUCTION = "HBBI"  # of a seccomp program: what to do, how many to skip if true and if false, an operand
+
+
+class Machine(NamedTuple):
+    """seccomp's name for a machine, and the machine's numbers for system calls."""
+
+    architecture: int
+    socket: int
+    clone: int
+    unshare: int
+    clone3: int
+    add_key: int
+    request_key: int
+    keyctl: int
+
+
+MACHINES = {
+    "x86_64": Machine(0xC000003E, 41, 56, 272, 435, 248, 249, 250),
+    "aarch64": Machine(0xC00000B7, 198, 220, 97, 435, 217, 218, 219),
+}
 PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 4, 38, 22, 2
 AF_VSOCK = 40
 CLONE_NEWUSER = 0x10000000
@@ -31,30 +50,45 @@ CUT = 137  # as if killed; the exit code of our client on the host is another
 
 
 def forbid(*, namespaces: bool) -> None:
-    """Filter system calls that no namespace stops, for us and everything we start.
+    """Install `system_call_filter` for us and everything we start."""
+    program = system_call_filter(namespaces=namespaces)
+    if not program:
+        if namespaces:
+            sys.exit(f"the relay has no system call filter for {os.uname().machine}")
+        return
+    code = ctypes.create_string_buffer(program)
+    filter = struct.pack("HP", len(program) // struct.calcsize(INSTRUCTION), ctypes.addressof(code))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
-    Sockets of the kind AF_VSOCK reach the hypervisor. An io_uring makes sockets, and much else, past every filter. In
-    its own user namespace, a program has every capability.
+
+def system_call_filter(*, namespaces: bool) -> bytes:
+    """A seccomp program against system calls that no namespace stops; empty for a machine whose numbers we do not know.
+
+    Sockets of the kind AF_VSOCK reach the hypervisor. An io_uring makes sockets, and much else, past every filter. Keys
+    belong to a user, so a sandbox without root could describe, link and read those of the user who started it. In its
+    own user namespace, a program has every capability.
     Programs of another architecture, whose calls have other numbers, can make no system calls at all.
     """
     machine = MACHINES.get(os.uname().machine)
     if machine is None or sys.platform != "linux":
-        if namespaces:
-            sys.exit(f"the relay has no system call filter for {os.uname().machine}")
-        return
-    architecture, make_socket, clone, unshare, clone3 = machine
+        return b""
     load, equal, any_of, at_least, end = 0x20, 0x15, 0x45, 0x35, 0x06
     not_permitted, unknown, allowed = 0x00050001, 0x00050026, 0x7FFF0000
     program = [
         (load, 0, 0, 4),  # the architecture
-        (equal, 0, 11, architecture),
+        (equal, 0, 14, machine.architecture),
         (load, 0, 0, 0),  # the call
-        (at_least, 9, 0, 0x40000000),  # x32, the other numbering of x86_64
-        (equal, 6, 0, make_socket),
-        (equal, 9, 0, IO_URING_SETUP),
-        (equal, 7, 0, clone3),
-        (equal, 1, 0, clone),
-        (equal, 0, 7, unshare),
+        (at_least, 12, 0, 0x40000000),  # x32, the other numbering of x86_64
+        (equal, 9, 0, machine.socket),
+        (equal, 12, 0, IO_URING_SETUP),
+        (equal, 9, 0, machine.add_key),
+        (equal, 8, 0, machine.request_key),
+        (equal, 7, 0, machine.keyctl),
+        (equal, 7, 0, machine.clone3),
+        (equal, 1, 0, machine.clone),
+        (equal, 0, 7, machine.unshare),
         (load, 0, 0, 16),  # its first argument, the flags
         (any_of, 2, 5, CLONE_NEWUSER if namespaces else 0),
         (load, 0, 0, 16),  # its first argument, the family
@@ -64,11 +98,7 @@ def forbid(*, namespaces: bool) -> None:
         (end, 0, 0, unknown),  # io_uring: callers then use plain calls
         (end, 0, 0, allowed),
     ]
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
-    filter = struct.pack("HP", len(program), ctypes.addressof(code))
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter):
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return b"".join(struct.pack(INSTRUCTION, *line) for line in program)
 
 
 def serve(port: int, path: str) -> None:

@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from key_attempts import attempts
+
 LIBC = ctypes.CDLL(None, use_errno=True)
 HOME = Path(os.environ.get("HOME", "/home"))
 LOGS = Path(os.environ["LOGS_DIR"])
@@ -33,8 +35,8 @@ SIZES = set(WANTED["sizes"])  # of the files that must not be seen
 OWN = (str(HOME), "/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue")
 NEW = WANTED["begun"]
 SYSCALLS = {
-    "x86_64": {"keyctl": 250, "syslog": 103, "clone": 56, "clone3": 435},
-    "aarch64": {"keyctl": 219, "syslog": 116, "clone": 220, "clone3": 435},
+    "x86_64": {"syslog": 103, "clone": 56, "clone3": 435},
+    "aarch64": {"syslog": 116, "clone": 220, "clone3": 435},
 }[os.uname().machine]
 CLONE_NEWUSER = 0x10000000
 
@@ -227,15 +229,13 @@ def capabilities(pid: int) -> int:
 
 
 def powers() -> dict[str, Any]:
-    describe = ctypes.create_string_buffer(4096)
-    key = LIBC.syscall(SYSCALLS["keyctl"], 10, -3, b"user", bytes.fromhex(WANTED["key"]), 0)
-    if key > 0:
-        LIBC.syscall(SYSCALLS["keyctl"], 11, key, describe, 4096)
+    text = ctypes.create_string_buffer(4096)
     pids = [int(pid) for pid in os.listdir("/proc") if pid.isdigit()]
     return {
         "uid": os.getuid(),
         "capabilities": sorted({capabilities(pid) for pid in pids}),  # of everything we could trace
         "no new privileges": status_of(os.getpid())["NoNewPrivs"],
+        "filters": sorted({status_of(pid)["Seccomp"] for pid in pids}),
         "user namespace": refused(lambda: call("unshare", CLONE_NEWUSER)),
         "child in a user namespace": refused(lambda: fork("clone", CLONE_NEWUSER | signal.SIGCHLD, 0, 0, 0, 0)),
         "the same, the new way": refused(lambda: fork("clone3", (ctypes.c_uint64 * 8)(CLONE_NEWUSER), 64)),
@@ -245,9 +245,8 @@ def powers() -> dict[str, Any]:
         "root": refused(lambda: os.setuid(0)),
         "chroot": refused(lambda: os.chroot("/")),
         "nice": refused(lambda: os.nice(-5)),
-        "key": describe.value.hex(),
         "io_uring": refused(lambda: call("syscall", 425, 1, ctypes.create_string_buffer(120))),  # sockets of every kind
-        "kernel log": refused(lambda: call("syscall", SYSCALLS["syslog"], 3, describe, 4096)),
+        "kernel log": refused(lambda: call("syscall", SYSCALLS["syslog"], 3, text, 4096)),
         "terminal": refused(lambda: os.close(os.open("/dev/tty", os.O_RDWR))),
         "processes": len(pids),
         "signal": refused(lambda: os.kill(WANTED["pid"], 0)) if WANTED["pid"] not in pids else "ESRCH",
@@ -260,6 +259,7 @@ def search() -> None:
     for look in (found.trees, found.processes, found.kernel):
         look()
     report = {"found": found.found, "names": found.names, "files": found.files, "powers": powers()}
+    report["keys"] = attempts(bytes.fromhex(WANTED["key"]), WANTED["keys"])
     report["description"] = Path(os.environ["DATA_DIR"], "description.md").read_text()
     report |= {"places": places(), "network": network(), "env": dict(os.environ)}
     (LOGS / "findings.json").write_text(json.dumps(report))
