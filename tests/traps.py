@@ -19,6 +19,7 @@ from uuid import uuid4
 
 import pytest
 from sandboxes import leftovers
+from waiting import wait_until
 
 import mlebench
 from mlebench.registry import Competition, Registry
@@ -214,7 +215,7 @@ def run_as(user: int | None, folder: Path, program: str, network: str = "none") 
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=240,
             **become,
         )
         assert done.returncode == 0, done.stderr
@@ -222,8 +223,5 @@ def run_as(user: int | None, folder: Path, program: str, network: str = "none") 
         return ended, log
 
 
-def wait(condition: Any, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def wait(condition: Any, seconds: float = 60) -> None:
+    wait_until(condition, "what the test waits for is true", seconds)

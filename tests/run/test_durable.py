@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from conftest_run import SUBMIT, Start, reports_of
 from sandboxes import each, leftovers, processes, require
+from waiting import wait_until
 
 from mlebench.lease import acquire
 from mlebench.registry import Competition
@@ -97,10 +98,9 @@ def _victims(
 
 
 def _planned(runs_dir: Path, runner: "subprocess.Popen[str]") -> Group:
-    while not (found := list(runs_dir.glob("*_run-group_*/group.json"))):
-        assert runner.poll() is None, runner.returncode
-        time.sleep(0.02)
-    return Group.read(found[0].parent)
+    planned = "*_run-group_*/group.json"
+    (path,) = wait_until(lambda: list(runs_dir.glob(planned)), "the group is planned", process=runner)
+    return Group.read(path.parent)
 
 
 def _execs(group: Group) -> dict[int, Path]:
