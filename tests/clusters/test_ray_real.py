@@ -20,6 +20,8 @@ from waiting import wait_until
 from mlebench.registry import Competition
 from mlebench.run.records import Group
 
+pytestmark = pytest.mark.timeout(1800)
+
 RUNS = 24 if WHOLE else 8
 # This setting keeps Ray on the loopback; by default it prefers the host's own address.
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}

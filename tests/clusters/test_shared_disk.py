@@ -227,6 +227,7 @@ def hosts() -> Iterator[tuple[Host, Host]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.timeout(1800)
 def test_two_hosts_with_clocks_five_minutes_apart(hosts: tuple[Host, Host], titanic: Competition) -> None:
     alpha, beta = hosts
     count, data = (30 if WHOLE else 6), titanic.paths.data_dir
@@ -249,6 +250,7 @@ def test_two_hosts_with_clocks_five_minutes_apart(hosts: tuple[Host, Host], tita
     assert ahead.total_seconds() > 250
 
 
+@pytest.mark.timeout(1800)
 def test_two_hosts_prepare_one_competition(hosts: tuple[Host, Host]) -> None:
     alpha, beta = hosts
     data = alpha.disk / "data"

@@ -22,6 +22,8 @@ from mlebench.run.records import Group
 from mlebench.run.slurm import Slurm
 from mlebench.sandbox.usage import descendants
 
+pytestmark = pytest.mark.timeout(1800)
+
 RUNS, WORKERS = (40, 8) if WHOLE else (10, 4)
 PROGRAM = f"echo begun; {SUBMIT}; sleep 3"
 

@@ -26,11 +26,13 @@ VICTIMS = ("runner", "exec", "keeper", "all")
 PROGRAM = f"echo begun; {SUBMIT}; sleep 0.3"
 
 
+@pytest.mark.timeout(600 + 40 * KILLS)
 def test_kill_at_any_time_and_resume(start: Start, titanic: Competition, tmp_path: Path) -> None:
     sandbox = "process" if sandbox_named("bubblewrap").fault() else "bubblewrap"
     _kill_and_resume(start, titanic, tmp_path, sandbox, runs=30, kills=KILLS)
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("engine", each("docker", "podman"))
 def test_kill_at_any_time_and_resume_with_containers(
     start: Start, titanic: Competition, tmp_path: Path, engine: str
@@ -58,7 +60,7 @@ def _kill_and_resume(start: Start, titanic: Competition, tmp_path: Path, sandbox
             runner = start("run", "--resume", str(group.paths.root), "--workers", str(chance.choice((2, 3, 4))))
     else:
         assert sum(killed.values()) + plan.count("runner") + plan.count("all") == kills
-    assert runner.wait(300) == 0
+    assert runner.wait(600) == 0
     assert sum(killed.values()) + plan.count("runner") + plan.count("all") >= kills // 2
     _check(group, titanic, runs)
     cancelled = sum(len(run.record.attempts) - 1 for run in group.runs())
