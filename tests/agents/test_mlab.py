@@ -35,7 +35,7 @@ class Home:
 
     def run(self, url: str, *options: str, code: int = 0, **env: str) -> str:
         """What it printed, when it has ended with this exit code."""
-        knobs = ("--steps", "20", "--command-seconds", "20", "--patience-seconds", "5", *options)
+        knobs = ("--steps", "20", "--command-seconds", "20", "--patience-seconds", "60", *options)
         command = [sys.executable, str(FOLDER / "agent.py"), *knobs]
         settings: dict[str, Any] = {"env": {**self.env, "OPENAI_BASE_URL": url, **env}, "cwd": self.root}
         done = subprocess.run(command, **settings, capture_output=True, text=True, check=False)
