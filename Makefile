@@ -13,7 +13,7 @@ test: $(VENV)/tested
 	$(VENV)/bin/python -m pytest --numprocesses 3 --dist loadgroup $(TESTS)
 
 explore: $(VENV)/tested
-	$(VENV)/bin/python -m pytest --numprocesses 2 -m hypothesis --hypothesis-profile explore $(TESTS)
+	$(VENV)/bin/python -m pytest --numprocesses 2 -m hypothesis --hypothesis-profile explore --timeout 7200 $(TESTS)
 
 lint: $(VENV)/linted
 	$(VENV)/bin/ruff check .

@@ -24,7 +24,10 @@ def run(competition: Competition, home: Path, seconds: float = 300, trials: int 
     context.set_forkserver_preload(["sklearn.ensemble", "sklearn.neighbors", "pandas", "mlebench.validate.check"])
     process = context.Process(target=_inside, args=(competition.paths.data_dir, competition.id, home, seconds, trials))
     process.start()
-    process.join()
+    try:
+        process.join()
+    finally:
+        process.kill()  # unless it has ended
     return process.exitcode
 
 

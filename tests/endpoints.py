@@ -22,7 +22,8 @@ from mlebench.gateway.upstream import Timing
 KEY = "sk-real-0123456789abcdef"
 TOKEN = "token-of-the-run"
 PRICE = Price(input=2.0, output=10.0, cached=0.5, cache_write=2.5, cache_write_long=4.0)
-QUICK = Timing(connect=5, idle=1.0, call=20, retries=3, first_pause=0.01, longest_pause=1)
+# Nothing here waits for these limits: an endpoint that answers may be slow, on a busy machine.
+QUICK = Timing(connect=60, idle=60, call=100, retries=3, first_pause=0.01, longest_pause=1)
 USAGE = {
     "prompt_tokens": 100,
     "completion_tokens": 20,
@@ -149,7 +150,7 @@ class Endpoint(ThreadingHTTPServer):
 @contextlib.contextmanager
 def endpoint() -> Iterator[Endpoint]:
     with Endpoint() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
             yield server
@@ -165,7 +166,7 @@ class Front:
     folder: Path
     port: int = 0
     gateway: Gateway | None = None
-    client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=30, verify=False, trust_env=False))
+    client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=120, verify=False, trust_env=False))
 
     def post(self, path: str = "/v1/chat/completions", token: str = TOKEN, **body: Any) -> httpx.Response:
         body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]} | body
@@ -185,7 +186,7 @@ class Front:
 class NewFront(Protocol):
     """Makes a gateway; options are those of planning."""
 
-    def __call__(self, timing: Timing = QUICK, seconds: float = 60, **options: Any) -> Front: ...
+    def __call__(self, timing: Timing = QUICK, seconds: float = 100, **options: Any) -> Front: ...
 
 
 def access_to(server: Endpoint, models: tuple[str, ...] = ("m", "other"), **options: Any) -> ModelAccess:
@@ -193,7 +194,7 @@ def access_to(server: Endpoint, models: tuple[str, ...] = ("m", "other"), **opti
 
 
 @contextlib.contextmanager
-def front_of(access: ModelAccess, folder: Path, timing: Timing = QUICK, seconds: float = 60) -> Iterator[Front]:
+def front_of(access: ModelAccess, folder: Path, timing: Timing = QUICK, seconds: float = 100) -> Iterator[Front]:
     front = Front(folder)
     listening = socket.create_server(("127.0.0.1", 0), backlog=128)
     front.port = listening.getsockname()[1]
@@ -217,9 +218,9 @@ def front_of(access: ModelAccess, folder: Path, timing: Timing = QUICK, seconds:
         server.should_exit = server.force_exit = True
         await task
 
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(120)
     try:
         yield front
     finally:

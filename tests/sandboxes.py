@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from waiting import wait_until
 
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Limits, Task
@@ -45,13 +45,13 @@ def make_task(folder: Path, command: str, limits: Limits = SMALL, **options: obj
 
 def wait_for_end(session: Session, seconds: float = 120, *, wanted: bool = True) -> Outcome:
     """How a task ends; fail if it does not. `wanted`: tell the keeper meanwhile that the task should go on."""
-    deadline = time.monotonic() + seconds
-    while (outcome := session.poll()) is None:
-        assert time.monotonic() < deadline, f"the sandbox has not ended after {seconds:g} s"
+
+    def poll() -> Outcome | None:
         if wanted:
             session.beat()
-        time.sleep(0.02)
-    return outcome
+        return session.poll()
+
+    return wait_until(poll, "the sandbox has ended", seconds)
 
 
 def long_sleep() -> str:
@@ -82,12 +82,9 @@ def processes(mark: str) -> list[int]:
     return found
 
 
-def wait_until_gone(mark: str, seconds: float = 20) -> None:
-    """Wait until processes with these words have ended; fail with the command lines of those that have not."""
-    deadline = time.monotonic() + seconds
-    while (left := processes(mark)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not left, [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in left]
+def wait_until_gone(mark: str, seconds: float = 60) -> None:
+    """Wait until processes with these words have ended. They must be such as would not end by themselves by then."""
+    wait_until(lambda: not processes(mark), f"no process has {mark!r} in its command line", seconds)
 
 
 def leftovers() -> Iterator[str]:

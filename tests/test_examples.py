@@ -52,7 +52,7 @@ def run(twins: Path, tmp_path: Path) -> Run:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
         assert done.returncode == 0, done.stdout
@@ -161,6 +161,7 @@ def test_rl_loop(run: Run) -> None:
     assert sum(times.values()) == 30
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(
     os.environ.get("MLEBENCH_REAL_AGENTS") != "1", reason="MLEBENCH_REAL_AGENTS=1 installs baseline's packages"
 )

@@ -19,6 +19,7 @@ from uuid import uuid4
 import pytest
 from kernel_keys import add_to_new_session
 from sandboxes import leftovers
+from waiting import wait_until
 
 import mlebench
 from mlebench.registry import Competition, Registry
@@ -214,7 +215,7 @@ def run_as(
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=240,
             **become,
         )
         assert done.returncode == 0, done.stderr
@@ -238,8 +239,5 @@ def _hidden_from_others(path: Path) -> Path | None:
     return next((folder for folder in (path, *path.parents) if not folder.stat().st_mode & 0o001), None)
 
 
-def wait(condition: Any, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def wait(condition: Any, seconds: float = 60) -> None:
+    wait_until(condition, "what the test waits for is true", seconds)

@@ -27,7 +27,7 @@ from mlebench.registry import Registry
 from mlebench.run.records import Run
 
 Aide = Callable[..., list[Run]]
-pytestmark = pytest.mark.xdist_group("aide")  # one worker installs it, once
+pytestmark = [pytest.mark.xdist_group("aide"), pytest.mark.timeout(1800)]  # one worker installs it, once
 GOOD = {"is_bug": False, "summary": "It works.", "metric": 0.3, "lower_is_better": True}
 
 

@@ -350,6 +350,7 @@ def test_without_its_venv_a_run_says_how_to_install_it(titanic: Competition, tmp
     assert "mlebench agents install baseline" in done.stderr
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(
     os.environ.get("MLEBENCH_REAL_AGENTS") != "1", reason="MLEBENCH_REAL_AGENTS=1 installs its packages and runs it"
 )

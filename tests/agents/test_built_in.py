@@ -115,7 +115,7 @@ class Validator(BaseHTTPRequestHandler):
 def validator() -> Iterator[str]:
     Validator.sent = []
     with HTTPServer(("127.0.0.1", 0), Validator) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
@@ -151,7 +151,7 @@ def test_a_new_agent_submits_even_if_the_validator_is_down(
 
     with TCPServer(("127.0.0.1", 0), Broken) as server:
         address = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
         if answer is None:
             server.server_close()
         else:

@@ -35,7 +35,7 @@ class Home:
 
     def run(self, url: str, *options: str, code: int = 0, **env: str) -> str:
         """What it printed, when it has ended with this exit code."""
-        knobs = ("--steps", "20", "--command-seconds", "20", "--patience-seconds", "5", *options)
+        knobs = ("--steps", "20", "--command-seconds", "20", "--patience-seconds", "60", *options)
         command = [sys.executable, str(FOLDER / "agent.py"), *knobs]
         settings: dict[str, Any] = {"env": {**self.env, "OPENAI_BASE_URL": url, **env}, "cwd": self.root}
         done = subprocess.run(command, **settings, capture_output=True, text=True, check=False)
@@ -174,11 +174,11 @@ def test_endless_commands_end(home: Home, tmp_path: Path) -> None:
         FINISH,
     ]
     with playing(script, tmp_path) as url:
-        home.run(url, "--command-seconds", "2")
+        home.run(url, "--command-seconds", "7")
     printing, silent, background = home.told("output")
     assert printing["text"].startswith("y\ny\n")
     assert "left out" in printing["text"]
-    assert printing["text"].endswith("It was ended after 2 seconds: too long.")
+    assert printing["text"].endswith("It was ended after 7 seconds: too long.")
     assert (printing["exit_code"], silent["exit_code"]) == (None, None)
     assert background["text"] == "begun\n\nExit code 0."
     assert home.end.startswith("the model is done")
@@ -213,9 +213,10 @@ def test_a_model_that_fails_ends_it(home: Home, tmp_path: Path, answer: dict[str
 
 
 def test_an_endpoint_that_is_not_there_ends_it(home: Home) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with socket.socket() as taken:  # nobody else gets its port, and it does not listen
+        taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    home.run(url, "--patience-seconds", "1", code=1)
+        home.run(url, "--patience-seconds", "1", code=1)
     assert "Connection refused" in home.end
 
 

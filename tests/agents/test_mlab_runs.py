@@ -152,6 +152,7 @@ def test_without_a_trajectory_the_story_comes_from_the_trace(play: Play, tmp_pat
     assert call.text == script[0]["text"]
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(
     os.environ.get("MLEBENCH_REAL_AGENTS") != "1", reason="mlab's packages are installed if MLEBENCH_REAL_AGENTS=1"
 )

@@ -26,7 +26,7 @@ from mlebench.registry import Registry
 from mlebench.run.records import Run
 
 OpenHands = Callable[..., list[Run]]
-pytestmark = pytest.mark.xdist_group("openhands")  # one worker installs it, once
+pytestmark = [pytest.mark.xdist_group("openhands"), pytest.mark.timeout(1800)]  # one worker installs it, once
 FINISH = {"tool_calls": [{"name": "finish", "arguments": {"message": "Done."}}]}
 
 

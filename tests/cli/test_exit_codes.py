@@ -1,5 +1,6 @@
 """Exit codes mean the same in all verbs, and what a person can fix is one line: docs/exit-codes.md."""
 
+import contextlib
 import json
 import os
 import re
@@ -7,12 +8,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from competition_folders import add_competition, drop_privileges
+from waiting import wait_until
 
 from mlebench.cli import VERBS
 from mlebench.contract.scaffold import new_competition
@@ -129,11 +130,13 @@ def _interrupted(arguments: list[str], begun: Path) -> tuple[int, str]:
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    while not begun.exists():
-        assert process.poll() is None
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it
-    _, said = process.communicate()
+    try:
+        wait_until(begun.exists, "the work has begun", process=process)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it
+        _, said = process.communicate(timeout=120)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # whatever is left
     return process.returncode, said
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from waiting import read_terminal
 
 from mlebench.cli.prepare import command
 from mlebench.data.batch import Outcome
@@ -165,17 +166,11 @@ def _on_a_terminal(*arguments: object) -> bytes:
     environment = {**os.environ, "TERM": "xterm"}
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=slave, env=environment)
     os.close(slave)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(master, 1 << 16)
-        except OSError:  # how Linux reports that the other end is closed
-            break
-        if not piece:
-            break
-        seen += piece
-    os.close(master)
-    assert process.wait() == 0
+    try:
+        seen = read_terminal(master, "the command has ended")
+        assert process.wait(120) == 0
+    finally:
+        process.kill()
     return seen
 
 

@@ -3,7 +3,7 @@
 
 FAKE_SLURM names the folder. Its file `mode` says what happens to a job: `run` does its tasks one after the other,
 `hold` leaves them in the queue, `lose` forgets them. A job with a file `.dead` seems to run for a day. While there is a
-file `down`, nothing answers.
+file `down`, nothing answers; `refused` lists the commands that got no answer.
 """
 
 import json
@@ -25,7 +25,6 @@ def jobs() -> list[Path]:
 
 def sbatch() -> None:
     number = len(list(HERE.glob("*.call"))) + 1
-    (HERE / f"{number}.call").write_text(json.dumps(sys.argv[1:-1]))
     mode = (HERE / "mode").read_text()
     last = int(option("array").partition("-")[2].partition("%")[0])
     job = HERE / f"{number}.job"
@@ -34,6 +33,9 @@ def sbatch() -> None:
     if mode == "run":
         command = [sys.executable, str(Path(__file__).resolve()), "work", str(job)]
         subprocess.Popen(command, stdin=-3, stdout=-3, stderr=-3, start_new_session=True)
+    part = HERE / f"{number}.call.part"
+    part.write_text(json.dumps(sys.argv[1:-1]))
+    part.rename(part.with_suffix(""))  # last and whole: a test that sees it may change the mode
     print(number)
 
 
@@ -77,5 +79,7 @@ def scontrol() -> None:
 if __name__ == "__main__":
     verb = Path(sys.argv[0]).name
     if (HERE / "down").exists() and verb != Path(__file__).resolve().name:
+        with (HERE / "refused").open("a") as refused:
+            refused.write(f"{verb}\n")
         sys.exit("slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
     {"sbatch": sbatch, "squeue": squeue, "scancel": scancel, "scontrol": scontrol}.get(verb, work)()

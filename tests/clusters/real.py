@@ -4,13 +4,12 @@ import json
 import os
 import shutil
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from conftest_run import reports_of
 from sandboxes import processes
+from waiting import wait_until
 
 from mlebench.run.records import Group
 
@@ -36,13 +35,6 @@ def clusters(*words: object) -> str:
     return done.stdout.strip()
 
 
-def wait_for(what: Callable[[], object], seconds: float = 120, said: Path | None = None) -> None:
-    until = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < until, said.read_text()[-3000:] if said else "this did not happen in time"
-        time.sleep(0.1)
-
-
 def states(group: Group) -> list[str]:
     return [run.record.state for run in group.runs()]
 
@@ -62,7 +54,7 @@ def check_promises(group: Group, count: int, ended: str = "finished") -> None:
         assert not list(run.paths.root.glob("result.*"))
     assert sorted(report["run_id"] for report in reports_of(group)) == sorted(run.record.run_id for run in runs)
     assert not list(group.paths.root.glob(".work/*"))
-    wait_for(lambda: not processes(str(group.paths.root)), 20)
+    wait_until(lambda: not processes(str(group.paths.root)), "no process of the group is left", 60)
     for run in runs:
         for attempt in run.record.attempts:
             assert not processes(attempt["token"])

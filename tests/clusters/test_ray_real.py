@@ -13,11 +13,14 @@ from typing import IO
 
 import pytest
 from conftest_run import SUBMIT
-from real import WHOLE, check_promises, require, states, wait_for
+from real import WHOLE, check_promises, require, states
 from sandboxes import processes
+from waiting import wait_until
 
 from mlebench.registry import Competition
 from mlebench.run.records import Group
+
+pytestmark = pytest.mark.timeout(1800)
 
 RUNS = 24 if WHOLE else 8
 # This setting keeps Ray on the loopback; by default it prefers the host's own address.
@@ -72,8 +75,9 @@ class Cluster:
         before = set(self.folder.glob("runs/*/group.json"))
         address = ["--executor", "ray", "--ray-address", self.address]
         runner = self.start("run", *address, "--sandbox", "process", *named, *limits, *more)
-        wait_for(lambda: set(self.folder.glob("runs/*/group.json")) - before, 60, self.folder / "said")
-        (path,) = set(self.folder.glob("runs/*/group.json")) - before
+        (path,) = wait_until(
+            lambda: set(self.folder.glob("runs/*/group.json")) - before, "the group was planned", details=self.said
+        )
         return runner, Group.read(path.parent)
 
     def said(self) -> str:
@@ -103,12 +107,15 @@ def cluster(titanic: Competition, tmp_path: Path) -> Iterator[Cluster]:
     try:
         yield Cluster(address, python, process, titanic.paths.data_dir, tmp_path)
     finally:
-        process.communicate("end\n", timeout=60)
+        try:
+            process.communicate("end\n", timeout=60)
+        finally:
+            process.kill()
 
 
 def test_a_node_is_killed_and_so_is_whoever_submitted(cluster: Cluster) -> None:
     runner, group = cluster.plan(RUNS, f"echo begun; {SUBMIT}; sleep 4")
-    wait_for(lambda: states(group).count("running") >= 2, said=cluster.folder / "said")
+    wait_until(lambda: states(group).count("running") >= 2, "two runs were running", details=cluster.said)
     runner.kill()
     runner.wait()
     assert states(group).count("running") >= 1, "what was submitted goes on"
@@ -133,14 +140,15 @@ def test_no_two_runs_ever_hold_one_gpu(cluster: Cluster) -> None:
 
 def test_ctrl_c_detaches_and_cancel_ends(cluster: Cluster) -> None:
     runner, group = cluster.plan(2, f"{SUBMIT}; sleep 1000")
-    wait_for(lambda: states(group) == ["running"] * 2)
-    wait_for(lambda: len(list(group.paths.root.glob(".work/*/home/submission/submission.csv"))) == 2)
+    wait_until(lambda: states(group) == ["running"] * 2, "both runs were running", details=cluster.said)
+    submitted = ".work/*/home/submission/submission.csv"
+    wait_until(lambda: len(list(group.paths.root.glob(submitted))) == 2, "both had submitted something")
     runner.send_signal(signal.SIGINT)
-    assert runner.wait(30) == 130
+    assert runner.wait(120) == 130
     assert states(group) == ["running"] * 2
-    assert cluster.start("runs", "cancel", str(group.paths.root)).wait(60) == 0, cluster.said()
-    wait_for(lambda: states(group) == ["planned"] * 2, 60)
+    assert cluster.start("runs", "cancel", str(group.paths.root)).wait(120) == 0, cluster.said()
+    wait_until(lambda: states(group) == ["planned"] * 2, "both runs were planned again", details=cluster.said)
     for run in group.runs():
         assert (run.paths.attempt(1) / "submission" / "submission.csv").is_file()
         assert json.loads(run.paths.record.read_text())["attempts"][0]["ended"] == "cancelled"
-    wait_for(lambda: not processes(str(group.paths.root)), 20)
+    wait_until(lambda: not processes(str(group.paths.root)), "no process of the group was left", 60)

@@ -16,7 +16,8 @@ from uuid import uuid4
 
 import pytest
 from conftest_run import SUBMIT
-from real import SCRIPT, WHOLE, check_promises, clusters, require, states, wait_for
+from real import SCRIPT, WHOLE, check_promises, clusters, require, states
+from waiting import wait_until
 
 from mlebench import lease as leases
 from mlebench.lease import EXPIRY, Lease, LeaseLostError
@@ -226,17 +227,18 @@ def hosts() -> Iterator[tuple[Host, Host]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.timeout(1800)
 def test_two_hosts_with_clocks_five_minutes_apart(hosts: tuple[Host, Host], titanic: Competition) -> None:
     alpha, beta = hosts
     count, data = (30 if WHOLE else 6), titanic.paths.data_dir
     runs = alpha.disk / "runs"
     options = ["--agent-command", f"{SUBMIT}; sleep 5", "-c", titanic.id, "--sandbox", "process", "--workers", "2"]
     first = alpha.start("run", *options, "--seeds", str(count), "--runs-dir", str(runs), data=data)
-    wait_for(lambda: list(alpha.folder.glob("disk/runs/*/group.json")))
-    (record,) = alpha.folder.glob("disk/runs/*/group.json")
+    planned = "disk/runs/*/group.json"
+    (record,) = wait_until(lambda: list(alpha.folder.glob(planned)), "the group was planned", details=alpha.said)
     group = Group.read(record.parent)
     second = beta.start("run", "--resume", str(runs / group.record.id), "--workers", "2", data=data)
-    wait_for(lambda: states(group).count("running") >= 3)
+    wait_until(lambda: states(group).count("running") >= 3, "three runs were running", details=beta.said)
     Host.die(first)
     assert second.wait(500) == 0, beta.said()
     check_promises(group, count)
@@ -248,13 +250,14 @@ def test_two_hosts_with_clocks_five_minutes_apart(hosts: tuple[Host, Host], tita
     assert ahead.total_seconds() > 250
 
 
+@pytest.mark.timeout(1800)
 def test_two_hosts_prepare_one_competition(hosts: tuple[Host, Host]) -> None:
     alpha, beta = hosts
     data = alpha.disk / "data"
     words = ["prepare", "--twin", "-c", "spaceship-titanic"]
     both = [host.start(*words, data=data) for host in hosts]
-    assert [process.wait(120) for process in both] == [0, 0], alpha.said() + beta.said()
-    assert alpha.start("verify", "spaceship-titanic", data=data).wait(60) == 0, alpha.said()
+    assert [process.wait(240) for process in both] == [0, 0], alpha.said() + beta.said()
+    assert alpha.start("verify", "spaceship-titanic", data=data).wait(120) == 0, alpha.said()
     assert sorted(path.name for path in (alpha.folder / "disk/data/spaceship-titanic").iterdir()) == [
         "lock",
         "prepared",

@@ -5,12 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from conftest_run import SUBMIT, Mlebench, Start
+from waiting import wait_until
 
 from mlebench.agents import load_agent
 from mlebench.registry import Competition, Registry
@@ -110,12 +110,9 @@ def test_ctrl_c_detaches_and_resume_submits_only_what_is_left(
 
 
 def _detach(runner: "subprocess.Popen[str]", slurm: Path, submitted: int) -> None:
-    while len(calls(slurm)) < submitted:
-        assert runner.poll() is None
-        time.sleep(0.05)
-    time.sleep(0.3)  # it is past submitting and watches
+    wait_until(lambda: len(calls(slurm)) >= submitted, f"{submitted} submissions were made", process=runner)
     runner.send_signal(signal.SIGINT)
-    assert runner.wait(30) == 130
+    assert runner.wait(120) == 130
 
 
 def test_lost_runs_are_resubmitted_but_not_forever(
@@ -132,14 +129,14 @@ def test_a_controller_that_is_away_for_a_while_loses_nothing(
     start: Start, slurm: Path, titanic: Competition, tmp_path: Path
 ) -> None:
     runner = start("run", *options_for(titanic, tmp_path, 2, f"{SUBMIT}; sleep 2"))
-    while not calls(slurm):
-        assert runner.poll() is None
-        time.sleep(0.05)
+    wait_until(lambda: calls(slurm), "the runs were submitted", process=runner)
     (slurm / "down").touch()
-    time.sleep(3)
+    refused = slurm / "refused"
+    is_refused_twice = lambda: refused.is_file() and refused.read_text().count("squeue") >= 2  # noqa: E731
+    wait_until(is_refused_twice, "squeue was refused twice", process=runner)
     assert runner.poll() is None
     (slurm / "down").unlink()
-    assert runner.wait(60) == 0
+    assert runner.wait(120) == 0
     assert [run.record.ended for run in only_group(tmp_path).runs()] == ["finished"] * 2
     assert len(calls(slurm)) == 1
 
@@ -152,11 +149,9 @@ def test_a_job_that_only_seems_to_run_is_cancelled_and_resubmitted(
     (slurm / "1.dead").touch()
     runner = start("run", *options_for(titanic, tmp_path, 1))
     for count in (1, 2):
-        while len(calls(slurm)) < count:
-            assert runner.poll() is None
-            time.sleep(0.05)
+        wait_until(lambda count=count: len(calls(slurm)) >= count, f"submission {count} was made", process=runner)
         (slurm / "mode").write_text("run")
-    assert runner.wait(60) == 0
+    assert runner.wait(120) == 0
     (run,) = only_group(tmp_path).runs()
     assert run.record.ended == "finished"
 
@@ -263,8 +258,8 @@ def test_a_node_that_lacks_python_says_so_in_the_runs_log(
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     Slurm(group, 1, {}).submit([folder])
     log = folder / "runner.log"
-    while not log.is_file() or "has no /nowhere/python" not in log.read_text():
-        time.sleep(0.05)
+    message = "has no /nowhere/python"
+    wait_until(lambda: log.is_file() and message in log.read_text(), f"the log of the run says: {message}")
 
 
 def test_our_own_option_names_are_refused_in_settings_too(planned: Callable[..., Group]) -> None:

@@ -13,13 +13,16 @@ from pathlib import Path
 
 import pytest
 from conftest_run import SUBMIT
-from real import NOBODY, WHOLE, check_promises, clusters, require, states, wait_for
+from real import NOBODY, WHOLE, check_promises, clusters, require, states
 from sandboxes import processes
+from waiting import wait_until
 
 from mlebench.registry import Competition
 from mlebench.run.records import Group
 from mlebench.run.slurm import Slurm
 from mlebench.sandbox.usage import descendants
+
+pytestmark = pytest.mark.timeout(1800)
 
 RUNS, WORKERS = (40, 8) if WHOLE else (10, 4)
 PROGRAM = f"echo begun; {SUBMIT}; sleep 3"
@@ -67,16 +70,18 @@ class User:
             )
 
     def run(self, *words: str, code: int = 0) -> None:
-        assert self.start(*words).wait(600) == code, (self.folder / "said").read_text()[-3000:]
+        assert self.start(*words).wait(600) == code, self.said()
 
     def plan(self, seeds: int, program: str, *more: str) -> "tuple[subprocess.Popen[bytes], Group]":
         named = ["--agent-command", program, "-c", "spaceship-titanic", "--runs-dir", str(self.folder / "runs")]
         limits = ["--cpus", "1", "--memory", "500m", "--workers", str(WORKERS), "--seeds", str(seeds)]
         before = set(self._groups())
         runner = self.start("run", "--executor", "slurm", *named, *limits, *more)
-        wait_for(lambda: set(self._groups()) - before, 60, self.folder / "said")
-        ((path,)) = set(self._groups()) - before
+        (path,) = wait_until(lambda: set(self._groups()) - before, "the group was planned", details=self.said)
         return runner, Group.read(path.parent)
+
+    def said(self) -> str:
+        return (self.folder / "said").read_text()[-3000:]
 
     def _groups(self) -> list[Path]:
         return list(self.folder.glob("runs/*/group.json"))
@@ -112,25 +117,25 @@ def execs(group: Group) -> list[int]:
 
 def test_everything_is_killed_and_nothing_is_lost(user: User, settings: Path) -> None:
     runner, group = user.plan(RUNS, PROGRAM, "--time-limit", "60")
-    wait_for(lambda: states(group).count("running") >= 2)
+    wait_until(lambda: states(group).count("running") >= 2, "two runs were running", details=user.said)
 
     subprocess.run(["scancel", running()[0]], check=True)
     runner.kill()  # the submitting process is gone; Slurm continues
     runner.wait()
 
-    wait_for(lambda: states(group).count("running") >= 2)
+    wait_until(lambda: states(group).count("running") >= 2, "two runs were running", details=user.said)
     # Only a job that is not part of an array, or a single task, can be requeued while it runs.
     subprocess.run(["scontrol", "requeue", running()[0]], check=True)
-    wait_for(lambda: states(group).count("running") >= 2)
+    wait_until(lambda: states(group).count("running") >= 2, "two runs were running", details=user.said)
     victim = _kill_a_stepd(group)
-    wait_for(lambda: victim not in execs(group), 30)  # it does not outlive its job
+    wait_until(lambda: victim not in execs(group), "the run of the killed job had ended, too", 60)
 
     os.kill(int((settings / "slurmctld.pid").read_text()), signal.SIGTERM)
-    wait_for(lambda: not _answers())
+    wait_until(lambda: not _answers(), "the controller was down")
     user.run("run", "--resume", str(group.paths.root), code=1)  # one line, and nothing is broken
     assert "Error: squeue failed" in (user.folder / "said").read_text()
     clusters("controller", settings)
-    wait_for(_answers)
+    wait_until(_answers, "the controller was up again")
 
     user.run("run", "--resume", str(group.paths.root))
     check_promises(group, RUNS)
@@ -141,12 +146,14 @@ def test_everything_is_killed_and_nothing_is_lost(user: User, settings: Path) ->
 
 def _kill_a_stepd(group: Group) -> int:
     """Kill one that has a run; returns which process that was."""
-    while True:
-        for stepd in processes("slurmstepd"):
-            for victim in set(execs(group)) & descendants(stepd):
-                os.kill(stepd, signal.SIGKILL)
-                return victim
-        time.sleep(0.05)
+
+    def pairs() -> list[tuple[int, int]]:
+        victims = set(execs(group))
+        return [(stepd, victim) for stepd in processes("slurmstepd") for victim in victims & descendants(stepd)]
+
+    (stepd, victim), *_ = wait_until(pairs, "a slurmstepd had a run")
+    os.kill(stepd, signal.SIGKILL)
+    return victim
 
 
 def _answers() -> bool:
@@ -154,41 +161,42 @@ def _answers() -> bool:
 
 
 def _nothing_in_the_queue(group: Group) -> bool:
-    wait_for(lambda: not Slurm(group, 1, {}).active(), 30)
+    wait_until(lambda: not Slurm(group, 1, {}).active(), "the queue was empty")
     return True
 
 
 def test_the_time_limit_is_ours(user: User) -> None:
-    runner, group = user.plan(2, f"{SUBMIT}; sleep 100", "--time-limit", "3")
+    runner, group = user.plan(2, f"{SUBMIT}; sleep 100", "--time-limit", "10")
     assert runner.wait(200) == 0
     check_promises(group, 2, ended="timeout")
 
 
 def test_cancel_ends_running_runs_and_keeps_what_they_had(user: User) -> None:
     runner, group = user.plan(3, f"{SUBMIT}; [ -e /nowhere ] || sleep 1000", "--time-limit", "600")
-    wait_for(lambda: states(group).count("running") >= 2)
-    wait_for(lambda: len(list(group.paths.root.glob(".work/*/home/submission/submission.csv"))) >= 2)
+    wait_until(lambda: states(group).count("running") >= 2, "two runs were running", details=user.said)
+    submitted = ".work/*/home/submission/submission.csv"
+    wait_until(lambda: len(list(group.paths.root.glob(submitted))) >= 2, "two had submitted something")
     runner.send_signal(signal.SIGINT)
-    assert runner.wait(30) == 130
+    assert runner.wait(120) == 130
     assert states(group).count("running") >= 2, "to detach is not to cancel"
     user.run("runs", "cancel", str(group.paths.root))
-    wait_for(lambda: states(group) == ["planned"] * 3, 60)
+    wait_until(lambda: states(group) == ["planned"] * 3, "all runs were planned again", details=user.said)
     kept = [path for run in group.runs() for path in run.paths.root.glob("attempts/1/submission/submission.csv")]
     assert len(kept) >= 2
-    wait_for(lambda: not execs(group), 20)
+    wait_until(lambda: not execs(group), "no `run exec` was left", 60)
 
 
 @pytest.mark.skipif(not WHOLE, reason="takes two minutes: only with MLEBENCH_CLUSTERS=whole")
 def test_slurms_own_time_limit_leaves_the_run_to_be_resumed(user: User) -> None:
     runner, group = user.plan(1, f"{SUBMIT}; sleep 20000", "--time-limit", "300", "--slurm-option", "time=1")
-    wait_for(lambda: states(group) == ["running"])
+    wait_until(lambda: states(group) == ["running"], "the run was running", details=user.said)
     runner.kill()
     runner.wait()
-    wait_for(lambda: states(group) == ["planned"], 200)
+    wait_until(lambda: states(group) == ["planned"], "Slurm had ended the run", 240)
     (run,) = group.runs()
     assert [attempt["ended"] for attempt in run.record.attempts] == ["cancelled"]
     assert (run.paths.attempt(1) / "submission" / "submission.csv").is_file()
-    wait_for(lambda: not execs(group), 20)
+    wait_until(lambda: not execs(group), "no `run exec` was left", 60)
 
 
 def test_doctor_asks_every_node(user: User) -> None:

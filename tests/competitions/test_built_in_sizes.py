@@ -16,7 +16,7 @@ from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource, remove
 from mlebench.registry import Registry
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 FIGURES = json.loads((GOLDEN / "built-in-sizes.json").read_text(encoding="utf-8"))
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mutations import mutations
+import pytest
+from mutations import COUNT, mutations
 
 from mlebench.errors import InvalidSubmissionError
 from mlebench.grade.answers import load_answers
@@ -19,6 +20,7 @@ from mlebench.validate.reading import read_table
 MORE_LENIENT: dict[str, str] = {}
 
 
+@pytest.mark.timeout(300 + 10 * COUNT)
 def test_mutated_submissions_get_a_verdict_and_the_format_check_accepts_only_what_the_grader_accepts(
     competition_id: str, default_twin: Callable[[str], Competition], tmp_path: Path
 ) -> None:

@@ -91,7 +91,7 @@ def _competition_key(method: str) -> str:
 
 class _Handler(BaseHTTPRequestHandler):
     kaggle: FakeKaggle
-    timeout = 10
+    timeout = 200
 
     def log_message(self, format: str, *args: object) -> None: ...
 

@@ -106,6 +106,7 @@ def _sample(raw: Path, id: str) -> list[tuple[Path, str | None, str]]:
     return random.Random(id).sample(every, min(DAMAGES, len(every)))
 
 
+@pytest.mark.timeout(300 + 60 * DAMAGES)
 def test_no_damage_looks_like_a_bug(competition_id: str, tmp_path: Path) -> None:
     whole = TwinSource().fetch(Registry(tmp_path / "twin").get_competition(competition_id))
     for path, member, way in _sample(whole, competition_id):

@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +17,7 @@ from click.testing import CliRunner
 from fake_kaggle import BASIC, BEARER, KEY, TOKEN, USER, FakeKaggle, Fault
 from kaggle_fixtures import Waits, archive_of
 from told import Told
+from waiting import wait_until
 
 from mlebench.cli.dev import command as dev
 from mlebench.cli.doctor import _kaggle as doctor_line
@@ -228,11 +228,11 @@ KaggleSource().fetch(Registry({str(competition.paths.data_dir)!r}).get_competiti
 """
         process = subprocess.Popen([sys.executable, "-c", program])
         part = competition.paths.archive_part
-        deadline = time.monotonic() + 60
-        while not (part.is_file() and part.stat().st_size) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        process.kill()
-        process.wait()
+        try:
+            wait_until(lambda: part.is_file() and part.stat().st_size, "a part is downloaded", process=process)
+        finally:
+            process.kill()
+            process.wait()
         kept = part.stat().st_size
         assert 0 < kept <= CUT
         assert not competition.paths.archive.exists()

@@ -350,7 +350,11 @@ def test_an_incomplete_folder_of_another_program_is_not_touched(raw: Path, compe
 def test_two_prepares_at_once_take_turns(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mlebench", "prepare", "-c", ID, "--twin", "--data-dir", str(tmp_path / "d")]
     running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
-    talk = [process.communicate()[1] for process in running]
+    try:
+        talk = [process.communicate(timeout=240)[1] for process in running]
+    finally:
+        for process in running:
+            process.kill()
     assert [process.returncode for process in running] == [0, 0, 0], talk
     assert sum(f"{ID}: prepared" in text for text in talk) == 1
     assert sum(f"{ID}: already prepared" in text for text in talk) == 2

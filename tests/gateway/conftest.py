@@ -22,7 +22,7 @@ def front(server: Endpoint, tmp_path: Path) -> Iterator[NewFront]:
     """Makes a gateway in front of it; options are those of planning."""
     with ExitStack() as stack:
 
-        def make(timing: Timing = QUICK, seconds: float = 60, **options: Any) -> Front:
+        def make(timing: Timing = QUICK, seconds: float = 100, **options: Any) -> Front:
             return stack.enter_context(front_of(access_to(server, **options), tmp_path, timing, seconds))
 
         yield make

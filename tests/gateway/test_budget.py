@@ -57,14 +57,14 @@ def test_a_call_waits_for_those_in_progress(server: Endpoint, front: NewFront) -
     def behave(call: Call) -> None:
         if not first.is_set():
             first.set()
-            may_end.wait(20)
+            may_end.wait(120)
         call.answer({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 10}})
 
     server.behave = behave
     gate = front(budget="2000tokens")
     with ThreadPoolExecutor(2) as pool:
         one = pool.submit(gate.post, max_tokens=1500)
-        assert first.wait(20)
+        assert first.wait(120)
         other = pool.submit(gate.post, max_tokens=1500)
         may_end.set()
         assert (one.result().status_code, other.result().status_code) == (200, 200)
@@ -145,7 +145,7 @@ def test_reserved_and_spent_together_stay_within(items: list[Any], budget: str) 
             ledger.settle(reserved, Ended("m", tokens, 0.0, is_answered=end != "failed"))
             assert ledger.spent + ledger.reserved <= limit
 
-        await asyncio.wait_for(asyncio.gather(*(one(*item) for item in items)), 20)
+        await asyncio.wait_for(asyncio.gather(*(one(*item) for item in items)), 120)
         assert ledger.reserved == pytest.approx(0, abs=1e-9)
 
     asyncio.run(play())

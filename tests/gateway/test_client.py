@@ -49,7 +49,7 @@ async def post(client: Client, url: str) -> tuple[int, bytes]:
         return answer.status, b"".join([piece async for piece in answer.pieces])
 
 
-def answered(*parts: bytes, times: int = 1, idle: float = 20) -> list[tuple[int, bytes]]:
+def answered(*parts: bytes, times: int = 1, idle: float = 100) -> list[tuple[int, bytes]]:
     """What the client makes of these bytes, each of which arrives separately."""
 
     async def serve(reader: Reader, writer: Writer) -> None:
@@ -63,7 +63,7 @@ def answered(*parts: bytes, times: int = 1, idle: float = 20) -> list[tuple[int,
 
     async def ask() -> list[tuple[int, bytes]]:
         async with listening(serve) as port:
-            client = Client(f"http://127.0.0.1:{port}", 5, idle)
+            client = Client(f"http://127.0.0.1:{port}", 100, idle)
             try:
                 return [await post(client, f"http://127.0.0.1:{port}/v1/x") for _ in range(times)]
             finally:

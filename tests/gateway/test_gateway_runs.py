@@ -16,6 +16,7 @@ import pytest
 from conftest_run import Mlebench, Start
 from endpoints import KEY, USAGE, Call, Endpoint, access_to, say_hello
 from sandboxes import ALL, ISOLATING, each, processes, require, wait_until_gone
+from waiting import wait_until
 
 from mlebench.agents import load_agent
 from mlebench.registry import Competition, Registry
@@ -34,7 +35,7 @@ def call(**body):
     url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
     request = urllib.request.Request(url, json.dumps(body).encode(), headers)
     try:
-        return urllib.request.urlopen(request, timeout=50).read().decode()
+        return urllib.request.urlopen(request, timeout=200).read().decode()
     except urllib.error.HTTPError as error:
         return error.read().decode()
 """
@@ -139,11 +140,11 @@ def test_a_hanging_endpoint_does_not_delay_the_end_of_a_run(go: Runner, server: 
     hung = threading.Event()
 
     def hang(_: Call) -> None:
-        hung.wait(60)
+        hung.wait(200)
 
     server.behave = hang
     try:
-        run = only(go(ONE_CALL, "--time-limit", "4"))
+        run = only(go(ONE_CALL, "--time-limit", "12"))
     finally:
         hung.set()
     assert run.record.ended == "timeout"
@@ -160,13 +161,18 @@ def test_a_killed_runner_leaves_no_gateway_and_its_calls_are_kept(
     program = f"{SUBMIT}; python3 - {mark} <<'END'\n{CALL}\nif 'wait' in call(): __import__('time').sleep(300)\nEND\n"
     named = ["--agent-command", program, "-c", titanic.id, "--sandbox", "process", "--runs-dir", str(runs)]
     runner = start("run", *named, "--network", "model", "--model", "m", "--endpoint", server.url)
-    (use,) = _wait_for(lambda: [f for f in runs.glob("*/.work/*/model.json") if json.loads(f.read_text())["calls"]])
+    counts = "*/.work/*/model.json"
+    (use,) = wait_until(
+        lambda: [path for path in runs.glob(counts) if json.loads(path.read_text())["calls"]],
+        "the call of the agent is on disk",
+        process=runner,
+    )
     assert json.loads(use.read_text())["input_tokens"] == 100, "to be read while the run goes on"
     (record,) = runs.glob("*/*/run.json")
     for pid in [runner.pid, *processes(str(record.parent))]:  # what started `run exec`, and `run exec` itself
         os.kill(pid, signal.SIGKILL)
     wait_until_gone(mark)
-    assert _wait_for(lambda: [Path("gone")] if not _gateways(str(runs)) else [])
+    wait_until(lambda: not _gateways(str(runs)), "the gateway has ended")
     server.behave = say_hello
     mlebench("run", "--resume", str(record.parent.parent))
     run = Run.read(record.parent)
@@ -192,14 +198,6 @@ def doors_of(run: Run) -> list[Path]:
     return [path for token in tokens for path in Path(tempfile.gettempdir()).glob(f"mlebench-{token}-*")]
 
 
-def _wait_for(look: Callable[[], list[Path]]) -> list[Path]:
-    for _ in range(600):
-        if found := look():
-            return found
-        threading.Event().wait(0.05)
-    return []
-
-
 def test_a_gateway_that_dies_is_an_infrastructure_failure(go: Runner, server: Endpoint, tmp_path: Path) -> None:
     killed: list[int] = []
 
@@ -211,7 +209,7 @@ def test_a_gateway_that_dies_is_an_infrastructure_failure(go: Runner, server: En
         say_hello(call)
 
     server.behave = behave
-    run = only(go(ONE_CALL + "\nsleep 3"))
+    run = only(go(ONE_CALL.replace("<<'END'", "<<'END' | grep hello || sleep 300")))  # without an answer, it waits
     first, second = run.record.attempts
     assert len(killed) == 1
     assert (first["ended"], first["detail"]) == ("infra_error", "the gateway to the model died")

@@ -151,7 +151,7 @@ def test_a_host_header_and_an_upgrade_lead_nowhere_else(server: Endpoint, front:
 def raw(port: int, target: str, header: str, body: bytes = b"{}") -> bytes:
     """The response to a request that no proper client would send."""
     lines = [f"{target} HTTP/1.1", header, f"Authorization: Bearer {TOKEN}", f"Content-Length: {len(body)}"]
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as connection:
         connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
         return connection.recv(1 << 16)
 

@@ -248,10 +248,10 @@ def test_the_command_prints_its_url_first_logs_requests_and_cuts_connections(tmp
             url = server.stdout.readline().strip()
             body = json.dumps({"model": "m", "messages": [USER]}).encode()
             request = urllib.request.Request(f"{url}/chat/completions", body)
-            with urllib.request.urlopen(request) as answer:
+            with urllib.request.urlopen(request, timeout=120) as answer:
                 assert json.load(answer)["choices"][0]["message"]["content"] == "hello"
             with pytest.raises(httpx.RemoteProtocolError, match="peer closed connection"):
-                httpx.post(f"{url}/chat/completions", content=body)
+                httpx.post(f"{url}/chat/completions", content=body, timeout=120)
         finally:
             server.terminate()
             server.wait()

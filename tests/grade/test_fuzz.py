@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from mutations import mutations
+from mutations import COUNT, mutations
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
@@ -13,6 +13,7 @@ from mlebench.registry import Registry
 
 
 # A table, texts, boxes in texts, and run lengths: where graders read cells themselves.
+@pytest.mark.timeout(300 + 10 * COUNT)
 @pytest.mark.parametrize(
     "id",
     [
@@ -22,7 +23,7 @@ from mlebench.registry import Registry
         "tgs-salt-identification-challenge",
     ],
 )
-def test_mutated_submissions_are_graded_or_invalid_within_ten_seconds(id: str, tmp_path: Path) -> None:
+def test_mutated_submissions_are_graded_or_invalid_within_a_minute(id: str, tmp_path: Path) -> None:
     registry = Registry(tmp_path / "data")
     competition = registry.get_competition(id)
     prepare(competition, TwinSource())
@@ -33,7 +34,7 @@ def test_mutated_submissions_are_graded_or_invalid_within_ten_seconds(id: str, t
         names.append(name)
         lines.append(json.dumps({"competition_id": id, "submission_path": str(path)}))
     (tmp_path / "s.jsonl").write_text("\n".join(lines))
-    limits = Limits(seconds=10, memory=2_000_000_000)
+    limits = Limits(seconds=60, memory=2_000_000_000)
     summary = grade_jsonl(tmp_path / "s.jsonl", tmp_path / "out", registry, jobs=2, limits=limits)
     assert summary["unjudged"] == []
     ends = {name: report["status"] for name, report in zip(names, summary["competition_reports"], strict=True)}

@@ -26,6 +26,7 @@ from mlebench.report.intervals import (
 )
 
 TIMES = int(os.environ.get("MLEBENCH_SIMULATIONS", "200"))
+simulates = pytest.mark.timeout(300 + TIMES)
 shapes = st.tuples(st.integers(1, 12), st.integers(1, 5))
 outcomes = shapes.flatmap(lambda shape: arrays(float, shape, elements=st.sampled_from([0.0, 1.0])))
 shares = shapes.flatmap(lambda shape: arrays(float, shape, elements=st.floats(0, 1)))
@@ -126,6 +127,7 @@ def lowest(times: int) -> float:
     return 0.95 - 0.01 - 3 * (0.95 * 0.05 / times) ** 0.5
 
 
+@simulates
 @pytest.mark.parametrize("figure", ["rate", "share"])
 def test_intervals_contain_the_truth_as_often_as_promised(figure: str) -> None:
     found = {case: coverage(case, TIMES, METHODS, figure) for case in cases()}
@@ -137,6 +139,7 @@ def test_intervals_contain_the_truth_as_often_as_promised(figure: str) -> None:
     assert min(held["t over seeds"]) < 0.7
 
 
+@simulates
 @pytest.mark.parametrize(("competitions", "seeds"), [(1, 3), (2, 3), (5, 3), (75, 3), (22, 1), (22, 2)])
 def test_intervals_of_categories_and_other_splits_hold_as_well(competitions: int, seeds: int) -> None:
     held = [coverage(case, TIMES, {"": ours})[""][0] for case in cases(competitions, seeds)]
@@ -144,6 +147,7 @@ def test_intervals_of_categories_and_other_splits_hold_as_well(competitions: int
     assert min(held) >= lowest(TIMES)
 
 
+@simulates
 @pytest.mark.parametrize("figure", ["rate", "share"])
 @pytest.mark.parametrize("kind", [0.3, 3.0])
 @pytest.mark.parametrize(("one", "other"), [(0.03, 0.1), (0.5, 0.62), (0.95, 0.95)])
@@ -153,6 +157,7 @@ def test_intervals_of_differences_hold(figure: str, kind: float, one: float, oth
     assert found.right >= 0.85 * found.called
 
 
+@simulates
 def test_the_number_of_seeds_is_enough() -> None:
     seeds, shown = power(Case(0.5, 1.0), 0.1, TIMES)
     assert 3 < seeds < 30

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from conftest_run import SUBMIT, Start, reports_of
 from sandboxes import each, leftovers, processes, require
+from waiting import wait_until
 
 from mlebench.lease import acquire
 from mlebench.registry import Competition
@@ -25,11 +26,13 @@ VICTIMS = ("runner", "exec", "keeper", "all")
 PROGRAM = f"echo begun; {SUBMIT}; sleep 0.3"
 
 
+@pytest.mark.timeout(600 + 40 * KILLS)
 def test_kill_at_any_time_and_resume(start: Start, titanic: Competition, tmp_path: Path) -> None:
     sandbox = "process" if sandbox_named("bubblewrap").fault() else "bubblewrap"
     _kill_and_resume(start, titanic, tmp_path, sandbox, runs=30, kills=KILLS)
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("engine", each("docker", "podman"))
 def test_kill_at_any_time_and_resume_with_containers(
     start: Start, titanic: Competition, tmp_path: Path, engine: str
@@ -57,7 +60,7 @@ def _kill_and_resume(start: Start, titanic: Competition, tmp_path: Path, sandbox
             runner = start("run", "--resume", str(group.paths.root), "--workers", str(chance.choice((2, 3, 4))))
     else:
         assert sum(killed.values()) + plan.count("runner") + plan.count("all") == kills
-    assert runner.wait(300) == 0
+    assert runner.wait(600) == 0
     assert sum(killed.values()) + plan.count("runner") + plan.count("all") >= kills // 2
     _check(group, titanic, runs)
     cancelled = sum(len(run.record.attempts) - 1 for run in group.runs())
@@ -97,10 +100,9 @@ def _victims(
 
 
 def _planned(runs_dir: Path, runner: "subprocess.Popen[str]") -> Group:
-    while not (found := list(runs_dir.glob("*_run-group_*/group.json"))):
-        assert runner.poll() is None, runner.returncode
-        time.sleep(0.02)
-    return Group.read(found[0].parent)
+    planned = "*_run-group_*/group.json"
+    (path,) = wait_until(lambda: list(runs_dir.glob(planned)), "the group is planned", process=runner)
+    return Group.read(path.parent)
 
 
 def _execs(group: Group) -> dict[int, Path]:

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from uuid import uuid4
 import pytest
 from conftest_run import SUBMIT, Mlebench, Start
 from sandboxes import processes, require, wait_until_gone
+from waiting import wait_until
 
 from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition
@@ -70,7 +70,7 @@ def runner(start: Start, titanic: Competition, tmp_path: Path) -> Callable[..., 
 
     def call(name: str, program: str, *options: str, sandbox: str = "process", **more: Any) -> "subprocess.Popen[str]":
         named = ["--agent-command", program, "-c", titanic.id, "--sandbox", sandbox, "--runs-dir", str(tmp_path / name)]
-        return start("run", *named, "--time-limit", "100", *options, **more)
+        return start("run", *named, "--time-limit", "200", *options, **more)
 
     return call
 
@@ -78,13 +78,6 @@ def runner(start: Start, titanic: Competition, tmp_path: Path) -> Callable[..., 
 def _group(folder: Path) -> Group:
     (found,) = folder.glob("*_run-group_*/group.json")
     return Group.read(found.parent)
-
-
-def _wait_for(what: Callable[[], Any], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def _send(number: signal.Signals, pids: Iterable[int]) -> None:
@@ -116,15 +109,14 @@ def test_a_killed_runner_frees_its_gpu(
 ) -> None:
     require(sandbox)
     first = runner("one", f"{SUBMIT}; sleep 1000", "--gpus", "0", sandbox=sandbox)
-    _wait_for(lambda: machine.held() == [machine.gpus[0]])
-    _wait_for(lambda: processes(f"\0exec\0{tmp_path / 'one'}"))
-    (owner,) = processes(f"\0exec\0{tmp_path / 'one'}")
+    wait_until(lambda: machine.held() == [machine.gpus[0]], "the first runner holds its GPU")
+    (owner,) = wait_until(lambda: processes(f"\0exec\0{tmp_path / 'one'}"), "`run exec` has started")
     keeper = "mlebench.sandbox.keeper"
-    _wait_for(lambda: set(processes(keeper)) & descendants(owner))
+    wait_until(lambda: set(processes(keeper)) & descendants(owner), "the keeper has started")
     pids = {"runner": [first.pid], "exec": [owner], "keeper": set(processes(keeper)) & descendants(owner)}
     with (tmp_path / "said").open("w") as said:
         second = runner("other", SUBMIT, "--gpus", "0", sandbox=sandbox, stderr=said)
-    _wait_for(lambda: "Waiting" in (tmp_path / "said").read_text())
+    wait_until(lambda: "Waiting" in (tmp_path / "said").read_text(), "the second runner says that it waits")
     assert [run.record.state for run in _group(tmp_path / "other").runs()] == ["planned"]
     _send(signal.SIGSTOP, pids["keeper"])
     _send(signal.SIGKILL, [pid for victim in victims for pid in pids[victim]])
@@ -132,7 +124,7 @@ def test_a_killed_runner_frees_its_gpu(
         wait_until_gone(f"\0{tmp_path / 'one'}\0")  # the runner
         assert machine.held() == [machine.gpus[0]], "the agent is still there"
         _send(signal.SIGCONT, pids["keeper"])
-    assert second.wait(100) == 0
+    assert second.wait(200) == 0
     (run,) = _group(tmp_path / "other").runs()
     assert run.record.ended == "finished"
     words = "Waiting for 1 of the GPUs 0: other runs on this machine hold them"
@@ -141,7 +133,7 @@ def test_a_killed_runner_frees_its_gpu(
 
 
 def test_what_holds_a_gpu_is_not_in_the_sandbox(machine: Machine, runner: Any, tmp_path: Path) -> None:
-    assert runner("one", "ls -l /proc/self/fd; env; sleep 0.2", "--gpus", "0,1").wait(100) == 0
+    assert runner("one", "ls -l /proc/self/fd; env; sleep 0.2", "--gpus", "0,1").wait(200) == 0
     (run,) = _group(tmp_path / "one").runs()
     said = run.paths.log.read_text()
     assert "CUDA_VISIBLE_DEVICES=0,1" in said
@@ -155,7 +147,7 @@ def test_a_scheduler_has_the_last_word_and_its_gpus_are_held(
     ours = gpus.take(Choice(("0",), 1))
     assert ours is not None
     waiting = runner("one", f"{SUBMIT}; grep mlebench-gpu /proc/net/unix", "--gpus", "0")
-    _wait_for(lambda: list((tmp_path / "one").glob("*/group.json")))
+    wait_until(lambda: list((tmp_path / "one").glob("*/group.json")), "the group is planned")
     waiting.kill()
     waiting.wait()
     (run,) = _group(tmp_path / "one").runs()

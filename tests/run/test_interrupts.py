@@ -3,7 +3,6 @@
 import json
 import os
 import pty
-import select
 import signal
 import subprocess
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest_run import SUBMIT, Mlebench, Start
 from sandboxes import leftovers, processes, require, wait_until_gone
+from waiting import read_terminal, wait_until
 
 from mlebench.registry import Competition
 from mlebench.run.records import Group, Run
@@ -31,9 +31,11 @@ def _begin(start: Start, titanic: Competition, runs_dir: Path, mark: str) -> tup
 
 
 def _begun(runs_dir: Path, process: "subprocess.Popen[str]") -> Run:
-    while not any(log.read_text() == "begun\n" for log in runs_dir.glob("*/.work/*/run.log")):
-        assert process.poll() is None, process.stderr and process.stderr.read()
-        time.sleep(0.02)
+    wait_until(
+        lambda: any(log.read_text() == "begun\n" for log in runs_dir.glob("*/.work/*/run.log")),
+        "the agent has begun",
+        process=process,
+    )
     (record,) = runs_dir.glob("*/*/run.json")
     return Run.read(record.parent)
 
@@ -58,26 +60,26 @@ def _nothing_is_left(run: Run, mark: str) -> None:
 
 
 def test_ctrl_c_ends_runs_cleanly(start: Start, titanic: Competition, tmp_path: Path) -> None:
-    runner, run = _begin(start, titanic, tmp_path, "71.4142")
+    runner, run = _begin(start, titanic, tmp_path, "3671.4142")
     runner.send_signal(signal.SIGINT)
-    _, errors = runner.communicate(timeout=60)
+    _, errors = runner.communicate(timeout=120)
     assert runner.returncode == 130
     assert f"mlebench run --resume {run.paths.group.root}" in errors
     assert "Traceback" not in errors
     assert _attempts(run) == ["cancelled"]
-    _nothing_is_left(run, "71.4142")
+    _nothing_is_left(run, "3671.4142")
 
 
 def test_sigterm_ends_one_run_cleanly(start: Start, titanic: Competition, tmp_path: Path) -> None:
-    runner, run = _begin(start, titanic, tmp_path, "71.7320")
+    runner, run = _begin(start, titanic, tmp_path, "3671.7320")
     runner.send_signal(signal.SIGINT)
-    assert runner.wait(60) == 130
+    assert runner.wait(120) == 130
     worker = start("run", "exec", str(run.paths.root))
     _begun(tmp_path, worker)
     worker.terminate()
-    assert worker.wait(60) == 75
+    assert worker.wait(120) == 75
     assert _attempts(run) == ["cancelled", "cancelled"]
-    _nothing_is_left(run, "71.7320")
+    _nothing_is_left(run, "3671.7320")
 
 
 # Schedulers signal every process, including engines' clients. docker's dies of it; podman's ends as if all was well.
@@ -85,9 +87,9 @@ def test_sigterm_ends_one_run_cleanly(start: Start, titanic: Competition, tmp_pa
 def test_a_stop_while_a_sandbox_is_set_up_is_not_a_failure(
     start: Start, titanic: Competition, tmp_path: Path, engine: str, end: str
 ) -> None:
-    runner, run = _begin(start, titanic, tmp_path, "71.4422")
+    runner, run = _begin(start, titanic, tmp_path, "3671.4422")
     runner.send_signal(signal.SIGINT)
-    assert runner.wait(60) == 130
+    assert runner.wait(120) == 130
     group = json.loads(run.paths.group.record.read_text())
     run.paths.group.record.write_text(json.dumps(group | {"sandbox": engine}))
     programs = tmp_path / "programs"
@@ -95,21 +97,29 @@ def test_a_stop_while_a_sandbox_is_set_up_is_not_a_failure(
     (programs / engine).write_text(f"#!/bin/sh\nkill -TERM $PPID\n{end}\n")
     (programs / engine).chmod(0o755)
     worker = start("run", "exec", str(run.paths.root), env={"PATH": f"{programs}:{os.environ['PATH']}"})
-    assert worker.wait(60) == 75
+    assert worker.wait(120) == 75
     ended = [attempt["ended"] for attempt in Run.read(run.paths.root).record.attempts]
     assert ended == ["cancelled", "cancelled"]
 
 
+def _is_pending(pid: int, number: signal.Signals) -> bool:
+    """Whether a stopped process has been sent a signal."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    pending = next(line for line in status.splitlines() if line.startswith("ShdPnd:"))
+    return bool(int(pending.split()[1], 16) & 1 << number - 1)
+
+
 def test_ctrl_c_twice_ends_them_at_once(mlebench: Mlebench, start: Start, titanic: Competition, tmp_path: Path) -> None:
-    runner, run = _begin(start, titanic, tmp_path, "71.2718")
+    runner, run = _begin(start, titanic, tmp_path, "3671.2718")
     (worker,) = processes(f"\0exec\0{run.paths.root}")
     os.kill(worker, signal.SIGSTOP)  # it cannot end anything cleanly
     runner.send_signal(signal.SIGINT)
+    wait_until(lambda: _is_pending(worker, signal.SIGTERM), "the runner has passed the first interrupt on")
     time.sleep(1)
     assert runner.poll() is None, "it did not wait for its runs"
     runner.send_signal(signal.SIGINT)
-    assert runner.wait(60) == 130
-    wait_until_gone("71.2718")
+    assert runner.wait(120) == 130
+    wait_until_gone("3671.2718")
     # What could not be cleaned up then is cleaned up when the run is repeated.
     group = json.loads(run.paths.group.record.read_text())
     limits = group["limits"] | {"seconds": 3}
@@ -118,15 +128,15 @@ def test_ctrl_c_twice_ends_them_at_once(mlebench: Mlebench, start: Start, titani
     after = Run.read(run.paths.root)
     assert [attempt["ended"] for attempt in after.record.attempts] == ["cancelled", "timeout"]
     assert (after.paths.attempt(1) / "run.log").read_text() == "begun\n"
-    _nothing_is_left(run, "71.2718")
+    _nothing_is_left(run, "3671.2718")
 
 
 def test_a_group_continues_whatever_an_agent_does(run: Runner, titanic: Competition) -> None:
     program = (
-        f"case $SEED in 0) {SUBMIT}; kill -SEGV $$;; 1) sleep 71.6180;; 2) echo nothing;; "
-        f"3) for i in $(seq 50); do setsid sleep 71.5772 & done; {SUBMIT};; 4) {SUBMIT};; esac"
+        f"case $SEED in 0) {SUBMIT}; kill -SEGV $$;; 1) sleep 3671.6180;; 2) echo nothing;; "
+        f"3) for i in $(seq 50); do setsid sleep 3671.5772 & done; {SUBMIT};; 4) {SUBMIT};; esac"
     )
-    group = run(program, "--seeds", "5", "--time-limit", "5", sandbox=ISOLATING)
+    group = run(program, "--seeds", "5", "--time-limit", "12", sandbox=ISOLATING)
     ends = [(one.record.ended, one.record.submission) for one in group.runs()]
     assert ends == [
         ("agent_error", "present"),
@@ -135,7 +145,7 @@ def test_a_group_continues_whatever_an_agent_does(run: Runner, titanic: Competit
         ("finished", "present"),
         ("finished", "present"),
     ]
-    for mark in ("71.6180", "71.5772"):
+    for mark in ("3671.6180", "3671.5772"):
         wait_until_gone(mark)
 
 
@@ -152,24 +162,24 @@ def test_two_gigabytes_of_log(run: Runner) -> None:
         assert log.read() == b"last\n"
 
 
-NOISY = SUBMIT + "; for i in 1 2 3 4; do printf '\\033]0;title\\007\\033[31mlast words\\033[2J\\n'; sleep 0.8; done"
+def _noisy(folder: Path) -> str:
+    """A program that prints escape codes and runs until there is a file `seen`."""
+    words = r"\033]0;title\007\033[31mlast words\033[2J\n"
+    return f"{SUBMIT}; printf '{words}'; until [ -e {folder}/seen ]; do sleep 0.1; done"
 
 
 def test_a_table_is_kept_up_to_date_on_a_terminal(start: Start, titanic: Competition, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    options = ["--agent-command", NOISY, "-c", titanic.id, "--runs-dir", str(tmp_path), "--sandbox", "process"]
-    runner = start("run", *options, stderr=theirs, env={"COLUMNS": "150", "TERM": "xterm"})
+    options = ["--agent-command", _noisy(tmp_path), "-c", titanic.id, "--runs-dir", str(tmp_path / "runs")]
+    runner = start("run", *options, "--sandbox", "process", stderr=theirs, env={"COLUMNS": "150", "TERM": "xterm"})
     os.close(theirs)
-    shown = bytearray()
-    while runner.poll() is None or select.select([ours], [], [], 0)[0]:
-        if select.select([ours], [], [], 0.2)[0]:
-            try:
-                shown += os.read(ours, 1 << 16)
-            except OSError:  # what Linux says when the other end is closed
-                break
-    os.close(ours)
-    assert runner.wait(60) == 0
-    text = shown.decode()
+
+    def end_the_agent(shown: bytes) -> None:
+        if b"last words" in shown:
+            (tmp_path / "seen").touch()
+
+    text = read_terminal(ours, "the runner has ended", heard=end_the_agent).decode()
+    assert runner.wait(120) == 0
     assert "time left" in text
     assert "running" in text
     assert "last words" in text
@@ -177,9 +187,14 @@ def test_a_table_is_kept_up_to_date_on_a_terminal(start: Start, titanic: Competi
         assert code not in text
 
 
-def test_plain_lines_elsewhere(mlebench: Mlebench, titanic: Competition, tmp_path: Path) -> None:
-    options = ["--agent-command", NOISY, "-c", titanic.id, "--runs-dir", str(tmp_path), "--sandbox", "process"]
-    done = mlebench("run", *options)
-    assert f"{titanic.id} seed 0: running\n" in done.stderr
-    assert f"{titanic.id} seed 0: finished, score" in done.stderr
-    assert "\033" not in done.stderr + done.stdout
+def test_plain_lines_elsewhere(start: Start, titanic: Competition, tmp_path: Path) -> None:
+    options = ["--agent-command", _noisy(tmp_path), "-c", titanic.id, "--runs-dir", str(tmp_path / "runs")]
+    output = tmp_path / "output"
+    with output.open("w") as file:
+        runner = start("run", *options, "--sandbox", "process", stdout=file, stderr=file)
+    line = f"{titanic.id} seed 0: running\n"
+    wait_until(lambda: line in output.read_text(), "a line says that the run is running", process=runner)
+    (tmp_path / "seen").touch()
+    assert runner.wait(120) == 0
+    assert f"{titanic.id} seed 0: finished, score" in output.read_text()
+    assert "\033" not in output.read_text()

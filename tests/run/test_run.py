@@ -64,7 +64,7 @@ def test_metadata_is_what_existing_tools_read(run: Runner, titanic: Competition)
     [
         ("exit 3", "agent_error", "none", "missing"),
         (f"{SUBMIT}; exit 3", "agent_error", "present", "graded"),
-        (f"{SUBMIT}; sleep 60", "timeout", "present", "graded"),
+        (f"{SUBMIT}; sleep 600", "timeout", "present", "graded"),
         ("true", "finished", "none", "missing"),
         ("echo wrong > $SUBMISSION_DIR/submission.csv", "finished", "present", "invalid"),
         ("mkfifo $SUBMISSION_DIR/submission.csv", "finished", "none", "missing"),
@@ -73,7 +73,7 @@ def test_metadata_is_what_existing_tools_read(run: Runner, titanic: Competition)
 def test_every_end_is_recorded_and_what_was_submitted_is_graded(
     run: Runner, program: str, ended: str, submission: str, status: str
 ) -> None:
-    group = run(program, "--time-limit", "4")
+    group = run(program, "--time-limit", "10" if ended == "timeout" else "100")
     (one,) = group.runs()
     assert (one.record.state, one.record.ended, one.record.submission) == ("ended", ended, submission)
     assert one.record.report is not None
@@ -81,7 +81,9 @@ def test_every_end_is_recorded_and_what_was_submitted_is_graded(
 
 
 def test_changed_submissions_are_kept_with_their_times(run: Runner) -> None:
-    group = run("for i in 1 2 3; do echo $i > $SUBMISSION_DIR/submission.csv; sleep 1.6; done")
+    kept = "$HOME/../snapshots"  # in a plain process, the agent can see them
+    write = f"echo $i > $SUBMISSION_DIR/submission.csv; until grep -qx $i {kept}/*; do sleep 0.1; done"
+    group = run(f"for i in 1 2 3; do {write}; done")
     (one,) = group.runs()
     kept = sorted(one.paths.snapshots.iterdir())
     assert [path.read_text() for path in kept] == ["1\n", "2\n", "3\n"]

@@ -15,6 +15,7 @@ import pytest
 from conftest_run import SUBMIT, Mlebench, Start
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from waiting import wait_until
 
 from mlebench.cli.story import story_lines
 from mlebench.paths import RunPaths, model_calls
@@ -307,13 +308,12 @@ def test_a_run_in_progress_has_a_story_so_far(start: Start, titanic: Competition
     line = json.dumps({"kind": "thought", "time": time.time(), "step": 1, "text": "I wait."})
     program = f"{SUBMIT}; echo '{line}' > $LOGS_DIR/trajectory.jsonl; sleep 300"
     named = ["--agent-command", program, "-c", titanic.id, "--sandbox", "process", "--runs-dir", str(tmp_path)]
-    start("run", *named)
-    deadline = time.monotonic() + 120
-    titles: set[str] = set()
-    while not {"thought", f"submission of {titanic.sample_submission.stat().st_size} bytes"} <= titles:
-        assert time.monotonic() < deadline, titles
-        time.sleep(0.1)
-        for record in tmp_path.glob("*/group.json"):
-            (one,) = Group.read(record.parent).runs()
-            titles = {event.title for event in story(one).events}
-    assert not any("the run ends" in title for title in titles)
+    runner = start("run", *named)
+    wanted = {"thought", f"submission of {titanic.sample_submission.stat().st_size} bytes"}
+
+    def titles() -> set[str]:
+        groups = [Group.read(record.parent) for record in tmp_path.glob("*/group.json")]
+        return {event.title for group in groups for run in group.runs() for event in story(run).events}
+
+    wait_until(lambda: wanted <= titles(), "the story has a thought and a submission", process=runner, details=titles)
+    assert not any("the run ends" in title for title in titles())

@@ -1,5 +1,4 @@
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,6 +6,7 @@ from typing import Any
 import pytest
 import uvicorn
 from making_site import make_group
+from waiting import wait_until
 
 from mlebench.registry import Registry
 from mlebench.validate.server import LOOPBACK, listening
@@ -54,10 +54,9 @@ class Serving:
 
     def __enter__(self) -> str:
         (bound,) = self._listening.__enter__()
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [bound]})
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [bound]}, daemon=True)
         self._thread.start()
-        while not self._server.started:
-            time.sleep(0.01)
+        wait_until(lambda: self._server.started, "the server has started")
         return f"http://{LOOPBACK}:{bound.getsockname()[1]}"
 
     def __exit__(self, *_: object) -> None:

@@ -32,7 +32,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET), timeout=120_000)
         yield launched
         launched.close()
 
@@ -42,6 +42,7 @@ def page(browser: Browser) -> Iterator[Page]:
     """Anything a page prints in the console, or requests from another host, fails the test."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     opened = context.new_page()
+    opened.set_default_timeout(120_000)
     said: list[str] = []
     opened.on("console", lambda message: said.append(message.text))
     opened.on("pageerror", lambda error: said.append(str(error)))
@@ -123,7 +124,7 @@ def test_pages_follow_runs_in_progress(page: Page, own_runs: Path) -> None:
                 next(own_runs.glob(f"*one/{record['competition']}_*/run.json")).read_bytes()
             )
             path.write_text(json.dumps(done | {"run_id": record["run_id"], "seed": 0}))
-        row.get_by_text("running").wait_for(state="hidden", timeout=30_000)
+        row.get_by_text("running").wait_for(state="hidden")
         assert row.locator(".figure").count() == 1
         assert _agents(page) == ["one", "three", "two"]  # as the reader had sorted them
         page.goto("about:blank")  # before the server stops answering
@@ -132,6 +133,7 @@ def test_pages_follow_runs_in_progress(page: Page, own_runs: Path) -> None:
 def test_a_phone_needs_no_sideways_scrolling(browser: Browser, served: str) -> None:
     context = browser.new_context(viewport={"width": 360, "height": 740})
     page = context.new_page()
+    page.set_default_timeout(120_000)
     for path in (
         "index",
         "grid",
@@ -158,6 +160,7 @@ def test_names_without_blanks_do_not_widen_pages(browser: Browser, tmp_path: Pat
     with Serving(tmp_path / "runs") as address:
         for width in (1280, 360):
             page = browser.new_page(viewport={"width": width, "height": 800})
+            page.set_default_timeout(120_000)
             for path in ("index.html", f"group/{group.record.id}.html", run):
                 page.goto(f"{address}/{path}")
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, path

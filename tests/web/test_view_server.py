@@ -16,7 +16,7 @@ from conftest_web import Serving
 def get(address: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
     """A request whose path is sent verbatim."""
     parts = urlsplit(address)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
     try:
         connection.putrequest("GET", path, skip_host=bool(headers and "Host" in headers))
         for name, value in (headers or {}).items():
@@ -69,7 +69,7 @@ def test_our_own_names_are_served_even_through_a_tunnel(served: str, host: str) 
 def test_two_names_or_none_are_refused(served: str) -> None:
     parts = urlsplit(served)
     for names in ("", "Host: localhost\r\nHost: evil.example\r\n"):
-        with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=20) as raw:
+        with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=120) as raw:
             raw.sendall(f"GET /index.html HTTP/1.1\r\n{names}Connection: close\r\n\r\n".encode())
             answer = b"".join(iter(lambda raw=raw: raw.recv(65536), b""))
         assert answer.split(b" ", 2)[1] in (b"400", b"421")
@@ -77,7 +77,7 @@ def test_two_names_or_none_are_refused(served: str) -> None:
 
 def test_only_reading(served: str) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
-        assert httpx.request(method, f"{served}/index.html", trust_env=False).status_code == 405
+        assert httpx.request(method, f"{served}/index.html", trust_env=False, timeout=120).status_code == 405
 
 
 def test_a_page_that_has_not_changed_is_not_sent_again(served: str) -> None:
@@ -154,12 +154,12 @@ def test_a_new_run_appears_with_the_next_request(own_runs: Path) -> None:
     import json
 
     with Serving(own_runs) as address:
-        before = httpx.get(f"{address}/index.json", trust_env=False).json()
+        before = httpx.get(f"{address}/index.json", trust_env=False, timeout=120).json()
         for path in own_runs.glob("*three/*/run.json"):
             record = json.loads(path.read_bytes())
             done = json.loads(next(own_runs.glob(f"*one/{record['competition']}_*/run.json")).read_bytes())
             path.write_text(json.dumps(done | {"run_id": record["run_id"], "seed": 0}))
-        after = httpx.get(f"{address}/index.json", trust_env=False).json()
+        after = httpx.get(f"{address}/index.json", trust_env=False, timeout=120).json()
     (entry,) = (entry for entry in before["entries"] if entry["name"] == "three")
     assert entry["going_on"] == entry["planned"] == 1
     (entry,) = (entry for entry in after["entries"] if entry["name"] == "three")
@@ -172,6 +172,6 @@ def test_the_command_says_where_and_ends_with_a_signal(runs: Path) -> None:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
-        assert httpx.get(f"{address}index.html", trust_env=False).status_code == 200
+        assert httpx.get(f"{address}index.html", trust_env=False, timeout=120).status_code == 200
         process.terminate()
-        assert process.wait(20) is not None
+        assert process.wait(120) is not None
