@@ -1,5 +1,6 @@
 """Venvs of agents: made once, offline, from locked versions, outside our own environment."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -83,6 +84,21 @@ def test_a_venv_is_made_once_offline_and_apart_from_ours(tmp_path: Path, wheels:
 
     agent_folder(tmp_path, "tinytool==1.0\n")
     assert venv_of(load_agent(str(folder))) is None, "other requirements, another venv"
+
+
+def test_nothing_of_an_unfinished_venv_stays(tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = load_agent(str(agent_folder(tmp_path, "tinytool==1.0\n")))
+    half = venvs._place(agent)
+    half.mkdir(parents=True)
+
+    def refuse(path: Path, ignore_errors: bool = False) -> None:
+        if not ignore_errors:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr("mlebench.agents.venvs.shutil.rmtree", refuse)
+    with pytest.raises(PrerequisiteError, match="left by an unfinished install, cannot be removed"):
+        venvs.install(agent, wheels)
+    assert venv_of(agent) is None
 
 
 def test_an_unfinished_venv_is_remade_and_a_failed_one_leaves_nothing(tmp_path: Path, wheels: Path) -> None:

@@ -80,6 +80,20 @@ def test_findings_go_in_and_links_stay_out(group: Group, tmp_path: Path) -> None
     assert "compressed" in reasons["weights.npz"]
 
 
+def test_what_a_killed_process_left_stays_out_and_does_not_pile_up(group: Group, bundle: Path, tmp_path: Path) -> None:
+    run = next(group.runs())
+    run.paths.findings.mkdir()
+    (run.paths.findings / "rules.json.part-9").write_text("{")
+    old, new = tmp_path / "bundle.tar.gz.part-9", tmp_path / "bundle.tar.gz.part-10"
+    for path in (old, new):
+        path.touch()
+    os.utime(old, (0, 0))
+    make_bundle(group, tmp_path / "bundle.tar.gz")
+    assert (tmp_path / "bundle.tar.gz").read_bytes() == bundle.read_bytes()
+    assert not old.exists()
+    assert new.exists(), "its process may be alive"
+
+
 def test_long_logs_are_cut_in_the_middle_and_room_is_limited(
     group: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,8 +14,13 @@ from typing import Any, NamedTuple
 import pytest
 from folders import contents
 
-from mlebench.data.sources import TwinSource
+from mlebench.data.pipeline import Options, prepare
+from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import data_identity, preparation_fault
+from mlebench.data.verification import verify
+from mlebench.files import write_whole
+from mlebench.lease import held
+from mlebench.paths import MANIFEST, MANIFEST_FILES, data_dir_record
 from mlebench.registry import Competition, Registry
 
 SERVER = Path(__file__).with_name("fork_server.py")
@@ -159,3 +164,62 @@ def test_killed_at_a_write_and_started_again(
         server.run(words, data)
         assert _state(competition) == whole, kill
     assert killed > len(kills) * 0.9, "most writes happen every time"
+
+
+def test_records_that_were_never_completed_are_removed(tmp_path: Path) -> None:
+    competition = Registry(tmp_path).get_competition(ID)
+    where = competition.paths
+    where.root.mkdir()
+    records = (where.twin, where.archive_record, where.archive_elsewhere_record, where.raw_staging_record)
+    for record in records:
+        record.with_name(f"{record.name}.part-9").touch()
+    write_whole(data_dir_record(tmp_path), "{}")  # it holds twins already
+    prepare(competition, TwinSource(size=SIZE))
+    assert sorted(path.name for path in where.root.iterdir()) == ["lock", "prepared", "raw", "twin.json"]
+
+
+def test_files_that_are_half_removed_are_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prepare is cut off, and so is another one that is clearing its place: the first starts from scratch."""
+    competition = Registry(tmp_path / "data").get_competition(PACKED)
+    where = competition.paths
+    raw = TwinSource(size=SIZE).fetch(Registry(tmp_path / "twin").get_competition(PACKED))
+    first, second = (Path(shutil.make_archive(str(tmp_path / name), "zip", raw)) for name in ("first", "second"))
+    monkeypatch.setattr("mlebench.data.pipeline.write_manifest", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        prepare(competition, PathSource(first), Options(verify=False))
+    monkeypatch.undo()
+
+    def remove_a_little(folder: Path) -> None:
+        if folder == where.staging:
+            next(path for path in where.unpacked.glob("*/**/*") if path.is_file()).unlink()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("mlebench.data.pipeline.remove", remove_a_little)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(competition, PathSource(second), Options(verify=False))
+    monkeypatch.undo()
+    assert where.staging.is_dir()
+    whole = Registry(tmp_path / "whole").get_competition(PACKED)
+    for each in (competition, whole):
+        assert prepare(each, PathSource(first), Options(verify=False))
+    assert contents(where.prepared) == contents(whole.paths.prepared)
+
+
+def test_verifying_removes_remains_and_leaves_data_alone_that_is_being_prepared(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    competition = Registry(tmp_path).get_competition(ID)
+    where = competition.paths
+    prepare(competition, TwinSource(size=SIZE))
+    names = sorted(path.name for path in where.prepared.iterdir())
+    for name in (MANIFEST, MANIFEST_FILES):
+        (where.prepared / f"{name}.part-9").touch()
+    where.manifest.unlink()
+    with held(where.lock):
+        assert [one.fault for one in verify(competition, adopt=True)] == [
+            "cannot be written (another process is working on this data): nothing was recorded"
+        ]
+    assert not where.manifest.exists()
+    assert verify(competition, adopt=True) == []
+    assert sorted(path.name for path in where.prepared.iterdir()) == names
+    assert "Traceback" not in caplog.text

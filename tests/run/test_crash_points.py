@@ -4,28 +4,36 @@ In place of a real kill, the k-th change to the file system fails and so does ev
 clean up in a living process does nothing then, as after `kill -9`.
 """
 
+import errno
 import io
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from mlebench import lease as leases
 from mlebench.agents import load_agent
+from mlebench.data.open_runs import open_runs
 from mlebench.errors import SandboxError
+from mlebench.files import is_temporary
+from mlebench.paths import RunPaths
 from mlebench.processes import Process
 from mlebench.registry import Competition, Registry
 from mlebench.run import execute as execution
 from mlebench.run import group as groups
+from mlebench.run import regrade
 from mlebench.run.attempts import INFRA_ATTEMPTS
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, abandon, execute
+from mlebench.run.over_time import OverTime
 from mlebench.run.plan import Request, plan
-from mlebench.run.publish import publish, stage
+from mlebench.run.publish import gather, publish, stage
 from mlebench.run.records import Group, Run
+from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import sandbox_named
 
 CHANGES = ("rename", "replace", "unlink", "remove", "rmdir", "mkdir", "link")
@@ -63,12 +71,20 @@ def killed_after(count: int) -> Iterator[Steps]:
         opened = io.open
 
         def open_file(file: Any, mode: str = "r", *words: Any, **options: Any) -> Any:
-            if set(mode) & set("wax+") and file != os.devnull:
-                return steps(opened, file, mode, *words, **options)
-            return opened(file, mode, *words, **options)
+            if not set(mode) & set("wax+") or file == os.devnull:
+                return opened(file, mode, *words, **options)
+            stream = steps(opened, file, mode, *words, **options)
+            if is_temporary(os.path.basename(file)):  # noqa: PTH119 it may be a path or a text
+                stream.write = lambda text, write=stream.write: _write_in_two_steps(write, text, steps)
+            return stream
 
         patch.setattr(io, "open", open_file)
         yield steps
+
+
+def _write_in_two_steps(write: Callable[[str], int], text: str, steps: Steps) -> int:
+    half = len(text) // 2
+    return write(text[:half]) + steps(write, text[half:])
 
 
 @pytest.fixture
@@ -105,6 +121,12 @@ def _killed_at_every_step(make: Callable[[], Run], act: Callable[[Run], Any]) ->
     raise AssertionError("it never ends")
 
 
+def _remains(run: Run) -> list[Path]:
+    """Half-written files, except of leases: the next holder removes those."""
+    found = (path for path in run.paths.root.rglob("*") if is_temporary(path.name))
+    return [path for path in found if path.parent != run.paths.leases]
+
+
 def _check(folder: Path, ended: str = "finished") -> Run:
     run = Run.read(folder)
     assert (run.record.state, run.record.ended) == ("ended", ended)
@@ -125,15 +147,16 @@ def _check(folder: Path, ended: str = "finished") -> Run:
     return run
 
 
-def test_a_run_is_killed_at_every_step(planned: Callable[[], Run]) -> None:
+def test_a_run_is_killed_at_every_step(planned: Callable[[], Run], titanic: Competition) -> None:
     seen = set()
     for run, made in _killed_at_every_step(planned, lambda run: execute(run.paths.root)):
         before = Run.read(run.paths.root).record
         published = run.paths.result.exists()
+        assert open_runs(titanic) == [], made
         assert execute(run.paths.root) == FINAL, made
         after = _check(run.paths.root)
         assert len(after.record.attempts) == len(before.attempts) + (not published), made
-        assert before.state == "ended" or not list(run.paths.root.glob("run.json.*"))
+        assert _remains(after) == [], made
         if published:  # what was published counts; it is not done again
             assert after.record.attempts[-1]["token"] == before.attempts[-1]["token"]
         for attempt in after.record.attempts[:-1]:
@@ -164,6 +187,7 @@ def test_a_second_kill_at_every_step_of_resuming(planned: Callable[[], Run], rem
     for run, made in _killed_at_every_step(half_done, lambda run: execute(run.paths.root)):
         assert execute(run.paths.root) == FINAL, made
         after = _check(run.paths.root)
+        assert _remains(after) == [], made
         assert (after.paths.attempt(1) / "run.log").read_text() == "what the agent printed", made
         assert (after.paths.attempt(1) / "submission" / "submission.csv").is_file(), made
 
@@ -184,7 +208,7 @@ def test_a_retry_is_killed_at_every_step(planned: Callable[[], Run], monkeypatch
         assert execute(run.paths.root) == FINAL, made
         after = _check(run.paths.root)
         done_again = before.state == "planned"
-        assert not done_again or not list(run.paths.root.glob("run.json.*"))
+        assert not done_again or _remains(after) == []
         assert after.record.rerolls == done_again
         assert len(after.record.attempts) == 1 + done_again
         assert (after.paths.attempt(1) / "submission" / "submission.csv").is_file() == done_again, made
@@ -220,6 +244,7 @@ def test_giving_up_is_killed_at_every_step(
         if Run.read(run.paths.root).record.state == "planned":  # the attempt that was killed does not count
             give_up(run)
         after = _check(run.paths.root, "infra_error")
+        assert _remains(after) == [], made
         failures = [attempt for attempt in after.record.attempts if attempt["ended"] == "infra_error"]
         # If the last failure was recorded but not that the run is given up, it is tried once more.
         assert len(failures) - (INFRA_ATTEMPTS - crash) in (0, 1), made
@@ -238,6 +263,48 @@ def test_the_report_of_a_group_is_killed_at_every_step(planned: Callable[[], Run
         assert [path] == list(group.paths.root.glob("*_grading_report.json")), made
         assert path is not None
         assert group.record.report == path.name
+        assert not [path for path in group.paths.root.iterdir() if is_temporary(path.name)], made
+
+
+def test_grading_again_is_killed_at_every_step(planned: Callable[[], Run]) -> None:
+    """So is grading snapshots, which writes beside them; only what holds the lease writes there."""
+
+    def record(run: Run) -> None:
+        with regrade.held(run):
+            OverTime(run_id=run.record.run_id, competition="", graded_at="now", points=[]).write(run.paths.over_time)
+            run.write(report=run.record.report)
+
+    def ended() -> Run:
+        run = planned()
+        execute(run.paths.root)
+        run.paths.snapshots.mkdir()
+        return Run.read(run.paths.root)
+
+    for run, made in _killed_at_every_step(ended, record):
+        record(Run.read(run.paths.root))
+        assert _remains(run) == [], made
+        assert [path.name for path in run.paths.snapshots.iterdir()] == [run.paths.over_time.name], made
+
+
+def test_a_snapshot_that_was_cut_off_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = tmp_path / "work"
+    submission = work / "home" / "submission" / "submission.csv"
+    submission.parent.mkdir(parents=True)
+    submission.write_text("id\n1\n")
+    task = SimpleNamespace(work=work, home=work / "home")
+    Snapshots(cast("Any", task)).look()
+    (kept,) = RunPaths(work).snapshots.iterdir()
+    with monkeypatch.context() as patch:
+        patch.setattr("mlebench.sandbox.collect._copy", _disk_is_full)
+        Snapshots(cast("Any", task)).look()
+        assert list(RunPaths(work).snapshots.iterdir()) == [kept]
+    kept.with_name("0000000007.0.csv.part").touch()  # the runner was killed
+    gather(work, tmp_path / "staged")
+    assert [path.name for path in RunPaths(tmp_path / "staged").snapshots.iterdir()] == [kept.name]
+
+
+def _disk_is_full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_of_two_results_the_first_counts(planned: Callable[[], Run], monkeypatch: pytest.MonkeyPatch) -> None:

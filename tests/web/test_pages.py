@@ -1,6 +1,7 @@
 """Pages as files: all of them, complete, harmless, and with the figures that `mlebench report` has."""
 
 import json
+import os
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,20 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(written
         for link in found.links:
             if not link.startswith(("http://", "https://", "#")):
                 assert (written / unquote(urljoin(base, link)).partition("#")[0]).is_file(), (page, link)
+
+
+def test_what_a_killed_process_left_is_removed_when_pages_are_written_again(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ("report", min(runs.iterdir()), "--format", "html", "-o", tmp_path / "out")
+    call(capsys, *command)
+    files = set(tmp_path.rglob("*"))
+    page = next(path for path in files if path.suffix == ".html")
+    remains = page.with_name(f"{page.name}.part-9")
+    remains.touch()
+    os.utime(remains, (0, 0))
+    call(capsys, *command)
+    assert set(tmp_path.rglob("*")) == files
 
 
 def test_every_page_has_its_data_beside_it(written: Path) -> None:
