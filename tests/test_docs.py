@@ -140,6 +140,7 @@ def _name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", [pytest.param(page, id=_name(page)) for page in PAGES if any(_blocks(page))])
 def test_commands_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
     shell = Shell.in_folder(tmp_path)

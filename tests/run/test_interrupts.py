@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from conftest_run import SUBMIT, Mlebench, Start
@@ -20,6 +21,12 @@ from mlebench.sandbox import sandbox_named
 
 Runner = Callable[..., Group]
 ISOLATING = "process" if sandbox_named("bubblewrap").fault() else "bubblewrap"
+
+
+@pytest.fixture
+def mark() -> str:
+    """How long to sleep, in seconds: an hour and a fraction by which the test knows its processes from all others."""
+    return f"3600.{uuid4().int % 10**12:012}"
 
 
 def _begin(start: Start, titanic: Competition, runs_dir: Path, mark: str) -> tuple["subprocess.Popen[str]", Run]:
@@ -59,19 +66,19 @@ def _nothing_is_left(run: Run, mark: str) -> None:
     assert not (run.paths.group.root / ".work").exists()
 
 
-def test_ctrl_c_ends_runs_cleanly(start: Start, titanic: Competition, tmp_path: Path) -> None:
-    runner, run = _begin(start, titanic, tmp_path, "3671.4142")
+def test_ctrl_c_ends_runs_cleanly(start: Start, titanic: Competition, tmp_path: Path, mark: str) -> None:
+    runner, run = _begin(start, titanic, tmp_path, mark)
     runner.send_signal(signal.SIGINT)
     _, errors = runner.communicate(timeout=120)
     assert runner.returncode == 130
     assert f"mlebench run --resume {run.paths.group.root}" in errors
     assert "Traceback" not in errors
     assert _attempts(run) == ["cancelled"]
-    _nothing_is_left(run, "3671.4142")
+    _nothing_is_left(run, mark)
 
 
-def test_sigterm_ends_one_run_cleanly(start: Start, titanic: Competition, tmp_path: Path) -> None:
-    runner, run = _begin(start, titanic, tmp_path, "3671.7320")
+def test_sigterm_ends_one_run_cleanly(start: Start, titanic: Competition, tmp_path: Path, mark: str) -> None:
+    runner, run = _begin(start, titanic, tmp_path, mark)
     runner.send_signal(signal.SIGINT)
     assert runner.wait(120) == 130
     worker = start("run", "exec", str(run.paths.root))
@@ -79,15 +86,15 @@ def test_sigterm_ends_one_run_cleanly(start: Start, titanic: Competition, tmp_pa
     worker.terminate()
     assert worker.wait(120) == 75
     assert _attempts(run) == ["cancelled", "cancelled"]
-    _nothing_is_left(run, "3671.7320")
+    _nothing_is_left(run, mark)
 
 
 # Schedulers signal every process, including engines' clients. docker's dies of it; podman's ends as if all was well.
 @pytest.mark.parametrize(("engine", "end"), [("docker", "kill -TERM $$"), ("podman", "exit 0")])
 def test_a_stop_while_a_sandbox_is_set_up_is_not_a_failure(
-    start: Start, titanic: Competition, tmp_path: Path, engine: str, end: str
+    start: Start, titanic: Competition, tmp_path: Path, mark: str, engine: str, end: str
 ) -> None:
-    runner, run = _begin(start, titanic, tmp_path, "3671.4422")
+    runner, run = _begin(start, titanic, tmp_path, mark)
     runner.send_signal(signal.SIGINT)
     assert runner.wait(120) == 130
     group = json.loads(run.paths.group.record.read_text())
@@ -102,24 +109,30 @@ def test_a_stop_while_a_sandbox_is_set_up_is_not_a_failure(
     assert ended == ["cancelled", "cancelled"]
 
 
+def _status(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
 def _is_pending(pid: int, number: signal.Signals) -> bool:
     """Whether a stopped process has been sent a signal."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    pending = next(line for line in status.splitlines() if line.startswith("ShdPnd:"))
-    return bool(int(pending.split()[1], 16) & 1 << number - 1)
+    return bool(int(_status(pid)["ShdPnd"], 16) & 1 << number - 1)
 
 
-def test_ctrl_c_twice_ends_them_at_once(mlebench: Mlebench, start: Start, titanic: Competition, tmp_path: Path) -> None:
-    runner, run = _begin(start, titanic, tmp_path, "3671.2718")
+def test_ctrl_c_twice_ends_them_at_once(
+    mlebench: Mlebench, start: Start, titanic: Competition, tmp_path: Path, mark: str
+) -> None:
+    runner, run = _begin(start, titanic, tmp_path, mark)
     (worker,) = processes(f"\0exec\0{run.paths.root}")
     os.kill(worker, signal.SIGSTOP)  # it cannot end anything cleanly
+    wait_until(lambda: _status(worker)["State"].startswith("T"), "the worker is stopped")
     runner.send_signal(signal.SIGINT)
     wait_until(lambda: _is_pending(worker, signal.SIGTERM), "the runner has passed the first interrupt on")
     time.sleep(1)
     assert runner.poll() is None, "it did not wait for its runs"
     runner.send_signal(signal.SIGINT)
     assert runner.wait(120) == 130
-    wait_until_gone("3671.2718")
+    wait_until_gone(mark)
     # What could not be cleaned up then is cleaned up when the run is repeated.
     group = json.loads(run.paths.group.record.read_text())
     limits = group["limits"] | {"seconds": 3}
@@ -128,13 +141,13 @@ def test_ctrl_c_twice_ends_them_at_once(mlebench: Mlebench, start: Start, titani
     after = Run.read(run.paths.root)
     assert [attempt["ended"] for attempt in after.record.attempts] == ["cancelled", "timeout"]
     assert (after.paths.attempt(1) / "run.log").read_text() == "begun\n"
-    _nothing_is_left(run, "3671.2718")
+    _nothing_is_left(run, mark)
 
 
-def test_a_group_continues_whatever_an_agent_does(run: Runner, titanic: Competition) -> None:
+def test_a_group_continues_whatever_an_agent_does(run: Runner, titanic: Competition, mark: str) -> None:
     program = (
-        f"case $SEED in 0) {SUBMIT}; kill -SEGV $$;; 1) sleep 3671.6180;; 2) echo nothing;; "
-        f"3) for i in $(seq 50); do setsid sleep 3671.5772 & done; {SUBMIT};; 4) {SUBMIT};; esac"
+        f"case $SEED in 0) {SUBMIT}; kill -SEGV $$;; 1) sleep {mark};; 2) echo nothing;; "
+        f"3) for i in $(seq 50); do setsid sleep {mark} & done; {SUBMIT};; 4) {SUBMIT};; esac"
     )
     group = run(program, "--seeds", "5", "--time-limit", "12", sandbox=ISOLATING)
     ends = [(one.record.ended, one.record.submission) for one in group.runs()]
@@ -145,8 +158,7 @@ def test_a_group_continues_whatever_an_agent_does(run: Runner, titanic: Competit
         ("finished", "present"),
         ("finished", "present"),
     ]
-    for mark in ("3671.6180", "3671.5772"):
-        wait_until_gone(mark)
+    wait_until_gone(mark)
 
 
 def test_two_gigabytes_of_log(run: Runner) -> None:
