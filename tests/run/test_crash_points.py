@@ -36,6 +36,7 @@ from mlebench.run.records import Group, Run
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import sandbox_named
 
+DEAD = (1 << 22) + 1  # no process has this id
 CHANGES = ("rename", "replace", "unlink", "remove", "rmdir", "mkdir", "link")
 
 
@@ -64,7 +65,8 @@ def killed_after(count: int) -> Iterator[Steps]:
     steps = Steps(count)
     with pytest.MonkeyPatch.context() as patch:
         here = Process.current()
-        patch.setattr(Process, "current", classmethod(lambda cls: replace(here, pid=(1 << 22) + 1)))
+        patch.setattr(Process, "current", classmethod(lambda cls: replace(here, pid=DEAD)))
+        patch.setattr(os, "getpid", lambda: DEAD)  # temporary files are named after it
         for name in CHANGES:
             act = getattr(os, name)
             patch.setattr(os, name, lambda *words, _act=act, **options: steps(_act, *words, **options))
@@ -179,7 +181,7 @@ def test_a_second_kill_at_every_step_of_resuming(planned: Callable[[], Run], rem
             with pytest.raises(KilledError):
                 execute(run.paths.root)
         lease = next(run.paths.leases.glob("*.json"))
-        lease.write_text(lease.read_text().replace(f'"pid": {os.getpid()}', f'"pid": {(1 << 22) + 1}'))
+        lease.write_text(lease.read_text().replace(f'"pid": {os.getpid()}', f'"pid": {DEAD}'))
         staged = next(run.paths.root.glob("result.*"))
         (staged / "run.log").write_text("what the agent printed")
         return run
