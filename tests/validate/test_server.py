@@ -91,7 +91,9 @@ def start(titanic: Competition, tmp_path_factory: pytest.TempPathFactory) -> Ite
     yield start
     for server in started:
         server.process.kill()  # unless it has ended
-        server.process.communicate()
+        server.process.wait()
+        if server.process.stderr:
+            server.process.stderr.close()
 
 
 @pytest.fixture(scope="module")
