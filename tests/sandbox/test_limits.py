@@ -47,7 +47,7 @@ def test_the_clock_runs_outside(sandbox: str, tmp_path: Path) -> None:
     mark = long_sleep()
     command = f"trap '' TERM INT HUP; echo begun; sleep {mark} & wait; sleep {mark}"
     outcome, log = run_task(sandbox, make_task(tmp_path, command, replace(SMALL, seconds=10)))
-    assert (outcome.ended, log.strip()) == ("timeout", "begun")
+    assert (outcome.ended, log.splitlines()[0]) == ("timeout", "begun")  # bash may still say which child was killed
     wait_until_gone(mark, 100)
 
 
