@@ -7,6 +7,7 @@ clean up in a living process does nothing then, as after `kill -9`.
 import errno
 import io
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -92,6 +93,7 @@ def _write_in_two_steps(write: Callable[[str], int], text: str, steps: Steps) ->
 @pytest.fixture
 def planned(titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Run]:
     """A planned run of the oracle, which needs no sandbox, in its own group."""
+    shutil.rmtree(titanic.paths.runs_open, ignore_errors=True)  # marks of runs that other tests have killed
     agent = load_agent("oracle")
     registry = Registry(titanic.paths.data_dir)
     sandbox = sandbox_named("process")
