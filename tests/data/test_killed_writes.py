@@ -44,8 +44,8 @@ class Command:
     before: tuple[str, ...] = ()  # a command that is carried out first, and not killed
 
     def words(self, arguments: tuple[str, ...], raw: Path, data: Path) -> list[str]:
-        places = {"RAW": str(raw), "DATA": str(data)}
-        return [places.get(word, word) for word in ("prepare", "-c", self.id, "--data-dir", "DATA", *arguments)]
+        folders = {"RAW": str(raw), "DATA": str(data)}
+        return [folders.get(word, word) for word in ("prepare", "-c", self.id, "--data-dir", "DATA", *arguments)]
 
 
 TWIN = ("--twin", "--size", str(SIZE))
@@ -200,8 +200,8 @@ def test_files_that_are_half_removed_are_not_resumed(tmp_path: Path, monkeypatch
     monkeypatch.undo()
     assert where.staging.is_dir()
     whole = Registry(tmp_path / "whole").get_competition(PACKED)
-    for each in (competition, whole):
-        assert prepare(each, PathSource(first), Options(verify=False))
+    for target in (competition, whole):
+        assert prepare(target, PathSource(first), Options(verify=False))
     assert contents(where.prepared) == contents(whole.paths.prepared)
 
 
@@ -216,7 +216,7 @@ def test_verifying_removes_remains_and_leaves_data_alone_that_is_being_prepared(
         (where.prepared / f"{name}.part-9").touch()
     where.manifest.unlink()
     with held(where.lock):
-        assert [one.fault for one in verify(competition, adopt=True)] == [
+        assert [difference.fault for difference in verify(competition, adopt=True)] == [
             "cannot be written (another process is working on this data): nothing was recorded"
         ]
     assert not where.manifest.exists()

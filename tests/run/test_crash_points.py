@@ -127,8 +127,8 @@ def _killed_at_every_step(make: Callable[[], Run], act: Callable[[Run], Any]) ->
 
 def _remains(run: Run) -> list[Path]:
     """Half-written files, except of leases: the next holder removes those."""
-    found = (path for path in run.paths.root.rglob("*") if is_temporary(path.name))
-    return [path for path in found if path.parent != run.paths.leases]
+    temporaries = (path for path in run.paths.root.rglob("*") if is_temporary(path.name))
+    return [path for path in temporaries if path.parent != run.paths.leases]
 
 
 def _check(folder: Path, ended: str = "finished") -> Run:

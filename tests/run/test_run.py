@@ -81,13 +81,13 @@ def test_every_end_is_recorded_and_what_was_submitted_is_graded(
 
 
 def test_changed_submissions_are_kept_with_their_times(run: Runner) -> None:
-    kept = "$HOME/../snapshots"  # in a plain process, the agent can see them
-    write = f"echo $i > $SUBMISSION_DIR/submission.csv; until grep -qx $i {kept}/*; do sleep 0.1; done"
+    folder = "$HOME/../snapshots"  # in a plain process, the agent can see them
+    write = f"echo $i > $SUBMISSION_DIR/submission.csv; until grep -qx $i {folder}/*; do sleep 0.1; done"
     group = run(f"for i in 1 2 3; do {write}; done")
     (one,) = group.runs()
-    kept = sorted(one.paths.snapshots.iterdir())
-    assert [path.read_text() for path in kept] == ["1\n", "2\n", "3\n"]
-    times = [float(path.stem) for path in kept]
+    snapshots = sorted(one.paths.snapshots.iterdir())
+    assert [path.read_text() for path in snapshots] == ["1\n", "2\n", "3\n"]
+    times = [float(path.stem) for path in snapshots]
     assert times == sorted(times)
 
 
