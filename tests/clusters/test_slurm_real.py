@@ -15,6 +15,7 @@ import pytest
 from conftest_run import SUBMIT
 from real import NOBODY, WHOLE, check_promises, clusters, require, states
 from sandboxes import processes
+from traps import python_for_all
 from waiting import wait_until
 
 from mlebench.registry import Competition
@@ -55,7 +56,10 @@ class User:
         env |= {"XDG_CONFIG_HOME": str(self.folder), "XDG_CACHE_HOME": str(self.folder)}
         # Slurm takes minutes to see that a job is dead, and so do we, unless we are in a hurry.
         program = "from mlebench.run import executors; executors.DEAD_AFTER = 20; from mlebench.cli import main; main()"
-        command = [sys.executable, "-P", "-c", program, *words]
+        python = python_for_all() if self.uid else sys.executable
+        if python != sys.executable:
+            env |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [python, "-P", "-c", program, *words]
         who, groups = (self.uid, []) if self.uid else (None, None)
         with (self.folder / "said").open("ab") as said:
             return subprocess.Popen(
