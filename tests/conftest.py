@@ -3,13 +3,14 @@ import os
 import random
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from golden_cases import CASES, DEFAULT_TWIN, golden_cases, golden_figures
 from hypothesis import HealthCheck, settings
-from property_examples import ExampleHashes, ignore_local_constants
+from property_examples import ExampleHashes, ignore_local_constants, seed_by_name
 
 from mlebench.contract import Case
 from mlebench.contract.checking import twin_named
@@ -49,6 +50,12 @@ def pytest_configure(config: pytest.Config) -> None:
         ignore_local_constants()
     if file := config.getoption("--example-hashes"):
         config.pluginmanager.register(ExampleHashes(file))
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)  # hypothesis sets its own seed first
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    seed_by_name(item)
+    return (yield)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

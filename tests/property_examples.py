@@ -25,6 +25,23 @@ def ignore_local_constants() -> None:
     providers._get_local_constants = Constants
 
 
+def seed_by_name(item: pytest.Item) -> None:
+    """Let a test's name and parameters decide its examples.
+
+    Hypothesis does so itself, except if a fixture has the parameters: the first one that a process tries then decides
+    for the others too.
+    """
+    test = getattr(getattr(item, "obj", None), "hypothesis", None)
+    if test is not None and hasattr(item, "callspec"):
+        test.inner_test._hypothesis_internal_add_digest = name_of(item).encode()
+
+
+def name_of(item: pytest.Item) -> str:
+    """The name of a test; pytest-xdist appends its group."""
+    name, bracket, group = item.nodeid.rpartition("]")
+    return f"{name}{bracket}{group.partition('@')[0]}"
+
+
 class ExampleHashes:
     """Writes one line for each property test to a file: its name, the number of its examples and their hash."""
 
@@ -46,7 +63,7 @@ class ExampleHashes:
 
         with patch.object(ConjectureData, "freeze", record_and_freeze):
             outcome = yield
-        name = item.nodeid.partition("@")[0]  # pytest-xdist appends the test's group
+        line = {"test": name_of(item), "examples": count, "hash": digest.hexdigest()}
         with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"test": name, "examples": count, "hash": digest.hexdigest()}) + "\n")
+            file.write(json.dumps(line) + "\n")
         return outcome
