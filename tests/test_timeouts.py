@@ -10,6 +10,7 @@ from pathlib import Path
 TESTS = Path(__file__).parent
 SETTINGS = TESTS.parent / "pyproject.toml"
 HANGING = """
+import asyncio
 import time
 
 import pytest
@@ -49,6 +50,15 @@ def test_call_and_teardown(hanging_teardown):
     time.sleep(600)
 
 
+def test_swallowed():
+    async def wait():
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        asyncio.get_running_loop().call_soon(time.sleep, 600)
+        await asyncio.sleep(0)
+
+    asyncio.run(wait())
+
+
 @pytest.mark.timeout(200)
 def test_own_timeout():
     time.sleep(1.5)
@@ -68,8 +78,9 @@ def test_a_test_that_hangs_fails_alone(tmp_path: Path) -> None:
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | {"COLUMNS": "200"}
     done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
     outcomes = dict(re.findall(r"^(?:FAILED|ERROR) test_hanging.py::(\w+) - (.*)", done.stdout, re.MULTILINE))
-    hanging = {"test_call", "test_property", "test_setup", "test_teardown", "test_call_and_teardown"}
+    hanging = {"test_call", "test_property", "test_setup", "test_teardown", "test_call_and_teardown", "test_swallowed"}
     assert outcomes.keys() == hanging, done.stdout + done.stderr
+    assert outcomes.pop("test_swallowed").endswith("its exception was swallowed")
     assert all(outcome.startswith("timeouts.TimedOut: Timeout (>1.0s)") for outcome in outcomes.values()), outcomes
     assert "PASSED test_hanging.py::test_own_timeout" in done.stdout, "the others continue"
     assert re.search(r"^test_hanging.py:\d+: TimedOut", done.stdout, re.MULTILINE), "the stack shows where a test hangs"

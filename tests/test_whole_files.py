@@ -15,22 +15,46 @@ from mlebench.files import (
 
 def test_temporary_names_are_recognised() -> None:
     assert is_temporary(temporary_name(Path("run.json")).name)
-    for name in ("run.json", "run.json.part", "run.json.part-", "run.json.part-1.csv", ".part-1", "part-1"):
+    for name in (
+        "run.json",
+        "run.json.part",
+        "run.json.part-01",  # of `split`
+        "run.json.mlebench-part-",
+        "run.json.mlebench-part-1.csv",
+        ".mlebench-part-1",
+        "part-1",
+    ):
         assert not is_temporary(name), name
 
 
 def test_only_the_remains_of_the_named_files_are_removed(tmp_path: Path) -> None:
-    for name in ("a.json", "a.json.part-1", "a.json.part-22", "b.json.part-1", "aa.json.part-1", "a.json.part"):
+    for name in (
+        "a.json",
+        "a.json.mlebench-part-1",
+        "a.json.mlebench-part-22",
+        "b.json.mlebench-part-1",
+        "aa.json.mlebench-part-1",
+        "a.json.part",
+    ):
         (tmp_path / name).touch()
     remove_temporaries(tmp_path / "a.json", tmp_path / "absent" / "a.json")
-    assert {path.name for path in tmp_path.iterdir()} == {"a.json", "b.json.part-1", "aa.json.part-1", "a.json.part"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "a.json",
+        "b.json.mlebench-part-1",
+        "aa.json.mlebench-part-1",
+        "a.json.part",
+    }
 
 
 def test_what_a_living_process_may_be_writing_is_not_stale(tmp_path: Path) -> None:
-    for name, age in (("a.json.part-1", STALE * 2), ("a.json.part-2", STALE / 2), ("b.json.part-1", STALE * 2)):
+    for name, age in (
+        ("a.json.mlebench-part-1", STALE * 2),
+        ("a.json.mlebench-part-2", STALE / 2),
+        ("b.json.mlebench-part-1", STALE * 2),
+    ):
         (tmp_path / name).touch()
         written = (tmp_path / name).stat().st_mtime - age
         os.utime(tmp_path / name, (written, written))
     write_whole(tmp_path / "a.json", "{}")
     remove_stale_temporaries(tmp_path / "a.json")
-    assert {path.name for path in tmp_path.iterdir()} == {"a.json", "a.json.part-2", "b.json.part-1"}
+    assert {path.name for path in tmp_path.iterdir()} == {"a.json", "a.json.mlebench-part-2", "b.json.mlebench-part-1"}

@@ -12,6 +12,8 @@ import pytest
 from pytest_timeout import Settings
 
 SETTINGS = pytest.StashKey[Settings]()
+RANG = pytest.StashKey[bool]()
+AGAIN = 30.0  # seconds between further alarms, for a test that hangs while it cleans up after the first
 
 
 class TimedOut(BaseException):
@@ -27,13 +29,25 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Settings) -> Generator
 
         def ring(number: int, frame: FrameType | None) -> None:
             __tracebackhide__ = True
+            item.stash[RANG] = True
             try:
                 fail(number, frame)
             except pytest.fail.Exception as failure:
                 raise TimedOut(failure.msg) from None
 
         signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, settings.timeout or 0, AGAIN)
     return is_set
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test fails even if something has swallowed the exception: event loops and finalizers do."""
+    report = yield
+    rang, item.stash[RANG] = item.stash.get(RANG, False), False
+    if rang and report.passed:
+        report.outcome, report.longrepr = "failed", f"Timeout in {item.nodeid}: its exception was swallowed"
+    return report
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -13,12 +13,12 @@ from pathlib import Path
 from mlebench.errors import PrerequisiteError
 
 STALE = 3600.0  # seconds after which a temporary file that nobody writes to belongs to a process that was killed
-_TEMPORARY = re.compile(r"(.+)\.part-\d+", re.DOTALL)
+_TEMPORARY = re.compile(r"(.+)\.mlebench-part-\d+", re.DOTALL)  # not `.part-00`, as `split` names its pieces
 
 
 def temporary_name(path: Path) -> Path:
     """The name under which this process writes a file before it is complete."""
-    return path.with_name(f"{path.name}.part-{os.getpid()}")
+    return path.with_name(f"{path.name}.mlebench-part-{os.getpid()}")
 
 
 def is_temporary(name: str) -> bool:
@@ -36,8 +36,8 @@ def remove_stale_temporaries(*targets: Path) -> None:
 
     Both times are the disk's own: the clocks of hosts that share it may differ.
     """
-    with suppress(OSError):  # another process was quicker, or the file is another user's
-        for file, target in _temporaries(targets):
+    for file, target in _temporaries(targets):
+        with suppress(OSError):  # another process was quicker, or the file is another user's
             if file.stat().st_mtime < target.stat().st_mtime - STALE:
                 file.unlink()
 
@@ -48,7 +48,7 @@ def _temporaries(targets: Collection[Path]) -> Iterator[tuple[Path, Path]]:
     for folder in {target.parent for target in targets}:
         names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208 names are all we need
         for match in filter(None, map(_TEMPORARY.fullmatch, names)):
-            if (target := folder / match[1]) in wanted:
+            if (target := folder / match[1]) in wanted and (folder / match[0]).is_file():
                 yield folder / match[0], target
 
 

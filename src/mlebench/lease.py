@@ -157,21 +157,20 @@ class Lease:
         try:
             self._require()
             self._record_release()
-            _given_up.discard(self.token)
         except LeaseLostError:
             pass
         except OSError as error:
             logger.warning("%s could not be released (%s)", self._path, error.strerror)
-        self._is_given_up = True
+        finally:
+            self._is_given_up = True
 
     def _record_release(self) -> None:
         content = json.dumps({"token": self.token, "released": True})
         try:
             write_whole(self._path, content)
-        except OSError:  # a full disk still lets us write over what is there
-            with self._path.open("r+", encoding="utf-8") as file:
-                file.write(content)
-                file.truncate()
+        except OSError:  # a full disk still lets us write over what is there, in one piece: blanks do no harm
+            with self._path.open("r+b", buffering=0) as file:
+                file.write(content.encode().ljust(self._path.stat().st_size))
 
 
 def acquire(
@@ -183,12 +182,15 @@ def acquire(
     if number is not None and not _is_free(folder / f"{number}.json", EXPIRY * patience if wait else 0, clock):
         return None
     lease = Lease(folder, (number or 0) + 1, clock, patience)
-    if not lease.create():
+    _given_up.add(lease.token)  # until it is certain that this process has it
+    if not lease.create() or _highest(folder) != lease.number:
         return None
-    for entry in list(os.scandir(folder)):  # earlier leases, and remains of those whose process was killed
-        number = entry.name.partition(".")[0]
-        if not number.isdigit() or int(number) < lease.number:
-            Path(entry).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(folder)):  # earlier leases, and remains of those whose process was killed
+            number = entry.name.partition(".")[0]
+            if not number.isdigit() or int(number) < lease.number:
+                Path(entry).unlink(missing_ok=True)
+    _given_up.discard(lease.token)
     return lease
 
 

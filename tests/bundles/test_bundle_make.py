@@ -83,8 +83,8 @@ def test_findings_go_in_and_links_stay_out(group: Group, tmp_path: Path) -> None
 def test_what_a_killed_process_left_stays_out_and_does_not_pile_up(group: Group, bundle: Path, tmp_path: Path) -> None:
     run = next(group.runs())
     run.paths.findings.mkdir()
-    (run.paths.findings / "rules.json.part-9").write_text("{")
-    old, new = tmp_path / "bundle.tar.gz.part-9", tmp_path / "bundle.tar.gz.part-10"
+    (run.paths.findings / "rules.json.mlebench-part-9").write_text("{")
+    old, new = tmp_path / "bundle.tar.gz.mlebench-part-9", tmp_path / "bundle.tar.gz.mlebench-part-10"
     for path in (old, new):
         path.touch()
     os.utime(old, (0, 0))

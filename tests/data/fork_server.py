@@ -21,7 +21,7 @@ CHANGES = {f"os.{name}" for name in ("rename", "link", "remove", "mkdir", "rmdir
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
-CHANGING_PARTS = re.compile(r"(?<=\.part-)\d+|(?<=draft\.)\w+|(?<=/mlebench-)\w{8}(/tmp\w{8}|/\d+)?")
+CHANGING_PARTS = re.compile(r"(?<=\.mlebench-part-)\d+|(?<=draft\.)\w+|(?<=/mlebench-)\w{8}(/tmp\w{8}|/\d+)?")
 
 
 class Writes:

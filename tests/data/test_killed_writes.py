@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 from folders import contents
 
+from mlebench.data import verification
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import data_identity, preparation_fault
@@ -131,7 +132,7 @@ def _kills(writes: list[str], all_of_them: bool) -> list[Kill]:
     if all_of_them:
         return before + during
     leaving = [kill for kill in before if kill.write.startswith("os.rename ")] + during
-    staged = [kill for kill in leaving if ".staging/" in kill.write and ".part-N" in kill.write]
+    staged = [kill for kill in leaving if ".staging/" in kill.write and ".mlebench-part-N" in kill.write]
     spaced = [kill for kills in (before, during) for kill in kills[:: -(-len(kills) // SPACED)]]
     return [*dict.fromkeys(staged + spaced)]
 
@@ -172,7 +173,7 @@ def test_records_that_were_never_completed_are_removed(tmp_path: Path) -> None:
     where.root.mkdir()
     records = (where.twin, where.archive_record, where.archive_elsewhere_record, where.raw_staging_record)
     for record in records:
-        record.with_name(f"{record.name}.part-9").touch()
+        record.with_name(f"{record.name}.mlebench-part-9").touch()
     write_whole(data_dir_record(tmp_path), "{}")  # it holds twins already
     prepare(competition, TwinSource(size=SIZE))
     assert sorted(path.name for path in where.root.iterdir()) == ["lock", "prepared", "raw", "twin.json"]
@@ -205,6 +206,25 @@ def test_files_that_are_half_removed_are_not_resumed(tmp_path: Path, monkeypatch
     assert contents(where.prepared) == contents(whole.paths.prepared)
 
 
+def test_two_processes_may_verify_the_same_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run of an unsealed agent does so at its end; none may fail because another was quicker."""
+    competition = Registry(tmp_path).get_competition(ID)
+    prepare(competition, TwinSource(size=SIZE))
+    manifest = competition.paths.manifest
+    older = json.dumps(json.loads(manifest.read_bytes()) | {"identity": None})  # as earlier versions wrote it
+    manifest.write_text(older)
+    record = verification._record
+
+    def record_second(*arguments: Any) -> None:
+        monkeypatch.undo()
+        assert verify(competition) == []
+        record(*arguments)
+
+    monkeypatch.setattr(verification, "_record", record_second)
+    assert verify(competition) == []
+    assert json.loads(manifest.read_bytes())["identity"]
+
+
 def test_verifying_removes_remains_and_leaves_data_alone_that_is_being_prepared(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -213,7 +233,7 @@ def test_verifying_removes_remains_and_leaves_data_alone_that_is_being_prepared(
     prepare(competition, TwinSource(size=SIZE))
     names = sorted(path.name for path in where.prepared.iterdir())
     for name in (MANIFEST, MANIFEST_FILES):
-        (where.prepared / f"{name}.part-9").touch()
+        (where.prepared / f"{name}.mlebench-part-9").touch()
     where.manifest.unlink()
     with held(where.lock):
         assert [difference.fault for difference in verify(competition, adopt=True)] == [

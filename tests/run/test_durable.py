@@ -183,7 +183,7 @@ def _check_run(run: Run) -> None:
 
 def _nothing_is_left(group: Group) -> None:
     assert not (group.paths.root / ".work").exists()
-    assert not list(group.paths.root.glob("*.part-*"))
+    assert not list(group.paths.root.glob("*.mlebench-part-*"))
     assert not processes(str(group.paths.root))
     tokens = [attempt["token"] for run in group.runs() for attempt in run.record.attempts]
     assert not [left for left in leftovers() if any(token in left for token in tokens)]

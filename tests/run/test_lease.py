@@ -218,6 +218,42 @@ def test_a_full_disk_still_records_a_release(folder: Path, monkeypatch: pytest.M
     assert acquire(folder, wait=False) is not None
 
 
+def test_a_lease_whose_acquisition_failed_does_not_lock_its_process_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", fail)
+        with pytest.raises(OSError, match="Input/output"):
+            acquire(folder)
+    assert leases.may_be_held(folder), "it was created"
+    assert acquire(folder, wait=False) is not None
+
+
+def test_a_number_that_others_have_passed_is_not_held(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process stalls before it creates its lease; others acquire, release and acquire meanwhile."""
+    first = acquire(folder)
+    assert first is not None
+    first.release()
+    create = Lease.create
+
+    def create_late(lease: Lease) -> bool:
+        monkeypatch.undo()
+        second = acquire(folder)
+        assert second is not None
+        second.release()
+        holder = acquire(folder)
+        assert holder is not None
+        assert create(lease)
+        holder.require()
+        return True
+
+    monkeypatch.setattr(Lease, "create", create_late)
+    assert acquire(folder) is None
+
+
 def test_a_released_lease_cannot_be_renewed(folder: Path) -> None:
     lease = acquire(folder)
     assert lease is not None

@@ -82,7 +82,7 @@ def test_what_a_killed_process_left_is_removed_when_pages_are_written_again(
     call(capsys, *command)
     files = set(tmp_path.rglob("*"))
     page = next(path for path in files if path.suffix == ".html")
-    remains = page.with_name(f"{page.name}.part-9")
+    remains = page.with_name(f"{page.name}.mlebench-part-9")
     remains.touch()
     os.utime(remains, (0, 0))
     call(capsys, *command)

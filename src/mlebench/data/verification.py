@@ -274,7 +274,9 @@ def _record(competition: Competition, head: Manifest | None, comparison: "_Compa
 
 
 def _require_unchanged(competition: Competition, head: Manifest | None) -> None:
-    if read_head(competition.paths.manifest) != head:
+    """Raise if the data was prepared again; another process may have added what it learned about the same data."""
+    now = read_head(competition.paths.manifest)
+    if (now and now.prepared_at) != (head and head.prepared_at):
         raise PrerequisiteError(f"{competition.id} was prepared again in the meantime: verify it again")
 
 

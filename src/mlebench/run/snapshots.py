@@ -6,6 +6,7 @@ is dropped, so that the rest still covers the whole run.
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from mlebench.paths import SUBMISSION
@@ -43,7 +44,8 @@ class Snapshots:
         if snapshot(self._source, self._folder / f"{elapsed:010.1f}.csv", MOST_BYTES // 4):
             self._last = version
         else:
-            remove_unfinished(self._folder)
+            with suppress(OSError):
+                remove_unfinished(self._folder)
 
     def _make_room(self, size: int) -> None:
         kept = sorted(self._folder.glob("*.csv"))
