@@ -59,7 +59,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Agent:
     return load_agent(str(new_agent("fresh", tmp_path_factory.mktemp("agents"))))
 
 
-@pytest.mark.full
+@pytest.mark.long
 def test_dummy_and_a_new_agent_submit_the_sample_of_every_competition(twin: Case, fresh: Agent, tmp_path: Path) -> None:
     """Even if it is in an archive, or has another name."""
     expected = public_sample_bytes(twin.competition)

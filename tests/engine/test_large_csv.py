@@ -232,7 +232,7 @@ def test_picking_few_rows_keeps_no_whole_column() -> None:
     assert list(source._values) == ["id"]
 
 
-@pytest.mark.full
+@pytest.mark.long
 def test_every_twin_is_prepared_to_the_same_bytes_in_blocks(
     competition_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
