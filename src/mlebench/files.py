@@ -32,7 +32,7 @@ def remove_temporaries(*targets: Path) -> None:
 
 
 def remove_stale_temporaries(*targets: Path) -> None:
-    """The same for new files that another process may be writing too, so only what is older than they are by far.
+    """Remove remains that are far older than these files, which were just written: another process may write them too.
 
     Both times are the disk's own: the clocks of hosts that share it may differ.
     """

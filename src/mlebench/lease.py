@@ -160,7 +160,11 @@ class Lease:
         except LeaseLostError:
             pass
         except OSError as error:
-            logger.warning("%s could not be released (%s)", self._path, error.strerror)
+            logger.warning(
+                "%s could not be released (%s): others can take over once this process has ended",
+                self._path,
+                error.strerror,
+            )
         finally:
             self._is_given_up = True
 
@@ -182,15 +186,19 @@ def acquire(
     if number is not None and not _is_free(folder / f"{number}.json", EXPIRY * patience if wait else 0, clock):
         return None
     lease = Lease(folder, (number or 0) + 1, clock, patience)
-    _given_up.add(lease.token)  # until it is certain that this process has it
-    if not lease.create() or _highest(folder) != lease.number:
+    is_ours = False
+    try:
+        is_ours = lease.create() and _highest(folder) == lease.number  # others may have passed us meanwhile
+    finally:
+        if not is_ours:
+            _given_up.add(lease.token)  # its file may be there all the same
+    if not is_ours:
         return None
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(folder)):  # earlier leases, and remains of those whose process was killed
             number = entry.name.partition(".")[0]
             if not number.isdigit() or int(number) < lease.number:
                 Path(entry).unlink(missing_ok=True)
-    _given_up.discard(lease.token)
     return lease
 
 
