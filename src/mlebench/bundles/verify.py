@@ -14,8 +14,9 @@ from mlebench.bundles.archive import shown
 from mlebench.bundles.reading import Bundle, read_bundle
 from mlebench.data.state import data_identity, preparation_fault
 from mlebench.errors import PrerequisiteError
-from mlebench.grade.row import DEFAULT_LIMITS, NOT_JUDGED, Job, Limits, Unjudged
+from mlebench.grade.row import DEFAULT_LIMITS, Job, Limits, Unjudged
 from mlebench.grade.worker import Workers
+from mlebench.outcomes import UNGRADED_STATUSES
 from mlebench.paths import SCRATCH, bundle_verdict
 from mlebench.records import Record, now
 from mlebench.registry import Registry
@@ -162,7 +163,7 @@ def _without_submission(run: Run, bundle: Bundle) -> tuple[str, str | None]:
 
 
 def _verdict(run: Run, outcome: Outcome) -> tuple[str, str | None]:
-    if isinstance(outcome, Unjudged) or outcome.status in NOT_JUDGED:
+    if isinstance(outcome, Unjudged) or outcome.status in UNGRADED_STATUSES:
         return NOT_REGRADED, outcome.reason
     claimed, found = run.record.report or {}, outcome.to_dict()
     if not _same_score(claimed["score"], found["score"]):

@@ -56,7 +56,7 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
     of all submissions to stderr. Each submission gets a status. The exit code is 1 if one could not be judged for a
     reason other than the submission itself; the summary says why.
     """
-    from mlebench.grade.row import NOT_JUDGED
+    from mlebench.outcomes import UNGRADED_STATUSES
 
     how = _how(options)
     if options["snapshots"]:
@@ -75,7 +75,7 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
     if rows := list(_rows(summary)):
         for line in table_lines(["competition", "status", "score", "medal", "reason"], rows):
             say(line)
-    failures = NOT_JUDGED + AGENTS_FAULT * strict
+    failures = UNGRADED_STATUSES + AGENTS_FAULT * strict
     if summary["unjudged"] or any(report["status"] in failures for report in summary["competition_reports"]):
         raise SystemExit(FAILED)
 

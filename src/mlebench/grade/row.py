@@ -14,9 +14,6 @@ from mlebench.untrusted import LARGEST_SUBMISSION
 
 logger = logging.getLogger(__name__)
 
-# Statuses that say nothing about the submission: someone else must act.
-NOT_JUDGED = ("not_prepared", "grader_error", "limit", "infra_error")
-
 
 class Limits(NamedTuple):
     """What grading one submission may use; `memory` is enforced where the system has /proc."""

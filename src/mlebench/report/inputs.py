@@ -15,9 +15,10 @@ from mlebench.bundles.reading import Bundle, is_bundle, read_bundle
 from mlebench.bundles.verify import require_credible, verdict_on
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
+from mlebench.outcomes import UNGRADED_STATUSES
 from mlebench.report.boards import Boards
 from mlebench.report.found import told_of
-from mlebench.report.model import TWIN, UNJUDGED, Entry, Outcome, Reading
+from mlebench.report.model import TWIN, Entry, Outcome, Reading
 from mlebench.report.spent import model_use
 from mlebench.run import knowledge
 from mlebench.run.findings import Findings, read_findings
@@ -260,7 +261,7 @@ def _graded(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 def _fault(report: dict[str, Any]) -> str | None:
     status = report.get("status")
-    return status if status in UNJUDGED else None
+    return status if status in UNGRADED_STATUSES else None
 
 
 def _reading_of_run(run: Run, group: Group, found: Iterable[Findings]) -> Reading:

@@ -6,10 +6,7 @@ from functools import cached_property
 from typing import Any
 
 SPLITS = ("low", "medium", "high", "all", "systemcard")
-INFRA_ERROR = "infra_error"  # the name in records of runs and in reports
 TWIN = "twin"
-# These submissions were not judged, so they say nothing about the agent.
-UNJUDGED = ("not_prepared", "grader_error", INFRA_ERROR)
 
 
 @dataclass(frozen=True)

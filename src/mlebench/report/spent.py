@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlebench.report.model import INFRA_ERROR, Outcome
+from mlebench.outcomes import INFRA_ERROR
+from mlebench.report.model import Outcome
 
 TOKENS = ("input", "cached", "output", "reasoning")  # input includes cached, output includes reasoning
 

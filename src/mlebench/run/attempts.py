@@ -18,7 +18,7 @@ How an attempt ended decides what follows:
 from collections.abc import Iterable
 from typing import Any
 
-from mlebench.sandbox.base import INFRA_ERROR
+from mlebench.outcomes import INFRA_ERROR
 
 INFRA_ATTEMPTS = 3
 CRASHES = 3

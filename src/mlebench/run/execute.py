@@ -23,6 +23,7 @@ from mlebench.data.state import data_identity, read_manifest_head, require_prepa
 from mlebench.errors import PrerequisiteError, SandboxError
 from mlebench.gateway.door import ModelDoor
 from mlebench.lease import Lease, LeaseLostError
+from mlebench.outcomes import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR
 from mlebench.paths import SUBMISSION
 from mlebench.processes import Process, process_start
 from mlebench.records import now
@@ -38,7 +39,7 @@ from mlebench.run.publish import gather, is_published, move_parts, publish, sett
 from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import Sandbox, sandbox_named
-from mlebench.sandbox.base import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, Task
+from mlebench.sandbox.base import Task
 from mlebench.sandbox.collect import remove_tree
 from mlebench.sandbox.session import Outcome, Session
 

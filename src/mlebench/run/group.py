@@ -11,13 +11,13 @@ from mlebench import paths
 from mlebench.errors import PrerequisiteError
 from mlebench.files import is_temporary, remove_temporaries, write_whole
 from mlebench.grade import aggregate_reports
+from mlebench.outcomes import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, TIMEOUT
 from mlebench.registry import Registry
 from mlebench.run.attempts import forgiven
 from mlebench.run.grading import run_info
 from mlebench.run.plan import write_metadata
 from mlebench.run.publish import set_aside
 from mlebench.run.records import PRESENT, Group, Run
-from mlebench.sandbox.base import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, TIMEOUT
 from mlebench.scoring import CompetitionReport
 
 # What `--retry` may name. Repeating a run because of how it ended, rather than because of the machine, is a second

@@ -10,8 +10,9 @@ from typing import Any
 from mlebench import lease as leases
 from mlebench.errors import PrerequisiteError
 from mlebench.files import remove_temporaries
-from mlebench.grade.row import DEFAULT_LIMITS, NOT_JUDGED, Job, Limits, Unjudged
+from mlebench.grade.row import DEFAULT_LIMITS, Job, Limits, Unjudged
 from mlebench.grade.worker import Workers
+from mlebench.outcomes import UNGRADED_STATUSES
 from mlebench.registry import Registry
 from mlebench.run.grading import run_info
 from mlebench.run.group import finish, unfinished
@@ -46,7 +47,7 @@ def regrade(
         }
         for run in track(runs):
             outcome = waiting[run.paths.root].result()
-            if isinstance(outcome, Unjudged) or outcome.status in NOT_JUDGED:
+            if isinstance(outcome, Unjudged) or outcome.status in UNGRADED_STATUSES:
                 logger.error("%s: %s", run.paths.root.name, outcome.reason)
                 unjudged.append(
                     {"competition_id": run.record.competition, "status": outcome.status, "reason": outcome.reason}

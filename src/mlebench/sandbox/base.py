@@ -15,17 +15,6 @@ DOORS = "/run/mlebench"  # where doors' sockets are inside a sandbox
 REACH = "/tmp"  # noqa: S108 where root, in a mount namespace of its own, makes sources reachable for another user
 RELAY = Path(__file__).with_name("relay.py")
 
-# How a run can end. The first two are the agent's doing; `infra_error` and `cancelled` are not its fault.
-FINISHED, AGENT_ERROR, TIMEOUT, OUT_OF_MEMORY, OVER_DISK, INFRA_ERROR, CANCELLED = ENDINGS = (
-    "finished",
-    "agent_error",
-    "timeout",
-    "out_of_memory",
-    "over_disk",
-    "infra_error",
-    "cancelled",
-)
-
 
 @dataclass(frozen=True)
 class Limits:

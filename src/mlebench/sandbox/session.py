@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlebench.errors import SandboxError
+from mlebench.outcomes import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY
 from mlebench.paths import RUN_LOG
-from mlebench.sandbox.base import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, Launch, Task
+from mlebench.sandbox.base import Launch, Task
 
 SILENCE = 30.0  # seconds: less than a lease takes to expire, so that a hung runner does not keep its sandbox
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from mlebench.outcomes import UNGRADED_STATUSES
 from mlebench.report.boards import Boards
-from mlebench.report.model import UNJUDGED
 from mlebench.run.model import use_so_far
 from mlebench.run.records import Group, Run
 from mlebench.web.remains import shown
@@ -78,7 +78,7 @@ def result_of(run: Run) -> str:
     report = run.record.report
     if not run.record.is_final:
         return "open"
-    if not report or report.get("status") in UNJUDGED:
+    if not report or report.get("status") in UNGRADED_STATUSES:
         return "missing"
     if medal := next((name for name in MEDALS if report.get(f"{name}_medal")), None):
         return medal

@@ -24,14 +24,22 @@ from mlebench.integrity.failures.rules import (
 from mlebench.integrity.failures.submission_values import BEST_IS_ONE, error_of, misread, trivial, turned_round
 from mlebench.integrity.failures.validations import Validation, last_validation
 from mlebench.integrity.subjects import Subject
+from mlebench.outcomes import (
+    AGENT_ERROR,
+    CANCELLED,
+    FINISHED,
+    INFRA_ERROR,
+    OUT_OF_MEMORY,
+    OVER_DISK,
+    TIMEOUT,
+    UNGRADED_STATUSES,
+)
 from mlebench.registry import Competition, Registry
 from mlebench.run.findings import NOTE, VIOLATION, Evidence, Finding, Findings, read_findings
 from mlebench.run.records import NONE
-from mlebench.sandbox.base import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, TIMEOUT
 
 TOOL, RULES_TOOL = "failures", "rules"
 SHOWN_LINES = 10  # shown for a run that matches no rule
-NOT_JUDGED = ("grader_error", "limit", "not_prepared")
 LONGEST = 300
 
 
@@ -166,7 +174,7 @@ def _last_lines(subject: Subject) -> tuple[str, ...]:
 def _infrastructure(known: RunFacts) -> Reason | None:
     if known.ended == INFRA_ERROR:
         return Reason(known.detail or "the infrastructure failed")
-    if known.status in NOT_JUDGED:
+    if known.status in UNGRADED_STATUSES:
         return Reason(f"it was not graded: {known.report.get('reason') or known.status}")
     return None
 
