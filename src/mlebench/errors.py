@@ -9,7 +9,9 @@ Exception
 │       ├── ConfigError            a competition's config.yaml is broken; names file and key
 │       ├── UnreadableSubmissionError  the person who grades may not read a submission
 │       └── NotPreparedError       data is missing or incomplete; commands add how to prepare it
-└── SandboxError               infrastructure: the run may be retried
+├── SandboxError               infrastructure: the run may be retried
+└── StorageError               the person at the keyboard: a disk is full or failing. Nothing is lost, and the step can
+                               be repeated once the disk works again
 
 Anything else that escapes is our bug and keeps its traceback.
 """
@@ -45,3 +47,7 @@ class NotPreparedError(PrerequisiteError):
 
 class SandboxError(Exception):
     """The place where an agent runs failed; the agent is not to blame."""
+
+
+class StorageError(Exception):
+    """A disk of ours is full or failing; what was to be stored is still where it was."""

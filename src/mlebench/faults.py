@@ -17,6 +17,7 @@ _REASONS = {
     errno.EIO: "the disk failed (input/output error)",
 }
 OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+OF_DISKS = (*OF_WRITING, errno.EIO, errno.ESTALE)
 
 
 def reason_of(error: OSError) -> str:

@@ -102,7 +102,7 @@ class Lease:
         try:
             self._require()
             self._counter += 1
-            write_whole(self._path, self._content())
+            self._write(self._content())
             self._renewed = begun
         except OSError:
             if begun - self._renewed > self._give_up:
@@ -156,7 +156,7 @@ class Lease:
         _given_up.add(self.token)
         try:
             self._require()
-            self._record_release()
+            self._write(json.dumps({"token": self.token, "released": True}))
         except LeaseLostError:
             pass
         except OSError as error:
@@ -168,8 +168,7 @@ class Lease:
         finally:
             self._is_given_up = True
 
-    def _record_release(self) -> None:
-        content = json.dumps({"token": self.token, "released": True})
+    def _write(self, content: str) -> None:
         try:
             write_whole(self._path, content)
         except OSError:  # a full disk still lets us write over what is there, in one piece: blanks do no harm

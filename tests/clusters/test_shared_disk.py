@@ -111,6 +111,7 @@ class World:
         lease.renew()
         yield
         publishing.publish(run, staged, lease, state="ended", ended="finished", attempts=attempts)
+        publishing.settle(run)
         self.finished.append(lease.token)
         yield
         lease.release()

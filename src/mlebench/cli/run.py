@@ -22,6 +22,7 @@ from mlebench.cli.options import (
 from mlebench.cli.output import say
 from mlebench.cli.placing import gpus_per_run, placement_of, placement_of_group, placement_options
 from mlebench.cli.quantities import Duration, Positive, Size
+from mlebench.faults import OF_DISKS, reason_of
 from mlebench.registry import Registry
 
 if TYPE_CHECKING:
@@ -306,6 +307,7 @@ def _prepare_twins(registry: Registry, ids: Sequence[str]) -> None:
 
 def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str], placement: "Placement") -> None:
     from mlebench.cli.live import print_runs
+    from mlebench.run.execute import unstored_result
     from mlebench.run.group import finished_report, retry, unfinished
     from mlebench.run.records import Group
 
@@ -318,6 +320,9 @@ def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str
         report, interrupts = _do_the_rest(group, workers, gpus, placement)
         runs = list(group.runs())
     print_runs(runs)
+    for run in runs:
+        if work := unstored_result(run):
+            say(f"{run.paths.root.name}: the agent has ended, but its result is not stored. It is kept in {work}")
     if interrupts:
         say(f"{_interrupted(placement)} `mlebench run --resume {group.paths.root}` continues it.")
         raise SystemExit(130)
@@ -344,7 +349,13 @@ def _do_the_rest(group: "Group", workers: int, gpus: "Choice", placement: "Place
         executor = LocalExecutor(workers, gpus)
     with live_view(group) as tick:
         executor.run(unfinished(group), tick)
-    return finish(Group.read(group.paths.root)), executor.interrupts
+    try:
+        return finish(Group.read(group.paths.root)), executor.interrupts
+    except OSError as error:
+        if error.errno not in OF_DISKS:
+            raise
+        say(f"{group.paths.root}: {reason_of(error)}")
+        return None, executor.interrupts
 
 
 def _interrupted(placement: "Placement") -> str:

@@ -109,6 +109,11 @@ class GroupPaths:
         return RunPaths(self.root / f"{competition}_{run_id}")
 
 
+def outcome(work: Path) -> Path:
+    """How an attempt's agent ended: written by the keeper, even if the runner is gone or the disk is full."""
+    return work / "outcome.json"
+
+
 def model_use(work: Path) -> Path:
     """What an attempt's model calls have used so far."""
     return work / "model.json"

@@ -4,33 +4,58 @@ An attempt sees nothing of an earlier one. It has its own lease and token, and w
 sandbox and a new door. What the earlier one left is moved to `attempts/<n>/`, which no sandbox shows. Agents always
 start from the beginning.
 
-How an attempt ended decides what follows:
+An agent that was started twice may have had two chances, so every start is counted (`starts` in run.json, and in
+standings). How an attempt ended decides what follows:
 
-- The agent ended, or reached a limit: its result counts, and the run has ended.
-- The infrastructure failed: another attempt, until `INFRA_ATTEMPTS` have failed. Then the run ends as `infra_error`.
-- It was stopped or killed (Ctrl-C, preemption, a lost node): it does not count. There is another attempt whenever one
-  is requested.
+- The agent ended, or reached a limit: its result counts, and it is never started again. If the result cannot be stored
+  or graded now, because a disk is full for example, the run has not ended, and the next `run exec` does only that.
+- The infrastructure failed, or the runner, its lease or the keeper was lost on this host, whoever may have caused it:
+  another attempt, until there have been `LOST_STARTS`. Then the run ends as `infra_error`.
+- A scheduler or a person stopped it (a signal, a requeued job, a lost node): counted, but not limited. There is another
+  attempt whenever one is requested.
 - mlebench itself crashed, `CRASHES` times under one local executor: the run ends as `infra_error`.
 - A scheduler dropped the run before it had ended: one command submits it up to `SUBMISSIONS` times, then leaves it
   planned.
 """
 
+import os
+import socket
 from collections.abc import Iterable
 from typing import Any
 
 from mlebench.outcomes import INFRA_ERROR
 
-INFRA_ATTEMPTS = 3
+LOST_STARTS = 3
 CRASHES = 3
 SUBMISSIONS = 3
+# What interrupted an attempt (`interrupted_by`).
+SIGNAL, SCHEDULER, LOST = "signal", "scheduler", "lost"
 
 Attempts = list[dict[str, Any]]
 
 
+def count_starts(attempts: Iterable[dict[str, Any]]) -> int:
+    return sum("agent_started_at" in attempt for attempt in attempts)
+
+
 def is_exhausted(attempts: Iterable[dict[str, Any]]) -> bool:
-    """Whether the infrastructure has failed too often for another attempt."""
-    failed = [item for item in attempts if item.get("ended") == INFRA_ERROR and not item.get("forgiven")]
-    return len(failed) >= INFRA_ATTEMPTS
+    """Whether too many attempts were lost or failed, through no fault of a scheduler, for another one."""
+    counted = [attempt for attempt in attempts if not attempt.get("forgiven")]
+    failed = sum(attempt.get("ended") == INFRA_ERROR for attempt in counted)
+    lost = count_starts(attempt for attempt in counted if attempt.get("interrupted_by") == LOST)
+    return failed + lost >= LOST_STARTS
+
+
+def scheduler_job() -> str | None:
+    """The job that this process belongs to; another one after Slurm has requeued it."""
+    job = os.environ.get("SLURM_JOB_ID")
+    return job and f"slurm {job}.{os.environ.get('SLURM_RESTART_COUNT', '0')}"
+
+
+def interrupted_by(attempt: dict[str, Any]) -> str:
+    """What ended an attempt whose runner was killed: a scheduler, if it was in another job or on another host."""
+    elsewhere = attempt.get("host") != socket.gethostname()
+    return SCHEDULER if elsewhere or attempt.get("job") != scheduler_job() else LOST
 
 
 def forgiven(attempts: Iterable[dict[str, Any]]) -> Attempts:

@@ -1,7 +1,8 @@
 """`mlebench run exec`: one run, from whatever state its folder is in to a final one.
 
 The command is idempotent. It may be killed at any point, started twice at once, or restarted on another host: at most
-one result counts, and what each attempt left is kept.
+one result counts, and what each attempt left is kept. Once an agent has ended, all that is left to do is to store and
+grade what it left; if that fails, its working folder is kept and the command can be repeated.
 """
 
 import contextlib
@@ -14,38 +15,40 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from mlebench import lease as leases
+from mlebench import paths
 from mlebench.agents import Agent, load_agent, venv_fault
 from mlebench.data.open_runs import mark_open, unmark_open
 from mlebench.data.state import data_identity, read_manifest_head, require_prepared, source_kind
-from mlebench.errors import PrerequisiteError, SandboxError
+from mlebench.errors import PrerequisiteError, SandboxError, StorageError
+from mlebench.faults import OF_DISKS, reason_of
+from mlebench.files import require_free_space
 from mlebench.gateway.door import ModelDoor
 from mlebench.lease import Lease, LeaseLostError
-from mlebench.outcomes import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR
-from mlebench.paths import SUBMISSION
+from mlebench.outcomes import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, NOT_THE_AGENTS_FAULT
 from mlebench.processes import Process, process_start
 from mlebench.records import now
 from mlebench.registry import Competition, Registry
 from mlebench.run import knowledge, machine
-from mlebench.run.attempts import is_exhausted
+from mlebench.run.attempts import LOST, SIGNAL, count_starts, interrupted_by, is_exhausted, scheduler_job
 from mlebench.run.door import ValidatorDoor, remove_door
 from mlebench.run.gpus import Held
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import MODEL_PORT, make_task, with_doors
 from mlebench.run.model import model_use, open_model, tools_allowed
-from mlebench.run.publish import gather, is_published, move_parts, publish, settle, stage, tidy
+from mlebench.run.publish import gather, is_published, publish, settle, stage, tidy, unstage
 from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import Sandbox, sandbox_named
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.collect import remove_tree
-from mlebench.sandbox.session import Outcome, Session
+from mlebench.sandbox.session import Outcome, Session, read_outcome
 
 logger = logging.getLogger(__name__)
 
-FINAL, MAY_BE_RETRIED, CANNOT_WORK = 0, 75, 2  # exit codes
+FINAL, MAY_BE_RETRIED, CANNOT_WORK, NOT_STORED = 0, 75, 2, 74  # exit codes
 TICK = 0.2
 PARENT_VARIABLE = "MLEBENCH_PARENT_FD"  # a pipe that closes when the process that started us ends, or
 STARTER = "starter"  # to watch our parent process instead
@@ -56,31 +59,59 @@ def execute(folder: Path, gpus: Held | None = None) -> int:
     run = Run.read(folder)
     if run.record.is_final:
         return FINAL
-    lease = leases.acquire(run.paths.leases)
-    if lease is None:
-        logger.info("%s is being worked on by another process", folder.name)
-        return MAY_BE_RETRIED
     try:
-        return _Execution(Run.read(folder), lease, gpus or Held()).go()
+        return _execute(run, gpus or Held())
     except (LeaseLostError, SandboxError) as error:
         logger.warning("%s: %s", folder.name, error)
         return MAY_BE_RETRIED
+    except StorageError as error:
+        logger.error("%s: %s", folder.name, error)
+    except OSError as error:
+        if error.errno not in OF_DISKS:
+            raise
+        logger.error("%s: %s: %s", folder.name, error.filename or "cannot write", reason_of(error))
+    if work := unstored_result(Run.read(folder)):
+        logger.error("%s: the agent has ended; what it left is kept in %s", folder.name, work)
+    return NOT_STORED
+
+
+def _execute(run: Run, gpus: Held) -> int:
+    lease = leases.acquire(run.paths.leases)
+    if lease is None:
+        logger.info("%s is being worked on by another process", run.paths.root.name)
+        return MAY_BE_RETRIED
+    try:
+        return _Execution(Run.read(run.paths.root), lease, gpus).go()
     finally:
         lease.release()
 
 
 def abandon(folder: Path, reason: str) -> bool:
-    """Give up on a run that this program cannot do; False if that has to wait."""
+    """Give up on a run that this program cannot do; False if that has to wait, or would lose an agent's work."""
     lease = leases.acquire(Run.read(folder).paths.leases, wait=False)
     if lease is None:
         return False
     try:
         _Execution(Run.read(folder), lease, Held()).abandon(reason)
-    except (LeaseLostError, SandboxError):
+    except (LeaseLostError, SandboxError, StorageError):
         return False
     finally:
         lease.release()
     return True
+
+
+def unstored_result(run: Run) -> Path | None:
+    """The working folder of a run whose agent has ended but whose result could not be stored or graded yet."""
+    attempts = run.record.attempts
+    if run.record.is_final or not attempts or "ended" in attempts[-1]:
+        return None
+    work = run.paths.group.work(attempts[-1]["token"])
+    return work if _has_ended(read_outcome(work)) else None
+
+
+def _has_ended(outcome: Outcome | None) -> TypeGuard[Outcome]:
+    """Whether an agent has ended or reached a limit, so that it is never started again for this run."""
+    return outcome is not None and outcome.ended not in NOT_THE_AGENTS_FAULT
 
 
 class _Execution:
@@ -96,7 +127,11 @@ class _Execution:
     def go(self) -> int:
         if self._is_settled():
             return FINAL
-        self._close_interrupted()
+        if self._has_open_attempt and (code := self._close_interrupted()) is not None:
+            return code
+        if is_exhausted(self.run.record.attempts):
+            return self._give_up(f"given up: {self.run.record.attempts[-1]['detail']}")
+        require_free_space(self.group.paths.root)
         tidy(self.run)
         try:
             agent, competition, sandbox = self._load()
@@ -115,15 +150,25 @@ class _Execution:
                 return self._stopped(sandbox) if self._was_told_to_stop() else self._failed(str(error))
 
     def abandon(self, reason: str) -> None:
-        if not self._is_settled():
+        if self._is_settled():
+            return
+        if work := unstored_result(self.run):
+            raise StorageError(f"the agent has ended; what it left is kept in {work}")
+        if self._has_open_attempt:
             self._close_interrupted()
-            give_up(self.run, self.lease, reason, {})
+        self._give_up(reason)
 
     def _is_settled(self) -> bool:
         """Whether nothing is left to do; if a runner was killed after publishing, finish its work now."""
         if is_published(self.run) and self.run.record.state != PLANNED:
-            self.run = settle(self.run)
+            self._settle()
         return self.run.record.is_final
+
+    def _settle(self) -> None:
+        """End a run whose result is published; nothing looks for the traces of its attempt after that."""
+        if self.run.record.attempts:
+            self._remove_traces(self.run.record.attempts[-1]["token"])
+        self.run = settle(self.run)
 
     def _load(self) -> tuple[Agent, Competition, Sandbox]:
         record = self.group.record
@@ -142,44 +187,79 @@ class _Execution:
             "number": len(self.run.record.attempts) + 1,
             "token": self.lease.token,
             "host": socket.gethostname(),
+            "job": scheduler_job(),
             "started_at": now(),
         }
         attempts = [*self.run.record.attempts, attempt]
-        self.run = self.run.write(state=RUNNING, started_at=attempt["started_at"], attempts=attempts)
+        self.run = self.run.write(
+            state=RUNNING, started_at=attempt["started_at"], attempts=attempts, starts=count_starts(attempts)
+        )
 
-    def _note_keeper(self, pid: int) -> None:
-        """Record the keeper, so that if we are killed, the next runner can wait for the sandbox to end."""
-        attempts = [*self.run.record.attempts]
-        attempts[-1] = attempts[-1] | {
-            "keeper": asdict(replace(Process.current(), pid=pid, started=process_start(pid) or 0))
-        }
-        self.run = self.run.write(attempts=attempts)
+    def _update_attempt(self, attempt: dict[str, Any], **changes: Any) -> None:
+        """Record what has become of the current attempt."""
+        attempts = [*self.run.record.attempts[:-1], attempt]
+        self.run = self.run.write(attempts=attempts, starts=count_starts(attempts), **changes)
 
-    def _close_interrupted(self) -> None:
-        """Clean up after an attempt that was killed: it left its folders, and perhaps its container."""
-        attempts = self.run.record.attempts
-        if not attempts or "ended" in attempts[-1]:
-            return
-        token = attempts[-1]["token"]
-        if "keeper" in attempts[-1]:
-            _await_end(Process(**attempts[-1]["keeper"]))
+    @property
+    def _attempt(self) -> dict[str, Any]:
+        return self.run.record.attempts[-1]
+
+    @property
+    def _has_open_attempt(self) -> bool:
+        return bool(self.run.record.attempts) and "ended" not in self._attempt
+
+    def _note_start(self, keeper_pid: int | None, conditions: dict[str, Any]) -> None:
+        """Record that an agent is about to be started, with all that is needed to publish its result if we are killed.
+
+        If we are, the next runner waits for the keeper, which ends the sandbox.
+        """
+        attempt = self._attempt | {"agent_started_at": now()}
+        if keeper_pid is not None:
+            keeper = replace(Process.current(), pid=keeper_pid, started=process_start(keeper_pid) or 0)
+            attempt |= {"keeper": asdict(keeper)}
+        self._update_attempt(attempt, conditions=conditions)
+
+    def _close_interrupted(self) -> int | None:
+        """Finish an attempt whose runner was killed, or could not store its result.
+
+        If its agent had ended, publish that; the code says how that went. Otherwise close the attempt.
+        """
+        token = self._attempt["token"]
+        if "keeper" in self._attempt:
+            _await_end(Process(**self._attempt["keeper"]))
         if self.group.record.sandbox != "host":
             sandbox_named(self.group.record.sandbox).remove_leftovers(token)
             remove_door(token)
-        self._keep_attempt(token, CANCELLED, "the runner was killed")
-
-    def _keep_attempt(self, token: str, ended: str, detail: str | None) -> None:
-        """Keep what an attempt left, and record how it ended."""
         work = self.group.paths.work(token)
-        aside = self.run.paths.attempt(len(self.run.record.attempts))
-        use = model_use(work)
+        unstage(self.run.paths.staged_result(token), work)
+        outcome = read_outcome(work)
+        if _has_ended(outcome):
+            record = self.group.record
+            competition = Registry(record.data_dir, record.profile).get_competition(self.run.record.competition)
+            return self._publish(competition, outcome, self.run.record.conditions, work)
+        self._keep_attempt(
+            CANCELLED, "the runner was killed", outcome=outcome, interrupted_by=interrupted_by(self._attempt)
+        )
+        return None
+
+    def _keep_attempt(
+        self, ended: str, detail: str | None, *, outcome: Outcome | None = None, interrupted_by: str | None = None
+    ) -> None:
+        """Keep what an attempt left, and record how it ended."""
+        token = self._attempt["token"]
+        work = self.group.paths.work(token)
+        attempt = self._attempt | {"ended": ended, "detail": detail, "ended_at": now(), "model": model_use(work)}
+        if interrupted_by:
+            attempt["interrupted_by"] = interrupted_by
+        if outcome:
+            attempt["seconds"] = round(outcome.seconds, 3)
+        if outcome and not outcome.agent_started:
+            attempt.pop("agent_started_at", None)
         if work.is_dir():
-            gather(work, aside)
-        move_parts(self.run.paths.staged_result(token), aside)  # if it was killed during grading
+            paths.outcome(work).unlink(missing_ok=True)  # it does not count, even if we are killed now
+            gather(work, self.run.paths.attempt(len(self.run.record.attempts)))
         self._remove_traces(token)
-        attempts = [*self.run.record.attempts]
-        attempts[-1] = attempts[-1] | {"ended": ended, "detail": detail, "ended_at": now(), "model": use}
-        self.run = self.run.write(state=PLANNED, attempts=attempts)
+        self._update_attempt(attempt, state=PLANNED)
 
     def _remove_traces(self, token: str) -> None:
         """Called before the record says that an attempt has ended: afterwards nothing looks for its traces."""
@@ -206,21 +286,19 @@ class _Execution:
             conditions = self._conditions(competition, sandbox, task) | {"validator": door.sandbox.name}
             with self.lease.renewed():  # an image may have much to copy
                 launch = sandbox.launch(task)
-            session = Session(task, launch)
-            self._note_keeper(session.pid)
+            session = Session(task, launch, lambda pid: self._note_start(pid, conditions))
             outcome = self._watch(session, door, model, Snapshots(task))
             if model and model.has_died:
                 outcome = replace(outcome, ended=INFRA_ERROR, detail="the gateway to the model died")
-        conditions["kept"] = session.kept
-        conditions["used"] = outcome.used
         if outcome.ended in (AGENT_ERROR, INFRA_ERROR) and self._was_told_to_stop():
-            return self._stopped(sandbox)
+            return self._stopped(sandbox, outcome)
         if outcome.ended == CANCELLED:
-            self._keep_attempt(token, CANCELLED, outcome.detail)
+            by = SIGNAL if self.stopping else LOST
+            self._keep_attempt(CANCELLED, outcome.detail, outcome=outcome, interrupted_by=by)
             return MAY_BE_RETRIED
         if outcome.ended == INFRA_ERROR:
             sandbox.remove_leftovers(token)
-            return self._failed(outcome.detail or "the sandbox failed", conditions)
+            return self._failed(outcome.detail or "the sandbox failed", outcome)
         return self._publish(competition, outcome, conditions, task.work)
 
     def _was_told_to_stop(self) -> bool:
@@ -228,20 +306,21 @@ class _Execution:
         time.sleep(TICK)  # our own signal may still be on its way
         return self.stopping
 
-    def _stopped(self, sandbox: Sandbox) -> int:
+    def _stopped(self, sandbox: Sandbox, outcome: Outcome | None = None) -> int:
         sandbox.remove_leftovers(self.lease.token)
-        self._keep_attempt(self.lease.token, CANCELLED, "it was told to stop")
+        self._keep_attempt(CANCELLED, "it was told to stop", outcome=outcome, interrupted_by=SIGNAL)
         return MAY_BE_RETRIED
 
     def _host_only(self, agent: Agent, competition: Competition) -> int:
         """Run an agent of ours that sees the answers, to test the benchmark itself."""
         work = self.group.paths.work(self.lease.token)
         begun = time.monotonic()
-        submission = work / "home" / SUBMISSION / f"{SUBMISSION}.csv"
+        submission = work / "home" / paths.SUBMISSION / f"{paths.SUBMISSION}.csv"
         submission.parent.mkdir(parents=True)
+        conditions = {"sandbox": "host", "sealed": False, "unsealed_by": ["the agent sees the answers"]}
+        self._note_start(None, conditions)
         agent.submit(competition, submission)
         outcome = Outcome(FINISHED, None, 0, time.monotonic() - begun, {})
-        conditions = {"sandbox": "host", "sealed": False, "unsealed_by": ["the agent sees the answers"]}
         return self._publish(competition, outcome, conditions, work)
 
     def _watch(self, session: Session, door: ValidatorDoor, model: ModelDoor | None, snapshots: Snapshots) -> Outcome:
@@ -250,6 +329,7 @@ class _Execution:
         for descriptor in (session.descriptor(), *([parent] if parent is not None else [])):
             poll.register(descriptor, select.POLLIN | select.POLLHUP)
         beaten = 0.0
+        snapshots.start()
         try:
             while (outcome := session.poll()) is None:
                 if parent is not None and any(number == parent for number, _ in poll.poll(TICK * 1000)):
@@ -266,13 +346,16 @@ class _Execution:
                     door.beat()
                 if self.lease.is_due:
                     self.lease.renew()
-                snapshots.look()
         except BaseException:
             session.stop()
             while session.poll() is None:
                 time.sleep(0.02)
             raise
-        snapshots.look(last=True)
+        finally:
+            with self.lease.renewed():
+                snapshots.stop()
+        with self.lease.renewed():
+            snapshots.look()
         return outcome
 
     def _conditions(self, competition: Competition, sandbox: Sandbox, task: Task) -> dict[str, Any]:
@@ -303,19 +386,33 @@ class _Execution:
         }
 
     def _publish(self, competition: Competition, outcome: Outcome, conditions: dict[str, Any], work: Path) -> int:
+        """Store and grade what an agent left; if that fails, its working folder has everything, and the run goes on."""
         staged = stage(self.run, self.lease)
+        try:
+            with self.lease.renewed():
+                self._stage_and_publish(staged, competition, outcome, conditions, work)
+        except (PrerequisiteError, StorageError, OSError) as error:
+            with contextlib.suppress(OSError):
+                unstage(staged, work)
+            if isinstance(error, PrerequisiteError):
+                raise StorageError(f"the submission cannot be graded now: {error}") from error
+            raise
+        self._settle()
+        return FINAL
+
+    def _stage_and_publish(
+        self, staged: Path, competition: Competition, outcome: Outcome, conditions: dict[str, Any], work: Path
+    ) -> None:
         use = model_use(work)
-        with self.lease.renewed():
-            collected = gather(work, staged)
-            submission = staged / SUBMISSION / f"{SUBMISSION}.csv"
-            present = submission.is_file()
-            report = grade_run(submission, competition, self.run, self.group)
-            if not conditions["sealed"]:
-                conditions["data_unchanged"] = _data_is_unchanged(competition)
-            self._remove_traces(self.lease.token)
-        attempts = [*self.run.record.attempts]
+        collected = gather(work, staged)
+        submission = staged / paths.SUBMISSION / f"{paths.SUBMISSION}.csv"
+        present = submission.is_file()
+        report = grade_run(submission, competition, self.run, self.group)
+        conditions = conditions | {"kept": outcome.kept, "used": outcome.used, "collected": collected.to_dict()}
+        if not conditions["sealed"]:
+            conditions["data_unchanged"] = _data_is_unchanged(competition)
         end = {"ended": outcome.ended, "detail": outcome.detail, "ended_at": now(), "model": use}
-        attempts[-1] = attempts[-1] | end
+        seconds = {"seconds": round(outcome.seconds, 3)}
         publish(
             self.run,
             staged,
@@ -324,20 +421,24 @@ class _Execution:
             **end,
             submission=PRESENT if present else NONE,
             report=report,
-            attempts=attempts,
-            seconds=round(outcome.seconds, 3),
-            gpu_hours=round(outcome.seconds * len(self.gpus.names) / 3600, 6),
-            conditions=conditions | {"collected": collected.to_dict()},
+            attempts=[*self.run.record.attempts[:-1], self._attempt | end | seconds],
+            **seconds,
+            gpu_hours=round(outcome.seconds * len(conditions.get("gpus", ())) / 3600, 6),
+            conditions=conditions,
         )
-        return FINAL
 
-    def _failed(self, reason: str, conditions: dict[str, Any] | None = None) -> int:
+    def _failed(self, reason: str, outcome: Outcome | None = None) -> int:
         """The infrastructure failed: try again, but not forever."""
         logger.warning("%s: %s", self.run.paths.root.name, reason)
-        self._keep_attempt(self.lease.token, INFRA_ERROR, reason)
-        if not is_exhausted(self.run.record.attempts):
-            return MAY_BE_RETRIED
-        return give_up(self.run, self.lease, reason, conditions or {})
+        self._keep_attempt(INFRA_ERROR, reason, outcome=outcome)
+        return self._give_up(reason) if is_exhausted(self.run.record.attempts) else MAY_BE_RETRIED
+
+    def _give_up(self, reason: str) -> int:
+        """Publish that a run failed through no fault of the agent."""
+        end = {"ended": INFRA_ERROR, "detail": reason, "ended_at": now()}
+        publish(self.run, stage(self.run, self.lease), self.lease, state="ended", submission=NONE, **end)
+        self._settle()
+        return FINAL
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
@@ -352,22 +453,6 @@ class _Execution:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-
-def give_up(run: Run, lease: Lease, reason: str, conditions: dict[str, Any]) -> int:
-    """Publish that a run failed through no fault of the agent."""
-    publish(
-        run,
-        stage(run, lease),
-        lease,
-        state="ended",
-        ended=INFRA_ERROR,
-        detail=reason,
-        submission=NONE,
-        ended_at=now(),
-        conditions=conditions,
-    )
-    return FINAL
 
 
 def _data_is_unchanged(competition: Competition) -> bool | None:
@@ -398,4 +483,4 @@ def _free_ports() -> tuple[int, int]:
         return one.getsockname()[1], other.getsockname()[1]
 
 
-__all__ = ["CANNOT_WORK", "FINAL", "MAY_BE_RETRIED", "abandon", "execute"]
+__all__ = ["CANNOT_WORK", "FINAL", "MAY_BE_RETRIED", "NOT_STORED", "abandon", "execute", "unstored_result"]

@@ -16,10 +16,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from mlebench.paths import RunPaths
 from mlebench.run.attempts import CRASHES
-from mlebench.run.execute import FINAL, MAY_BE_RETRIED, PARENT_VARIABLE, abandon
+from mlebench.run.execute import FINAL, MAY_BE_RETRIED, NOT_STORED, PARENT_VARIABLE, abandon, unstored_result
 from mlebench.run.gpus import HOLDERS_VARIABLE, Choice, Held, take
 from mlebench.run.records import Run
 
@@ -127,7 +128,7 @@ class LocalExecutor:
         if gpus.names:
             command += ["--gpus", ",".join(gpus.names)]
             env[HOLDERS_VARIABLE] = ",".join(map(str, gpus.descriptors))
-        with RunPaths(job.folder).runner_log.open("ab") as log:
+        with _open_log(job.folder) as log:
             process = subprocess.Popen(  # noqa: S603
                 command,
                 stdin=subprocess.DEVNULL,
@@ -151,10 +152,21 @@ class LocalExecutor:
         job, code = worker.job, worker.process.returncode
         if self.interrupts or (code == FINAL and Run.read(job.folder).record.is_final):
             return
+        if code == NOT_STORED:  # the disk has to be mended first
+            return
         if code != MAY_BE_RETRIED:
             job.crashes += 1
             log = RunPaths(job.folder).runner_log.name
-            if job.crashes >= CRASHES and abandon(job.folder, f"mlebench failed ({code}): see {log}"):
+            if job.crashes >= CRASHES and (
+                abandon(job.folder, f"mlebench failed ({code}): see {log}") or unstored_result(Run.read(job.folder))
+            ):
                 return
         job.pause()
         self._pending.append(job)
+
+
+def _open_log(folder: Path) -> IO[bytes]:
+    try:
+        return RunPaths(folder).runner_log.open("ab")
+    except OSError:  # on a full disk, say; the exit code tells what matters
+        return open(os.devnull, "ab")  # noqa: PTH123

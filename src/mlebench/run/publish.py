@@ -1,12 +1,14 @@
 """A result appears in one rename, and only once: a second runner finds the place taken.
 
-A result is complete before it can be seen. If its runner dies before moving its parts to where readers look for them,
-the next process that finds the run not ended does that again.
+A result is complete before it can be seen, and an attempt's working folder is only removed after that. If the runner
+dies before moving the result's parts to where readers look for them, the next process that finds the run not ended does
+that again. If it cannot even assemble the result, because the disk is full, the working folder still has everything.
 """
 
 import errno
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ from mlebench.run.snapshots import remove_unfinished
 from mlebench.sandbox.collect import Collected, Room, collect
 
 RECORD = "record.json"
-PARTS = (paths.SUBMISSION, paths.LOGS, paths.CODE, paths.RUN_LOG, "snapshots")
+OUR_PARTS = (paths.RUN_LOG, "snapshots")  # which the agent cannot write to
+PARTS = (paths.SUBMISSION, paths.LOGS, paths.CODE, *OUR_PARTS)
 TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 
 
@@ -52,16 +55,23 @@ def _add_calls(work: Path, logs: Path) -> None:
         os.link(source, target)
 
 
-def move_parts(source: Path, target: Path) -> None:
+def unstage(staged: Path, work: Path) -> None:
+    """Undo `gather`: what was moved goes back to the working folder, and copies are removed."""
+    if staged.is_dir():
+        move_parts(staged, work, OUR_PARTS)
+        shutil.rmtree(staged)
+
+
+def move_parts(source: Path, target: Path, parts: Iterable[str] = PARTS) -> None:
     """Move the parts of an attempt that the target lacks."""
     target.mkdir(parents=True, exist_ok=True)
-    for part in PARTS:
+    for part in parts:
         if (source / part).exists() and not (target / part).exists():
             (source / part).rename(target / part)
 
 
-def publish(run: Run, staged: Path, lease: Lease, **outcome: Any) -> Run:
-    """Make a staged result the run's, if the lease is still ours and there is none yet."""
+def publish(run: Run, staged: Path, lease: Lease, **outcome: Any) -> None:
+    """Make a staged result the run's, if the lease is still ours and there is none yet. `settle` then ends the run."""
     if run.record.state == PLANNED:
         run = run.write(state=RUNNING)  # a result beside a planned run would count as set aside
     record = run.record.changed(**outcome)
@@ -73,7 +83,6 @@ def publish(run: Run, staged: Path, lease: Lease, **outcome: Any) -> Run:
         if error.errno not in TAKEN and not is_published(run):  # sshfs only says "not permitted"
             raise
         shutil.rmtree(staged)
-    return settle(run)
 
 
 def settle(run: Run) -> Run:

@@ -61,6 +61,7 @@ class RunRecord(Record):
     submission: str | None = None
     report: dict[str, Any] | None = None
     attempts: list[dict[str, Any]] = field(default_factory=list)
+    starts: int | None = None  # how often an agent was started, in all attempts; None: not recorded
     rerolls: int = 0
     planned_at: str
     started_at: str | None = None

@@ -5,10 +5,12 @@ is dropped, so that the rest still covers the whole run.
 """
 
 import os
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
 
+from mlebench.errors import StorageError
 from mlebench.paths import SUBMISSION
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.collect import snapshot
@@ -19,23 +21,40 @@ INTERVAL = 1.0
 
 
 class Snapshots:
+    """Keeps each new state of a task's submission.
+
+    It works in a thread of its own: on a slow disk, copying a large file takes longer than a keeper waits for its
+    runner.
+    """
+
     def __init__(self, task: Task):
         self._source = task.home / SUBMISSION / f"{SUBMISSION}.csv"
         self._folder = task.work / "snapshots"
         self._begun = time.monotonic()
-        self._looked = -INTERVAL
         self._last: tuple[int, int, int] | None = None
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def look(self, *, last: bool = False) -> None:
-        """Keep the submission if it has changed since the last look."""
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Wait for a copy in progress."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(INTERVAL):
+            self.look()
+
+    def look(self) -> None:
+        """Keep the submission if it has changed since the last look. If our disk refuses, the next look tries again."""
+        with suppress(OSError, StorageError):
+            self._keep()
+
+    def _keep(self) -> None:
         elapsed = time.monotonic() - self._begun
-        if elapsed - self._looked < INTERVAL and not last:
-            return
-        self._looked = elapsed
-        try:
-            status = os.stat(self._source, follow_symlinks=False)
-        except OSError:
-            return
+        status = os.stat(self._source, follow_symlinks=False)
         version = (status.st_ino, status.st_size, status.st_mtime_ns)
         if version == self._last:
             return
@@ -44,8 +63,7 @@ class Snapshots:
         if snapshot(self._source, self._folder / f"{elapsed:010.1f}.csv", MOST_BYTES // 4):
             self._last = version
         else:
-            with suppress(OSError):
-                remove_unfinished(self._folder)
+            remove_unfinished(self._folder)
 
     def _make_room(self, size: int) -> None:
         kept = sorted(self._folder.glob("*.csv"))

@@ -1,17 +1,21 @@
 """Copies what an agent left out of its folders, after its last process is dead. All of it is hostile.
 
 Links are not followed, at any level; only regular files are taken, up to limits on number and size. What was left out
-is reported. Copies belong to the user who runs the benchmark.
+is reported. Copies belong to the user who runs the benchmark. What cannot be read is left out; if our own disk refuses
+a copy, that is a StorageError, and the originals are still complete.
 """
 
 import contextlib
 import os
 import stat
 import subprocess
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mlebench.errors import StorageError
+from mlebench.faults import OF_DISKS, reason_of
 from mlebench.sandbox.usage import DEEPEST, FOLDER, open_folder
 
 CHUNK = 1 << 20
@@ -45,7 +49,8 @@ class Collected:
 def collect(source: Path, target: Path, room: Room | None = None, seen: Collected | None = None) -> Collected:
     """Copy a folder's regular files; `source` must not be a link itself."""
     room, seen = room or Room(), seen or Collected()
-    target.mkdir(parents=True, exist_ok=True)
+    with _storing(target):
+        target.mkdir(parents=True, exist_ok=True)
     try:
         folder = os.open(source, FOLDER)
     except OSError as error:
@@ -83,7 +88,8 @@ def _collect(folder: int, target: Path, prefix: str, depth: int, room: Room, see
 def _collect_folder(folder: int, name: str, target: Path, shown: str, depth: int, room: Room, seen: Collected) -> None:
     inner = open_folder(folder, name)
     try:
-        target.mkdir(exist_ok=True)
+        with _storing(target):
+            target.mkdir(exist_ok=True)
         _collect(inner, target, f"{shown}/", depth + 1, room, seen)
     finally:
         os.close(inner)
@@ -97,7 +103,7 @@ def _collect_file(folder: int, name: str, target: Path, shown: str, room: Room, 
             return seen.leave_out(shown, "is not a regular file")
         if status.st_size > room.largest or seen.bytes + status.st_size > room.bytes:
             return seen.leave_out(shown, f"is too large ({status.st_size} bytes)")
-        with target.open("wb") as copy:
+        with _storing(target), target.open("wb") as copy:
             _copy(stream.fileno(), copy.fileno(), status.st_size)
     seen.files += 1
     seen.bytes += status.st_size
@@ -115,6 +121,17 @@ def _open(folder: int, name: str) -> int:
         finally:
             os.close(closed)
         return os.open(name, flags, dir_fd=folder)
+
+
+@contextlib.contextmanager
+def _storing(target: Path) -> Iterator[None]:
+    """Tell a fault of our disk from a name or a file that cannot be copied."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in OF_DISKS:
+            raise
+        raise StorageError(f"cannot write to {target}: {reason_of(error)}") from error
 
 
 def _copy(source: int, target: int, size: int) -> None:

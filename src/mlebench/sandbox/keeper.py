@@ -3,7 +3,8 @@
 A separate program that uses only the standard library, so that it starts quickly and outlives a killed runner for as
 long as it takes to clean up. Its standard input carries a line of JSON (`Spec`), then a byte now and then. When no more
 come, or the stream ends, the sandbox is ended. On standard output the keeper says, in a line of JSON each, that the
-sandbox has started, and how it ended.
+sandbox has started, and how it ended. How it ended also goes into a file, for which room is reserved before the start:
+an agent that has ended is never started again, even if the runner is gone by then or the disk is full.
 """
 
 import contextlib
@@ -31,6 +32,9 @@ PEEK = 5.0  # seconds between checks whether a sandbox is alive
 DEAF, DEAF_AT_START = 3, 24  # failed checks; on a busy machine, a container is slow to start
 FAILED = b"failed: "
 DRAIN = 5.0  # seconds for output to end once every process is dead
+SETUP = 10.0  # seconds: a sandbox that fails later has certainly started its program
+OUTCOME_SIZE = 1 << 14  # bytes reserved for how it ended
+LONGEST_DETAIL = 2000  # characters
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE)
@@ -48,6 +52,7 @@ class Spec:
     seconds: float
     log_limit: int
     silence: float  # how long without a byte before the sandbox is ended
+    outcome: str  # the file for how it ended
     files: dict[str, str] = field(default_factory=dict)
     uid: int | None = None
     mounts: list[list[str]] = field(default_factory=list)
@@ -75,6 +80,8 @@ class Ending:
     cause: str | None = None
     detail: str | None = None
     exit_code: int | None = None
+    agent_started: bool = True
+    kept: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     oom_kills: int = 0
     memory_peak: int | None = None
@@ -87,7 +94,9 @@ class Keeper:
     def __init__(self, spec: Spec):
         self.spec = spec
         self.ending = Ending()
+        self._outcome = _reserve(spec.outcome)
         self.cgroup = self._make_cgroup()
+        self.ending.kept = self._kept()
         self.log = Log(Path(spec.log), spec.log_limit)
         self.disk = usage.DiskWatch(spec.writable)
         # Nobody else has the other end.
@@ -124,12 +133,20 @@ class Keeper:
         os.close(self._child_output)
         os.close(self._child_status)
         os.set_blocking(self.output, False)
-        _say({"event": "started", "pid": self.pid, "kept": self._kept()})
+        _say({"event": "started", "pid": self.pid, "kept": self.ending.kept})
         try:
             self._watch()
         finally:
             self._end()
+            self._record()
         return self.ending
+
+    def _record(self) -> None:
+        """Write over the blanks that were reserved, which takes no space."""
+        self.ending.detail = self.ending.detail and self.ending.detail[:LONGEST_DETAIL]
+        with contextlib.suppress(OSError):
+            os.pwrite(self._outcome, json.dumps(asdict(self.ending)).encode()[:OUTCOME_SIZE], 0)
+            os.fsync(self._outcome)
 
     def _watch(self) -> None:
         """Watch until the program has ended, or must be ended."""
@@ -208,6 +225,7 @@ class Keeper:
         ending.log_dropped = self.log.finish()
         if not ending.cause and (fault := self._start_fault(told)):
             ending.cause, ending.detail = "infra_error", fault
+            ending.agent_started = ending.seconds > SETUP
         ending.disk = self.disk.used
         if self.cgroup:
             ending.oom_kills = self.cgroup.oom_kills()
@@ -314,6 +332,14 @@ def _mount(mounts: list[list[str]]) -> None:
         else:
             os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
         check(libc.mount(b"/proc/self/fd/%d" % source, os.fsencode(target), None, MS_BIND | MS_REC, None), name)
+
+
+def _reserve(path: str) -> int:
+    """A new file full of blanks, which JSON ignores."""
+    descriptor = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    os.write(descriptor, b" " * OUTCOME_SIZE)
+    os.fsync(descriptor)
+    return descriptor
 
 
 def _says_true(command: list[str]) -> bool:

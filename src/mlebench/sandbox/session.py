@@ -5,12 +5,14 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from mlebench import paths
 from mlebench.errors import SandboxError
 from mlebench.outcomes import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY
-from mlebench.paths import RUN_LOG
 from mlebench.sandbox.base import Launch, Task
 
 SILENCE = 30.0  # seconds: less than a lease takes to expire, so that a hung runner does not keep its sandbox
@@ -25,13 +27,17 @@ class Outcome:
     exit_code: int | None
     seconds: float
     used: dict[str, Any]
+    kept: dict[str, str] = field(default_factory=dict)  # what enforced each limit
+    agent_started: bool = True  # False: the sandbox failed before it could start the program
 
 
 class Session:
-    """Starts a task and keeps it running as long as `beat` says that it is still wanted."""
+    """Starts a task and keeps it running as long as `beat` says that it is still wanted.
 
-    def __init__(self, task: Task, launch: Launch):
-        self._task = task
+    `before_start` gets the keeper's process id, and can record it, before the keeper starts anything.
+    """
+
+    def __init__(self, task: Task, launch: Launch, before_start: Callable[[int], None] | None = None):
         try:
             self._keeper = subprocess.Popen(
                 [sys.executable, "-P", "-m", "mlebench.sandbox.keeper"],
@@ -43,13 +49,19 @@ class Session:
             )
         except OSError as error:
             raise SandboxError(f"the keeper cannot be started: {error}") from error
-        self._write((json.dumps(_spec(task, launch)) + "\n").encode())
         os.set_blocking(self._output, False)
         self._lines = bytearray()
         self.kept: dict[str, str] = {}
         self.pid = self._keeper.pid
         self._ended: dict[str, Any] | None = None
         self._outcome: Outcome | None = None
+        try:
+            if before_start:
+                before_start(self.pid)
+        except BaseException:
+            self._conclude()  # the keeper ends, because nothing was asked for
+            raise
+        self._write((json.dumps(_spec(task, launch)) + "\n").encode())
 
     @property
     def _output(self) -> int:
@@ -102,16 +114,30 @@ class Session:
         if ended is None:
             reason = errors.decode(errors="replace").strip().splitlines()
             return Outcome(INFRA_ERROR, f"the keeper died{f': {reason[-1]}' if reason else ''}", None, 0.0, {})
-        cause, detail, code = ended.pop("cause"), ended.pop("detail"), ended.pop("exit_code")
-        if cause is None:
-            cause, detail = _verdict(code, ended["oom_kills"])
-        return Outcome(cause, detail, code, ended.pop("seconds"), ended)
+        return _outcome_of(ended)
 
     def _write(self, data: bytes) -> None:
         if self._keeper.stdin:
             with contextlib.suppress(OSError, ValueError):
                 self._keeper.stdin.write(data)
                 self._keeper.stdin.flush()
+
+
+def read_outcome(work: Path) -> Outcome | None:
+    """How the task of a working folder ended, as its keeper recorded it; None if it did not get that far."""
+    try:
+        return _outcome_of(json.loads(paths.outcome(work).read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _outcome_of(ended: dict[str, Any]) -> Outcome:
+    """The keeper's `Ending` in the words of a run's record."""
+    names = ("cause", "detail", "exit_code", "seconds", "kept", "agent_started")
+    cause, detail, code, seconds, kept, agent_started = (ended.pop(name) for name in names)
+    if cause is None:
+        cause, detail = _verdict(code, ended["oom_kills"])
+    return Outcome(cause, detail, code, seconds, ended, kept, agent_started)
 
 
 def _verdict(code: int, oom_kills: int) -> tuple[str, str | None]:
@@ -131,7 +157,8 @@ def _spec(task: Task, launch: Launch) -> dict[str, Any]:
         "name": task.name,
         "argv": list(launch.argv),
         "env": launch.env,
-        "log": str(task.work / RUN_LOG),
+        "log": str(task.work / paths.RUN_LOG),
+        "outcome": str(paths.outcome(task.work)),
         "seconds": limits.seconds,
         "log_limit": limits.log,
         "silence": SILENCE,
