@@ -46,7 +46,7 @@ def _kill_and_resume(start: Start, titanic: Competition, tmp_path: Path, sandbox
     options = ["--agent-command", PROGRAM, "-c", titanic.id, "--runs-dir", str(tmp_path), "--sandbox", sandbox]
     runner = start("run", *options, "--seeds", str(runs), "--workers", "3")
     group = _planned(tmp_path, runner)
-    killed: Counter[tuple[str, Path]] = Counter()
+    killed: Counter[Path] = Counter()
     plan = [VICTIMS[number % len(VICTIMS)] for number in range(kills)]
     chance.shuffle(plan)
     for victim in plan:
@@ -59,24 +59,23 @@ def _kill_and_resume(start: Start, titanic: Competition, tmp_path: Path, sandbox
             runner.wait()
             runner = start("run", "--resume", str(group.paths.root), "--workers", str(chance.choice((2, 3, 4))))
     else:
-        assert sum(killed.values()) + plan.count("runner") + plan.count("all") == kills
+        assert sum(killed.values()) >= plan.count("exec") + plan.count("keeper")
     assert runner.wait(600) == 0
-    assert sum(killed.values()) + plan.count("runner") + plan.count("all") >= kills // 2
     _check(group, titanic, runs)
     cancelled = sum(len(run.record.attempts) - 1 for run in group.runs())
-    assert cancelled >= sum(killed.values()) // 2, "hardly any kill has hit an attempt"
+    assert cancelled > 0, "no kill has hit an agent"
 
 
 def _victims(
     victim: str,
     runner: "subprocess.Popen[str]",
     group: Group,
-    killed: Counter[tuple[str, Path]],
+    killed: Counter[Path],
     chance: random.Random,
 ) -> list[int] | None:
     """Which process to kill at a random moment; None if the group was faster.
 
-    A run is given up if its sandbox fails, or its `run exec` crashes, three times; so none is hit that often.
+    A run is given up if its agent was started three times in vain; so none is hit that often.
     """
     time.sleep(chance.uniform(0.0, 1.2))
     while runner.poll() is None:
@@ -85,16 +84,13 @@ def _victims(
             return [runner.pid]
         execs = _execs(group)
         keepers = {pid: folder for owner, folder in execs.items() for pid in _keepers(owner)}
-        if victim == "all":
+        if victim == "all" and all(killed[folder] < 2 for folder in execs.values()):
+            killed.update(execs.values())
             return [runner.pid, *execs, *keepers]
-        there = [
-            (pid, folder)
-            for pid, folder in (execs if victim == "exec" else keepers).items()
-            if killed[victim, folder] < 2
-        ]
-        if there:
-            pid, folder = chance.choice(sorted(there))
-            killed[victim, folder] += 1
+        targets = execs if victim == "exec" else keepers if victim == "keeper" else {}
+        if candidates := sorted((pid, folder) for pid, folder in targets.items() if killed[folder] < 2):
+            pid, folder = chance.choice(candidates)
+            killed[folder] += 1
             return [pid]
     return None
 

@@ -1,0 +1,316 @@
+"""A disk that is full at the wrong moment loses nothing, blames nobody and gives no agent a second start."""
+
+import errno
+import io
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from conftest_run import SUBMIT, Mlebench, Start
+from waiting import wait_until
+
+from mlebench import lease as leases
+from mlebench import paths
+from mlebench.agents import load_agent
+from mlebench.agents.spec import COMMAND
+from mlebench.bundles.make import make_bundle
+from mlebench.errors import StorageError
+from mlebench.files import LEAST_FREE_SPACE, is_temporary, require_free_space
+from mlebench.registry import Competition, Registry
+from mlebench.run import execute as execution
+from mlebench.run import group as groups
+from mlebench.run.attempts import LOST_STARTS
+from mlebench.run.execute import FINAL, NOT_STORED, abandon, execute, unstored_result
+from mlebench.run.plan import Request, plan
+from mlebench.run.records import Group, Run
+from mlebench.run.snapshots import Snapshots
+from mlebench.sandbox import collect, sandbox_named
+
+PROGRAM = f"{SUBMIT}; echo hello; mkdir -p $LOGS_DIR/more; date >$LOGS_DIR/more/when"
+ALLOCATING = ("mkdir", "link", "write")
+
+
+class KilledError(BaseException):
+    """Stands for `kill -9`."""
+
+
+@contextmanager
+def full_after(count: int) -> Iterator[list[str]]:
+    """From the step after this many on, the disk takes nothing new; what is there can be moved and removed."""
+    steps: list[str] = []
+
+    def step(name: str, act: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        steps.append(f"{name} {arguments[0]}")
+        if len(steps) > count:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(arguments[0]))
+        return act(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ALLOCATING:
+            patch.setattr(os, name, partial(step, name, getattr(os, name)))
+        opened = io.open
+
+        def open_file(file: Any, mode: str = "r", *words: Any, **options: Any) -> Any:
+            if not set(mode) & set("wax") or file == os.devnull:
+                return opened(file, mode, *words, **options)
+            stream = step("open", opened, file, mode, *words, **options)
+            write = stream.write
+            stream.write = lambda data: step("write", lambda _, text: write(text), file, data)
+            return stream
+
+        patch.setattr(io, "open", open_file)
+        yield steps
+
+
+@pytest.fixture
+def ended_agent(titanic: Competition, tmp_path: Path) -> Run:
+    """A run whose agent has ended, and whose runner was killed before it could store the result."""
+    request = Request(
+        agent=load_agent(COMMAND, PROGRAM),
+        agent_source=COMMAND,
+        agent_command=PROGRAM,
+        competitions=[titanic.id],
+        registry=Registry(titanic.paths.data_dir),
+        runs_dir=tmp_path / "runs",
+        sandbox=sandbox_named("process"),
+    )
+    (run,) = plan(request).runs()
+    _kill_before_publishing(run.paths.root)
+    return run
+
+
+def _kill_before_publishing(folder: Path) -> int | None:
+    """Execute a run as a process that is killed once the agent has ended; its exit code, unless it was."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execution._Execution, "_publish", lambda *_: (_ for _ in ()).throw(KilledError))
+        try:
+            return execute(folder)
+        except KilledError:
+            return None
+
+
+def _forget_the_end(folder: Path) -> None:
+    """As if the agent had been killed as well."""
+    work = unstored_result(Run.read(folder))
+    assert work
+    paths.outcome(work).unlink()
+
+
+def test_the_disk_is_full_from_any_write_on_after_the_agent_has_ended(ended_agent: Run, tmp_path: Path) -> None:
+    stored_at = []
+    for count in range(200):
+        root = tmp_path / str(count)
+        shutil.copytree(ended_agent.paths.group.root, root, symlinks=True)
+        folder = root / ended_agent.paths.root.name
+        with full_after(count) as steps:
+            code = execute(folder)
+        if code == NOT_STORED:
+            run = Run.read(folder)
+            assert not run.record.is_final, steps[-1]
+            if not run.paths.result.exists():
+                assert (work := unstored_result(run)), steps[-1]
+                assert (work / "home" / "submission" / "submission.csv").is_file(), steps[-1]
+        assert execute(folder) == FINAL, steps[-1]
+        _check(folder)
+        shutil.rmtree(root)
+        if code == FINAL and len(steps) <= count:
+            break
+        stored_at.append(code)
+    assert stored_at.count(NOT_STORED) > 10
+    assert len(stored_at) < 199
+
+
+def _check(folder: Path) -> None:
+    run = Run.read(folder)
+    assert (run.record.state, run.record.ended, run.record.starts) == ("ended", "finished", 1)
+    assert [attempt["ended"] for attempt in run.record.attempts] == ["finished"]
+    assert run.record.report is not None
+    assert run.record.report["status"] == "graded"
+    assert run.paths.submission.stat().st_size > 0
+    assert run.paths.log.read_text() == "hello\n"
+    assert (run.paths.logs / "more" / "when").stat().st_size > 0
+    assert list(run.paths.snapshots.glob("*.csv"))
+    assert not (folder.parent / ".work").exists()
+    assert not [path for path in folder.rglob("*") if is_temporary(path.name) and path.parent != run.paths.leases]
+    assert not list(folder.glob("result.*"))
+
+
+def test_an_ended_agents_work_is_not_abandoned(ended_agent: Run) -> None:
+    """Not even if mlebench itself crashes again and again while it stores or grades it."""
+    assert not abandon(ended_agent.paths.root, "mlebench failed")
+    assert execute(ended_agent.paths.root) == FINAL
+    _check(ended_agent.paths.root)
+
+
+def test_data_that_is_gone_when_an_agent_has_ended_gives_it_no_second_start(
+    ended_agent: Run, titanic: Competition
+) -> None:
+    hidden = titanic.private_dir.rename(titanic.private_dir.with_name("hidden"))
+    try:
+        assert execute(ended_agent.paths.root) == NOT_STORED
+    finally:
+        hidden.rename(titanic.private_dir)
+    assert execute(ended_agent.paths.root) == FINAL
+    _check(ended_agent.paths.root)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_a_full_disk_leaves_no_half_of_a_report_or_a_bundle(ended_agent: Run, tmp_path: Path, count: int) -> None:
+    assert execute(ended_agent.paths.root) == FINAL
+    group = Group.read(ended_agent.paths.group.root)
+    target = tmp_path / "bundle.tar.gz"
+    for act in (lambda: make_bundle(group, target), lambda: groups.finish(group)):
+        with pytest.raises(OSError, match="No space"), full_after(count):
+            act()
+    assert groups.finish(Group.read(group.paths.root)) is not None
+    make_bundle(Group.read(group.paths.root), target)
+    everything = [*tmp_path.iterdir(), *group.paths.root.iterdir()]
+    assert not [path for path in everything if is_temporary(path.name)]
+
+
+def test_a_disk_without_space_starts_no_agent(ended_agent: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(ended_agent.paths.group.root / ".work")  # as if the agent had been killed, too
+    usage = shutil.disk_usage(ended_agent.paths.root)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=LEAST_FREE_SPACE - 1))
+        with pytest.raises(StorageError, match="free some space"):
+            require_free_space(ended_agent.paths.root)
+        assert execute(ended_agent.paths.root) == NOT_STORED
+    assert Run.read(ended_agent.paths.root).record.starts == 1
+    assert execute(ended_agent.paths.root) == FINAL
+    assert Run.read(ended_agent.paths.root).record.starts == 2
+
+
+def test_a_lease_is_renewed_on_a_full_disk(tmp_path: Path) -> None:
+    """Otherwise an agent that fills the disk would get another attempt."""
+    now = 0.0
+    lease = leases.acquire(tmp_path / "leases", clock=lambda: now)
+    assert lease
+    with full_after(0):
+        for _ in range(30):
+            now += leases.RENEWAL
+            lease.renew()
+    lease.require()
+    assert leases.acquire(tmp_path / "leases", wait=False) is None
+    lease.release()
+
+
+def test_copying_a_large_submission_does_not_silence_the_runner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy takes as long as the runner needs for several heartbeats: a keeper ends the run without these."""
+    task = cast("Any", SimpleNamespace(work=tmp_path, home=tmp_path / "home"))
+    submission = tmp_path / "home" / "submission" / "submission.csv"
+    submission.parent.mkdir(parents=True)
+    submission.write_text("id\n1\n")
+    copying, beats = threading.Event(), threading.Semaphore(0)
+    copy = collect._copy
+
+    def slow_copy(*arguments: Any) -> None:
+        copying.set()
+        for _ in range(3):
+            assert beats.acquire(timeout=120), "the runner waits for the copy"
+        copy(*arguments)
+
+    class Session:
+        def poll(self) -> str | None:
+            return "ended" if list((tmp_path / "snapshots").glob("*.csv")) else None
+
+        def beat(self) -> None:
+            if copying.is_set():
+                beats.release()
+
+        def descriptor(self) -> int:
+            return silent
+
+        def stop(self) -> None:
+            raise AssertionError("the run was stopped")
+
+    monkeypatch.setattr(collect, "_copy", slow_copy)
+    silent, other = os.pipe()
+    lease = leases.acquire(tmp_path / "leases")
+    door = SimpleNamespace(beat=lambda: None)
+    execution_ = cast("Any", SimpleNamespace(stopping=False, lease=lease))
+    assert execution._Execution._watch(execution_, cast("Any", Session()), cast("Any", door), None, Snapshots(task))
+    for descriptor in (silent, other):
+        os.close(descriptor)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 60 MB."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a disk")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m", "tmpfs", str(folder)], check=True)
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def _fill(disk: Path) -> None:
+    with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+        while filler.write(b"1" * (1 << 16)):
+            pass
+
+
+def test_a_disk_that_fills_up_during_a_run_loses_no_submission(
+    start: Start, mlebench: Mlebench, titanic: Competition, small_disk: Path
+) -> None:
+    program = f"{SUBMIT}; touch $HOME/ready; while [ -e $HOME/ready ]; do sleep 0.1; done"
+    options = ["--agent-command", program, "-c", titanic.id, "--runs-dir", str(small_disk), "--sandbox", "process"]
+    runner = start("run", *options, stderr=subprocess.PIPE)
+    (ready,) = wait_until(
+        lambda: list(small_disk.glob("*/.work/*/home/ready")), "the agent has submitted", process=runner
+    )
+    _fill(small_disk)
+    ready.unlink()
+    _, message = runner.communicate(timeout=240)
+    assert runner.returncode == 1, message
+    (group,) = (Group.read(path.parent) for path in small_disk.glob("*/group.json"))
+    (run,) = group.runs()
+    assert not run.record.is_final
+    assert str(unstored_result(run)) in message
+
+    (small_disk / "filler").unlink()
+    mlebench("run", "--resume", str(group.paths.root))
+    (run,) = Group.read(group.paths.root).runs()
+    assert (run.record.ended, run.record.starts, len(run.record.attempts)) == ("finished", 1, 1)
+    assert run.record.report is not None
+    assert run.record.report["status"] == "graded"
+
+
+def test_an_agent_whose_runner_is_killed_again_and_again_is_started_three_times(ended_agent: Run) -> None:
+    folder = ended_agent.paths.root
+    for _ in range(LOST_STARTS - 1):
+        _forget_the_end(folder)
+        assert _kill_before_publishing(folder) is None
+    _forget_the_end(folder)
+    assert _kill_before_publishing(folder) == FINAL
+    run = Run.read(folder)
+    assert (run.record.state, run.record.ended, run.record.starts) == ("ended", "infra_error", LOST_STARTS)
+    assert {attempt["interrupted_by"] for attempt in run.record.attempts} == {"lost"}
+    assert groups.retry(Group.read(folder.parent), ["infra"]) == 1
+    assert execute(folder) == FINAL
+    assert (Run.read(folder).record.ended, Run.read(folder).record.starts) == ("finished", LOST_STARTS + 1)
+
+
+def test_a_scheduler_may_interrupt_a_run_as_often_as_it_must(ended_agent: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that was requeued has another number; that another host took over is the scheduler's doing, too."""
+    folder = ended_agent.paths.root
+    for number in range(LOST_STARTS + 1):
+        monkeypatch.setenv("SLURM_JOB_ID", str(number))
+        _forget_the_end(folder)
+        assert _kill_before_publishing(folder) is None
+    assert execute(folder) == FINAL
+    record = Run.read(folder).record
+    assert (record.ended, record.starts) == ("finished", LOST_STARTS + 2)
+    assert {attempt["interrupted_by"] for attempt in record.attempts[:-1]} == {"scheduler"}
