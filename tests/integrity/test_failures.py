@@ -16,10 +16,10 @@ from mlebench.integrity.failures.categories import TESTS, Verdict, classify, cla
 from mlebench.integrity.failures.crashes import find_crash
 from mlebench.integrity.failures.logs import HEAD, TAIL, lines_of
 from mlebench.integrity.failures.rules import RULES
-from mlebench.run.tracebacks import last_raised
 from mlebench.integrity.subjects import Source, Subject, of_run
 from mlebench.registry import Registry
 from mlebench.run.records import Group, GroupRecord, Run
+from mlebench.run.tracebacks import last_raised
 
 FROZEN = Path(__file__).parent / "failures"
 CASES = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(FROZEN.glob("*.json"))]

@@ -119,11 +119,12 @@ def test_padding_does_not_make_unknown_figures_known() -> None:
 
 
 def test_hours_rerolls_unsealed_runs_and_infra_errors_are_shown() -> None:
-    told: dict[str, Any] = {"run_id": "r", "hours": 2.0, "gpu_hours": 1.0, "rerolls": 0, "sealed": True}
+    told: dict[str, Any] = {"run_id": "r", "hours": 2.0, "gpu_hours": 1.0, "starts": 1, "rerolls": 0, "sealed": True}
     failed = lost("b", 0, **(told | {"missing": "infra_error", "ended": "infra_error", "hours": None, "sealed": None}))
-    found = entry(won("a", 0, **(told | {"rerolls": 2, "sealed": False})), failed, won("c", 0, **told))
+    found = entry(won("a", 0, **(told | {"starts": 4, "rerolls": 2, "sealed": False})), failed, won("c", 0, **told))
     all = scopes(made(found))["all"].spent
-    assert (all.hours, all.gpu_hours, all.rerolls, all.unsealed, all.infra_errors) == (4.0, 3.0, 2, 1, 1)
+    assert (all.hours, all.gpu_hours, all.starts, all.rerolls) == (4.0, 3.0, 6, 2)
+    assert (all.unsealed, all.infra_errors) == (1, 1)
     assert scopes(made(TWO_SEEDS))["all"].spent.hours is None
 
 

@@ -177,6 +177,8 @@ def _tell(group: "Group", run: "Run") -> None:
     for attempt in record.attempts:
         ended = attempt.get("ended", "in progress")
         _line(f"attempt {attempt['number']}", f"{attempt['started_at']} on {attempt['host']}: {ended}")
+    if (record.starts or 0) > 1:
+        _line("starts", f"{record.starts}: the agent was started more than once")
     if record.rerolls:
         _line("re-rolls", f"{record.rerolls}: repeated after it had failed")
     kept = sorted(run.paths.snapshots.glob("*.csv")) if run.paths.snapshots.is_dir() else []

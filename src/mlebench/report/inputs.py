@@ -281,6 +281,7 @@ def _reading_of_run(run: Run, group: Group, found: Iterable[Findings]) -> Readin
             "ended": record.ended,
             "hours": None if record.seconds is None else record.seconds / 3600,
             "gpu_hours": record.gpu_hours,
+            "starts": record.starts,
             "rerolls": record.rerolls,
             "sealed": record.conditions.get("sealed"),
             **model_use(record.model),

@@ -30,6 +30,7 @@ class Outcome:
     ended: str | None = None
     hours: float | None = None
     gpu_hours: float | None = None
+    starts: int | None = None  # of the agent, in all attempts
     rerolls: int | None = None
     sealed: bool | None = None
     calls: float | None = None  # of models, through the gateway

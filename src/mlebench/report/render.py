@@ -22,7 +22,7 @@ LIMITED = ("mean", "sem", "low", "high")
 FOUND = ("runs", "of", "not_inspected", "not_enough_evidence", "trust")
 LIMITS = f"{LEVEL:.0%} interval"
 KNOWLEDGE = "--knowledge"
-_COUNTS = ("hours", "gpu_hours", "rerolls", "unsealed", "infra_errors", "model_unavailable")
+_COUNTS = ("hours", "gpu_hours", "starts", "rerolls", "unsealed", "infra_errors", "model_unavailable")
 
 
 class Table(NamedTuple):
@@ -114,7 +114,7 @@ def _count(number: float | None) -> str:
 def _standings_table(standings: Standings) -> Table:
     header = ["agent", "split", "competitions", "seeds", "missing", "any medal", LIMITS, "gold", "silver", "bronze"]
     header += ["above median", "valid", "submitted", "percentile", "normalised"]
-    header += ["hours", "GPU hours", "re-rolls", "unsealed", "infra errors", "calls", "tokens", "cost, $"]
+    header += ["hours", "GPU hours", "starts", "re-rolls", "unsealed", "infra errors", "calls", "tokens", "cost, $"]
     rows = [
         [*_place(found, scope), *_medals(scope), *_means(scope), *_spent(scope)]
         for found, scope in _scopes(standings, "split", "given")
@@ -169,7 +169,7 @@ def _spent(scope: Scope) -> list[str]:
     return [
         _number(spent.hours, 2),
         _number(spent.gpu_hours, 2),
-        *(_number(count, 0) for count in (spent.rerolls, spent.unsealed, spent.infra_errors)),
+        *(_number(count, 0) for count in (spent.starts, spent.rerolls, spent.unsealed, spent.infra_errors)),
         *(total(value, places, (spent.unknown or {}).get(name), spent.calls) for name, (value, places) in used.items()),
     ]
 

@@ -33,6 +33,7 @@ class Spent:
 
     hours: float | None = None
     gpu_hours: float | None = None
+    starts: float | None = None  # of agents
     rerolls: int | None = None
     unsealed: int | None = None
     infra_errors: int | None = None
@@ -50,13 +51,14 @@ class Spent:
         tokens = {kind: [(outcome.tokens or {}).get(kind) for outcome in told] for kind in TOKENS}
         calls, costs = [outcome.calls for outcome in told], [outcome.cost for outcome in told]
         without_tokens = [
-            None in (tokens["input"][place], tokens["output"][place]) or outcome.is_lower_bound
-            for place, outcome in enumerate(told)
+            None in (tokens["input"][index], tokens["output"][index]) or outcome.is_lower_bound
+            for index, outcome in enumerate(told)
         ]
         without_cost = [outcome.cost is None or outcome.is_lower_bound for outcome in told]
         return cls(
             hours=_total([outcome.hours for outcome in told]),
             gpu_hours=_total([outcome.gpu_hours for outcome in told]),
+            starts=_total([outcome.starts for outcome in told]),
             rerolls=sum(outcome.rerolls or 0 for outcome in told),
             unsealed=sum(outcome.sealed is False for outcome in told),
             infra_errors=sum(outcome.ended == INFRA_ERROR for outcome in told),
