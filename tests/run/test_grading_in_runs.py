@@ -56,4 +56,6 @@ def test_a_submission_that_kills_its_grader_does_not_kill_the_runner(
     assert json.loads(graded)["run_id"] == ended.record.run_id
     # The runner loads no numeric library, and what we set for our own processes does not reach the agent.
     assert "numpy" not in (tmp_path / "own/deadly/runner").read_text()
-    assert not set(thread_variables()) & {line.partition("=")[0] for line in (ended.paths.logs / "env.txt").open()}
+    assert not set(thread_variables()) & {
+        line.partition("=")[0] for line in (ended.paths.logs / "env.txt").read_text().splitlines()
+    }
