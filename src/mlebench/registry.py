@@ -176,7 +176,7 @@ class Registry:
         """The folder of a competition, in the package or on the search path."""
         for root in self._roots():
             if Path(competition_id).name == competition_id and (root / competition_id / paths.CONFIG).is_file():
-                _make_importable(root)
+                make_importable(root)
                 return root / competition_id
         import difflib
 
@@ -239,7 +239,7 @@ def _fault_of_root(folder: Path) -> str | None:
     return None
 
 
-def _make_importable(root: Path) -> None:
+def make_importable(root: Path) -> None:
     """Let `mlebench.competitions.<id>` find folders outside the package."""
     import mlebench.competitions
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from mlebench.data.answers import answers_for_grader, load_answers
 from mlebench.errors import NotPreparedError
 from mlebench.grade import aggregate_reports, grade_csv, grade_jsonl, validate_format, validate_submission
-from mlebench.grade.answers import answers_for_grader, load_answers
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import GradeFn, Grader
 

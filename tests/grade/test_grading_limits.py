@@ -90,8 +90,7 @@ def test_a_row_over_its_memory_limit_gets_a_status(odd: Registry, tmp_path: Path
     summary = grade_jsonl(file, tmp_path / "out", odd, limits=Limits(memory=700_000_000))
     reports = summary["competition_reports"]
     assert [report["status"] for report in reports] == ["limit", "graded"] * 2
-    assert reports[0]["reason"] == "grading took more than 700000000 bytes of memory"
-    assert "not enough memory" in reports[2]["reason"]
+    assert {report["reason"] for report in reports[::2]} == {"grading took more than 700000000 bytes of memory"}
 
 
 def test_ctrl_c_ends_a_batch_and_all_its_processes(odd: Registry, tmp_path: Path) -> None:

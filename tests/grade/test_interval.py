@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mlebench.data.answers import load_answers
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.errors import InvalidSubmissionError
 from mlebench.grade import grade_csv
-from mlebench.grade.answers import load_answers
 from mlebench.grade.interval import DRAWS, Draws, drawn_scores, interval_of
 from mlebench.kit import align
 from mlebench.metrics import accuracy, rmse

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from mlebench.data.open_runs import mark_open
 from mlebench.errors import PrerequisiteError
 from mlebench.grade import grade_jsonl
+from mlebench.grade.limits import Limits
 from mlebench.grade.many import read_entries
-from mlebench.grade.row import Limits
 from mlebench.registry import Competition, Registry
 
 EVIL = """

@@ -14,7 +14,8 @@ from mlebench.bundles.archive import shown
 from mlebench.bundles.reading import Bundle, read_bundle
 from mlebench.data.state import data_identity, preparation_fault
 from mlebench.errors import PrerequisiteError
-from mlebench.grade.row import DEFAULT_LIMITS, Job, Limits, Unjudged
+from mlebench.grade.limits import DEFAULT_LIMITS, Limits
+from mlebench.grade.row import Job, Unjudged
 from mlebench.grade.worker import Workers
 from mlebench.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
 from mlebench.paths import SCRATCH, bundle_verdict

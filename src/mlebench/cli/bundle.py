@@ -81,18 +81,15 @@ def verify(file: Path, signers: Path | None, as_json: bool, runs_dir: Path | Non
     """
     from mlebench.bundles.signature import GOOD
     from mlebench.bundles.verify import keep_verdict, verify_bundle
-    from mlebench.grade import Limits
-    from mlebench.run.machine import cpu_count, share_of_memory
+    from mlebench.run.machine import cpu_count
 
     registry = registry_at(data_dir)
-    jobs = min(cpu_count(), MOST_JOBS)
     verdict = verify_bundle(
         file,
         registry.get_data_dir(),
         signers,
         lambda runs: track(runs, lambda run: plain(run.record.competition)),
-        jobs=jobs,
-        limits=Limits(memory=share_of_memory(jobs)),
+        jobs=min(cpu_count(), MOST_JOBS),
     )
     try:
         keep_verdict(verdict, runs_dir_at(runs_dir, data_dir))

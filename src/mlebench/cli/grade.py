@@ -40,8 +40,12 @@ LONGEST_REASON = 80
     type=click.IntRange(min=1),
     help=f"Submissions to grade at a time. Default: one per CPU, at most {MOST_JOBS}.",
 )
-@click.option("--time-limit", type=Duration(), default="10m", show_default=True, help="For each submission.")
-@click.option("--memory", type=Size(), help="For each submission. Default: the machine's share per job.")
+@click.option(
+    "--time-limit",
+    type=Duration(),
+    help="For each submission. Default: ten times the CPU time that gold takes, or more.",
+)
+@click.option("--memory", type=Size(), help="For each submission. Default: four times what gold takes, or more.")
 @click.option("--snapshots", is_flag=True, help="Grade instead what the runs of GROUP had submitted at earlier times.")
 @click.option("--interval", is_flag=True, help="Also give an interval for each score, by resampling test rows.")
 @judging_options
@@ -82,13 +86,11 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
 def _how(options: dict[str, Any]) -> dict[str, Any]:
     """How many to grade at a time, and within which limits."""
     from mlebench.grade import Limits
-    from mlebench.run.machine import cpu_count, share_of_memory
+    from mlebench.run.machine import cpu_count
 
-    jobs = options["jobs"] or min(cpu_count(), MOST_JOBS)
-    memory = options["memory"] or share_of_memory(jobs)
     return {
-        "jobs": jobs,
-        "limits": Limits(options["limit"], options["time_limit"], memory),
+        "jobs": options["jobs"] or min(cpu_count(), MOST_JOBS),
+        "limits": Limits(options["limit"], options["time_limit"], options["memory"]),
         "interval": options["interval"],
     }
 

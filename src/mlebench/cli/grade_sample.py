@@ -22,12 +22,12 @@ def command(
 
     A missing or invalid submission is a result, not a failure: the exit code is 0 and the report says why.
     """
-    from mlebench.grade import grade_csv
+    from mlebench.grade import Limits, grade_csv
     from mlebench.outcomes import UNGRADED_STATUSES
 
     with busy(f"grading {submission.name}"):
         competition = registry_at(data_dir, profile).get_competition(competition_id)
-        report = grade_csv(submission, competition, limit=limit)
+        report = grade_csv(submission, competition, limits=Limits(limit))
     print_json(report.to_dict())
     if report.status in UNGRADED_STATUSES or (strict and report.status != "graded"):
         raise SystemExit(FAILED)

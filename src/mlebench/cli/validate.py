@@ -55,6 +55,7 @@ SERVER_PORT = 5000
 )
 @click.option("--host", help="With --serve: the address to listen on. Default: 127.0.0.1, this machine only.")
 @click.option("--unix", type=click.Path(path_type=Path), help="With --serve: a unix socket to listen on.")
+@click.option("--memory", type=Size(), help="With --serve: for each check. Default: a third of the machine's memory.")
 def command(
     submission: Path | None,
     competition_id: str | None,
@@ -78,8 +79,8 @@ def command(
             raise click.UsageError("--serve takes submissions over HTTP; name the competition with -c")
         _serve(registry.list_competition_ids(), find, public is not None, max_bytes, **server)
         return
-    if server["ports"] or server["host"] or server["unix"]:
-        raise click.UsageError("--port, --host and --unix need --serve")
+    if any(server[name] for name in ("ports", "host", "unix", "memory")):
+        raise click.UsageError("--port, --host, --unix and --memory need --serve")
     if not submission or not competition_id:
         raise click.UsageError("name a submission and a competition")
     try:
@@ -132,14 +133,17 @@ def _serve(
     ports: tuple[int, ...],
     host: str | None,
     unix: Path | None,
+    memory: int | None,
 ) -> None:
+    from mlebench.validate.apart import CheckLimits
     from mlebench.validate.server import LOOPBACK, Limits, Validator, listening, serve
 
     if one_only and not competition:
         raise click.UsageError("--public holds one competition's files: name it with -c")
     if competition:
         find(competition)  # raises if there is none
-    limits = Limits(body=max_bytes) if max_bytes else Limits()
+    check = CheckLimits(memory=memory) if memory else CheckLimits()
+    limits = Limits(body=max_bytes, check=check) if max_bytes else Limits(check=check)
     validator = Validator(known, find, default=competition, only=one_only, limits=limits)
     with listening(host or LOOPBACK, ports or (() if unix else (SERVER_PORT,)), unix) as sockets:
         serve(validator, sockets)

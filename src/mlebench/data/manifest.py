@@ -53,6 +53,9 @@ class Manifest(Record):
     description: str = "unknown"  # `ours`, or Kaggle's `original`
     code: str | None = None  # the competition's code that made it, as `changes.code_hash` has it; older ones have none
     identity: str | None = None  # what `identity.ContentIdentity` makes of the files; older ones have none
+    gold: dict[str, Any] | None = (
+        None  # what grading the gold submission takes; older ones, and adopted data, have none
+    )
 
     @classmethod
     def from_dict(cls, data: Any, where: Path | str = "a manifest") -> Self:
@@ -78,6 +81,7 @@ def write_manifest(
     description: str = "unknown",
     code: str | None = None,
     progress: Progress = SILENT,
+    gold: dict[str, Any] | None = None,
 ) -> None:
     """Write the manifest of a folder with these files, which come sorted by name."""
     from mlebench.engine.reading import reporting_pieces
@@ -96,6 +100,7 @@ def write_manifest(
         description=description,
         code=code,
         identity=tally.identity.hexdigest(),
+        gold=gold,
     ).write(folder / MANIFEST)
 
 

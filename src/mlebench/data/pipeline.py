@@ -20,6 +20,7 @@ from mlebench import paths
 from mlebench.data.changes import ORIGINAL, OURS, code_hash
 from mlebench.data.diagnosis import blame
 from mlebench.data.faults import disk_errors
+from mlebench.data.gold import measure_gold
 from mlebench.data.identity import Entry, Files, is_table, with_checksums
 from mlebench.data.manifest import files_in, joined, library_versions, write_manifest
 from mlebench.data.open_runs import refuse_while_open
@@ -110,7 +111,10 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
     entries = _collecting_tables(with_checksums(where.staging, entries, watch), tables)
     description = ORIGINAL if options.original_description else OURS
     code = code_hash(competition, twin=source.twin)
-    write_manifest(competition, where.staging, source.describe(raw), entries, description, code, watch)
+    watch.tell("grading gold")
+    cost = measure_gold(competition, where.staging)
+    gold = cost._asdict() if cost else None
+    write_manifest(competition, where.staging, source.describe(raw), entries, description, code, watch, gold)
     if options.overwrite_checksums:
         overwrite(competition, raw, tables)
     if check:

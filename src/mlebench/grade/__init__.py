@@ -1,9 +1,9 @@
 """Submission → report. The only place where private data meets a submission."""
 
 from mlebench.data.state import is_dataset_prepared
+from mlebench.grade.limits import Limits
 from mlebench.grade.many import aggregate_reports, grade_jsonl
-from mlebench.grade.one import grade_csv
-from mlebench.grade.row import Limits
+from mlebench.grade.submission import grade_csv
 from mlebench.grade.validation import validate_submission
 from mlebench.validate import stand_in, validate_format
 

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from mlebench.grade.limits import INTERVAL_SECONDS
 from mlebench.scoring import Grader, Medals, Thresholds
 
 logger = logging.getLogger(__name__)
 
 DRAWS = 400
-SECONDS = 120.0  # the most time to spend on it
 LEVEL = 0.95
 
 
@@ -108,7 +108,7 @@ def drawn_scores(
     id = facts.get("id")
     if not isinstance(answers, pd.DataFrame) or id not in answers or id not in submission:
         return None
-    rng, deadline, scores = np.random.default_rng(0), time.monotonic() + SECONDS, []
+    rng, deadline, scores = np.random.default_rng(0), time.monotonic() + INTERVAL_SECONDS, []
     try:
         draws = Draws(submission, answers, facts)
         if not math.isclose(draws.score(grader, rng.permutation(draws.count)), score, rel_tol=1e-9, abs_tol=1.5e-5):

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
-from mlebench.grade.row import DEFAULT_LIMITS, Job, Limits, Unjudged
+from mlebench.grade.limits import DEFAULT_LIMITS, Limits
+from mlebench.grade.row import Job, Unjudged
 from mlebench.grade.worker import Workers
 from mlebench.paths import grading_report, timestamp
 from mlebench.registry import Registry

@@ -1,4 +1,4 @@
-"""One submission → its report."""
+"""One submission → its report, in this process."""
 
 import logging
 import math
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from mlebench import __version__
+from mlebench.data.answers import answers_for_grader
 from mlebench.data.open_runs import open_runs
 from mlebench.data.state import data_identity, description_kind, require_prepared, source_kind
 from mlebench.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError, UnreadableSubmissionError
 from mlebench.faults import reason_of
-from mlebench.grade.answers import answers_for_grader
 from mlebench.grade.board import Standing
 from mlebench.grade.hashing import HashedStream
 from mlebench.grade.log import log_grade
@@ -21,7 +21,7 @@ from mlebench.outcomes import INFRA_ERROR, MISSING, MODEL_UNAVAILABLE, NOT_PREPA
 from mlebench.records import now
 from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport, Medals, RunInfo, Thresholds, read_leaderboard
-from mlebench.untrusted import LARGEST_SUBMISSION, FileMissingError, UntrustedFileError, open_untrusted
+from mlebench.untrusted import FileMissingError, UntrustedFileError, open_untrusted
 from mlebench.validate.reading import has_csv_name, read_table
 
 if TYPE_CHECKING:
@@ -42,29 +42,10 @@ class Verdict(NamedTuple):
     drawn: list[float] | None = None  # scores of draws of test rows
 
 
-def grade_csv(
-    path_to_submission: Path,
-    competition: Competition,
-    run: RunInfo | None = None,
-    *,
-    limit: int = LARGEST_SUBMISSION,
-    log_otherwise: Path | None = None,
-    interval: bool = False,
-) -> CompetitionReport:
-    """Grade a submission. Only the private folder is needed; a fault of the submission ends as a report.
-
-    A submission of more than `limit` bytes is not read. The grade is logged in the data directory, or else in the
-    folder `log_otherwise`. With `interval`, test rows are resampled many times to show how certain the score is.
-    """
-    path = Path(path_to_submission)
-    report = ungraded_report(path, competition, run)
-    return graded_report(report, competition, limit=limit, log_otherwise=log_otherwise, interval=interval)
-
-
 def graded_report(
     report: CompetitionReport, competition: Competition, *, limit: int, log_otherwise: Path | None, interval: bool
 ) -> CompetitionReport:
-    """The same for a submission that already has a blank report."""
+    """Grade the submission of `report` and return the completed report; a MemoryError is left to the caller."""
     path = Path(report.submission_path)
     _require_answers(competition)
     report = with_verdict(with_data(report, competition), _verdict(path, competition, limit, interval))
@@ -125,8 +106,7 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
     except InvalidSubmissionError as error:
         return _invalid(error, sha256)
     except MemoryError:
-        logger.error("There was not enough memory to grade %s", competition.id)
-        return Verdict("limit", None, "there was not enough memory to grade it", sha256)
+        raise
     except (Exception, SystemExit) as error:
         logger.exception("The grader of %s failed; please report this", competition.id)
         return Verdict("grader_error", None, f"{type(error).__name__}: {error}", sha256)

@@ -2,40 +2,63 @@
 
 import logging
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from mlebench.data.gold import grade_gold
 from mlebench.errors import PrerequisiteError, UnreadableSubmissionError
 from mlebench.faults import explanation
+from mlebench.grade.limits import DEFAULT_LIMITS, Limits
 from mlebench.grade.log import log_grade
 from mlebench.grade.one import Verdict, graded_report, ungraded_report, with_data, with_verdict
-from mlebench.registry import Registry
+from mlebench.registry import Competition, make_importable
 from mlebench.scoring import CompetitionReport, RunInfo
-from mlebench.untrusted import LARGEST_SUBMISSION
 
 logger = logging.getLogger(__name__)
 
 
-class Limits(NamedTuple):
-    """What grading one submission may use; `memory` is enforced where the system has /proc."""
-
-    size: int = LARGEST_SUBMISSION  # bytes of the submission
-    seconds: float = 600.0
-    memory: int | None = None  # bytes
+class HasCompetitions(Protocol):
+    def get_competition(self, competition_id: str) -> Competition: ...
 
 
-DEFAULT_LIMITS = Limits()
+class OneCompetition(NamedTuple):
+    """Takes the place of a registry for a caller that already has the competition."""
+
+    competition: Competition
+
+    def get_competition(self, competition_id: str) -> Competition:  # noqa: ARG002
+        make_importable(self.competition.folder.parent)  # wherever its code is
+        return self.competition
 
 
 class Job(NamedTuple):
     """What a process needs to grade a row."""
 
-    registry: Registry
+    registry: HasCompetitions
     competition_id: str
     path: str
     limits: Limits = DEFAULT_LIMITS
     log_otherwise: Path | None = None
     run: RunInfo | None = None
     interval: bool = False
+
+    def work(self) -> "CompetitionReport | Unjudged":
+        return grade_row(self)
+
+
+class GoldJob(NamedTuple):
+    """Grades the gold submission; this is nobody's submission, so it is not logged. None: it cannot be graded."""
+
+    competition: Competition
+
+    def work(self) -> int | None:
+        make_importable(self.competition.folder.parent)
+        try:
+            return grade_gold(self.competition)
+        except MemoryError:
+            raise
+        except (Exception, SystemExit) as error:
+            logger.info("The gold submission of %s cannot be graded: %s", self.competition.id, error)
+            return None
 
 
 class Unjudged(NamedTuple):
@@ -49,6 +72,7 @@ class Unjudged(NamedTuple):
 
 
 def grade_row(job: Job) -> CompetitionReport | Unjudged:
+    """The caller decides what a MemoryError means."""
     path = Path(job.path)
     try:
         competition = job.registry.get_competition(job.competition_id)
@@ -64,6 +88,8 @@ def grade_row(job: Job) -> CompetitionReport | Unjudged:
     except PrerequisiteError as error:
         logger.error("%s", error)
         return with_verdict(blank, Verdict("not_prepared", reason=str(error)))
+    except MemoryError:
+        raise
     except Exception as error:
         logger.exception("Grading %s failed; please report this", path)
         return with_verdict(blank, Verdict("grader_error", reason=f"{type(error).__name__}: {error}"))

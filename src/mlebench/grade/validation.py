@@ -3,9 +3,9 @@
 import logging
 from pathlib import Path
 
+from mlebench.data.answers import answers_for_grader
 from mlebench.data.state import require_prepared
 from mlebench.errors import InvalidSubmissionError
-from mlebench.grade.answers import answers_for_grader
 from mlebench.registry import Competition
 from mlebench.untrusted import UntrustedFileError
 from mlebench.validate.check import VALID, invalid

@@ -1,13 +1,17 @@
-"""A process that grades each submission in a fork of itself.
+"""A process that grades each submission in a fork of itself, with limits.
 
 Whatever a competition's code does (ends its process, crashes, uses up the memory), it only affects the fork. The
 process that forks has the libraries loaded and no threads of its own. It is neither a fork of ours, which may have
 threads, nor one of multiprocessing's, which would run a caller's script again.
+
+A submission that takes far more than the gold submission is invalid, unless gold also takes too much here and now.
 """
 
 import io
 import logging
+import math
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -21,17 +25,28 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Self
+from threading import Lock
+from typing import Any, NamedTuple, Self
 
+from mlebench.data.gold import GoldCost, data_stamp, keep_cost, recorded_cost
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+from mlebench.grade.limits import Allowance, size_of
 from mlebench.grade.one import Verdict
-from mlebench.grade.row import Job, Unjudged, dead_row, grade_row
+from mlebench.grade.row import GoldJob, Job, Unjudged, dead_row
+from mlebench.memory import bytes_of_peak, largest_allocation, used_memory
+from mlebench.outcomes import GRADER_ERROR, INVALID, LIMIT
+from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport
 from mlebench.validate.reading import read_table
+from mlebench.workers import thread_variables
 
 logger = logging.getLogger(__name__)
 
 MEMORY_CHECK = 0.05  # seconds between two checks of a fork's memory
+MEASURING = 3600.0  # the most seconds to spend on finding out what gold takes
 MEMORY_SHORT = "most likely there was not enough memory"
+OUT_OF_MEMORY = "there was not enough memory on this machine to grade it"
 # So that no fork has to load them.
 _LOADED = (
     "mlebench.data.preload",
@@ -41,8 +56,33 @@ _LOADED = (
     "pyarrow.vendored.version",
     "yaml",
 )
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _START = "import sys; sys.path[:] = sys.argv[2:]; from mlebench.grade.worker import serve; serve(int(sys.argv[1]))"
+
+
+# What gold takes, by the stamp of its data; only one thread at a time finds it out.
+_costs: dict[str, GoldCost | None] = {}
+_measuring: dict[str, Lock] = {}
+
+
+class Bounds(NamedTuple):
+    """What a fork may use; None: as much as it likes."""
+
+    seconds: float | None = None  # of CPU time
+    memory: int | None = None  # bytes
+
+
+class Exceeded(NamedTuple):
+    """A fork went beyond its bounds: `time` or `memory`."""
+
+    resource: str
+
+
+class Done(NamedTuple):
+    """How a fork ended, and what it used."""
+
+    outcome: Any  # its job's, or Exceeded, or a Verdict on how it ended
+    seconds: float
+    memory: int
 
 
 class Worker:
@@ -54,15 +94,25 @@ class Worker:
         self._stopped = False
 
     def grade(self, job: Job) -> CompetitionReport | Unjudged:
+        """OSError if no process can be started; everything else that goes wrong is an outcome."""
+        competition, cost = self._known(job)
+        allowed = Allowance.for_size(size_of(job.path), cost, interval=job.interval)
+        seconds, memory = job.limits.seconds or math.inf, job.limits.memory or math.inf
+        bounds = Bounds(allowed.seconds, int(min(memory, allowed.memory)))
         try:
-            self._start()
-            outcome = self._answer(job)
+            outcome = self._done(job, bounds, min(seconds, allowed.wall_seconds)).outcome
         except TimeoutError:
-            self.end()
-            outcome = Verdict("limit", reason=f"grading took longer than {job.limits.seconds:g} s")
-        except (EOFError, OSError):
-            self.end()
-            outcome = Verdict("grader_error", reason=f"the process that grades was killed; {MEMORY_SHORT}")
+            if seconds <= allowed.wall_seconds:
+                outcome = Verdict(LIMIT, reason=f"grading took longer than {seconds:g} s")
+            else:
+                outcome = Verdict(GRADER_ERROR, reason=_stalled(allowed))
+        except EOFError:
+            outcome = Verdict(GRADER_ERROR, reason=f"the process that grades was killed; {MEMORY_SHORT}")
+        if isinstance(outcome, Exceeded):
+            if outcome.resource == "memory" and memory < allowed.memory:
+                outcome = Verdict(LIMIT, reason=f"grading took more than {memory} bytes of memory")
+            else:
+                outcome = self._blamed(outcome, allowed, competition, cost)
         if self._stopped:
             raise CancelledError
         if isinstance(outcome, Verdict):
@@ -70,10 +120,66 @@ class Worker:
             return dead_row(job, outcome)
         return outcome
 
-    def _answer(self, job: Job) -> CompetitionReport | Unjudged | Verdict:
-        """The outcome of a row within its time; otherwise TimeoutError."""
-        self._line.send(job)
-        deadline = time.monotonic() + job.limits.seconds
+    def _known(self, job: Job) -> tuple[Competition | None, GoldCost | None]:
+        """The competition, and what its gold submission takes; grading says what is wrong if there is none."""
+        try:
+            competition = job.registry.get_competition(job.competition_id)
+            stamp = data_stamp(competition)
+        except (PrerequisiteError, OSError):
+            return None, None
+        with _measuring.setdefault(stamp, Lock()):
+            if stamp not in _costs:
+                _costs[stamp] = recorded_cost(competition) or self._measured(competition)
+        return competition, _costs[stamp]
+
+    def _measured(self, competition: Competition) -> GoldCost | None:
+        cost = self._gold(competition, Bounds(), MEASURING)
+        if cost:
+            keep_cost(competition, cost)
+        return cost
+
+    def _gold(self, competition: Competition, bounds: Bounds, seconds: float) -> GoldCost | None:
+        """What it takes to grade gold now; None if it takes too much, or cannot be graded."""
+        try:
+            done = self._done(GoldJob(competition), bounds, seconds)
+        except (EOFError, TimeoutError):
+            return None
+        return GoldCost(round(done.seconds, 3), done.memory, done.outcome) if isinstance(done.outcome, int) else None
+
+    def _blamed(
+        self, exceeded: Exceeded, allowed: Allowance, competition: Competition | None, cost: GoldCost | None
+    ) -> Verdict:
+        """Who is at fault if grading took more than it may: the submission, unless gold takes too much as well."""
+        amounts = {"time": f"{allowed.seconds:g} s of CPU time", "memory": f"{allowed.memory / 1e9:.1f} GB of memory"}
+        took = f"grading took more than {amounts[exceeded.resource]}"
+        if competition is None or cost is None:
+            return Verdict(GRADER_ERROR, reason=f"{took}, and the gold submission cannot be graded for comparison")
+        least = Allowance.for_size(cost.size, cost)
+        if self._gold(competition, Bounds(*least), least.wall_seconds) is None:
+            return Verdict(GRADER_ERROR, reason=f"{took}, and grading the gold submission takes too much here as well")
+        return Verdict(INVALID, reason=f"{took}, the most for a submission of its size in this competition")
+
+    def _done(self, job: Job | GoldJob, bounds: Bounds, seconds: float) -> Done:
+        """How a job ended; TimeoutError if its time is up, EOFError if the process that forks was killed, twice."""
+        for is_last in (False, True):
+            try:
+                self._start()
+                return self._answer(job, bounds, seconds)
+            except TimeoutError:
+                self.end()
+                raise
+            except (EOFError, ConnectionError):  # perhaps we are about to be killed too, like all of a cluster's job
+                self.end()
+                if self._stopped:
+                    raise CancelledError from None
+                if is_last:
+                    raise EOFError from None
+        raise EOFError
+
+    def _answer(self, job: Job | GoldJob, bounds: Bounds, seconds: float) -> Done:
+        """The outcome of a job within its time; otherwise TimeoutError."""
+        self._line.send((job, bounds))
+        deadline = time.monotonic() + seconds
         while self._line.poll(max(0.0, deadline - time.monotonic())):
             message = self._line.recv()
             if not isinstance(message, logging.LogRecord):
@@ -96,7 +202,11 @@ class Worker:
             command = [sys.executable, "-c", _START, str(number), *sys.path]
             # In its own session, Ctrl-C does not reach it. It ends when we do, because the line is closed.
             self._process = subprocess.Popen(  # noqa: S603
-                command, pass_fds=[number], stdin=subprocess.DEVNULL, start_new_session=True
+                command,
+                pass_fds=[number],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                env=os.environ | thread_variables(),
             )
         if self._stopped:  # meanwhile
             self._kill()
@@ -144,6 +254,8 @@ class Workers:
         worker = self._idle.get()
         try:
             return worker.grade(job)
+        except OSError as error:
+            return dead_row(job, Verdict(GRADER_ERROR, reason=f"no process can be started: {reason_of(error)}"))
         finally:
             self._idle.put(worker)
 
@@ -151,6 +263,7 @@ class Workers:
 def serve(descriptor: int) -> None:
     """In the worker process: fork for each row that arrives on the line, until it is closed."""
     line: Any = Connection(descriptor)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a cluster sends it to every process; ours decides
     with suppress(OSError):
         os.dup2(2, 1)  # output of a competition's code is not our result
     for name in _LOADED:
@@ -159,7 +272,8 @@ def serve(descriptor: int) -> None:
     with suppress(EOFError, ConnectionError):
         line.send("ready")
         while True:
-            line.send(_in_a_fork(line.recv(), line))
+            job, bounds = line.recv()
+            line.send(_in_a_fork(job, bounds, line))
 
 
 def _warm_up() -> None:
@@ -170,7 +284,7 @@ def _warm_up() -> None:
     align(*tables, id="id", target=["x", "y"], values="numbers")
 
 
-def _in_a_fork(job: Job, line: Any) -> Any:
+def _in_a_fork(job: Job | GoldJob, bounds: Bounds, line: Any) -> Done:
     """The outcome, or a verdict on how the fork ended; what it logs is passed on."""
     ours, theirs = Pipe(duplex=False)
     with warnings.catch_warnings():
@@ -179,53 +293,64 @@ def _in_a_fork(job: Job, line: Any) -> Any:
     if child == 0:
         line.close()  # or the parent would not notice that our end is gone
         try:
-            theirs.send(_with_log(job, theirs))
+            _confine(bounds)
+            theirs.send(_with_log(job, bounds, theirs))
         finally:
             os._exit(0)
     theirs.close()
     with ours:
         while True:
-            ready = wait([ours, line], None if job.limits.memory is None else MEMORY_CHECK)
+            ready = wait([ours, line], None if bounds.memory is None else MEMORY_CHECK)
             if line in ready:  # nothing is sent while a row is graded: it was closed
                 os.kill(child, signal.SIGKILL)
                 raise EOFError
-            if job.limits.memory is not None and _memory(child) > job.limits.memory:
-                _end(child)
-                return Verdict("limit", reason=f"grading took more than {job.limits.memory} bytes of memory")
+            if bounds.memory is not None and used_memory(child) > bounds.memory:
+                os.kill(child, signal.SIGKILL)
+                return _reaped(child, Exceeded("memory"))
             if not ready:
                 continue
             try:
                 message = ours.recv()
             except (EOFError, OSError):
-                return Verdict("grader_error", reason=_cause(os.waitpid(child, 0)[1]))
+                return _reaped(child)
             if not isinstance(message, logging.LogRecord):
-                os.waitpid(child, 0)
-                return message
+                return _reaped(child, message)
             line.send(message)
 
 
-def _end(child: int) -> None:
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+def _confine(bounds: Bounds) -> None:
+    """In a fork: the kernel ends it when its time is up, and before any other process when memory runs out."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    if bounds.seconds is not None:
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        seconds = math.ceil(bounds.seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds if hard < 0 else min(seconds, hard), hard))
 
 
-def _memory(process: int) -> int:
-    """Bytes of memory that a process uses now; 0 if unknown."""
-    try:
-        return int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]) * _PAGE
-    except OSError:
-        return 0
+def _reaped(child: int, outcome: Any = None) -> Done:
+    """Wait for a fork to end; without an outcome, say how it ended."""
+    _, status, usage = os.wait4(child, 0)
+    if outcome is None:
+        code = os.waitstatus_to_exitcode(status)
+        outcome = Exceeded("time") if code == -signal.SIGXCPU else Verdict(GRADER_ERROR, reason=_cause(code))
+    return Done(outcome, usage.ru_utime + usage.ru_stime, bytes_of_peak(usage))
 
 
-def _with_log(job: Job, line: Any) -> CompetitionReport | Unjudged | Verdict:
+def _with_log(job: Job | GoldJob, bounds: Bounds, line: Any) -> Any:
     log = logging.getLogger("mlebench")
     log.addHandler(_ToLine(line))
     log.setLevel(logging.INFO)
     log.propagate = False
     try:
-        return grade_row(job)
+        return job.work()
+    except MemoryError:
+        # If the system gives what is allowed, more than that was asked for.
+        beyond = bounds.memory is not None and largest_allocation() >= bounds.memory
+        return Exceeded("memory") if beyond else Verdict(GRADER_ERROR, reason=OUT_OF_MEMORY)
     except BaseException as error:
-        return Verdict("grader_error", reason=f"{type(error).__name__}: {error}")
+        return Verdict(GRADER_ERROR, reason=f"{type(error).__name__}: {error}")
 
 
 class _ToLine(QueueHandler):
@@ -237,9 +362,15 @@ class _ToLine(QueueHandler):
         self.queue.send(record)
 
 
-def _cause(status: int) -> str:
-    code = os.waitstatus_to_exitcode(status)
+def _cause(code: int) -> str:
     if code >= 0:
         return f"the grader ended its process with exit code {code}"
     name = signal.Signals(-code).name
     return f"the grader's process was killed by {name}" + f"; {MEMORY_SHORT}" * (-code == 9)
+
+
+def _stalled(allowed: Allowance) -> str:
+    return (
+        f"grading did not end within {allowed.wall_seconds:g} s, and took less than {allowed.seconds:g} s of CPU time: "
+        f"this machine is too busy, or the grader waits for something"
+    )

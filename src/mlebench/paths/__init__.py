@@ -48,6 +48,7 @@
 
 <cache-dir>/kernels/<id>/<owner>/<name>.ipynb   published notebooks of a competition; scripts end in .py
 <cache-dir>/fingerprints/<sha256>.npy           their fingerprints, by the hash of their content
+<cache-dir>/gold/<id>/<sha256>.json             what grading gold takes, if no manifest says it; by data and version
 
 `data`, `runs` and `machine` define the names; all of them can be imported from here.
 """
@@ -84,6 +85,7 @@ from mlebench.paths.machine import default_data_dir as default_data_dir
 from mlebench.paths.machine import familiarity_dir as familiarity_dir
 from mlebench.paths.machine import fingerprints as fingerprints
 from mlebench.paths.machine import fingerprints_dir as fingerprints_dir
+from mlebench.paths.machine import gold_cost as gold_cost
 from mlebench.paths.machine import judge_dir as judge_dir
 from mlebench.paths.machine import kernels_dir as kernels_dir
 from mlebench.paths.machine import module_dir as module_dir

@@ -55,6 +55,11 @@ def fingerprints(folder: Path, sha256: str) -> Path:
     return folder / sha256[:2] / f"{sha256}.npy"
 
 
+def gold_cost(competition_id: str, sha256: str) -> Path:
+    """What it takes to grade a gold submission, where `prepare` did not record it."""
+    return cache_dir() / "gold" / competition_id / f"{sha256}.json"
+
+
 def judge_dir() -> Path:
     """What judges were asked and answered, and how good they are. Never inside a run."""
     return _state_dir() / "judge"

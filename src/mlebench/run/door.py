@@ -15,17 +15,20 @@ import time
 from pathlib import Path
 
 from mlebench import paths
+from mlebench.memory import total_memory
 from mlebench.registry import Competition
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import HOME, Bind, Limits, Sandbox, Task
 from mlebench.sandbox.bubblewrap import interpreter_prefixes
 from mlebench.sandbox.collect import remove_tree
 from mlebench.sandbox.session import Session
+from mlebench.workers import thread_variables
 
 AT_ONCE = 16
 IDLE = 120.0  # seconds without a byte
 LONGEST = 900.0  # seconds for one request
 LARGEST = 8 << 30  # bytes in one direction
+MEMORY = 16 << 30  # bytes, for all of its checks
 STARTS = 50  # how often a validator that dies is restarted
 
 
@@ -124,13 +127,19 @@ class ValidatorDoor:
         home, public = (HOME, "/public") if isolated else (str(work / "home"), str(self._public))
         command = [sys.executable, "-P", "-m", "mlebench", "validate", "--serve", "--unix", f"{home}/v.sock"]
         command += ["--public", public, "--competition-id", self._competition.id]
+        command += ["--memory", str(min(MEMORY, total_memory() // 3))]  # in there, no control group can be seen
         external = [str(path) for path in paths.competition_path()]
         task = Task(
             name=f"{self._token}v{self._starts}",
             command=tuple(command),
             work=work,
             limits=Limits(
-                seconds=10 * 24 * 3600.0, memory=16 << 30, cpus=2, processes=256, disk=40 << 30, inodes=10_000
+                seconds=10 * 24 * 3600.0,
+                memory=min(MEMORY, total_memory()),
+                cpus=2,
+                processes=256,
+                disk=40 << 30,
+                inodes=10_000,
             ),
             binds=(Bind(self._public, "/public"), *(Bind(path, str(path)) for path in (*_own_python(), *_own_code()))),
             hidden=self._hidden,
@@ -141,6 +150,7 @@ class ValidatorDoor:
                 "LANG": "C.UTF-8",
                 "PYTHONPATH": os.pathsep.join(_search_path()),
                 paths.COMPETITION_PATH_VARIABLE: os.pathsep.join(external),
+                **thread_variables(),
             },
         )
         return Session(task, self.sandbox.launch(task))

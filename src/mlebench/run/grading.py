@@ -3,15 +3,19 @@
 from pathlib import Path
 from typing import Any
 
-from mlebench.grade import grade_csv
+from mlebench.grade import Limits, grade_csv
 from mlebench.registry import Competition
 from mlebench.run.records import Group, Run
 from mlebench.scoring import RunInfo
 
 
 def grade_run(submission: Path, competition: Competition, run: Run, group: Group) -> dict[str, Any]:
-    """The report, which gives the submission's final path."""
-    report = grade_csv(submission, competition, run_info(run, group)).to_dict()
+    """The report, which gives the submission's final path.
+
+    It is graded in a process of its own: whatever a submission makes a grader do, the runner lives on. A fault of our
+    own, such as a full disk, is raised.
+    """
+    report = grade_csv(submission, competition, run_info(run, group), limits=Limits()).to_dict()
     return report | {"submission_path": str(run.paths.submission)}
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mlebench.memory import total_memory
 from mlebench.sandbox.base import Limits
 
 # The benchmark's published setup: 24 hours, 36 CPUs, 440 GB and one GPU for every run.
@@ -45,17 +46,6 @@ def share_of_memory(workers: int) -> int:
 
 def cpu_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def total_memory() -> int:
-    """Bytes of memory, of the machine or of the control group we are in."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            total = min(total, int(Path(name).read_text(encoding="ascii")))
-        except (OSError, ValueError):
-            continue
-    return total
 
 
 def _free_disk(folder: Path) -> int:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mlebench.grade.row import DEFAULT_LIMITS, Limits, Unjudged
+from mlebench.grade.limits import DEFAULT_LIMITS, Limits
+from mlebench.grade.row import Unjudged
 from mlebench.grade.worker import Workers
 from mlebench.outcomes import MODEL_UNAVAILABLE
 from mlebench.records import Record, now

@@ -10,7 +10,8 @@ from typing import Any
 from mlebench import lease as leases
 from mlebench.errors import PrerequisiteError
 from mlebench.files import remove_temporaries
-from mlebench.grade.row import DEFAULT_LIMITS, Job, Limits, Unjudged
+from mlebench.grade.limits import DEFAULT_LIMITS, Limits
+from mlebench.grade.row import Job, Unjudged
 from mlebench.grade.worker import Workers
 from mlebench.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
 from mlebench.registry import Registry

@@ -18,11 +18,13 @@ import signal
 import socket
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mlebench.errors import PrerequisiteError
+from mlebench.memory import total_memory
 from mlebench.registry import Competition, registry
+from mlebench.workers import thread_variables
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +55,7 @@ class CheckLimits:
     """What one check may use."""
 
     seconds: int = 300
-    memory: int = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 3  # bytes
+    memory: int = field(default_factory=lambda: total_memory() // 3)  # bytes
 
 
 class Checker:
@@ -74,7 +76,9 @@ class Checker:
                 [sys.executable, "-c", "from mlebench.validate.apart import stand_by; stand_by()"],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONSAFEPATH": "1"},
+                env=os.environ
+                | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONSAFEPATH": "1"}
+                | thread_variables(),
             )
         return self._door
 

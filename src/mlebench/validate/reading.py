@@ -6,6 +6,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 
 from mlebench.errors import InvalidSubmissionError
 from mlebench.untrusted import LARGEST_SUBMISSION, open_untrusted
+from mlebench.validate.columns import ColumnCounter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,19 +33,23 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
 
     try:
         with SpooledTemporaryFile(_IN_MEMORY) as copy:  # so that the stream is read once
-            _copy_without_nul(stream, copy)
+            _checked_copy(stream, copy)
             return read_frame(copy)
     except pd.errors.EmptyDataError:
         raise InvalidSubmissionError("Submission is empty.") from None
     except UnicodeDecodeError:
         raise InvalidSubmissionError("Submission is not UTF-8 text.") from None
     except (pd.errors.ParserError, ValueError, OverflowError) as error:
+        if "out of memory" in str(error):  # what the parser says in place of a MemoryError
+            raise MemoryError(str(error)) from error
         raise InvalidSubmissionError(f"Submission is not a CSV file: {error}") from error
 
 
-def _copy_without_nul(stream: BinaryIO, copy: IO[bytes]) -> None:
-    """Refuses NUL, which versions of pandas read differently."""
+def _checked_copy(stream: BinaryIO, copy: IO[bytes]) -> None:
+    """Refuses NUL, which versions of pandas read differently, and rows too wide for any parser."""
+    columns = ColumnCounter()
     while block := stream.read(_BLOCK):
         if b"\0" in block:
             raise InvalidSubmissionError("Submission is not plain UTF-8 text: it has NUL bytes.")
+        columns.add(block)
         copy.write(block)

@@ -18,6 +18,7 @@ from mlebench.grade import grade_csv
 from mlebench.integrity.failures.rules import LEAST_HONEST_AUC, MISREAD_FACTOR
 from mlebench.registry import Competition
 from mlebench.untrusted import UntrustedFileError, open_untrusted
+from mlebench.validate.columns import has_few_columns
 
 LARGEST = 32 << 20  # bytes; larger submissions are not inspected
 MOST_ROWS = 1_000_000  # to change and grade again
@@ -39,6 +40,8 @@ def read_rows(path: Path) -> Rows | None:
 
 
 def _rows(content: bytes) -> Rows | None:
+    if not has_few_columns(content):
+        return None
     rows = csv.reader(io.StringIO(content.decode("utf-8", "replace"), newline=""))
     try:
         header = next(rows, None)

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
+from mlebench.validate.columns import has_few_columns
+
 MOST_BYTES = 64 << 20  # read of a submission
 MOST_SOUGHT = 20_000  # rows to look for; a random sample if there are more
 MOST_IN_ORDER = 200_000  # rows whose order is kept
@@ -44,6 +46,8 @@ def read_predictions(file: IO[bytes], ids: Sequence[str] = ()) -> Predictions | 
     found = Predictions(is_whole=len(data) <= MOST_BYTES)
     if not found.is_whole:
         data = data[: data.rfind(b"\n", 0, MOST_BYTES) + 1]
+    if not has_few_columns(data):
+        return None
     csv.field_size_limit(LONGEST_FIELD)
     lines = csv.reader(io.StringIO(data.decode("utf-8-sig", "replace"), newline=""))
     try:

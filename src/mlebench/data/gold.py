@@ -1,0 +1,89 @@
+"""What it takes to grade the gold submission: from that follows what grading any submission may take."""
+
+import hashlib
+import json
+import logging
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mlebench import paths
+from mlebench.data.answers import answers_for_grader
+from mlebench.data.state import read_manifest_head
+from mlebench.files import write_whole
+from mlebench.memory import peak_memory, reset_peak
+from mlebench.registry import Competition
+
+logger = logging.getLogger(__name__)
+
+
+class GoldCost(NamedTuple):
+    seconds: float  # of CPU time
+    memory: int  # bytes, at its peak
+    size: int  # bytes of the gold submission
+
+    @classmethod
+    def from_dict(cls, data: Any) -> "GoldCost | None":
+        """None if it is not what we write."""
+        match data:
+            case {"seconds": float() | int() as seconds, "memory": int(memory), "size": int(size)}:
+                return cls(float(seconds), memory, size)
+            case _:
+                return None
+
+
+def grade_gold(competition: Competition, prepared: Path | None = None) -> int:
+    """Grade the gold submission in this process; raises if that fails, and returns its size in bytes.
+
+    `prepared` is where the data is if that is not its final place.
+    """
+    from mlebench.engine.frames import read_frame
+
+    gold, answers = competition.gold_submission, competition.answers
+    if prepared:
+        gold, answers = (prepared / path.relative_to(competition.paths.prepared) for path in (gold, answers))
+    competition.grader.score(read_frame(gold), answers_for_grader(answers))
+    return gold.stat().st_size
+
+
+def measure_gold(competition: Competition, prepared: Path) -> GoldCost | None:
+    """What that takes; None if gold cannot be graded."""
+    reset_peak()
+    begun = time.process_time()
+    try:
+        size = grade_gold(competition, prepared)
+    except (Exception, SystemExit) as error:
+        logger.info("The gold submission of %s cannot be graded: %s", competition.id, error)
+        return None
+    return GoldCost(round(time.process_time() - begun, 3), peak_memory(), size)
+
+
+def recorded_cost(competition: Competition) -> GoldCost | None:
+    """What `prepare` measured or, for data that it did not prepare, an earlier grading on this machine."""
+    head = read_manifest_head(competition)
+    if head and (cost := GoldCost.from_dict(head.gold)):
+        return cost
+    try:
+        return GoldCost.from_dict(json.loads(_cache_file(competition).read_bytes()))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def keep_cost(competition: Competition, cost: GoldCost) -> None:
+    """Cache a figure. This only saves time, so an unwritable folder is ignored."""
+    with suppress(OSError):
+        path = _cache_file(competition)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(cost._asdict()))
+
+
+def _cache_file(competition: Competition) -> Path:
+    return paths.gold_cost(competition.id, hashlib.sha256(data_stamp(competition).encode()).hexdigest())
+
+
+def data_stamp(competition: Competition) -> str:
+    """Differs when the gold submission, the answers or the grader's version do; OSError if a file is not there."""
+    files = [path.resolve(strict=True) for path in (competition.gold_submission, competition.answers)]
+    facts = [(str(path), (status := path.stat()).st_size, status.st_mtime_ns) for path in files]
+    return json.dumps([competition.id, competition.profile, competition.version, facts])

@@ -1,0 +1,92 @@
+"""How much memory there is, and how much of it a process uses. What the system does not tell is 0 or unlimited."""
+
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+_CGROUPS = Path("/sys/fs/cgroup")
+_PROC = Path("/proc")
+
+
+def total_memory() -> int:
+    """Bytes of memory, of the machine or of the control group we are in."""
+    return min([_physical(), *_group_limits()])
+
+
+def _physical() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _group_limits() -> Iterator[int]:
+    """The limits of our control group and of those around it, in either version of control groups."""
+    for file in _limit_files():
+        with suppress(OSError, ValueError):  # there is no such file, or no limit
+            yield int(file.read_text(encoding="ascii"))
+
+
+def _limit_files() -> Iterator[Path]:
+    yield from (_CGROUPS / "memory.max", _CGROUPS / "memory" / "memory.limit_in_bytes")
+    with suppress(OSError):
+        for line in (_PROC / "self" / "cgroup").read_text(encoding="utf-8").splitlines():
+            _, controllers, name = line.split(":", 2)
+            for group in (relative := PurePosixPath(name.strip("/")), *relative.parents):
+                if not controllers:
+                    yield _CGROUPS / group / "memory.max"
+                elif "memory" in controllers.split(","):
+                    yield _CGROUPS / "memory" / group / "memory.limit_in_bytes"
+
+
+def used_memory(pid: int) -> int:
+    """Bytes of memory that a process uses now, swapped out or not; 0 if unknown."""
+    return _status(str(pid), "VmRSS") + _status(str(pid), "VmSwap")
+
+
+def reset_peak() -> None:
+    """Let `peak_memory` count from now on, where the system allows that."""
+    with suppress(OSError):
+        (_PROC / "self" / "clear_refs").write_text("5", encoding="ascii")
+
+
+def peak_memory() -> int:
+    """The most bytes of memory that this process has used at a time."""
+    return _status("self", "VmHWM") or bytes_of_peak(resource.getrusage(resource.RUSAGE_SELF))
+
+
+def bytes_of_peak(usage: resource.struct_rusage) -> int:
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def largest_allocation() -> int:
+    """The most bytes that the system would let this process ask for: with less, a MemoryError means a larger wish."""
+    bounds = [_physical() + _meminfo("SwapTotal")]
+    bounds += [limit for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA) if (limit := _soft_limit(kind)) is not None]
+    with suppress(OSError):
+        if (_PROC / "sys/vm/overcommit_memory").read_text(encoding="ascii").strip() == "2":
+            bounds.append(_meminfo("CommitLimit") - _meminfo("Committed_AS"))
+    return min(bounds)
+
+
+def _soft_limit(kind: int) -> int | None:
+    soft, _ = resource.getrlimit(kind)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def _meminfo(name: str) -> int:
+    return _field(_PROC / "meminfo", name)
+
+
+def _status(process: str, name: str) -> int:
+    return _field(_PROC / process / "status", name)
+
+
+def _field(file: Path, name: str) -> int:
+    """A line such as `VmRSS:  123 kB`, in bytes; 0 if it is not there."""
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    lines = (line.split() for line in text.splitlines() if line.startswith(f"{name}:"))
+    return next((int(words[1]) * 1024 for words in lines), 0)
