@@ -16,7 +16,7 @@ from mlebench.integrity.failures.categories import TESTS, Verdict, classify, cla
 from mlebench.integrity.failures.crashes import find_crash
 from mlebench.integrity.failures.logs import HEAD, TAIL, lines_of
 from mlebench.integrity.failures.rules import RULES
-from mlebench.integrity.failures.tracebacks import last_raised
+from mlebench.run.tracebacks import last_raised
 from mlebench.integrity.subjects import Source, Subject, of_run
 from mlebench.registry import Registry
 from mlebench.run.records import Group, GroupRecord, Run

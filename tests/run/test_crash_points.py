@@ -24,6 +24,7 @@ from mlebench.errors import SandboxError
 from mlebench.files import is_temporary
 from mlebench.paths import RunPaths
 from mlebench.processes import Process
+from mlebench.records import now
 from mlebench.registry import Competition, Registry
 from mlebench.run import execute as execution
 from mlebench.run import group as groups
@@ -293,11 +294,11 @@ def test_a_snapshot_that_was_cut_off_is_not_kept(tmp_path: Path, monkeypatch: py
     submission.parent.mkdir(parents=True)
     submission.write_text("id\n1\n")
     task = SimpleNamespace(work=work, home=work / "home")
-    Snapshots(cast("Any", task)).look()
+    Snapshots(cast("Any", task), now()).look()
     (kept,) = RunPaths(work).snapshots.iterdir()
     with monkeypatch.context() as patch:
         patch.setattr("mlebench.sandbox.collect._copy", _disk_is_full)
-        Snapshots(cast("Any", task)).look()
+        Snapshots(cast("Any", task), now()).look()
         assert list(RunPaths(work).snapshots.iterdir()) == [kept]
     kept.with_name("0000000007.0.csv.part").touch()  # the runner was killed
     gather(work, tmp_path / "staged")

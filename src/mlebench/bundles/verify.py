@@ -16,7 +16,7 @@ from mlebench.data.state import data_identity, preparation_fault
 from mlebench.errors import PrerequisiteError
 from mlebench.grade.row import DEFAULT_LIMITS, Job, Limits, Unjudged
 from mlebench.grade.worker import Workers
-from mlebench.outcomes import UNGRADED_STATUSES
+from mlebench.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
 from mlebench.paths import SCRATCH, bundle_verdict
 from mlebench.records import Record, now
 from mlebench.registry import Registry
@@ -132,6 +132,8 @@ def _without_grading(run: Run, bundle: Bundle, registry: Registry, known: set[st
     record = run.record
     report = record.report
     is_there = record.run_id in bundle.submissions
+    if report is None and record.ended == MODEL_UNAVAILABLE:  # its submission is kept, but was never graded
+        return AGREES, "no score is claimed"
     if report is None:
         return (DIFFERS, "there is a submission but no report on it") if is_there else (AGREES, "no score is claimed")
     if not is_there:

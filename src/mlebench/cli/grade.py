@@ -17,12 +17,13 @@ from mlebench.cli.options import (
 )
 from mlebench.cli.output import print_json, say, table_lines, track, without_braces
 from mlebench.cli.quantities import Duration, Size
+from mlebench.outcomes import GRADED, INVALID, MISSING, UNGRADED_STATUSES
 
 if TYPE_CHECKING:
     from mlebench.run.records import Group, Run
 
 MOST_JOBS = 8
-AGENTS_FAULT = ("invalid", "missing")
+AGENTS_FAULT = (INVALID, MISSING)
 LONGEST_REASON = 80
 
 
@@ -56,8 +57,6 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
     of all submissions to stderr. Each submission gets a status. The exit code is 1 if one could not be judged for a
     reason other than the submission itself; the summary says why.
     """
-    from mlebench.outcomes import UNGRADED_STATUSES
-
     how = _how(options)
     if options["snapshots"]:
         if group is None or how.pop("interval"):
@@ -123,7 +122,7 @@ def _grade_snapshots(named: str, options: dict[str, Any], how: dict[str, Any]) -
     ]
     for line in table_lines(["competition", "run", "seconds", "status", "score", "medal", "reason"], rows):
         say(line)
-    judged = ("graded", *AGENTS_FAULT)
+    judged = (GRADED, *AGENTS_FAULT)
     return 0 if all(point["status"] in judged for run in graded for point in run.points) else FAILED
 
 

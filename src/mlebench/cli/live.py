@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlebench.cli.output import duration_text, is_terminal, print_table, say
+from mlebench.outcomes import AGENT_ERROR, GRADED, NOT_THE_AGENTS_FAULT
 from mlebench.paths import RUN_LOG
 from mlebench.run.group import elapsed
+from mlebench.run.model import outcome_words
 from mlebench.run.records import ENDED, RUNNING, Group, Run
 from mlebench.untrusted import plain
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 INTERVAL = 1.0
+UNEXPLAINED = (AGENT_ERROR, *NOT_THE_AGENTS_FAULT)  # ends that say nothing without their detail
+MOST_EXPLAINED = 3  # runs
 
 
 @contextmanager
@@ -69,12 +73,13 @@ class _Lines:
 def _state(run: Run) -> str:
     if run.record.state != ENDED:
         return run.record.state
-    return f"{run.record.ended}, {_score(run)}" if run.record.report else str(run.record.ended)
+    why = f": {plain(run.record.detail)}" if run.record.ended in UNEXPLAINED and run.record.detail else ""
+    return f"{outcome_words(run.record)}{f', {_score(run)}' if run.record.report else ''}{why}"
 
 
 def _score(run: Run) -> str:
     report = run.record.report or {}
-    if report.get("status") != "graded":
+    if report.get("status") != GRADED:
         return f"{report.get('status')}"
     return f"score {report.get('score')}, medal {medal(report)}"
 
@@ -127,8 +132,24 @@ def print_runs(runs: Iterable[Run]) -> None:
     for run in runs:
         record = run.record
         report = record.report or {}
-        state = record.ended if record.is_final else record.state
+        state = outcome_words(record) if record.is_final else record.state
         seconds = None if record.seconds is None else duration_text(record.seconds)
         graded = report.get("status")
         rows.append([record.competition, record.seed, state, seconds, graded, report.get("score"), medal(report)])
     print_table(["competition", "seed", "ended", "time", "submission", "score", "medal"], rows)
+
+
+def say_why(group: Group, runs: Iterable[Run]) -> None:
+    """Why runs failed, the first few, and which commands say more."""
+    failed = [run for run in runs if run.record.ended in UNEXPLAINED]
+    for run in failed[:MOST_EXPLAINED]:
+        say(f"{run.record.competition} seed {run.record.seed}: {plain(run.record.detail or outcome_words(run.record))}")
+        say(f"  Its log: `mlebench runs show {run.paths.root}`")
+    if len(failed) > 1:
+        say(f"All {len(failed)} runs that failed: `mlebench inspect failures {group.paths.root}`")
+    if any(run.record.ended in NOT_THE_AGENTS_FAULT for run in failed):
+        say(f"To repeat those that failed through no fault of the agent: {retry_command(group)}")
+
+
+def retry_command(group: Group) -> str:
+    return f"`mlebench run --resume {group.paths.root} --retry infra`"

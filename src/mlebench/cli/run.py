@@ -128,6 +128,7 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
         workers = workers if given and given.name == "COMMANDLINE" else group.record.workers
         placement = placement if options["executor"] else placement_of_group(group)
         chosen = Choice() if placement.is_remote else choose_again(gpus, workers, group.record.gpus_per_run)
+        _require_model(group, retries, placement)
         _execute(group, workers, chosen, retries, placement)
         return
     if retries:
@@ -144,11 +145,14 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
 
 
 def _plan(workers: int, gpus: str | None, options: dict[str, Any], placement: "Placement") -> "tuple[Group, Choice]":
+    from mlebench.run.model import require_model
     from mlebench.run.plan import plan
 
     request = _request(workers, gpus, options, placement)
     if options["twin"]:
         _prepare_twins(request.registry, request.competitions)
+    if request.model:
+        require_model(request.model, len(request.competitions) * request.seeds, elsewhere=placement.is_remote)
     return plan(request), request.gpus
 
 
@@ -305,8 +309,19 @@ def _prepare_twins(registry: Registry, ids: Sequence[str]) -> None:
         prepare(competition, TwinSource())
 
 
+def _require_model(group: "Group", retries: Sequence[str], placement: "Placement") -> None:
+    """What a fresh run group is refused for, before anything is repeated."""
+    from mlebench.gateway.access import ModelAccess
+    from mlebench.run.group import to_do
+    from mlebench.run.model import require_model
+
+    if group.record.model and (count := to_do(group, retries)):
+        require_model(ModelAccess.from_dict(group.record.model), count, elsewhere=placement.is_remote)
+
+
 def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str], placement: "Placement") -> None:
-    from mlebench.cli.live import print_runs
+    from mlebench.cli.live import print_runs, say_why
+    from mlebench.outcomes import NOT_THE_AGENTS_FAULT
     from mlebench.run.execute import unstored_result
     from mlebench.run.group import finished_report, retry, unfinished
     from mlebench.run.records import Group
@@ -320,6 +335,7 @@ def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str
         report, interrupts = _do_the_rest(group, workers, gpus, placement)
         runs = list(group.runs())
     print_runs(runs)
+    say_why(group, runs)
     for run in runs:
         if work := unstored_result(run):
             say(f"{run.paths.root.name}: the agent has ended, but its result is not stored. It is kept in {work}")
@@ -330,7 +346,7 @@ def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str
         say(f"{len(unfinished(group))} runs have not ended. `mlebench run --resume {group.paths.root}` continues them.")
         raise SystemExit(1)
     say(f"Grading report: {report}")
-    if any(run.record.ended == "infra_error" for run in runs):
+    if any(run.record.ended in NOT_THE_AGENTS_FAULT for run in runs):
         raise SystemExit(1)
 
 

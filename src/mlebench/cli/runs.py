@@ -157,13 +157,16 @@ def _tell_story(run: "Run", as_json: bool, lines: int | None) -> None:
 
 
 def _tell(group: "Group", run: "Run") -> None:
+    from mlebench.run.model import outcome_words
+
     record, facts = run.record, run.record.conditions
     report = record.report or {}
     _line("run", record.run_id)
     _line("agent", _with_details(group.record.agent))
     _line("competition", f"{record.competition}, seed {record.seed}, {_data(group)} data")
     detail = f": {record.detail}" if record.detail else ""
-    _line("state", f"{record.ended}{detail}" if record.is_final else record.state)
+    _line("state", f"{outcome_words(record)}{detail}" if record.is_final else record.state)
+    _line("next", _next_command(group, run))
     _line("sandbox", ", ".join(str(facts[key]) for key in ("sandbox", "version", "image_id") if facts.get(key)))
     if facts:
         _line("sealed", "yes" if facts.get("sealed") else f"no: {', '.join(facts.get('unsealed_by', []))}")
@@ -191,6 +194,18 @@ def _tell(group: "Group", run: "Run") -> None:
         _line("left out", f"{_one_line(item['name'])}: {item['reason']}")
     _tell_findings(run)
     _line("files", run.paths.root)
+
+
+def _next_command(group: "Group", run: "Run") -> str | None:
+    """What to do about a run that failed."""
+    from mlebench.cli.live import retry_command
+    from mlebench.outcomes import AGENT_ERROR, NOT_THE_AGENTS_FAULT
+
+    if run.record.ended in NOT_THE_AGENTS_FAULT:
+        return f"{retry_command(group)} repeats it"
+    if run.record.ended == AGENT_ERROR:
+        return f"`mlebench inspect failures {group.paths.root}` says why runs failed"
+    return None
 
 
 def _tell_findings(run: "Run") -> None:

@@ -50,4 +50,5 @@ def _usage_text(story: Story) -> str:
         "of them reasoning": usage.reasoning_tokens,
     }
     parts = [f"{usage.calls} calls", *(f"{value} {name}" for name, value in named.items() if value is not None)]
-    return ", ".join([*parts, "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"])
+    partial = "at least " if usage.is_lower_bound else ""
+    return ", ".join([*parts, "cost unknown" if usage.cost is None else f"{partial}${usage.cost:.4f}"])

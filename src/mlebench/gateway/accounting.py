@@ -40,6 +40,10 @@ class Count:
         if call.is_answered:
             self.cost = None if self.cost is None or price is None else self.cost + price.cost(call.tokens)
 
+    @property
+    def _knows_no_cost(self) -> bool:
+        return self.calls_without_usage > 0 and not self.cost
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "calls": self.calls,
@@ -48,7 +52,7 @@ class Count:
             "calls_without_usage": self.calls_without_usage,
             "seconds": round(self.seconds, 3),
             **{f"{name}_tokens": count for name, count in self.tokens.items()},
-            "cost": None if self.cost is None else round(self.cost, 8),
+            "cost": None if self.cost is None or self._knows_no_cost else round(self.cost, 8),
             "is_lower_bound": self.calls_without_usage > 0,
         }
 
@@ -118,6 +122,10 @@ class Ledger:
             return input + output
         price = self._access.prices[model]
         return (input * price.dearest_input + output * price.output) / MILLION
+
+    def can_pay(self, model: str, input: int, output: int) -> bool:
+        """Whether the whole budget would be enough for one such call."""
+        return self._access.budget is None or self._amount(model, input, output) <= self._access.budget.amount
 
     def release(self, reservation: Reservation, used: float) -> None:
         self.reserved -= reservation.amount

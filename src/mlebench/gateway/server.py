@@ -11,7 +11,8 @@ from typing import Any
 
 from mlebench.gateway import policy, wire
 from mlebench.gateway.access import ModelAccess
-from mlebench.gateway.accounting import COUNTED, Ended, Ledger, Reservation
+from mlebench.gateway.accounting import COUNTED, USUAL_OUTPUT, Ended, Ledger, Reservation
+from mlebench.gateway.outage import BUDGET, PATIENCE, TIMEOUT, Outage, Outages
 from mlebench.gateway.policy import RefusedError
 from mlebench.gateway.trace import Trace
 from mlebench.gateway.upstream import Exchange, Timing, Upstream, is_telling
@@ -45,6 +46,7 @@ class Gateway:
         self._access = access
         self._token = token.encode()
         self.ledger = Ledger(access, use)
+        self.outages = Outages()
         self.trace = Trace(trace, hide=key if is_telling(key) else None)
         self.upstream = Upstream(access, key, timing, time.monotonic() + seconds)
         self._calls: set[asyncio.Task[None]] = set()
@@ -136,8 +138,16 @@ class Gateway:
             reservation = await self._reserve(path, body, model)
         except RefusedError as error:
             self.trace.write(_line(begun, path, body, status=error.status, error=error.message))
+            self._note_refusal(error, path, body)
             raise
         await self._forward(_exchange(path, body, send), body, model, reservation, headers)
+
+    def _note_refusal(self, error: RefusedError, path: str, body: Any) -> None:
+        """A budget that cannot pay even one usual call is no fault of the agent; one that it has used up is."""
+        if error.kind == "budget_exceeded" and not self.ledger.spent:
+            output = min(policy.asked_output(path, body) or USUAL_OUTPUT, USUAL_OUTPUT)
+            if not self.ledger.can_pay(body["model"], policy.estimated_input(body), output):
+                self.outages.failed(Outage(BUDGET, error.message))
 
     async def _reserve(self, path: str, body: dict[str, Any], model: str) -> Reservation:
         if path == wire.COUNT_TOKENS:
@@ -173,6 +183,7 @@ class Gateway:
         tokens = exchange.tokens
         ended = Ended(model, tokens, seconds, exchange.retries, exchange.error, exchange.is_answered)
         cost = self.ledger.settle(reservation, ended)
+        self._note_outcome(exchange, seconds)
         facts = {
             "answer": exchange.answer or (exchange.assembly and exchange.assembly.answer()),
             "status": exchange.status,
@@ -184,6 +195,17 @@ class Gateway:
             "error": exchange.error,
         }
         self.trace.write(_line(begun, exchange.path, body, **facts))
+
+    def _note_outcome(self, exchange: Exchange, seconds: float) -> None:
+        """Whether a call shows that the run has a model. Counting tokens shows nothing: it needs no quota."""
+        if exchange.path == wire.COUNT_TOKENS:
+            return
+        if exchange.outage:
+            self.outages.failed(exchange.outage)
+        elif exchange.error is None or exchange.is_answered:  # an agent may hang up once it has read enough
+            self.outages.answered()
+        elif exchange.status is None and seconds >= PATIENCE:
+            self.outages.failed(Outage(TIMEOUT, f"no answer within {seconds:.0f} s"))
 
     async def close(self) -> None:
         """End the calls in progress; each is counted and recorded."""
@@ -197,7 +219,8 @@ class Gateway:
 
     def write(self) -> None:
         """Put the counts on disk, if they have changed."""
-        self.ledger.write(trace={"cut": self.trace.cut, "left_out": self.trace.left_out})
+        trace = {"cut": self.trace.cut, "left_out": self.trace.left_out}
+        self.ledger.write(trace=trace, unavailable=self.outages.to_dict())
 
 
 def _line(begun: float, path: str, body: Any, **facts: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from mlebench.gateway.access import ModelAccess, upstream_url
 from mlebench.gateway.client import Answer, Client, SilentError
+from mlebench.gateway.outage import BAD_ANSWER, CONNECTION, PATIENCE, TIMEOUT, Outage, outage_of, quoted, status_of
 from mlebench.gateway.prices import Tokens
 from mlebench.gateway.wire import (
     Assembly,
@@ -18,6 +19,7 @@ from mlebench.gateway.wire import (
     GarbageError,
     error_body,
     error_event,
+    error_in,
     is_anthropic,
     parsed,
     tokens_of,
@@ -26,6 +28,7 @@ from mlebench.gateway.wire import (
 LARGEST_ANSWER = 64 << 20
 LARGEST_ERROR = 1 << 20
 PASSED_ON = ("anthropic-version", "anthropic-beta")  # of a request's headers
+CAUSES = {"timeout": TIMEOUT, "connection_error": CONNECTION, "bad_answer": BAD_ANSWER}
 NO_RETRY = {"x-should-retry": "false"}  # both providers' clients heed this; we have retried enough
 
 
@@ -55,6 +58,7 @@ class Exchange:
     answer: Any = None
     usage: Any = None
     error: str | None = None
+    outage: Outage | None = None  # why the last try failed, unless that is the agent's doing
     is_answered: bool = False
     has_started: bool = False
     assembly: Assembly | None = None
@@ -113,22 +117,22 @@ class Upstream:
             async with asyncio.timeout(seconds):
                 await self._with_retries(exchange, content, self._headers(exchange.path, headers))
         except TimeoutError:
-            await self._fail(
-                exchange, FailedError(504, "timeout", f"no complete answer arrived within {seconds:.0f} s")
-            )
+            message = f"no complete answer arrived within {seconds:.0f} s"
+            await self._fail(exchange, FailedError(504, "timeout", message), had_time=seconds >= PATIENCE)
         except SilentError:
             await self._fail(exchange, FailedError(504, "timeout", "the endpoint fell silent"))
         except OSError as error:
-            reason = str(error) or type(error).__name__
-            await self._fail(exchange, FailedError(502, "connection_error", f"the connection failed: {reason}"))
+            await self._fail(exchange, FailedError(502, "connection_error", _connection_fault(error)))
         except GarbageError as error:
             await self._fail(exchange, FailedError(502, "bad_answer", str(error)))
         except FailedError as error:
             await self._fail(exchange, error)
 
-    async def _fail(self, exchange: Exchange, error: FailedError) -> None:
+    async def _fail(self, exchange: Exchange, error: FailedError, *, had_time: bool = True) -> None:
         message = f"The model's endpoint gave no usable answer: {error}."
         exchange.error = message
+        if error.status >= 500 and had_time and not exchange.outage:
+            exchange.outage = Outage(CAUSES[error.kind], quoted(self.scrubbed(str(error).encode()).decode()))
         if exchange.has_started:
             await exchange.send(error_event(exchange.path, error.kind, message))
         else:
@@ -153,14 +157,16 @@ class Upstream:
                 async with self._client.post(url, content, headers) as answer:
                     exchange.status = answer.status
                     wanted = _retry_after(answer.headers.get("retry-after", ""))
-                    error = None if answer.status == 200 else await self._error_of(answer)
+                    exchange.outage = None
+                    error = await (self._take(exchange, answer) if answer.status == 200 else self._error_of(answer))
                     if error is None:
-                        await self._take(exchange, answer)
                         return
+                    exchange.outage = error.outage
                     if last or not _may_be_retried(error) or (wanted or 0) > self._timing.longest_pause:
                         await self._pass_error(exchange, error, wanted)
                         return
-            except OSError:
+            except OSError as fault:
+                exchange.outage = Outage(CONNECTION, quoted(_connection_fault(fault)))
                 if exchange.has_started or last:
                     raise
             exchange.retries += 1
@@ -181,15 +187,15 @@ class Upstream:
             beginning = error.body[:200].decode("utf-8", "replace")
             raise FailedError(status, "bad_answer", f"it answered {error.status} with {beginning!r}")
         exchange.answer = error.data
-        exchange.error = f"the endpoint answered {error.status}"
+        exchange.error = error.message
         headers = NO_RETRY | ({"retry-after": f"{wanted:.0f}"} if wanted else {})
         await exchange.pass_on(error.status, error.body, **headers)
 
-    async def _take(self, exchange: Exchange, answer: Answer) -> None:
+    async def _take(self, exchange: Exchange, answer: Answer) -> "_Error | None":
+        """Pass the answer on, unless it is an error in disguise, which is returned."""
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         if exchange.stream and kind == "text/event-stream":
-            await self._take_stream(exchange, answer)
-            return
+            return await self._take_stream(exchange, answer)
         exchange.is_answered = True
         body = self.scrubbed(await _read(answer, LARGEST_ANSWER))
         try:
@@ -198,8 +204,12 @@ class Upstream:
             data = None
         if not isinstance(data, dict):
             raise GarbageError(f"it answered 200 with {body[:200].decode('utf-8', 'replace')!r}")
+        if failure := error_in(data):
+            exchange.is_answered = False
+            return _Error(status_of(failure), body, data, is_disguised=True)
         exchange.answer, exchange.usage = data, data.get("usage")
         await exchange.pass_on(200, body)
+        return None
 
     async def _take_stream(self, exchange: Exchange, answer: Answer) -> None:
         """Pass events on as they come, except the usage event if the agent did not ask for it."""
@@ -213,6 +223,7 @@ class Upstream:
         await self._pass_events(exchange, list(events.rest()))
         if assembly.error:
             exchange.error = assembly.error
+            exchange.outage = outage_of(status_of(assembly.failure), assembly.failure)
         elif not assembly.is_complete:
             raise FailedError(502, "connection_error", "its stream ended early")
 
@@ -223,7 +234,7 @@ class Upstream:
         out = bytearray()
         for event in events:
             assembly.take(event)
-            exchange.is_answered |= event.data is not None
+            exchange.is_answered |= event.data is not None and assembly.error is None
             if not (exchange.withhold_usage and assembly.is_extra_usage(event)):
                 out += event.raw
         if not out:
@@ -239,6 +250,19 @@ class _Error:
     status: int
     body: bytes
     data: Any
+    is_disguised: bool = False  # the endpoint sent it with status 200
+
+    @property
+    def message(self) -> str:
+        if not self.is_disguised:
+            return f"the endpoint answered {self.status}"
+        return f"the endpoint answered 200 with an error: {quoted(error_in(self.data))}"
+
+    @property
+    def outage(self) -> Outage | None:
+        if isinstance(self.data, dict):
+            return outage_of(self.status, error_in(self.data) or self.data)
+        return outage_of(self.status, self.body[:200].decode("utf-8", "replace"))
 
 
 def _may_be_retried(error: _Error) -> bool:
@@ -246,6 +270,10 @@ def _may_be_retried(error: _Error) -> bool:
     if error.status == 429:
         return b"insufficient_quota" not in error.body
     return error.status == 408 or error.status >= 500
+
+
+def _connection_fault(error: OSError) -> str:
+    return f"the connection failed: {error or type(error).__name__}"
 
 
 async def _read(answer: Answer, most: int) -> bytes:

@@ -70,6 +70,22 @@ def error_body(path: str, kind: str, message: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
 
 
+def error_in(data: dict[str, Any]) -> Any:
+    """The error that an answer or an event holds instead of what was asked for, in any API's form; None if none."""
+    if error := data.get("error"):
+        return error
+    if data.get("type") == "error" or "error" in (data.get("object"), data.get("status")):
+        return data
+    if isinstance(response := data.get("response"), dict):  # an event of Responses
+        return error_in(response)
+    if data.get("status") == "failed":
+        return data
+    for choice in _objects(data.get("choices")):
+        if choice.get("error") or choice.get("finish_reason") == "error":
+            return choice.get("error") or choice
+    return None
+
+
 def error_event(path: str, kind: str, message: str) -> bytes:
     """The same, within a stream that has begun."""
     name = b"event: error\n" if is_anthropic(path) or path == RESPONSES else b""
@@ -185,18 +201,21 @@ class Assembly:
     is_complete: bool = False
     is_usage_final: bool = False  # Anthropic reports input at the start, output at the end
     error: str | None = None
+    failure: Any = None  # the error itself
     _answer: dict[str, Any] = field(default_factory=dict)
     _choices: dict[int, dict[str, Any]] = field(default_factory=dict)
     _blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _items: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         if event.is_done:
             self.is_complete = True
         if event.data is None:
             return
-        if error := event.data.get("error") or (event.data if event.data.get("type") == "error" else None):
-            self.error = str(error.get("message") if isinstance(error, dict) else error)[:1000]
-        elif is_anthropic(self.path):
+        if error := error_in(event.data):
+            self.failure = error
+            self.error = str((error.get("message") or error.get("code")) if isinstance(error, dict) else error)[:1000]
+        if is_anthropic(self.path):
             self._take_message(event.data)
         elif self.path == RESPONSES:
             self._take_response(event.data)
@@ -212,7 +231,9 @@ class Assembly:
         if self._choices:
             answer["choices"] = [self._choices[index] for index in sorted(self._choices)]
         if self._blocks:
-            answer["content"] = [self._blocks[index] for index in sorted(self._blocks)]
+            answer["content"] = [_block(self._blocks[index]) for index in sorted(self._blocks)]
+        if self._items and not answer.get("output"):  # it was cut off: only the last event has all of it
+            answer["output"] = [self._items[index] for index in sorted(self._items)]
         return _joined(answer) or None
 
     def _take_chunk(self, chunk: dict[str, Any]) -> None:
@@ -236,6 +257,9 @@ class Assembly:
             self._answer = response
             self.usage = response.get("usage") or self.usage
             self.is_usage_final = True
+        match event:
+            case {"type": "response.output_item.done", "output_index": int(index), "item": dict(item)}:
+                self._items[index] = item
         self.is_complete |= event.get("type") in _LAST_RESPONSES
 
     def _take_message(self, event: dict[str, Any]) -> None:
@@ -260,6 +284,18 @@ class Assembly:
     def _take_usage(self, usage: Any) -> None:
         if isinstance(usage, dict):
             self.usage = {**(self.usage or {}), **{name: value for name, value in usage.items() if value is not None}}
+
+
+def _block(block: dict[str, Any]) -> dict[str, Any]:
+    """A block of Anthropic's content. A tool's input arrives in pieces of JSON, after an empty object."""
+    block = _joined(block)
+    pieces = block.pop("partial_json", None)
+    if not isinstance(pieces, str) or not pieces:
+        return block
+    try:
+        return block | {"input": parsed(pieces.encode("utf-8", "surrogatepass"))}
+    except ValueError:  # it was cut off, or the model wrote no JSON
+        return block | {"input": pieces}
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from mlebench.grade.answers import answers_for_grader
 from mlebench.grade.board import Standing
 from mlebench.grade.hashing import HashedStream
 from mlebench.grade.log import log_grade
+from mlebench.outcomes import INFRA_ERROR, MISSING, MODEL_UNAVAILABLE, NOT_PREPARED
 from mlebench.records import now
 from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport, Medals, RunInfo, Thresholds, read_leaderboard
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-WITHOUT_SUBMISSION = ("missing", "not_prepared", "infra_error")
+WITHOUT_SUBMISSION = (MISSING, NOT_PREPARED, MODEL_UNAVAILABLE, INFRA_ERROR)  # or without one that counts
 
 
 class Verdict(NamedTuple):

@@ -283,7 +283,7 @@ def _reading_of_run(run: Run, group: Group, found: Iterable[Findings]) -> Readin
             "gpu_hours": record.gpu_hours,
             "rerolls": record.rerolls,
             "sealed": record.conditions.get("sealed"),
-            **model_use(record),
+            **model_use(record.model),
             "findings": told_of(found) or None,
             "over_time": read_over_time(run) if record.is_final else None,
         },

@@ -35,6 +35,7 @@ class Outcome:
     calls: float | None = None  # of models, through the gateway
     tokens: dict[str, float | None] | None = None
     cost: float | None = None  # in US dollars
+    is_lower_bound: bool = False  # whether tokens and cost are too low
     findings: dict[str, dict[str, Any]] | None = None  # by tool, a summary of what `mlebench inspect` says
     over_time: list[dict[str, Any]] | None = None  # the scores of its snapshots; None: they were not graded
 

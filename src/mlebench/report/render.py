@@ -22,6 +22,7 @@ LIMITED = ("mean", "sem", "low", "high")
 FOUND = ("runs", "of", "not_inspected", "not_enough_evidence", "trust")
 LIMITS = f"{LEVEL:.0%} interval"
 KNOWLEDGE = "--knowledge"
+_COUNTS = ("hours", "gpu_hours", "rerolls", "unsealed", "infra_errors", "model_unavailable")
 
 
 class Table(NamedTuple):
@@ -58,6 +59,11 @@ def notes(standings: Standings) -> list[str]:
         lines.append(f"The profile is {standings.profile}; published figures are for v1.")
     lines += _conditions([found.entry for found in standings.entries])
     scopes = [scope for found in standings.entries for scope in found.scopes]
+    if any(scope.spent.model_unavailable for scope in scopes):
+        lines.append(
+            "Some runs had no model, through no fault of their agent, and count as missing: `mlebench runs list` shows "
+            "why, and `mlebench run --resume GROUP --retry infra` repeats them."
+        )
     if any(scope.spent.unsealed for scope in scopes):
         lines.append("Some runs were not sealed: `mlebench runs show` says why.")
     if standings.published:
@@ -164,11 +170,14 @@ def _spent(scope: Scope) -> list[str]:
         _number(spent.hours, 2),
         _number(spent.gpu_hours, 2),
         *(_number(count, 0) for count in (spent.rerolls, spent.unsealed, spent.infra_errors)),
-        *(_sum(value, places, (spent.unknown or {}).get(name)) for name, (value, places) in used.items()),
+        *(total(value, places, (spent.unknown or {}).get(name), spent.calls) for name, (value, places) in used.items()),
     ]
 
 
-def _sum(value: float | None, places: int, unknown: int | None) -> str:
+def total(value: float | None, places: int, unknown: int | None, calls: float | None) -> str:
+    """A sum over runs. Nothing known of calls that were made is unknown, not zero."""
+    if not value and unknown and calls:
+        return "unknown"
     return _number(value, places) + (f" ({unknown} unknown)" if value is not None and unknown else "")
 
 
@@ -259,7 +268,7 @@ def _flat(spent: Spent) -> dict[str, float | None]:
     """The values by column name."""
     tokens, unknown = spent.tokens or {}, spent.unknown or {}
     return {
-        **{name: getattr(spent, name) for name in ("hours", "gpu_hours", "rerolls", "unsealed", "infra_errors")},
+        **{name: getattr(spent, name) for name in _COUNTS},
         "calls": spent.calls,
         **{f"{kind}_tokens": tokens.get(kind) for kind in TOKENS},
         "cost": spent.cost,

@@ -5,21 +5,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlebench.outcomes import INFRA_ERROR
+from mlebench.outcomes import INFRA_ERROR, MODEL_UNAVAILABLE
 from mlebench.report.model import Outcome
 
 TOKENS = ("input", "cached", "output", "reasoning")  # input includes cached, output includes reasoning
 
 
-def model_use(record: Any) -> dict[str, Any]:
-    """Calls, tokens and cost of a run, as the gateway counted them; None if its record does not say."""
-    used = getattr(record, "model", None)
+def model_use(used: Any) -> dict[str, Any]:
+    """Calls, tokens and cost in `model` of a run's record, as the gateway counted them; None if it does not say."""
     used = used if isinstance(used, dict) else {}
-    tokens = used.get("tokens")
     return {
         "calls": _number(used.get("calls")),
-        "tokens": {kind: _number(tokens.get(kind)) for kind in TOKENS} if isinstance(tokens, dict) else None,
+        "tokens": {kind: _number(used.get(f"{kind}_tokens")) for kind in TOKENS} if used else None,
         "cost": _number(used.get("cost")),
+        "is_lower_bound": used.get("is_lower_bound") is True,
     }
 
 
@@ -30,17 +29,18 @@ def _number(value: Any) -> float | None:
 
 @dataclass(frozen=True)
 class Spent:
-    """Sums over the runs that report a value; None if none does. `unknown` counts the others."""
+    """Sums over the runs that report a value; None if none does. `unknown` counts the others, and lower bounds."""
 
     hours: float | None = None
     gpu_hours: float | None = None
     rerolls: int | None = None
     unsealed: int | None = None
     infra_errors: int | None = None
+    model_unavailable: int | None = None  # runs
     calls: float | None = None
     tokens: dict[str, float | None] | None = None
     cost: float | None = None  # in US dollars
-    unknown: dict[str, int] | None = None  # runs without calls, tokens, cost
+    unknown: dict[str, int] | None = None  # runs whose calls, tokens, cost are not, or not completely, known
 
     @classmethod
     def of(cls, outcomes: Iterable[Outcome]) -> "Spent":
@@ -49,17 +49,22 @@ class Spent:
             return cls()
         tokens = {kind: [(outcome.tokens or {}).get(kind) for outcome in told] for kind in TOKENS}
         calls, costs = [outcome.calls for outcome in told], [outcome.cost for outcome in told]
-        without_tokens = sum(None in pair for pair in zip(tokens["input"], tokens["output"], strict=True))
+        without_tokens = [
+            None in (tokens["input"][place], tokens["output"][place]) or outcome.is_lower_bound
+            for place, outcome in enumerate(told)
+        ]
+        without_cost = [outcome.cost is None or outcome.is_lower_bound for outcome in told]
         return cls(
             hours=_total([outcome.hours for outcome in told]),
             gpu_hours=_total([outcome.gpu_hours for outcome in told]),
             rerolls=sum(outcome.rerolls or 0 for outcome in told),
             unsealed=sum(outcome.sealed is False for outcome in told),
             infra_errors=sum(outcome.ended == INFRA_ERROR for outcome in told),
+            model_unavailable=sum(outcome.ended == MODEL_UNAVAILABLE for outcome in told),
             calls=_total(calls),
             tokens={kind: _total(counts) for kind, counts in tokens.items()},
             cost=_total(costs),
-            unknown={"calls": calls.count(None), "tokens": without_tokens, "cost": costs.count(None)},
+            unknown={"calls": calls.count(None), "tokens": sum(without_tokens), "cost": sum(without_cost)},
         )
 
     @property

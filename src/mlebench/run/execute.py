@@ -27,17 +27,18 @@ from mlebench.faults import OF_DISKS, reason_of
 from mlebench.files import require_free_space
 from mlebench.gateway.door import ModelDoor
 from mlebench.lease import Lease, LeaseLostError
-from mlebench.outcomes import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, NOT_THE_AGENTS_FAULT
+from mlebench.outcomes import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, MODEL_UNAVAILABLE, NOT_THE_AGENTS_FAULT
 from mlebench.processes import Process, process_start
 from mlebench.records import now
 from mlebench.registry import Competition, Registry
 from mlebench.run import knowledge, machine
 from mlebench.run.attempts import LOST, SIGNAL, count_starts, interrupted_by, is_exhausted, scheduler_job
+from mlebench.run.crash import with_last_words
 from mlebench.run.door import ValidatorDoor, remove_door
 from mlebench.run.gpus import Held
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import MODEL_PORT, make_task, with_doors
-from mlebench.run.model import model_use, open_model, tools_allowed
+from mlebench.run.model import model_use, open_model, tools_allowed, with_outage
 from mlebench.run.publish import gather, is_published, publish, settle, stage, tidy, unstage
 from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
 from mlebench.run.snapshots import Snapshots
@@ -287,7 +288,7 @@ class _Execution:
             with self.lease.renewed():  # an image may have much to copy
                 launch = sandbox.launch(task)
             session = Session(task, launch, lambda pid: self._note_start(pid, conditions))
-            outcome = self._watch(session, door, model, Snapshots(task))
+            outcome = self._watch(session, door, model, Snapshots(task, self._attempt["agent_started_at"]))
             if model and model.has_died:
                 outcome = replace(outcome, ended=INFRA_ERROR, detail="the gateway to the model died")
         if outcome.ended in (AGENT_ERROR, INFRA_ERROR) and self._was_told_to_stop():
@@ -404,10 +405,12 @@ class _Execution:
         self, staged: Path, competition: Competition, outcome: Outcome, conditions: dict[str, Any], work: Path
     ) -> None:
         use = model_use(work)
+        outcome = with_outage(with_last_words(outcome, work), self.group.record, work)
         collected = gather(work, staged)
         submission = staged / paths.SUBMISSION / f"{paths.SUBMISSION}.csv"
         present = submission.is_file()
-        report = grade_run(submission, competition, self.run, self.group)
+        counts = outcome.ended != MODEL_UNAVAILABLE
+        report = grade_run(submission, competition, self.run, self.group) if counts else None
         conditions = conditions | {"kept": outcome.kept, "used": outcome.used, "collected": collected.to_dict()}
         if not conditions["sealed"]:
             conditions["data_unchanged"] = _data_is_unchanged(competition)

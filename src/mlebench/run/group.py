@@ -11,7 +11,16 @@ from mlebench import paths
 from mlebench.errors import PrerequisiteError
 from mlebench.files import is_temporary, remove_temporaries, write_whole
 from mlebench.grade import aggregate_reports
-from mlebench.outcomes import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, TIMEOUT
+from mlebench.outcomes import (
+    AGENT_ERROR,
+    FINISHED,
+    INFRA_ERROR,
+    MODEL_UNAVAILABLE,
+    NOT_THE_AGENTS_FAULT,
+    OUT_OF_MEMORY,
+    OVER_DISK,
+    TIMEOUT,
+)
 from mlebench.registry import Registry
 from mlebench.run.attempts import forgiven
 from mlebench.run.grading import run_info
@@ -23,7 +32,7 @@ from mlebench.scoring import CompetitionReport
 # What `--retry` may name. Repeating a run because of how it ended, rather than because of the machine, is a second
 # throw of the dice: it is counted, and standings show it.
 RETRIES = {
-    "infra": (INFRA_ERROR, CANCELLED),
+    "infra": NOT_THE_AGENTS_FAULT,
     "failed": (AGENT_ERROR, OUT_OF_MEMORY, OVER_DISK),
     "timeout": (TIMEOUT,),
 }
@@ -56,6 +65,12 @@ def _retry(run: Run, kind: str) -> bool:
         return True
     finally:
         lease.release()
+
+
+def to_do(group: Group, kinds: Iterable[str] = ()) -> int:
+    """How many runs `--resume` would do, with these kinds of `--retry`."""
+    again = {ended for kind in kinds for ended in RETRIES[kind]}
+    return sum(not run.record.is_final or run.record.ended in again for run in group.runs())
 
 
 def unfinished(group: Group) -> list[Path]:
@@ -103,14 +118,15 @@ def _remove_drafts(group: paths.GroupPaths) -> None:
 
 
 def _report(run: Run, group: Group, registry: Registry) -> CompetitionReport:
-    """A run's report. If the infrastructure failed it has none, through no fault of the agent."""
+    """A run's report. If it has none, through no fault of the agent, one that says so."""
     if run.record.report is not None:
         return CompetitionReport.from_dict(run.record.report)
     from mlebench.grade.one import Verdict, ungraded_report, with_verdict
 
     competition = registry.get_competition(run.record.competition)
     report = ungraded_report(run.paths.submission, competition, run_info(run, group))
-    return with_verdict(report, Verdict(INFRA_ERROR, reason=run.record.detail))
+    status = MODEL_UNAVAILABLE if run.record.ended == MODEL_UNAVAILABLE else INFRA_ERROR
+    return with_verdict(report, Verdict(status, reason=run.record.detail))
 
 
 def submission_lines(group: Group, log: str, code: str) -> list[dict[str, Any]]:

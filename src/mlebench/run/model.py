@@ -1,7 +1,9 @@
 """A run's use of a model: its gateway during the run, and what is known about its calls."""
 
 import json
+import logging
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,34 @@ from mlebench import paths
 from mlebench.errors import PrerequisiteError
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.door import ModelDoor
-from mlebench.run.records import Group, GroupRecord, Run
+from mlebench.gateway.outage import Outage
+from mlebench.outcomes import AGENT_ERROR, FINISHED, MODEL_UNAVAILABLE, TIMEOUT
+from mlebench.run.records import Group, GroupRecord, Run, RunRecord
 from mlebench.sandbox.base import Task
-from mlebench.untrusted import UntrustedFileError, open_untrusted
+from mlebench.sandbox.session import Outcome
+from mlebench.untrusted import UntrustedFileError, open_untrusted, plain
+
+logger = logging.getLogger(__name__)
 
 LARGEST_USE = 1 << 20
+# Ends that may come from a model that never answered; the others are of the agent's own making.
+_MAY_LACK_A_MODEL = (FINISHED, AGENT_ERROR, TIMEOUT)
+
+
+def require_model(access: ModelAccess, runs: int, *, elsewhere: bool = False) -> None:
+    """Refuse runs whose key is missing here or, before the first of several, whose model cannot be called.
+
+    What may be gone by the time runs begin is only said: a busy endpoint or, if runs take place elsewhere, one that
+    cannot be reached from here.
+    """
+    from mlebench.gateway.probe import probe
+
+    access.key()
+    for model, outage in probe(access).items() if runs > 1 else ():
+        reason = f"{model} at {access.endpoint} cannot be used ({outage.cause}): {outage.says}; {outage.advice(access)}"
+        if outage.is_permanent and not (elsewhere and outage.is_local):
+            raise PrerequisiteError(reason)
+        logger.warning("Warning: %s", reason)
 
 
 def open_model(record: GroupRecord, task: Task) -> AbstractContextManager[ModelDoor | None]:
@@ -38,6 +63,30 @@ def model_use(work: Path) -> dict[str, Any] | None:
     except (UntrustedFileError, ValueError, RecursionError, PrerequisiteError):
         return None
     return use if isinstance(use, dict) else None
+
+
+def outage_of(use: Any) -> Outage | None:
+    """Why a run had no model, by its record of use; None if a call was answered, or if that is the agent's doing."""
+    told = use.get("unavailable") if isinstance(use, dict) else None
+    if not isinstance(told, dict):
+        return None
+    return Outage(plain(str(told.get("cause")))[:40], plain(str(told.get("says")))[:1000])
+
+
+def with_outage(outcome: Outcome, record: GroupRecord, work: Path) -> Outcome:
+    """The outcome of a run; if it never had the model it was promised, that is its outcome, however its agent ended."""
+    outage = outage_of(model_use(work))
+    if outage is None or record.model is None or outcome.ended not in _MAY_LACK_A_MODEL:
+        return outcome
+    advice = outage.advice(ModelAccess.from_dict(record.model))
+    detail = f"no call to the model succeeded ({outage.cause}): {outage.says.rstrip('.')}; {advice}"
+    return replace(outcome, ended=MODEL_UNAVAILABLE, detail=detail)
+
+
+def outcome_words(record: RunRecord) -> str:
+    """How a run ended, for tables; with the cause if it had no model."""
+    outage = outage_of(record.model) if record.ended == MODEL_UNAVAILABLE else None
+    return f"{record.ended} ({outage.cause})" if outage else str(record.ended)
 
 
 def use_so_far(group: Group, run: Run) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from mlebench.grade.row import DEFAULT_LIMITS, Limits, Unjudged
 from mlebench.grade.worker import Workers
+from mlebench.outcomes import MODEL_UNAVAILABLE
 from mlebench.records import Record, now
 from mlebench.run.records import Group, Run
 from mlebench.run.regrade import held, job_of, require_ended
@@ -34,7 +35,7 @@ def grade_snapshots(
     """Grade each run's earlier submissions, and write the scores beside them. Every grade is logged."""
     require_ended(group)
     kept = {run.paths.root: sorted(run.paths.snapshots.glob("*.csv")) for run in group.runs()}
-    runs = [run for run in group.runs() if kept[run.paths.root]]
+    runs = [run for run in group.runs() if kept[run.paths.root] and run.record.ended != MODEL_UNAVAILABLE]
     with Workers(jobs) as workers:
         waiting = {
             path: workers.grade(job_of(run, group, path, limits)) for run in runs for path in kept[run.paths.root]

@@ -72,6 +72,12 @@ class RunRecord(Record):
     conditions: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def agent_started_at(self) -> str | None:
+        """When the last agent was started; snapshots count from then. Older records know only when its attempt began."""
+        attempt = self.attempts[-1] if self.attempts else {}
+        return attempt.get("agent_started_at") or self.started_at
+
+    @property
     def is_final(self) -> bool:
         return self.state == ENDED
 

@@ -12,7 +12,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.files import remove_temporaries
 from mlebench.grade.row import DEFAULT_LIMITS, Job, Limits, Unjudged
 from mlebench.grade.worker import Workers
-from mlebench.outcomes import UNGRADED_STATUSES
+from mlebench.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
 from mlebench.registry import Registry
 from mlebench.run.grading import run_info
 from mlebench.run.group import finish, unfinished
@@ -36,7 +36,7 @@ def regrade(
     A run whose submission could not be judged this time keeps the report it has, and is listed as `unjudged`.
     """
     require_ended(group)
-    runs = [run for run in group.runs() if run.record.submission == PRESENT]
+    runs = [run for run in group.runs() if is_gradable(run)]
     unjudged = []
     if not any(True for _ in group.runs()):
         logger.warning("Warning: %s has no runs, so there is nothing to grade", group.paths.root)
@@ -60,6 +60,11 @@ def regrade(
         raise PrerequisiteError(f"a run of {group.paths.root} is being done again: grade the group when it has ended")
     logger.info("Saved summary report to %s", path)
     return json.loads(path.read_bytes()) | {"unjudged": unjudged}
+
+
+def is_gradable(run: Run) -> bool:
+    """Whether a run has a submission that counts."""
+    return run.record.submission == PRESENT and run.record.ended != MODEL_UNAVAILABLE
 
 
 def require_ended(group: Group) -> None:

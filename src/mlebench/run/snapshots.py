@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 from mlebench.errors import StorageError
@@ -27,10 +28,11 @@ class Snapshots:
     runner.
     """
 
-    def __init__(self, task: Task):
+    def __init__(self, task: Task, agent_started_at: str):
         self._source = task.home / SUBMISSION / f"{SUBMISSION}.csv"
         self._folder = task.work / "snapshots"
-        self._begun = time.monotonic()
+        since = time.time() - datetime.fromisoformat(agent_started_at).timestamp()
+        self._begun = time.monotonic() - max(0.0, since)  # as in the record, so that readers can place them in time
         self._last: tuple[int, int, int] | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mlebench.outcomes import GRADED
 from mlebench.paths import LOGS, RunPaths, model_calls, trajectory
 from mlebench.run.jsonlines import LONGEST_LINE, Omissions, as_json, number, parsed, read_objects, title
 from mlebench.run.model import use_so_far
@@ -50,6 +51,7 @@ class Usage:
     output_tokens: float | None = None
     reasoning_tokens: float | None = None
     cost: float | None = None
+    is_lower_bound: bool = False  # some calls are not in these figures
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def story(run: Run) -> Story:
     events = [
         *_in_order(told, begun, ended),
         *(replace(call, time=min(max(call.time, begun), ended)) for call in calls),
-        *_submissions(places.snapshots, begun),
+        *_submissions(places.snapshots, _seconds(run.record.agent_started_at or run.record.planned_at)),
         *_outcome(run, begun),
     ]
     own = [event for event in told if event.kind == "call"]
@@ -278,7 +280,8 @@ def _usage(calls: list[Event]) -> Usage:
     for name in (*TOKENS, "cost"):
         known = [call.facts[name] for call in calls if isinstance(call.facts.get(name), int | float)]
         sums[name] = sum(known) if known else None
-    return Usage(AGENT, len(calls), **sums)
+    partial = any(call.facts.get("cost") is None for call in calls)
+    return Usage(AGENT, len(calls), **sums, is_lower_bound=partial)
 
 
 def _counted(use: Line | None) -> Usage | None:
@@ -286,18 +289,19 @@ def _counted(use: Line | None) -> Usage | None:
     if use is None:
         return None
     calls = int(number(use.get("calls")) or 0)
-    return Usage(GATEWAY, calls, **{name: number(use.get(name)) for name in (*TOKENS, "cost")})
+    figures = {name: number(use.get(name)) for name in (*TOKENS, "cost")}
+    return Usage(GATEWAY, calls, **figures, is_lower_bound=use.get("is_lower_bound") is True)
 
 
-def _submissions(folder: Path, begun: float) -> Iterator[Event]:
-    """The states of the submission that were kept during the run."""
+def _submissions(folder: Path, agent_began: float) -> Iterator[Event]:
+    """The states of the submission that were kept during the run. Their names are seconds since the agent's start."""
     for path in sorted(folder.glob("*.csv")):
         try:
             size, after = path.stat().st_size, float(path.stem)
         except (OSError, ValueError):  # just now removed to make room for others
             continue
         facts = {"path": path.name, "bytes": size}
-        yield Event(begun + after, "submission", HOST, f"submission of {size} bytes", facts=facts)
+        yield Event(agent_began + after, "submission", HOST, f"submission of {size} bytes", facts=facts)
 
 
 def _outcome(run: Run, begun: float) -> Iterator[Event]:
@@ -306,7 +310,7 @@ def _outcome(run: Run, begun: float) -> Iterator[Event]:
         yield Event(begun, "start", HOST, f"the run begins: {record.competition}, seed {record.seed}")
     if record.is_final and record.ended_at:
         report = record.report or {}
-        graded = f"score {report.get('score')}" if report.get("status") == "graded" else report.get("status")
+        graded = f"score {report.get('score')}" if report.get("status") == GRADED else report.get("status")
         text, cut = shortened(record.detail or "")
         how = _joined(f"the run ends: {record.ended}", graded)
         yield Event(_seconds(record.ended_at), "end", HOST, how, text=text, cut=cut)

@@ -5,10 +5,17 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from mlebench.outcomes import CANCELLED, FINISHED, RUN_OUTCOMES, TIMEOUT
+
 LINES = ("gold", "silver", "bronze", "median")
 HEIGHT = 220.0  # of score over time
 LABEL = 15.0  # the least distance between two labels
-UNHARMED = ("finished", "timeout", "cancelled")
+UNHARMED = (FINISHED, TIMEOUT, CANCELLED)
+
+
+def is_failure(ended: str | None) -> bool:
+    """Whether a run or an attempt that ended in this way failed."""
+    return ended in RUN_OUTCOMES and ended not in UNHARMED
 
 
 def progress(counts: Mapping[str, int]) -> Markup:

@@ -5,12 +5,14 @@ from typing import Any
 
 from mlebench.outcomes import UNGRADED_STATUSES
 from mlebench.report.boards import Boards
+from mlebench.report.spent import model_use as model_use_of
 from mlebench.run.model import use_so_far
 from mlebench.run.records import Group, Run
 from mlebench.web.remains import shown
 from mlebench.web.render import duration, moment, size
 
 MEDALS = ("gold", "silver", "bronze")
+UNKNOWN = "unknown"
 _BYTES = {"memory", "disk", "shm", "log", "memory_peak", "peak_memory", "log_dropped", "bytes"}
 _SECONDS = {"seconds", "cpu_seconds"}
 _NAMES = {
@@ -56,6 +58,8 @@ def name_of(key: str) -> str:
 
 
 def text_of(key: str, value: Any) -> str:
+    if value is None and key == "cost":
+        return UNKNOWN
     if value in (None, "", [], {}):
         return "none" if value == [] else "–"
     if isinstance(value, bool):
@@ -107,14 +111,12 @@ def model_use(group: Group, run: Run) -> dict[str, Any] | None:
     used = use_so_far(group, run)
     if not isinstance(used, dict):
         return None
-    nested = used.get("tokens")
-    tokens = {
-        kind: number_of(nested.get(kind) if isinstance(nested, dict) else used.get(f"{kind}_tokens"))
-        for kind in ("input", "cached", "output", "reasoning")
-    }
-    return {
-        "calls": number_of(used.get("calls")),
-        "tokens": tokens,
-        "cost": number_of(used.get("cost")),
-        "rows": fact_rows(used),
-    }
+    use = model_use_of(used)
+    return {**use, "cost_words": cost_words(use["cost"], partial=use["is_lower_bound"]), "rows": fact_rows(used)}
+
+
+def cost_words(cost: float | None, *, partial: bool) -> str:
+    """US dollars, as people read them; `partial` says that some calls are not in it."""
+    if cost is None or (partial and not cost):
+        return UNKNOWN
+    return f"{'at least ' if partial else ''}${cost:,.{4 if 0 < cost < 0.01 else 2}f}"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from mlebench.outcomes import CANCELLED
 from mlebench.run.records import RUNNING, Run
 from mlebench.web.facts import number_of
 from mlebench.web.remains import Place, json_of, listing, short, shown
@@ -41,20 +42,22 @@ def timeline(run: Run, kept: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if attempts:
         last = attempts[-1]
         drawn["begin"] = attempts[0]["begin"]
-        drawn["kept"] = [min(last["begin"] + one["seconds"], last["end"]) for one in kept]
+        drawn["kept"] = [min(last["agent_began"] + one["seconds"], last["end"]) for one in kept]
         drawn["end"] = max(one["end"] for one in attempts)
     return drawn | {"events": _events(run, attempts, kept)}
 
 
 def _attempt(attempt: dict[str, Any], run: Run) -> dict[str, Any]:
     begin, end = seconds_of(attempt.get("started_at")), seconds_of(attempt.get("ended_at"))
+    agent_began = seconds_of(attempt.get("agent_started_at"))
     goes_on = run.record.state == RUNNING and attempt is run.record.attempts[-1]
     return {
         "number": number_of(attempt.get("number")),
         "host": short(attempt.get("host"), 80),
         "begin": begin,
+        "agent_began": begin if agent_began is None else agent_began,
         "end": time.time() if goes_on else max(end or 0.0, begin or 0.0),
-        "ended": None if goes_on else short(attempt.get("ended", "cancelled"), 40),
+        "ended": None if goes_on else short(attempt.get("ended", CANCELLED), 40),
         "detail": shown(attempt.get("detail")),
         "forgiven": bool(attempt.get("forgiven")),
     }
@@ -69,7 +72,7 @@ def _events(run: Run, attempts: Sequence[dict[str, Any]], kept: Sequence[dict[st
         name = f"Attempt {one['number']}" if len(attempts) > 1 else "Started"
         events.append(_event(one["begin"], "started", f"{name} on {one['host']}", None, first))
         if is_last:
-            events += _kept_events(one["begin"], kept, first)
+            events += _kept_events(one["agent_began"], kept, first)
         if one["ended"] is not None and not (is_last and record.is_final):
             text = f"Attempt {one['number']} ended: {one['ended'].replace('_', ' ')}"
             events.append(_event(one["end"], one["ended"], text, one["detail"], first))

@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mlebench import __version__
-from mlebench.report.render import time_limit
+from mlebench.report.render import time_limit, total
 from mlebench.web import draw, draw_run
 from mlebench.web.markdown import to_html as markdown
 from mlebench.web.site import Page, Site
@@ -58,6 +58,7 @@ def _environment() -> Environment:
         "score": score,
         "moment": moment,
         "time_limit": time_limit,
+        "total": total,
     }
     environment.filters |= filters | {"markdown": markdown}
     environment.globals |= {"draw": draw, "draw_run": draw_run}

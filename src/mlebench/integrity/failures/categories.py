@@ -13,13 +13,15 @@ from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.failures.crashes import Crash, find_crash
 from mlebench.integrity.failures.logs import lines_of, logs_in_order, plain
 from mlebench.integrity.failures.rules import (
+    ANY,
+    BELOW,
     DISK,
     GAP_FACTOR,
     GAP_LEAST,
     MEMORY,
     OTHER,
     RULES,
-    UNGRADED,
+    Rule,
 )
 from mlebench.integrity.failures.submission_values import BEST_IS_ONE, error_of, misread, trivial, turned_round
 from mlebench.integrity.failures.validations import Validation, last_validation
@@ -28,7 +30,11 @@ from mlebench.outcomes import (
     AGENT_ERROR,
     CANCELLED,
     FINISHED,
+    GRADED,
     INFRA_ERROR,
+    INVALID,
+    MISSING,
+    MODEL_UNAVAILABLE,
     OUT_OF_MEMORY,
     OVER_DISK,
     TIMEOUT,
@@ -36,6 +42,7 @@ from mlebench.outcomes import (
 )
 from mlebench.registry import Competition, Registry
 from mlebench.run.findings import NOTE, VIOLATION, Evidence, Finding, Findings, read_findings
+from mlebench.run.model import outage_of
 from mlebench.run.records import NONE
 
 TOOL, RULES_TOOL = "failures", "rules"
@@ -100,7 +107,12 @@ class RunFacts:
 
     @property
     def graded(self) -> bool:
-        return self.status == "graded"
+        return self.status == GRADED
+
+    def may_name(self, rule: Rule) -> bool:
+        """Whether a rule that applies may name the category."""
+        good = self.report.get("above_median") or self.report.get("any_medal")
+        return not self.graded or rule.of == ANY or (rule.of == BELOW and not good)
 
     @cached_property
     def score(self) -> float | None:
@@ -129,7 +141,7 @@ def classify(subject: Subject, registry: Registry | None = None) -> Verdict:
     """The category of a run, and what else applies to it."""
     known = RunFacts(subject, _competition(subject, registry))
     fitting = [(rule, reason) for rule in RULES if (reason := TESTS[rule.category](known))]
-    chosen = next((one for one in fitting if not (known.graded and one[0].of == UNGRADED)), None)
+    chosen = next((one for one in fitting if known.may_name(one[0])), None)
     if chosen is None:
         return Verdict(OTHER.category, known.detail or "no rule fits", last_lines=_last_lines(subject))
     rule, reason = chosen
@@ -169,6 +181,13 @@ def _last_lines(subject: Subject) -> tuple[str, ...]:
 
 
 # The tests of the rules, by category: a reason, or None
+
+
+def _model_unavailable(known: RunFacts) -> Reason | None:
+    if known.ended != MODEL_UNAVAILABLE:
+        return None
+    outage = outage_of(known.subject.run.record.model) if known.subject.run else None
+    return Reason(known.detail or "no call to the model succeeded", cause=outage.cause if outage else None)
 
 
 def _infrastructure(known: RunFacts) -> Reason | None:
@@ -215,11 +234,13 @@ def _over_disk(known: RunFacts) -> Reason | None:
 
 
 def _invalid_format(known: RunFacts) -> Reason | None:
-    return Reason(known.report.get("reason") or "the submission is invalid") if known.status == "invalid" else None
+    return Reason(known.report.get("reason") or "the submission is invalid") if known.status == INVALID else None
 
 
 def _crashed(known: RunFacts) -> Reason | None:
-    if known.crash is None or known.crash.cause in (MEMORY, DISK):
+    if known.crash is None:
+        return Reason(known.detail) if known.graded and known.ended == AGENT_ERROR else None
+    if known.crash.cause in (MEMORY, DISK) and not known.graded:
         return None
     return Reason(known.crash.says, known.crash.evidence, known.crash.cause)
 
@@ -227,7 +248,7 @@ def _crashed(known: RunFacts) -> Reason | None:
 def _no_submission(known: RunFacts) -> Reason | None:
     run = known.subject.run
     missing = run.record.submission == NONE if run else known.subject.submission is None
-    if not missing and known.status != "missing":
+    if not missing and known.status != MISSING:
         return None
     return Reason(known.detail or "the agent ended without having submitted anything")
 
@@ -313,12 +334,13 @@ def _number(value: Any) -> str:
 
 
 TESTS: dict[str, Callable[[RunFacts], Reason | None]] = {
+    MODEL_UNAVAILABLE: _model_unavailable,
     "infrastructure": _infrastructure,
-    "cancelled": _cancelled,
+    CANCELLED: _cancelled,
     "unfinished": _unfinished,
-    "timeout": _timeout,
-    "out_of_memory": _out_of_memory,
-    "over_disk": _over_disk,
+    TIMEOUT: _timeout,
+    OUT_OF_MEMORY: _out_of_memory,
+    OVER_DISK: _over_disk,
     "invalid_format": _invalid_format,
     "crashed": _crashed,
     "no_submission": _no_submission,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from mlebench.integrity.failures.logs import lines_of, logs_in_order
 from mlebench.integrity.failures.rules import CAUSES, CODE, LAST_LINES, LAST_WORDS, LINES_AFTER_THE_END, SIGNALS
-from mlebench.integrity.failures.tracebacks import Raised, last_raised
 from mlebench.integrity.subjects import Source
 from mlebench.run.findings import Evidence
+from mlebench.run.tracebacks import Raised, last_raised
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ def find_crash(sources: Iterable[Source], *, failed: bool, detail: str) -> Crash
         late = [(line, crash) for line, crash in found if failed or len(lines) - line <= LINES_AFTER_THE_END]
         if late:
             return max(late, key=lambda one: one[0])[1]
-    cause = next((cause for code, cause in SIGNALS.items() if detail.endswith(code)), None)
+    how = detail.partition(":")[0]  # what follows are words of the agent
+    cause = next((cause for code, cause in SIGNALS.items() if how.endswith(code)), None)
     return Crash(cause, detail) if cause else None
 
 

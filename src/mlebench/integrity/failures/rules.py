@@ -1,14 +1,17 @@
 """The rules that give a run its category: the first that applies. docs/inspect.md explains each of them.
 
 `RULES` is in order of precedence. A rule of `UNGRADED` names the category of a run only if it has no score: a timeout
-with a graded submission is graded, and also lists timeout. `CAUSES` and `LAST_WORDS` say why code crashed; their
+with a graded submission is graded, and also lists timeout. A rule of `BELOW` also does so if the score is not above the
+median: the crash is what to fix first. `CAUSES` and `LAST_WORDS` say why code crashed; their
 patterns match one line or message of bounded length, and have no nested repetition.
 """
 
 import re
 from typing import NamedTuple
 
-ANY, UNGRADED = "any", "ungraded"
+from mlebench.outcomes import OUT_OF_MEMORY, OVER_DISK
+
+ANY, UNGRADED, BELOW = "any", "ungraded", "below"
 
 
 class Rule(NamedTuple):
@@ -18,6 +21,7 @@ class Rule(NamedTuple):
 
 
 RULES = (
+    Rule("model_unavailable", ANY, "model unavailable"),
     Rule("infrastructure", ANY, "infrastructure"),
     Rule("cancelled", ANY, "cancelled"),
     Rule("unfinished", ANY, "not finished"),
@@ -25,7 +29,7 @@ RULES = (
     Rule("out_of_memory", UNGRADED, "out of memory"),
     Rule("over_disk", UNGRADED, "over disk"),
     Rule("invalid_format", UNGRADED, "invalid format"),
-    Rule("crashed", UNGRADED, "code crashed"),
+    Rule("crashed", BELOW, "code crashed"),
     Rule("no_submission", UNGRADED, "no submission"),
     Rule("trivial", ANY, "trivial submission"),
     Rule("metric_misunderstood", ANY, "metric misunderstood"),
@@ -55,7 +59,7 @@ class Cause(NamedTuple):
         )
 
 
-MEMORY, DISK = "out_of_memory", "over_disk"  # causes that are separate categories
+MEMORY, DISK = OUT_OF_MEMORY, OVER_DISK  # causes that are separate categories
 
 # In order: the first that applies.
 # fmt: off
@@ -116,7 +120,7 @@ CAUSES = (
 
 # Last words of programs that are not Python, or that died before Python could report. Only the last lines are searched.
 LAST_WORDS = (
-    ("out_of_memory", (
+    (MEMORY, (
         r"^(\S{0,200}: line \d+: +\d+ )?Killed\b", "[Oo]ut of memory: [Kk]illed", "oom-kill",
         "terminate called .{0,80}bad_alloc",
     )),
@@ -127,7 +131,7 @@ LAST_WORDS = (
         "can't open file .{1,400}No such file or directory", "cannot access .{1,400}: No such",
         r"^\S{1,200}: .{0,400}: (No such file or directory|Permission denied|Read-only file system)$",
     )),
-    ("over_disk", (": No space left on device$", ": File too large$")),
+    (DISK, (": No space left on device$", ": File too large$")),
     ("native", (
         "^Fatal Python error: ", "Segmentation fault", r"\bAborted\b", "Bus error", "Illegal instruction",
         "Floating point exception",

@@ -3,10 +3,27 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from mlebench.outcomes import (
+    AGENT_ERROR,
+    CANCELLED,
+    GRADED,
+    GRADER_ERROR,
+    INFRA_ERROR,
+    INVALID,
+    LIMIT,
+    MISSING,
+    MODEL_UNAVAILABLE,
+    NOT_PREPARED,
+    NOT_THE_AGENTS_FAULT,
+    OUT_OF_MEMORY,
+    OVER_DISK,
+    RUN_OUTCOMES,
+)
 from mlebench.paths import RUN_LOG
 from mlebench.report.boards import Boards
 from mlebench.run.group import elapsed
-from mlebench.run.records import RUNNING, Group, Run
+from mlebench.run.model import outage_of
+from mlebench.run.records import PLANNED, RUNNING, Group, Run
 from mlebench.web.facts import fact_rows, model_use, number_of, percentile_of, result_of
 from mlebench.web.pages.groups import cost_of, counts_of, heading_of, is_failed, medals_of
 from mlebench.web.remains import Place, short, shown, tail
@@ -14,16 +31,17 @@ from mlebench.web.site import Page, Site
 
 MOST_ROWS = 1000  # on a page
 MOST_SHOWN = 12  # runs in progress, or that failed in the same way
-JUDGED = ("graded", "missing")
+JUDGED = (GRADED, MISSING)
 ADVICE = {
-    "infra_error": "The infrastructure failed, not the agent.",
-    "agent_error": "The agent failed.",
-    "out_of_memory": "The agent used more memory than it had.",
-    "over_disk": "The agent wrote more to disk than it was allowed.",
-    "invalid": "The submission was not valid.",
-    "grader_error": "The grader failed: please report this.",
-    "limit": "Grading took too long, or too much memory.",
-    "not_prepared": "The data was not prepared when this was graded.",
+    MODEL_UNAVAILABLE: "No call to the model succeeded, through no fault of the agent.",
+    INFRA_ERROR: "The infrastructure failed, not the agent.",
+    AGENT_ERROR: "The agent failed.",
+    OUT_OF_MEMORY: "The agent used more memory than it had.",
+    OVER_DISK: "The agent wrote more to disk than it was allowed.",
+    INVALID: "The submission was not valid.",
+    GRADER_ERROR: "The grader failed: please report this.",
+    LIMIT: "Grading took too long, or too much memory.",
+    NOT_PREPARED: "The data was not prepared when this was graded.",
 }
 
 
@@ -52,9 +70,10 @@ def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
         "report": shown(group.record.report),
         "counts": counts,
         "medals": medals_of(runs),
-        "cost": cost_of(group, runs),
+        **cost_of(group, runs),
         "seconds_limit": number_of(group.record.limits.get("seconds")),
         "failures": _failures(runs),
+        "states": [PLANNED, RUNNING, *(outcome for outcome in RUN_OUTCOMES if outcome != CANCELLED)],
         "going_on": [_going_on(site, group, run) for run in runs if run.record.state == RUNNING][:MOST_SHOWN],
         "rows": [_row(site, group, run, boards) for run in runs[(at - 1) * MOST_ROWS : at * MOST_ROWS]],
         "number": at,
@@ -101,6 +120,7 @@ def _row(site: Site, group: Group, run: Run, boards: Boards) -> dict[str, Any]:
         "seed": record.seed,
         "state": record.state,
         "ended": shown(record.ended, 40),
+        "cause": _cause(run),
         "status": shown(report.get("status"), 40),
         "result": result_of(run),
         "score": number_of(report.get("score")),
@@ -109,7 +129,13 @@ def _row(site: Site, group: Group, run: Run, boards: Boards) -> dict[str, Any]:
         "attempts": len(record.attempts),
         "rerolls": record.rerolls,
         "cost": use["cost"] if use else None,
+        "cost_words": use["cost_words"] if use else None,
     }
+
+
+def _cause(run: Run) -> str | None:
+    outage = outage_of(run.record.model) if run.record.ended == MODEL_UNAVAILABLE else None
+    return outage.cause if outage else None
 
 
 def _going_on(site: Site, group: Group, run: Run) -> dict[str, Any]:
@@ -140,6 +166,7 @@ def _failures(runs: Sequence[Run]) -> list[dict[str, Any]]:
         {
             "kind": short(kind, 40),
             "advice": ADVICE.get(kind),
+            "is_retried": kind in NOT_THE_AGENTS_FAULT,
             "count": len(found),
             "runs": [
                 {

@@ -6,7 +6,7 @@ from typing import Any
 
 from mlebench.run.records import PLANNED, RUNNING, Group, Run
 from mlebench.web.draw_run import UNHARMED
-from mlebench.web.facts import MEDALS, model_use, result_of
+from mlebench.web.facts import MEDALS, cost_words, model_use, result_of
 from mlebench.web.remains import short, shown
 from mlebench.web.site import Page, Site
 
@@ -47,10 +47,13 @@ def medals_of(runs: Sequence[Run]) -> dict[str, int]:
     return {name: won[name] for name in MEDALS}
 
 
-def cost_of(group: Group, runs: Sequence[Run]) -> float | None:
-    """US dollars; None if no run has a cost."""
-    known = [use["cost"] for run in runs if (use := model_use(group, run)) and use["cost"] is not None]
-    return sum(known) if known else None
+def cost_of(group: Group, runs: Sequence[Run]) -> dict[str, Any]:
+    """US dollars, as a number and in words; None if no run has a cost, or no run has used a model."""
+    uses = [use for run in runs if (use := model_use(group, run))]
+    known = [use["cost"] for use in uses if use["cost"] is not None]
+    cost = sum(known) if known else None
+    partial = len(known) < len(uses) or any(use["is_lower_bound"] for use in uses)
+    return {"cost": cost, "cost_words": cost_words(cost, partial=partial) if uses else None}
 
 
 def heading_of(group: Group) -> dict[str, Any]:
@@ -75,6 +78,6 @@ def _row(group: Group) -> dict[str, Any]:
         "network": group.record.network,
         "counts": counts_of(runs),
         "medals": medals_of(runs),
-        "cost": cost_of(group, runs),
+        **cost_of(group, runs),
         "hours": sum(run.record.seconds or 0.0 for run in runs) / 3600,
     }
