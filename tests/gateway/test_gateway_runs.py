@@ -13,17 +13,22 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from conftest_run import Mlebench, Start
+from conftest_run import Mlebench, Start, reports_of
 from endpoints import KEY, USAGE, Call, Endpoint, access_to, say_hello
 from sandboxes import ALL, ISOLATING, each, processes, require, wait_until_gone
 from waiting import wait_until
 
 from mlebench.agents import load_agent
+from mlebench.cli.live import print_runs
+from mlebench.integrity.failures.categories import classify
+from mlebench.integrity.subjects import of_run
 from mlebench.registry import Competition, Registry
 from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs
+from mlebench.report.make import make_standings
 from mlebench.run.plan import Request, plan
 from mlebench.run.records import Group, Run
+from mlebench.run.regrade import regrade
 from mlebench.sandbox import sandbox_named
 
 CALL = """
@@ -128,6 +133,100 @@ def test_an_exhausted_budget_is_recorded(go: Runner, server: Endpoint) -> None:
     assert use["budget"]["used"] <= 2000
     assert use["calls"] == len(server.seen) == use["input_tokens"] / USAGE["prompt_tokens"]
     assert "budget_exceeded" in run.paths.log.read_text()
+
+
+# A model that never answers
+
+
+def test_a_run_whose_model_never_answered_says_why_and_can_be_repeated(
+    go: Runner, mlebench: Mlebench, server: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the record to standings: it counts as missing, and repeating it is not a re-roll."""
+    server.behave = lambda call: call.answer({"error": {"message": f"no such key {KEY}"}}, 401)
+    group = go(f"{ONE_CALL}; python3 -c 'raise ValueError(1)'", code=1)
+    run = only(group)
+    assert (run.record.ended, run.record.submission, run.record.report) == ("model_unavailable", "present", None)
+    assert run.record.detail == ("no call to the model succeeded (401): no such key [key]; check the key in A_KEY")
+    assert (run.record.model or {})["unavailable"]["cause"] == "401"
+    assert run.paths.submission.is_file(), "it is kept, but not graded"
+    (report,) = reports_of(group)
+    assert (report["status"], report["reason"]) == ("model_unavailable", run.record.detail)
+    root = str(group.paths.root)
+    assert "--retry infra" in mlebench("runs", "show", str(run.paths.root)).stdout
+    print_runs([run])
+    assert "model_unavailable (401)" in capsys.readouterr().out
+    failure = classify(of_run(run, group))
+    assert (failure.category, failure.cause) == ("model_unavailable", "401")
+    for named in (root, str(group.paths.root / str(group.record.report))):
+        inputs = Inputs(tmp_path)
+        inputs.add(named)
+        (scope,) = make_standings(inputs).entries[0].scopes[:1]
+        assert (scope.missing, scope.figures["submitted"]) == (1, None), named
+    assert regrade(group)["competition_reports"][0]["status"] == "model_unavailable"
+    assert only(Group.read(group.paths.root)).record.report is None, "not by grading the group either"
+
+    refused = mlebench("run", "--resume", root, "--retry", "infra", code=1)
+    assert "set the variable A_KEY" in refused.stderr
+    assert only(Group.read(group.paths.root)).record.ended == "model_unavailable", "nothing was set aside"
+    server.behave = say_hello
+    mlebench("run", "--resume", root, "--retry", "infra", env={"A_KEY": KEY})
+    run = only(Group.read(group.paths.root))
+    assert (run.record.ended, run.record.rerolls, run.record.starts) == ("agent_error", 0, 2)
+    assert (run.record.report or {})["status"] == "graded"
+
+
+def test_many_runs_are_refused_at_once_if_their_model_cannot_be_called(
+    mlebench: Mlebench, server: Endpoint, titanic: Competition, tmp_path: Path
+) -> None:
+    server.behave = lambda call: call.answer({"error": {"message": "no such model"}}, 404)
+    runs = tmp_path / "runs"
+    named = [
+        "--agent-command",
+        "true",
+        "-c",
+        titanic.id,
+        "--seeds",
+        "2",
+        "--sandbox",
+        "process",
+        "--runs-dir",
+        str(runs),
+    ]
+    model = ["--network", "model", "--model", "m", "--endpoint", server.url, "--budget", "99tokens"]
+    done = mlebench("run", *named, *model, code=1)
+    assert done.stderr.splitlines() == [
+        f"Error: m at {server.url} cannot be used (404): no such model; check --model and --endpoint"
+    ]
+    assert not runs.exists(), "nothing is planned"
+    server.behave = say_hello
+    server.seen.clear()
+    mlebench("run", *named, *model)
+    (folder,) = runs.iterdir()
+    assert len(server.seen) == 1, "one probe, not one for each run"
+    assert [(run.record.ended, (run.record.model or {})["calls"]) for run in Group.read(folder).runs()] == [
+        ("finished", 0)
+    ] * 2
+
+
+def test_a_group_is_not_resumed_without_its_key(
+    go: Runner, mlebench: Mlebench, titanic: Competition, server: Endpoint, tmp_path: Path
+) -> None:
+    request = Request(
+        load_agent("command", "true"),
+        "command",
+        [titanic.id],
+        Registry(titanic.paths.data_dir),
+        tmp_path / "runs",
+        sandbox_named("process"),
+        agent_command="true",
+        seeds=3,
+        network="model",
+        model=replace(access_to(server, ("m",)), key_env="A_KEY"),
+    )
+    group = plan(request)
+    done = mlebench("run", "--resume", str(group.paths.root), code=1)
+    assert "set the variable A_KEY" in done.stderr
+    assert [(run.record.state, run.record.attempts) for run in group.runs()] == [("planned", [])] * 3
 
 
 def test_allowed_tools_are_recorded(go: Runner) -> None:

@@ -73,7 +73,7 @@ class RunRecord(Record):
 
     @property
     def agent_started_at(self) -> str | None:
-        """When the last agent was started; snapshots count from then. Older records know only when its attempt began."""
+        """When the last agent was started, from which snapshots count; older records know only its attempt."""
         attempt = self.attempts[-1] if self.attempts else {}
         return attempt.get("agent_started_at") or self.started_at
 
