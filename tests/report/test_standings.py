@@ -2,16 +2,15 @@
 
 import csv
 import io
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
+from endpoints import call_of, counted
 
-from mlebench.gateway.access import ModelAccess
-from mlebench.gateway.accounting import Ended, Ledger, Reservation
-from mlebench.gateway.prices import Price, Tokens
+from mlebench.gateway.accounting import Ended
+from mlebench.gateway.prices import Tokens
 from mlebench.report.model import Entry, Outcome
 from mlebench.report.render import tables, to_csv
 from mlebench.report.spent import model_use
@@ -129,20 +128,6 @@ def test_hours_rerolls_unsealed_runs_and_infra_errors_are_shown() -> None:
     all = scopes(made(found))["all"].spent
     assert (all.hours, all.gpu_hours, all.rerolls, all.unsealed, all.infra_errors) == (4.0, 3.0, 2, 1, 1)
     assert scopes(made(TWO_SEEDS))["all"].spent.hours is None
-
-
-def counted(tmp_path: Path, *calls: Ended) -> dict[str, Any]:
-    """What the gateway writes about these calls, and the run's record keeps."""
-    price = Price(input=100.0, output=1000.0)
-    ledger = Ledger(ModelAccess("openai", "http://x/v1", ("m", "unpriced"), prices={"m": price}), tmp_path / "use.json")
-    for call in calls:
-        ledger.settle(Reservation(0.0), call)
-    ledger.write()
-    return json.loads((tmp_path / "use.json").read_text())
-
-
-def call_of(model: str, tokens: Tokens) -> Ended:
-    return Ended(model, tokens, 1.0, is_answered=True)
 
 
 def used(model: Any) -> dict[str, Any]:
