@@ -14,7 +14,8 @@ from typing import Any, Protocol
 import httpx
 
 from mlebench.gateway.access import ModelAccess, plan_access
-from mlebench.gateway.prices import Price
+from mlebench.gateway.accounting import Ended, Ledger, Reservation
+from mlebench.gateway.prices import Price, Tokens
 from mlebench.gateway.process import server_of
 from mlebench.gateway.server import Gateway
 from mlebench.gateway.upstream import Timing
@@ -191,6 +192,21 @@ class NewFront(Protocol):
 
 def access_to(server: Endpoint, models: tuple[str, ...] = ("m", "other"), **options: Any) -> ModelAccess:
     return plan_access(models, {"m": PRICE}, endpoint=server.url, **options)
+
+
+def call_of(model: str, tokens: Tokens) -> Ended:
+    """A call that was answered."""
+    return Ended(model, tokens, 1.0, is_answered=True)
+
+
+def counted(folder: Path, *calls: Ended) -> dict[str, Any]:
+    """What a gateway writes about these calls, and a run's record keeps. A million tokens of `m` cost $100 and $1000."""
+    price = Price(input=100.0, output=1000.0)
+    ledger = Ledger(ModelAccess("openai", "http://x/v1", ("m", "unpriced"), prices={"m": price}), folder / "use.json")
+    for call in calls:
+        ledger.settle(Reservation(0.0), call)
+    ledger.write()
+    return json.loads((folder / "use.json").read_text())
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from endpoints import KEY, TOKEN, Call, Endpoint, NewFront, chunk, delta
+from endpoints import KEY, TOKEN, Call, Endpoint, NewFront, chunk, delta, say_hello
 
 CHAT, MESSAGES = "/v1/chat/completions", "/v1/messages"
 COST = (60 * 2 + 40 * 0.5 + 20 * 10) / 1e6
@@ -101,6 +101,45 @@ def test_tool_calls_in_a_stream_are_put_together(server: Endpoint, front: NewFro
     assert choice["message"]["tool_calls"][0]["function"] == {"name": "run", "arguments": '{"a":1}'}
 
 
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        (['{"comm', 'and": "ls /', ' \\ud83d\\ude00"}'], {"command": "ls / 😀"}),
+        ([], {}),
+        (["", ""], {}),
+        (['{"command": "ls'], '{"command": "ls'),
+    ],
+    ids=["in pieces", "no piece", "empty pieces", "cut off"],
+)
+def test_the_input_of_a_streamed_tool_call_is_put_together(
+    server: Endpoint, front: NewFront, pieces: list[str], expected: Any
+) -> None:
+    """As Anthropic sends it: an empty object first, then pieces of JSON."""
+    block = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
+    parts = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+    server.behave = lambda call: call.stream(
+        {"type": "message_start", "message": {"id": "1", "content": [], "usage": {"input_tokens": 5}}},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        *({"type": "content_block_delta", "index": 0, "delta": part} for part in parts),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 2}},
+        {"type": "message_stop"},
+    )
+    gate = front()
+    gate.post(MESSAGES, max_tokens=100, stream=True)
+    assert gate.trace[0]["answer"]["content"] == [block | {"input": expected}]
+
+
+def test_a_response_that_breaks_off_keeps_what_was_complete(server: Endpoint, front: NewFront) -> None:
+    item = {"type": "function_call", "name": "shell", "arguments": '{"command": "ls"}'}
+    begun = {"type": "response.created", "response": {"id": "r", "output": []}}
+    done = {"type": "response.output_item.done", "output_index": 0, "item": item}
+    server.behave = lambda call: call.stream(begun, done, done=False)
+    gate = front()
+    gate.post("/v1/responses", input="hi", stream=True, messages=None)
+    assert gate.trace[0]["answer"]["output"] == [item]
+
+
 def test_unknown_usage_is_null_and_reported(server: Endpoint, front: NewFront) -> None:
     server.behave = lambda call: call.answer({"choices": []})
     gate = front()
@@ -108,7 +147,10 @@ def test_unknown_usage_is_null_and_reported(server: Endpoint, front: NewFront) -
     use = gate.use
     assert (use["calls"], use["calls_without_usage"], use["is_lower_bound"]) == (1, 1, True)
     assert [use[f"{name}_tokens"] for name in ("input", "cached", "output", "reasoning")] == [None] * 4
-    assert gate.trace[0]["cost"] is None
+    assert (use["cost"], gate.trace[0]["cost"]) == (None, None), "not nothing: unknown"
+    server.behave = say_hello
+    gate.post()
+    assert (gate.use["cost"], gate.use["is_lower_bound"]) == (pytest.approx(COST), True)
 
 
 def test_the_cost_of_a_model_without_a_price_is_unknown(front: NewFront) -> None:

@@ -6,8 +6,10 @@ import os
 import signal
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -26,10 +28,13 @@ from mlebench.registry import Competition, Registry
 from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
+from mlebench.run.execute import FINAL, execute
 from mlebench.run.plan import Request, plan
 from mlebench.run.records import Group, Run
 from mlebench.run.regrade import regrade
+from mlebench.run.trajectory import story
 from mlebench.sandbox import sandbox_named
+from mlebench.web.history import timeline
 
 CALL = """
 import json, os, sys, urllib.error, urllib.request
@@ -227,6 +232,44 @@ def test_a_group_is_not_resumed_without_its_key(
     done = mlebench("run", "--resume", str(group.paths.root), code=1)
     assert "set the variable A_KEY" in done.stderr
     assert [(run.record.state, run.record.attempts) for run in group.runs()] == [("planned", [])] * 3
+
+
+def test_submissions_and_calls_in_a_story_share_one_clock(
+    titanic: Competition, server: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sandbox may take long to start: snapshots count from the agent's start, and calls from nobody's."""
+    sandbox = sandbox_named("process")
+    launch = type(sandbox).launch
+
+    def slowly(*arguments: Any) -> Any:
+        time.sleep(3)
+        return launch(*arguments)
+
+    monkeypatch.setattr(type(sandbox), "launch", slowly)
+    program = f"python3 - <<'END'\n{CALL}\ncall()\nEND\nsleep 0.2; {SUBMIT}"
+    data = Registry(titanic.paths.data_dir)
+    group = plan(
+        Request(
+            load_agent("command", program),
+            "command",
+            [titanic.id],
+            data,
+            tmp_path / "runs",
+            sandbox,
+            agent_command=program,
+            network="model",
+            model=access_to(server),
+        )
+    )
+    assert execute(only(group).paths.root) == FINAL
+    run = only(group)
+    kinds = [event.kind for event in story(run).events]
+    assert kinds == ["start", "call", "submission", "end"]
+    assert [event["kind"] for event in timeline(run, [{"seconds": 0.0}])["events"]][1:3] == ["started", "kept"]
+    assert (
+        timeline(run, [{"seconds": 0.0}])["kept"][0] - datetime.fromisoformat(run.record.started_at or "").timestamp()
+        > 2
+    )
 
 
 def test_allowed_tools_are_recorded(go: Runner) -> None:

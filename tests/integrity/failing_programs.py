@@ -549,9 +549,10 @@ except ImportError:
     Case(
         "crash-after-submission",
         TITANIC,
-        BY_SCORE,
+        "crashed",
         "import model\nmodel.submit(model.titanic)\nprint('ensembling')\nimport lightgbm",
-        also=("crashed",),
+        "missing_package",
+        also=("below_median",),
     ),
     Case(
         "recovers",

@@ -16,6 +16,7 @@ from mlebench.integrity.failures.categories import TESTS, Verdict, classify, cla
 from mlebench.integrity.failures.crashes import find_crash
 from mlebench.integrity.failures.logs import HEAD, TAIL, lines_of
 from mlebench.integrity.failures.rules import RULES
+from mlebench.integrity.failures.tables import words
 from mlebench.integrity.subjects import Source, Subject, of_run
 from mlebench.registry import Registry
 from mlebench.run.records import Group, GroupRecord, Run
@@ -134,6 +135,35 @@ def test_records_alone_are_enough(thaw: Thaw, tmp_path: Path, name: str, categor
 def test_a_timeout_with_a_graded_submission_is_graded_and_says_timeout(thaw: Thaw) -> None:
     found = only(thaw(NAMED["medal-at-the-last-moment"]))
     assert (found.category, found.also) == ("medal", ("timeout",))
+
+
+@pytest.mark.parametrize(
+    ("name", "category", "also"),
+    [("sample", "crashed", "trivial"), ("honest-titanic", "crashed", "below_median"), ("medal", "medal", "crashed")],
+)
+def test_a_crash_comes_before_a_poor_score_but_not_before_a_good_one(
+    thaw: Thaw, name: str, category: str, also: str
+) -> None:
+    files = NAMED[name]["files"] | {"run.log": PLAIN}
+    how = "the agent ended with exit code 1: ModuleNotFoundError: No module named 'timm'"
+    found = only(thaw(changed(name, files=files, ended="agent_error", detail=how)))
+    assert (found.category, also in found.also) == (category, True)
+    if category == "crashed":
+        assert (found.cause, found.says) == ("missing_package", "ModuleNotFoundError: No module named 'timm'")
+        silent = only(thaw(changed(name, files=files | {"run.log": ""}, ended="agent_error", detail="it ended with 3")))
+        assert (silent.category, silent.cause, silent.says) == ("crashed", None, "it ended with 3")
+
+
+def test_words_of_the_agent_after_its_exit_code_do_not_hide_the_signal(thaw: Thaw) -> None:
+    how = "the agent ended with exit code 134: free(): invalid pointer"
+    assert only(thaw(changed("abort", files={}, detail=how))).category == "crashed"
+
+
+def test_a_run_without_a_model_is_named_with_its_cause(thaw: Thaw) -> None:
+    model = {"calls": 3, "failed": 3, "unavailable": {"cause": "429 quota\x1b[2J", "says": "no credit"}}
+    found = only(thaw(changed("medal", ended="model_unavailable", report=None, detail="no call", model=model)))
+    assert (found.category, found.cause, found.says) == ("model_unavailable", "429 quota", "no call")
+    assert words(found.category, found.cause) == "model unavailable: 429 quota"
 
 
 def test_a_failing_grader_is_not_the_agents_fault(thaw: Thaw) -> None:

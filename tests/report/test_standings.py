@@ -3,11 +3,14 @@
 import csv
 import io
 import math
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from endpoints import call_of, counted
 
+from mlebench.gateway.accounting import Ended
+from mlebench.gateway.prices import Tokens
 from mlebench.report.model import Entry, Outcome
 from mlebench.report.render import tables, to_csv
 from mlebench.report.spent import model_use
@@ -128,25 +131,41 @@ def test_hours_rerolls_unsealed_runs_and_infra_errors_are_shown() -> None:
     assert scopes(made(TWO_SEEDS))["all"].spent.hours is None
 
 
-def test_calls_tokens_and_cost_are_summed_over_runs_that_report_them() -> None:
-    def used(model: Any) -> dict[str, Any]:
-        return {"rerolls": 0, **model_use(SimpleNamespace(model=model))}
+def used(model: Any) -> dict[str, Any]:
+    return {"rerolls": 0, **model_use(model)}
 
-    tokens = {"input": 1000, "cached": 400, "output": 20, "reasoning": None}
-    priced = won("a", 0, **used({"calls": 3, "tokens": tokens, "cost": 0.25, "more": "to come"}))
-    unpriced = won("b", 0, **used({"calls": 2, "tokens": tokens, "cost": None}))
-    broken = won("c", 0, **used({"calls": "many", "tokens": 5, "cost": math.inf}))
+
+def test_calls_tokens_and_cost_are_summed_over_runs_that_report_them(tmp_path: Path) -> None:
+    tokens = Tokens(input=1000, cached=400, output=20)
+    priced = won("a", 0, **used(counted(tmp_path, *[call_of("m", tokens)] * 2)))
+    unpriced = won("b", 0, **used(counted(tmp_path, call_of("unpriced", tokens))))
+    broken = won("c", 0, **used({"calls": "many", "input_tokens": [], "cost": math.inf}))
     found = made(entry(priced, unpriced, broken))
     spent = scopes(found)["all"].spent
-    assert (spent.calls, spent.cost) == (5, 0.25)
-    assert spent.tokens == {"input": 2000, "cached": 800, "output": 40, "reasoning": None}
+    assert (spent.calls, spent.cost) == (3, pytest.approx(0.24))
+    assert spent.tokens == {"input": 3000, "cached": 1200, "output": 60, "reasoning": None}
     assert spent.unknown == {"calls": 1, "tokens": 1, "cost": 2}
-    assert tables(found)[0].rows[1][-3:] == ["5 (1 unknown)", "2040 (1 unknown)", "0.25 (2 unknown)"]
+    assert tables(found)[0].rows[1][-3:] == ["3 (1 unknown)", "3060 (1 unknown)", "0.24 (2 unknown)"]
     row = next(row for row in csv.DictReader(io.StringIO(to_csv(found))) if row["name"] == "all")
-    assert (row["input_tokens"], row["reasoning_tokens"], row["cost"], row["cost_unknown"]) == ("2000", "", "0.25", "2")
+    assert (row["input_tokens"], row["reasoning_tokens"], row["cost_unknown"]) == ("3000", "", "2")
 
     nothing = made(entry(won("a", 0, **used(None))))
     assert (scopes(nothing)["given"].spent.cost, tables(nothing)[0].rows[0][-3:]) == (None, ["-", "-", "-"])
+
+
+@pytest.mark.parametrize(
+    ("calls", "shown"),
+    [
+        ([call_of("unpriced", Tokens(input=10, output=2))], "unknown"),
+        ([call_of("m", Tokens())], "unknown"),
+        ([call_of("m", Tokens()), call_of("m", Tokens(input=1000, output=0))], "0.10 (2 unknown)"),
+    ],
+    ids=["no price", "no usage", "usage of some calls"],
+)
+def test_an_unknown_cost_is_unknown_and_not_zero(tmp_path: Path, calls: list[Ended], shown: str) -> None:
+    without = won("b", 0, **used(counted(tmp_path)))  # it made no call, which cost nothing
+    found = made(entry(won("a", 0, **used(counted(tmp_path, *calls))), without, won("c", 0, rerolls=0)))
+    assert tables(found)[0].rows[1][-1] == shown, "the third run says nothing"
 
 
 def test_agents_are_compared_over_the_competitions_that_both_ran() -> None:

@@ -1,6 +1,7 @@
 """One run and a group of them, through the command line."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,10 +9,14 @@ import pytest
 from conftest_run import SUBMIT, Mlebench, reports_of
 from sandboxes import ALL, ISOLATING, each, leftovers, require
 
+from mlebench.integrity.failures.categories import classify
+from mlebench.integrity.subjects import of_run
 from mlebench.registry import Competition
+from mlebench.run.crash import last_words
 from mlebench.run.records import Group
 
 Runner = Callable[..., Group]
+TRACEBACK = 'Traceback (most recent call last):\n  File "main.py", line 1, in <module>\n'
 
 
 @pytest.mark.parametrize("sandbox", each(*ALL))
@@ -57,6 +62,46 @@ def test_metadata_is_what_existing_tools_read(run: Runner, titanic: Competition)
     for name in metadata["runs"]:
         assert name.split("_")[0] == titanic.id
         assert (group.paths.root / name / "run.json").is_file()
+
+
+def test_a_crash_says_why_and_which_command_says_more(mlebench: Mlebench, titanic: Competition, tmp_path: Path) -> None:
+    program = f"{SUBMIT}; python3 -c 'raise KeyError(\"Age\")'"
+    named = ["--agent-command", program, "-c", titanic.id, "--sandbox", "process", "--runs-dir", str(tmp_path / "runs")]
+    done = mlebench("run", *named)
+    (folder,) = (tmp_path / "runs").iterdir()
+    (one,) = Group.read(folder).runs()
+    assert one.record.detail == "the agent ended with exit code 1: KeyError: 'Age'"
+    line = f"{titanic.id} seed 0: {one.record.detail}"
+    assert line in done.stderr
+    assert f"`mlebench runs show {one.paths.root}`" in done.stderr
+    shown = mlebench("runs", "show", str(one.paths.root)).stdout
+    assert f"agent_error: {one.record.detail}" in shown
+    assert "mlebench inspect failures" in shown
+    found = classify(of_run(one, Group.read(folder)))
+    assert (found.category, found.cause, found.also) == ("crashed", "missing_column", ("trivial", "below_median"))
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        (f"{TRACEBACK}ValueError: no\n", "ValueError: no"),
+        (f"{TRACEBACK}ValueError: no\nstopping\n\n", "ValueError: no"),
+        (f"{TRACEBACK}ValueError: no\n{'going on ' * 3}\n" + "epoch\n" * 40 + "disk quota\r\n", "disk quota"),
+        ("bash: lgbm: command not found\n", "bash: lgbm: command not found"),
+        ("\x1b]0;owned\x07\x1b[31mred\u202e\n", "red\\u202e"),
+        (f"{'x' * 100_000}\n{TRACEBACK}KeyError: '{'y' * 5000}'\n", f"KeyError: '{'y' * 289}"),
+        ("", None),
+    ],
+)
+def test_the_last_words_of_an_agent(tmp_path: Path, log: str, words: str | None) -> None:
+    (tmp_path / "run.log").write_text(log, newline="")
+    assert last_words(tmp_path / "run.log") == words
+
+
+def test_a_log_that_is_no_file_has_no_last_words(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "run.log")
+    assert last_words(tmp_path / "run.log") is None
+    assert last_words(tmp_path / "other.log") is None
 
 
 @pytest.mark.parametrize(

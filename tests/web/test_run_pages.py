@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from endpoints import call_of, counted
 from making_site import fill_run, make_group
 
+from mlebench.gateway.accounting import Ended
+from mlebench.gateway.prices import Tokens
 from mlebench.paths import FINDINGS, GroupPaths, RunPaths, model_use, trajectory
 from mlebench.registry import Registry
 from mlebench.run.records import Group, Run
@@ -419,6 +422,46 @@ def test_calls_and_cost_as_the_gateway_counted_them(ended: Run) -> None:
     site = site_of(ended.paths.root.parent.parent)
     assert page_of(site, f"group/{ended.paths.root.parent.name}.html").data["cost"] == 1.25
     assert page_of(site, "groups.html").data["groups"][0]["cost"] == 1.25
+
+
+@pytest.mark.parametrize(
+    ("calls", "shown"),
+    [
+        ([call_of("unpriced", Tokens(input=10, output=2))], "unknown"),
+        ([call_of("m", Tokens())], "unknown"),
+        ([call_of("m", Tokens()), call_of("m", Tokens(input=1000, output=0))], "at least $0.10"),
+        ([call_of("m", Tokens(input=5, output=0))], "$0.0005"),
+        ([], "$0.00"),
+    ],
+    ids=["no price", "no usage", "usage of some calls", "little", "no call"],
+)
+def test_an_unknown_cost_is_never_shown_as_zero(ended: Run, tmp_path: Path, calls: list[Ended], shown: str) -> None:
+    group = ended.paths.root.parent
+    for folder in group.glob("*/run.json"):
+        Run.read(folder.parent).write(model=counted(tmp_path, *calls))
+    text = words(made_run(ended))
+    assert f"Cost {shown} {len(calls)} calls" in text
+    site = site_of(group.parent)
+    of_group = page_of(site, f"group/{group.name}.html")
+    assert {row["cost_words"] for row in of_group.data["rows"]} == {shown}
+    assert of_group.data["cost_words"].split("$")[0] == shown.split("$")[0]
+    if shown == "unknown":
+        for html in (text, words(to_html(of_group, site)), words(to_html(page_of(site, "groups.html"), site))):
+            assert "unknown" in html
+            assert "$0.00" not in html
+
+
+def test_a_run_without_a_model_is_named_on_its_pages(ended: Run) -> None:
+    model = {"calls": 1, "failed": 1, "unavailable": {"cause": "429 <quota>", "says": "x"}, "cost": 0.0}
+    run = ended.write(ended="model_unavailable", report=None, detail="no call (429 <quota>)", model=model)
+    text = words(made_run(run))
+    assert "model unavailable" in text
+    assert "no call (429 &lt;quota&gt;)" in text
+    site = site_of(run.paths.root.parent.parent)
+    shown = words(to_html(page_of(site, f"group/{run.paths.root.parent.name}.html"), site))
+    assert "model unavailable 429 &lt;quota&gt;" in shown
+    assert "--retry infra" in shown
+    assert data_of(run)["glance"]["result"] == "missing"
 
 
 def test_calls_and_cost_so_far(tmp_path: Path) -> None:
