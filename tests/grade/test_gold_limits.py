@@ -188,6 +188,7 @@ def test_gold_is_measured_once_where_prepare_did_not_and_kept_in_the_cache(
     assert greedy.grade(sample).status == "graded"
     (kept,) = (tmp_path / "XDG_CACHE_HOME").rglob("gold/greedy/*.json")
     cost = recorded_cost(greedy.competition)
+    assert cost
     assert cost == GoldCost(**json.loads(kept.read_text()))
     assert cost.size == greedy.competition.gold_submission.stat().st_size
     assert cost.memory > 10_000_000

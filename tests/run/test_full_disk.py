@@ -24,6 +24,7 @@ from mlebench.agents.spec import COMMAND
 from mlebench.bundles.make import make_bundle
 from mlebench.errors import StorageError
 from mlebench.files import LEAST_FREE_SPACE, is_temporary, require_free_space
+from mlebench.records import now
 from mlebench.registry import Competition, Registry
 from mlebench.run import execute as execution
 from mlebench.run import group as groups
@@ -239,7 +240,9 @@ def test_copying_a_large_submission_does_not_silence_the_runner(
     lease = leases.acquire(tmp_path / "leases")
     door = SimpleNamespace(beat=lambda: None)
     execution_ = cast("Any", SimpleNamespace(stopping=False, lease=lease))
-    assert execution._Execution._watch(execution_, cast("Any", Session()), cast("Any", door), None, Snapshots(task))
+    assert execution._Execution._watch(
+        execution_, cast("Any", Session()), cast("Any", door), None, Snapshots(task, now())
+    )
     for descriptor in (silent, other):
         os.close(descriptor)
 

@@ -296,9 +296,9 @@ class TwoHosts(RuleBasedStateMachine):
         self.numbers: list[int] = []
         self.attentive: set[int] = set()
         self.plan: list[tuple[float, int, str]] = []
-        record_release = Lease._record_release
+        write = Lease._write
         for where, name, what in (
-            (Lease, "_record_release", lambda lease: self.refuse() if self.disk_is_full else record_release(lease)),
+            (Lease, "_write", lambda lease, text: self.refuse() if self.disk_is_full else write(lease, text)),
             (leases, "_given_up", set()),
             (Process, "current", lambda: self.process(self.acting)),
             (Process, "is_here", property(lambda process: process.host == f"host {self.acting % 2}")),

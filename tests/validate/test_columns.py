@@ -30,7 +30,7 @@ WIDE = {
 }
 
 
-@pytest.fixture(params=WIDE.values(), ids=WIDE.keys())
+@pytest.fixture(params=WIDE.values(), ids=[*WIDE])
 def wide(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / "submission.csv"
     path.write_bytes(request.param)

@@ -22,11 +22,7 @@ LIMITED = ("mean", "sem", "low", "high")
 FOUND = ("runs", "of", "not_inspected", "not_enough_evidence", "trust")
 LIMITS = f"{LEVEL:.0%} interval"
 KNOWLEDGE = "--knowledge"
-<<<<<<< HEAD
 _COUNTS = ("hours", "gpu_hours", "starts", "rerolls", "unsealed", "infra_errors", "model_unavailable")
-=======
-_COUNTS = ("hours", "gpu_hours", "rerolls", "unsealed", "infra_errors", "model_unavailable")
->>>>>>> eba4f4c412267c09850ff8faa221a29ab8c30326
 
 
 class Table(NamedTuple):
@@ -173,11 +169,7 @@ def _spent(scope: Scope) -> list[str]:
     return [
         _number(spent.hours, 2),
         _number(spent.gpu_hours, 2),
-<<<<<<< HEAD
         *(_number(count, 0) for count in (spent.starts, spent.rerolls, spent.unsealed, spent.infra_errors)),
-=======
-        *(_number(count, 0) for count in (spent.rerolls, spent.unsealed, spent.infra_errors)),
->>>>>>> eba4f4c412267c09850ff8faa221a29ab8c30326
         *(total(value, places, (spent.unknown or {}).get(name), spent.calls) for name, (value, places) in used.items()),
     ]
 
