@@ -99,6 +99,7 @@ def test_a_run_group_with_its_costs(call: Report, tmp_path: Path) -> None:
             "report": report(id, "gold"),
             "seconds": 1800.0,
             "gpu_hours": 0.25,
+            "starts": 2,
             "rerolls": 1,
             "conditions": {"sealed": seed == 0},
         }
@@ -110,7 +111,7 @@ def test_a_run_group_with_its_costs(call: Report, tmp_path: Path) -> None:
     out, err = call("g", "--runs-dir", tmp_path / "runs", "--split", "low")
     row = re.split("  +", out.splitlines()[1])
     assert row[:6] == ["mine", "low", "22", "1 of 2", "1", "100.00"]
-    assert row[-8:] == ["22.00", "11.00", "43", "22", "1", "-", "-", "-"]
+    assert row[-9:] == ["22.00", "11.00", "88", "43", "22", "1", "-", "-", "-"]
     assert "Some runs were not sealed" in err
     padded, err = call("g", "--runs-dir", tmp_path / "runs", "--split", "low", "--pad-missing")
     assert re.split("  +", padded.splitlines()[1])[3:6] == ["2", "1", "97.73 ± 2.27"]

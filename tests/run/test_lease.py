@@ -139,7 +139,7 @@ def test_a_holder_that_cannot_renew_gives_up_before_others_may_take_over(
     def fail(*_: object) -> None:
         raise OSError("the disk does not answer")
 
-    monkeypatch.setattr(leases, "write_whole", fail)
+    monkeypatch.setattr(Lease, "_write", fail)
     clock.now = GIVE_UP - 1
     held.renew()
     clock.now = GIVE_UP + 1
