@@ -22,7 +22,7 @@ ADVICE = {
     "over_disk": "The agent wrote more to disk than it was allowed.",
     "invalid": "The submission was not valid.",
     "grader_error": "The grader failed: please report this.",
-    "limit": "Grading took too long, or too much memory.",
+    "limit": "Grading took more than the limits that were set for it.",
     "not_prepared": "The data was not prepared when this was graded.",
 }
 
