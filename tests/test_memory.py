@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 from mlebench import memory
 from mlebench.registry import Competition
@@ -74,9 +75,20 @@ def test_memory_of_a_process_counts_what_was_swapped_out() -> None:
     assert memory.used_memory(8) == 0
 
 
-def test_the_peak_is_that_of_this_process() -> None:
-    memory.reset_peak()
-    before = memory.peak_memory()
+def test_the_peak_of_a_call_is_its_own_even_after_a_higher_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    look = memory.used_memory
+    monkeypatch.setattr(memory, "used_memory", lambda pid: looks.append(look(pid)) or looks[-1])
+
+    def hold(size: int) -> int:
+        held, earlier = bytearray(b"x") * size, len(looks)
+        wait_until(lambda: len(looks) > earlier + 1, "the thread has looked")
+        return len(held)
+
+    before = look(os.getpid())
     assert before > 1_000_000
-    held = bytearray(b"x") * 80_000_000
-    assert memory.peak_memory() >= before + len(held) // 2
+    _, high = memory.peak_during(lambda: hold(400_000_000))
+    size, low = memory.peak_during(lambda: hold(100_000_000))
+    assert size == 100_000_000
+    assert before + 300_000_000 < high
+    assert before + 50_000_000 < low < high - 100_000_000

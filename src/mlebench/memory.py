@@ -3,9 +3,15 @@
 import os
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from threading import Event, Thread
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+LOOK = 0.05  # seconds between two looks at a process's memory
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _PROC = Path("/proc")
@@ -44,15 +50,32 @@ def used_memory(pid: int) -> int:
     return _status(str(pid), "VmRSS") + _status(str(pid), "VmSwap")
 
 
-def reset_peak() -> None:
-    """Let `peak_memory` count from now on, where the system allows that."""
-    with suppress(OSError):
-        (_PROC / "self" / "clear_refs").write_text("5", encoding="ascii")
+def peak_during(work: Callable[[], Result]) -> tuple[Result, int]:
+    """The result of a call, and the most bytes of memory that this process used meanwhile.
+
+    The kernel's own peak is exact, but never falls: where it has not risen, what a thread saw counts. It is not reset,
+    since whoever started this process may want to know it.
+    """
+    before, seen, ended = _peak(), [used_memory(os.getpid())], Event()
+
+    def look() -> None:
+        while not ended.wait(LOOK):
+            seen.append(used_memory(os.getpid()))
+
+    thread = Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        result = work()
+        seen.append(used_memory(os.getpid()))
+    finally:
+        ended.set()
+        thread.join()
+    after = _peak()
+    return result, after if after > before else max(seen) or after
 
 
-def peak_memory() -> int:
-    """The most bytes of memory that this process has used at a time."""
-    return _status("self", "VmHWM") or bytes_of_peak(resource.getrusage(resource.RUSAGE_SELF))
+def _peak() -> int:
+    return bytes_of_peak(resource.getrusage(resource.RUSAGE_SELF))
 
 
 def bytes_of_peak(usage: resource.struct_rusage) -> int:

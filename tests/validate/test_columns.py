@@ -66,6 +66,19 @@ def test_a_submission_with_thousands_of_further_columns_keeps_its_score(titanic:
     assert grade_csv(path, titanic).reason == REASON
 
 
+@pytest.mark.parametrize("before", [b"", b"\n \n\r\n", b'"a"\n'])
+def test_rows_that_a_parser_would_fill_up_with_thousands_of_cells_are_invalid(before: bytes) -> None:
+    header = before + b"," * 9_000 + b"\n"
+    assert read_table(io.BytesIO(header + b"1\n" * 10)).size <= 110_000
+    with pytest.raises(InvalidSubmissionError, match=r"far fewer cells than it has columns\.$"):
+        read_table(io.BytesIO(header + b"1\n" * 300_000))
+
+
+def test_short_rows_of_a_table_as_wide_as_any_sample_are_read() -> None:
+    table = read_table(io.BytesIO(b",".join(b"c%d" % number for number in range(128)) + b"\n" + b"1\n" * 10_000))
+    assert table.shape == (10_000, 128)
+
+
 def test_commas_inside_quotes_are_no_columns(titanic: Competition, tmp_path: Path) -> None:
     header, *rows = titanic.sample_submission.read_text().splitlines()
     text = '"' + '""<p>1,2\n3,4</p>""' * 100_000 + '"'
@@ -96,6 +109,7 @@ def test_columns_are_counted_exactly_wherever_blocks_end(data: bytes, block: int
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columns, "MOST_COLUMNS", most)
         patch.setattr(columns, "_STEP", 2)
+        patch.setattr(columns, "MOST_CELLS", 1000)
         counter = columns.ColumnCounter()
         try:
             for start in range(0, len(data), block):

@@ -12,7 +12,7 @@ from mlebench import paths
 from mlebench.data.answers import answers_for_grader
 from mlebench.data.state import read_manifest_head
 from mlebench.files import write_whole
-from mlebench.memory import peak_memory, reset_peak
+from mlebench.memory import peak_during
 from mlebench.registry import Competition
 
 logger = logging.getLogger(__name__)
@@ -49,14 +49,13 @@ def grade_gold(competition: Competition, prepared: Path | None = None) -> int:
 
 def measure_gold(competition: Competition, prepared: Path) -> GoldCost | None:
     """What that takes; None if gold cannot be graded."""
-    reset_peak()
     begun = time.process_time()
     try:
-        size = grade_gold(competition, prepared)
+        size, memory = peak_during(lambda: grade_gold(competition, prepared))
     except (Exception, SystemExit) as error:
         logger.info("The gold submission of %s cannot be graded: %s", competition.id, error)
         return None
-    return GoldCost(round(time.process_time() - begun, 3), peak_memory(), size)
+    return GoldCost(round(time.process_time() - begun, 3), memory, size)
 
 
 def recorded_cost(competition: Competition) -> GoldCost | None:

@@ -34,7 +34,7 @@ from mlebench.faults import reason_of
 from mlebench.grade.limits import Allowance, size_of
 from mlebench.grade.one import Verdict
 from mlebench.grade.row import GoldJob, Job, Unjudged, dead_row
-from mlebench.memory import bytes_of_peak, largest_allocation, used_memory
+from mlebench.memory import LOOK, bytes_of_peak, largest_allocation, used_memory
 from mlebench.outcomes import GRADER_ERROR, INVALID, LIMIT
 from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport
@@ -43,7 +43,6 @@ from mlebench.workers import thread_variables
 
 logger = logging.getLogger(__name__)
 
-MEMORY_CHECK = 0.05  # seconds between two checks of a fork's memory
 MEASURING = 3600.0  # the most seconds to spend on finding out what gold takes
 MEMORY_SHORT = "most likely there was not enough memory"
 OUT_OF_MEMORY = "there was not enough memory on this machine to grade it"
@@ -300,7 +299,7 @@ def _in_a_fork(job: Job | GoldJob, bounds: Bounds, line: Any) -> Done:
     theirs.close()
     with ours:
         while True:
-            ready = wait([ours, line], None if bounds.memory is None else MEMORY_CHECK)
+            ready = wait([ours, line], None if bounds.memory is None else LOOK)
             if line in ready:  # nothing is sent while a row is graded: it was closed
                 os.kill(child, signal.SIGKILL)
                 raise EOFError

@@ -1,10 +1,14 @@
-"""Counts the columns of a CSV file before a parser sees them: for millions, pandas takes minutes and gigabytes."""
+"""Counts the columns of a CSV file before a parser sees them: for millions, pandas takes minutes and gigabytes.
+
+Short rows count too: pandas fills them up, so that a wide header and rows of one cell make a small file a huge table.
+"""
 
 import re
 
 from mlebench.errors import InvalidSubmissionError
 
 MOST_COLUMNS = 10_000  # the widest sample submission has 121
+MOST_CELLS = 64  # for each byte of the file; a table of up to 128 columns cannot have more
 _STEP = 8192  # bytes; less than MOST_COLUMNS, so that no line that fits into a step is too wide
 # Only at the beginning of a field does a quote mean that commas and line ends up to the next single quote are text.
 _OPENING = rb'(?<![^,\r\n])"'
@@ -18,18 +22,25 @@ class ColumnCounter:
     """Is given a file block by block; raises as soon as a row has too many columns. Quotes are pandas' own."""
 
     def __init__(self) -> None:
+        self._size = 0  # bytes so far
+        self._rows = 0
+        self._columns = 0  # of the first two rows: the second may be wider than the header
+        self._row_is_blank = True  # so far
         self._commas = 0  # of the row so far
         self._is_quoted = False  # whether the next byte is inside quotes
         self._field_begins = True  # whether it is the first of a field
         self._quotes = b""  # what the last block ended with: only the next byte tells what they mean
 
     def add(self, block: bytes) -> None:
+        self._size += len(block)
         block = self._quotes + block
         text = block.rstrip(b'"')
         quotes = len(block) - len(text)
         self._quotes = b'"' * (quotes if quotes < 3 else 2 - quotes % 2)  # two in a row are a character
         if text:
-            self._count(self._without_quoted(text).replace(b"\r", b"\n"))
+            self._count(self._after_first_rows(self._without_quoted(text).replace(b"\r", b"\n")))
+        if self._rows * self._columns > MOST_CELLS * self._size:
+            raise InvalidSubmissionError("Submission has rows with far fewer cells than it has columns.")
 
     def _without_quoted(self, block: bytes) -> bytes:
         """The block without what is inside quotes; `x` stands for a field that has begun."""
@@ -46,7 +57,21 @@ class ColumnCounter:
         self._field_begins = block.endswith((b",", b"\n", b"\r"))
         return block[: unclosed.start()] if unclosed else block
 
+    def _after_first_rows(self, block: bytes) -> bytes:
+        while block and self._rows < 2:
+            if self._row_is_blank:
+                block = block.lstrip(b" \t\n")  # blank lines are no rows
+            line, line_end, block = block.partition(b"\n")
+            self._row_is_blank = self._row_is_blank and not line
+            self._require_few(line.count(b","))
+            self._columns = max(self._columns, self._commas + 1)
+            if line_end:
+                self._rows += 1
+                self._commas, self._row_is_blank = 0, True
+        return block
+
     def _count(self, block: bytes) -> None:
+        self._rows += block.count(b"\n")
         for start in range(0, len(block), _STEP):
             end = start + _STEP
             line_end = block.find(b"\n", start, end)

@@ -40,7 +40,7 @@ ADVICE = {
     OVER_DISK: "The agent wrote more to disk than it was allowed.",
     INVALID: "The submission was not valid.",
     GRADER_ERROR: "The grader failed: please report this.",
-    LIMIT: "Grading took too long, or too much memory.",
+    LIMIT: "Grading took more than the limits that were set for it.",
     NOT_PREPARED: "The data was not prepared when this was graded.",
 }
 
