@@ -200,7 +200,7 @@ def call_of(model: str, tokens: Tokens) -> Ended:
 
 
 def counted(folder: Path, *calls: Ended) -> dict[str, Any]:
-    """What a gateway writes about these calls, and a run's record keeps. A million tokens of `m` cost $100 and $1000."""
+    """What a gateway writes about these calls, and a run's record keeps. A million tokens of `m` cost $100 or $1000."""
     price = Price(input=100.0, output=1000.0)
     ledger = Ledger(ModelAccess("openai", "http://x/v1", ("m", "unpriced"), prices={"m": price}), folder / "use.json")
     for call in calls:
