@@ -4,10 +4,11 @@ import json
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoints import KEY, QUICK, TOKEN, Call, Endpoint, Front, NewFront, access_to, chunk, delta, say_hello
+from endpoints import KEY, QUICK, TOKEN, Call, Endpoint, Front, NewFront, access_to, chunk, delta, front_of, say_hello
 from waiting import wait_until
 
 from mlebench.errors import PrerequisiteError
@@ -223,6 +224,22 @@ def test_a_stream_that_is_only_an_error_is_a_failed_call(server: Endpoint, front
     assert written(gate), "no answer came"
     if len(events) == 1:
         assert gate.use["budget"]["used"] == 0
+
+
+def test_an_endpoint_that_repeats_the_key_does_not_put_it_into_the_record(server: Endpoint, tmp_path: Path) -> None:
+    event = {"error": {"message": f"bad key {KEY}", "code": "invalid_api_key"}}
+    behaviours: list[Behaviour] = [
+        lambda call: call.stream(event),
+        lambda call: call.answer(event),
+        lambda call: call.answer(event, 401),
+        lambda call: call.answer(f"<html>{KEY}</html>".encode()),
+    ]
+    for number, behave in enumerate(behaviours):
+        server.behave = behave
+        (folder := tmp_path / str(number)).mkdir()
+        with front_of(access_to(server), folder) as gate:
+            gate.post(stream=number == 0)
+            assert "[key]" in (written(gate) or {})["says"]
 
 
 def test_answers_that_hold_no_error_are_answers(server: Endpoint, front: NewFront) -> None:
