@@ -5,7 +5,8 @@ import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from endpoints import KEY, QUICK, TOKEN, Call, Endpoint, Front, NewFront, access_to, chunk, delta, front_of, say_hello
@@ -17,7 +18,9 @@ from mlebench.gateway import server as serving
 from mlebench.gateway.access import plan_access
 from mlebench.gateway.outage import Outage
 from mlebench.gateway.probe import OUTPUT, probe
-from mlebench.run.model import require_model
+from mlebench.paths import model_use
+from mlebench.run.model import require_model, with_outage
+from mlebench.sandbox.session import Outcome
 
 CHAT, COMPLETIONS, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages"
 Behaviour = Callable[[Call], None]
@@ -158,6 +161,35 @@ def test_counting_tokens_is_no_answer_of_a_model(server: Endpoint, front: NewFro
     assert gate.post("/v1/messages/count_tokens").status_code == 200
     gate.post(MESSAGES, max_tokens=9)
     assert (written(gate) or {})["cause"] == "400 quota"
+
+
+def ended_with(gate: Front, server: Endpoint) -> str:
+    """How a run ends whose agent finished after these calls."""
+    assert gate.gateway
+    gate.gateway.write()
+    (gate.folder / "use.json").rename(model_use(gate.folder))
+    record = SimpleNamespace(model=access_to(server, ("m",)).to_dict())
+    return with_outage(Outcome("finished", None, 0, 1.0, {}), cast("Any", record), gate.folder).ended
+
+
+@pytest.mark.parametrize(
+    ("status", "message"), [(404, "not found"), (400, "Invalid value: 'no such model'"), (500, "cannot parse this")]
+)
+def test_an_agent_cannot_pass_off_a_poor_run_as_one_without_a_model(
+    server: Endpoint, front: NewFront, status: int, message: str
+) -> None:
+    """It calls an API that the endpoint lacks, or has its own words repeated; anybody else's call is answered."""
+    server.behave = lambda call: saying(status, message)(call) if call.path == COMPLETIONS else say_hello(call)
+    gate = front(timing=replace(QUICK, retries=0))
+    gate.post(COMPLETIONS, prompt="x", messages=None)
+    assert ended_with(gate, server) == "finished"
+
+
+def test_a_model_that_is_unknown_to_everybody_is_the_agents_misfortune(server: Endpoint, front: NewFront) -> None:
+    server.behave = saying(404, "no such model")
+    gate = front()
+    gate.post()
+    assert ended_with(gate, server) == "model_unavailable"
 
 
 # Errors that arrive with status 200
