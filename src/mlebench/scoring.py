@@ -174,9 +174,9 @@ class CompetitionReport:
 
     In JSON the reference's sixteen fields come first, in its order. `status` says how grading ended: `graded`,
     `missing` (no submission), `invalid` (the agent's fault), `grader_error` (ours), `limit` (it took more than limits
-    of the user's own), `not_prepared`, or `infra_error` (the run ended with one, so there is nothing to grade);
-    `reason` says why.
-    Existing clients do not pass it; then it follows from the other fields. Anything else that is unknown is None.
+    of the user's own), `not_prepared`, `model_unavailable` or `infra_error` (how the run ended, so nothing was graded);
+    `reason` says why. Existing clients do not pass it; then it follows from the other fields. Anything else that is
+    unknown is None.
     """
 
     competition_id: str

@@ -98,6 +98,17 @@ def test_false_claims_differ(titanic: Competition, tmp_path: Path, verified: Cal
     ]
 
 
+def test_a_run_without_a_model_claims_nothing_though_it_has_a_submission(
+    titanic: Competition, tmp_path: Path, verified: Callable[..., Rows]
+) -> None:
+    group = write_group(tmp_path / "runs", titanic, [titanic.sample_submission.read_bytes()])
+    (run,) = group.runs()
+    run.write(ended="model_unavailable", report=None, detail="no call to the model succeeded (401): no; check the key")
+    finish(group)
+    make_bundle(Group.read(group.paths.root), tmp_path / "bundle.tar.gz")
+    assert verdicts(verified(tmp_path / "bundle.tar.gz")) == ["agrees"]
+
+
 def test_a_submission_that_was_left_out_is_still_a_claim(
     group: Group, tmp_path: Path, verified: Callable[..., Rows], monkeypatch: pytest.MonkeyPatch
 ) -> None:

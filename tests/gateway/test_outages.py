@@ -4,10 +4,12 @@ import json
 import socket
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from endpoints import KEY, QUICK, TOKEN, Call, Endpoint, Front, NewFront, access_to, chunk, delta, say_hello
+from endpoints import KEY, QUICK, TOKEN, Call, Endpoint, Front, NewFront, access_to, chunk, delta, front_of, say_hello
 from waiting import wait_until
 
 from mlebench.errors import PrerequisiteError
@@ -16,7 +18,9 @@ from mlebench.gateway import server as serving
 from mlebench.gateway.access import plan_access
 from mlebench.gateway.outage import Outage
 from mlebench.gateway.probe import OUTPUT, probe
-from mlebench.run.model import require_model
+from mlebench.paths import model_use
+from mlebench.run.model import require_model, with_outage
+from mlebench.sandbox.session import Outcome
 
 CHAT, COMPLETIONS, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages"
 Behaviour = Callable[[Call], None]
@@ -96,9 +100,9 @@ def test_a_budget_too_small_for_a_call_is_no_fault_of_the_agent(server: Endpoint
 
 
 def test_a_budget_that_the_agent_used_up_or_asked_too_much_of_is(server: Endpoint, front: NewFront) -> None:
-    gate = front(budget="50000tokens")
-    assert gate.post(max_tokens=10_000_000).json()["error"]["type"] == "budget_exceeded"
-    assert written(gate) is None, "nobody needs that much for one answer"
+    gate = front(budget="20000tokens")
+    assert gate.post(n=100, max_tokens=1000).json()["error"]["type"] == "budget_exceeded"
+    assert written(gate) is None, "one answer could have been paid for"
 
 
 def test_an_endpoint_that_never_answers_an_agent_that_waits(
@@ -157,6 +161,35 @@ def test_counting_tokens_is_no_answer_of_a_model(server: Endpoint, front: NewFro
     assert gate.post("/v1/messages/count_tokens").status_code == 200
     gate.post(MESSAGES, max_tokens=9)
     assert (written(gate) or {})["cause"] == "400 quota"
+
+
+def ended_with(gate: Front, server: Endpoint) -> str:
+    """How a run ends whose agent finished after these calls."""
+    assert gate.gateway
+    gate.gateway.write()
+    (gate.folder / "use.json").rename(model_use(gate.folder))
+    record = SimpleNamespace(model=access_to(server, ("m",)).to_dict())
+    return with_outage(Outcome("finished", None, 0, 1.0, {}), cast("Any", record), gate.folder).ended
+
+
+@pytest.mark.parametrize(
+    ("status", "message"), [(404, "not found"), (400, "Invalid value: 'no such model'"), (500, "cannot parse this")]
+)
+def test_an_agent_cannot_pass_off_a_poor_run_as_one_without_a_model(
+    server: Endpoint, front: NewFront, status: int, message: str
+) -> None:
+    """It calls an API that the endpoint lacks, or has its own words repeated; anybody else's call is answered."""
+    server.behave = lambda call: saying(status, message)(call) if call.path == COMPLETIONS else say_hello(call)
+    gate = front(timing=replace(QUICK, retries=0))
+    gate.post(COMPLETIONS, prompt="x", messages=None)
+    assert ended_with(gate, server) == "finished"
+
+
+def test_a_model_that_is_unknown_to_everybody_is_the_agents_misfortune(server: Endpoint, front: NewFront) -> None:
+    server.behave = saying(404, "no such model")
+    gate = front()
+    gate.post()
+    assert ended_with(gate, server) == "model_unavailable"
 
 
 # Errors that arrive with status 200
@@ -223,6 +256,22 @@ def test_a_stream_that_is_only_an_error_is_a_failed_call(server: Endpoint, front
     assert written(gate), "no answer came"
     if len(events) == 1:
         assert gate.use["budget"]["used"] == 0
+
+
+def test_an_endpoint_that_repeats_the_key_does_not_put_it_into_the_record(server: Endpoint, tmp_path: Path) -> None:
+    event = {"error": {"message": f"bad key {KEY}", "code": "invalid_api_key"}}
+    behaviours: list[Behaviour] = [
+        lambda call: call.stream(event),
+        lambda call: call.answer(event),
+        lambda call: call.answer(event, 401),
+        lambda call: call.answer(f"<html>{KEY}</html>".encode()),
+    ]
+    for number, behave in enumerate(behaviours):
+        server.behave = behave
+        (folder := tmp_path / str(number)).mkdir()
+        with front_of(access_to(server), folder) as gate:
+            gate.post(stream=number == 0)
+            assert "[key]" in (written(gate) or {})["says"]
 
 
 def test_answers_that_hold_no_error_are_answers(server: Endpoint, front: NewFront) -> None:

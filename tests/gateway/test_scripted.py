@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from mlebench.errors import PrerequisiteError
+from mlebench.gateway.probe import BODIES
 from mlebench.gateway.scripted import script
 from mlebench.gateway.scripted.script import read_script, shipped
 from mlebench.gateway.scripted.server import application
@@ -54,6 +55,13 @@ def client(tmp_path: Path) -> Callable[..., Client]:
         return Client(application(read_script(str(tmp_path / "script.yaml"))))
 
     return start
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_a_probe_uses_up_no_answer(client: Callable[..., Client], path: str) -> None:
+    endpoint = client("- text: the first")
+    assert "Yes." in endpoint.post(path, json={"model": "m", **BODIES[path]}).text
+    assert "the first" in endpoint.post(path, json={"model": "m", "messages": [USER], "input": "x"}).text
 
 
 def _chat(client: Client, *messages: Any, **options: Any) -> httpx.Response:

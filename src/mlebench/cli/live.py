@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 INTERVAL = 1.0
 UNEXPLAINED = (AGENT_ERROR, *NOT_THE_AGENTS_FAULT)  # ends that say nothing without their detail
-MOST_EXPLAINED = 3  # runs
+MOST_REASONS = 3
 
 
 @contextmanager
@@ -73,8 +73,8 @@ class _Lines:
 def _state(run: Run) -> str:
     if run.record.state != ENDED:
         return run.record.state
-    why = f": {plain(run.record.detail)}" if run.record.ended in UNEXPLAINED and run.record.detail else ""
-    return f"{outcome_words(run.record)}{f', {_score(run)}' if run.record.report else ''}{why}"
+    scored = f"{run.record.ended}, {_score(run)}" if run.record.report else str(run.record.ended)
+    return f"{scored}: {plain(run.record.detail)}" if run.record.ended in UNEXPLAINED and run.record.detail else scored
 
 
 def _score(run: Run) -> str:
@@ -140,15 +140,20 @@ def print_runs(runs: Iterable[Run]) -> None:
 
 
 def say_why(group: Group, runs: Iterable[Run]) -> None:
-    """Why runs failed, the first few, and which commands say more."""
-    failed = [run for run in runs if run.record.ended in UNEXPLAINED]
-    for run in failed[:MOST_EXPLAINED]:
-        say(f"{run.record.competition} seed {run.record.seed}: {plain(run.record.detail or outcome_words(run.record))}")
-        say(f"  Its log: `mlebench runs show {run.paths.root}`")
-    if len(failed) > 1:
-        say(f"All {len(failed)} runs that failed: `mlebench inspect failures {group.paths.root}`")
-    if any(run.record.ended in NOT_THE_AGENTS_FAULT for run in failed):
-        say(f"To repeat those that failed through no fault of the agent: {retry_command(group)}")
+    """Why runs failed, the most frequent reasons first, and which commands say more."""
+    reasons: dict[str, list[Run]] = {}
+    for run in runs:
+        if run.record.ended in UNEXPLAINED:
+            reasons.setdefault(plain(run.record.detail or outcome_words(run.record)), []).append(run)
+    for reason, failed in sorted(reasons.items(), key=lambda item: -len(item[1]))[:MOST_REASONS]:
+        first = failed[0]
+        count = f"{len(failed)} runs, the first of them " if len(failed) > 1 else ""
+        say(f"{count}{first.record.competition} seed {first.record.seed}: {reason}")
+        say(f"  Its log: `mlebench runs show {first.paths.root}`")
+    if len(reasons) > MOST_REASONS:
+        say(f"More reasons: `mlebench inspect failures {group.paths.root}`")
+    if any(run.record.ended in NOT_THE_AGENTS_FAULT for failed in reasons.values() for run in failed):
+        say(f"To repeat runs that failed through no fault of the agent: {retry_command(group)}")
 
 
 def retry_command(group: Group) -> str:

@@ -53,6 +53,11 @@ class Outage:
         """Whether another host may fare better."""
         return self.cause == CONNECTION
 
+    @property
+    def may_be_provoked(self) -> bool:
+        """Whether an agent could make its calls fail like this: on a wrong path, with odd requests, by hanging up."""
+        return self.cause in ("404", "500", TIMEOUT, BAD_ANSWER) or self.cause.startswith("400")
+
     def advice(self, access: ModelAccess) -> str:
         """Who must act, and how."""
         if self.cause.endswith(QUOTA):

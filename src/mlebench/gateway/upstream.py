@@ -127,12 +127,16 @@ class Upstream:
             await self._fail(exchange, FailedError(502, "bad_answer", str(error)))
         except FailedError as error:
             await self._fail(exchange, error)
+        finally:
+            if exchange.outage:  # an endpoint may repeat the key
+                says = self.scrubbed(exchange.outage.says.encode()).decode()
+                exchange.outage = replace(exchange.outage, says=says)
 
     async def _fail(self, exchange: Exchange, error: FailedError, *, had_time: bool = True) -> None:
         message = f"The model's endpoint gave no usable answer: {error}."
         exchange.error = message
         if error.status >= 500 and had_time and not exchange.outage:
-            exchange.outage = Outage(CAUSES[error.kind], quoted(self.scrubbed(str(error).encode()).decode()))
+            exchange.outage = Outage(CAUSES[error.kind], quoted(str(error)))
         if exchange.has_started:
             await exchange.send(error_event(exchange.path, error.kind, message))
         else:

@@ -78,9 +78,22 @@ def with_outage(outcome: Outcome, record: GroupRecord, work: Path) -> Outcome:
     outage = outage_of(model_use(work))
     if outage is None or record.model is None or outcome.ended not in _MAY_LACK_A_MODEL:
         return outcome
-    advice = outage.advice(ModelAccess.from_dict(record.model))
+    access = ModelAccess.from_dict(record.model)
+    if outage.may_be_provoked and _answers_now(access):
+        return outcome
+    advice = outage.advice(access)
     detail = f"no call to the model succeeded ({outage.cause}): {outage.says.rstrip('.')}; {advice}"
     return replace(outcome, ended=MODEL_UNAVAILABLE, detail=detail)
+
+
+def _answers_now(access: ModelAccess) -> bool:
+    """Whether the models answer us, so that an agent cannot have a poor run taken for one without a model."""
+    from mlebench.gateway.probe import probe
+
+    try:
+        return not probe(access)
+    except PrerequisiteError:  # the key is not here
+        return False
 
 
 def outcome_words(record: RunRecord) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
+from mlebench.gateway.probe import PROMPT
 
 _INCLUDE = re.compile(r"^([ \t]*)<<([\w.-]+)>>$", re.MULTILINE)
 KEYS: dict[str, tuple[type, ...]] = {
@@ -69,6 +70,7 @@ class Answer:
         return guess | dict(self.usage)
 
 
+PROBED = Answer(text="Yes.")
 USED_UP = Answer(text="The script has no answer to this request.", status=400)
 
 
@@ -87,6 +89,8 @@ class Script:
         self._left = list(answers)
 
     def answer(self, asked: Asked) -> Answer:
+        if asked.prompt == PROMPT:  # a probe before several runs, which must not use up an agent's answer
+            return PROBED
         for answer in self._left:
             if answer.fits(asked):
                 if not answer.repeat:
