@@ -12,12 +12,14 @@ from mlebench.errors import PrerequisiteError
 from mlebench.files import is_temporary, remove_temporaries, write_whole
 from mlebench.grade import aggregate_reports
 from mlebench.outcomes import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, TIMEOUT
+from mlebench.records import now
 from mlebench.registry import Registry
 from mlebench.run.attempts import forgiven
 from mlebench.run.grading import run_info
+from mlebench.run.hosts import forget_failures
 from mlebench.run.plan import write_metadata
 from mlebench.run.publish import set_aside
-from mlebench.run.records import PRESENT, Group, Run
+from mlebench.run.records import PRESENT, RUNNING, Group, Run
 from mlebench.scoring import CompetitionReport
 
 # What `--retry` may name. Repeating a run because of how it ended, rather than because of the machine, is a second
@@ -56,6 +58,17 @@ def _retry(run: Run, kind: str) -> bool:
         return True
     finally:
         lease.release()
+
+
+def cancel(group: Group) -> None:
+    """Have everybody who works on a group stop, and nobody start any of its runs, until it is resumed."""
+    write_whole(group.paths.cancelled, f"{now()}\n")
+
+
+def reopen(group: Group, *, only_here: bool) -> None:
+    """Let a group's runs be started again: by whoever works on it, and on hosts that had stopped taking them."""
+    group.paths.cancelled.unlink(missing_ok=True)
+    forget_failures(group.paths, only_here=only_here)
 
 
 def unfinished(group: Group) -> list[Path]:
@@ -131,7 +144,7 @@ def submission_lines(group: Group, log: str, code: str) -> list[dict[str, Any]]:
 
 def elapsed(run: Run) -> float | None:
     """Seconds since a run in progress was started."""
-    if run.record.state != "running" or not run.record.started_at:
+    if run.state != RUNNING or not run.record.started_at:
         return None
     started = datetime.fromisoformat(run.record.started_at)
     return max(0.0, (datetime.now(started.tzinfo) - started).total_seconds())  # its host's clock may be ahead
@@ -151,12 +164,13 @@ def groups_in(runs_dir: Path) -> list[Group]:
 
 def counts(group: Group) -> dict[str, int]:
     """How many runs a group has, in total and in each state."""
-    records = [run.record for run in group.runs()]
+    runs = list(group.runs())
+    records = [run.record for run in runs]
     medals = sum(bool((record.report or {}).get("any_medal")) for record in records)
     return {
         "runs": len(records),
         "ended": sum(record.is_final for record in records),
-        "running": sum(record.state == "running" for record in records),
+        "running": sum(run.state == RUNNING for run in runs),
         "submitted": sum(record.submission == PRESENT for record in records),
         "medals": medals,
     }
