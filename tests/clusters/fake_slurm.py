@@ -3,13 +3,14 @@
 
 FAKE_SLURM names the folder. Its file `mode` says what happens to a job: `run` does its tasks one after the other,
 `hold` leaves them in the queue, `lose` forgets them. A job with a file `.dead` seems to run for a day. The file `nodes`
-names the nodes; a task runs on the first that its job does not exclude. The file `reason` says why a task waits. While
+names the nodes, `bare` those without Python; a task runs on the first that its job does not exclude. The file `reason` says why a task waits. While
 there is a file `down`, nothing answers; `refused` lists the commands that got no answer, and `asked` lists all. If
 there is a file `complaint`, sbatch prints it and fails.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -62,7 +63,10 @@ def work() -> None:
             return
         node = next(node for node in content("nodes", "n1").split() if node not in exclude.split(","))
         env = {"SLURM_ARRAY_TASK_ID": tasks[0], "SLURMD_NODENAME": node, "SLURM_JOB_ID": f"{job.stem}{tasks[0]}"}
-        subprocess.run(["bash", script], env={**os.environ, **env}, check=False)
+        text = Path(script).read_text()
+        if node in content("bare").split():
+            text = re.sub("^python=.*", "python=/nowhere/python", text, flags=re.MULTILINE)
+        subprocess.run(["bash", "-c", text], env={**os.environ, **env}, check=False)
         part = job.with_suffix(".part")
         part.write_text("\n".join([name, script, throttle, exclude, *tasks[1:]]))
         if job.exists():  # it may have been cancelled meanwhile

@@ -2,17 +2,15 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from conftest_run import SUBMIT, Mlebench, Start
-from sandboxes import require
+from sandboxes import bwrap_broken_on, require
 from waiting import wait_until
 
 from mlebench import lease as leases
@@ -47,19 +45,9 @@ def planned(titanic: Competition, tmp_path: Path) -> Callable[..., Group]:
 
 @pytest.fixture
 def programs() -> Iterator[Path]:
-    """A folder for PATH, with which bubblewrap cannot start a sandbox on the host `alpha` until it is mended."""
     require("bubblewrap")
-    folder = Path(tempfile.mkdtemp(prefix="programs-"))
-    folder.chmod(0o755)  # as root, sandboxes are started by another user
-    bwrap = folder / "bwrap"
-    broken = f'[ "$MLEBENCH_NODE" = {BROKEN} ] && ! [ -e {folder}/mended ]'
-    bwrap.write_text(
-        f'#!/bin/sh\nif {broken}; then echo "No permissions to create new namespace" >&2; exit 1; fi\n'
-        f'exec {shutil.which("bwrap")} "$@"\n'
-    )
-    bwrap.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
+    with bwrap_broken_on(BROKEN) as folder:
+        yield folder
 
 
 def _logs(group: Group) -> list[Path]:
