@@ -37,18 +37,18 @@ def require(name: str) -> None:
 
 
 @contextmanager
-def bwrap_broken_on(node: str) -> Iterator[Path]:
-    """A folder for PATH, with which bubblewrap cannot start a sandbox on a node until there is a file `mended` in it.
+def breakable_bwrap(*broken: str) -> Iterator[Path]:
+    """A folder for PATH, with which bubblewrap cannot start a sandbox on the nodes that the file `broken` in it names.
 
     The nodes may be on one machine: MLEBENCH_NODE says which one a process is on.
     """
     folder = Path(tempfile.mkdtemp(prefix="programs-"))
     folder.chmod(0o755)  # as root, sandboxes are started by another user
+    (folder / "broken").write_text("".join(f"{node}\n" for node in broken))
     bwrap = folder / "bwrap"
-    broken = f'case "$MLEBENCH_NODE" in {node}) ! [ -e {folder}/mended ];; *) false;; esac'
     bwrap.write_text(
-        f'#!/bin/sh\nif {broken}; then echo "No permissions to create new namespace" >&2; exit 1; fi\n'
-        f'exec {shutil.which("bwrap")} "$@"\n'
+        f'#!/bin/sh\nif grep -qxF "$MLEBENCH_NODE" {folder}/broken; then\n'
+        f'    echo "No permissions to create new namespace" >&2; exit 1\nfi\nexec {shutil.which("bwrap")} "$@"\n'
     )
     bwrap.chmod(0o755)
     try:

@@ -3,9 +3,9 @@
 
 FAKE_SLURM names the folder. Its file `mode` says what happens to a job: `run` does its tasks one after the other,
 `hold` leaves them in the queue, `lose` forgets them. A job with a file `.dead` seems to run for a day. The file `nodes`
-names the nodes, `bare` those without Python; a task runs on the first that its job does not exclude. The file `reason` says why a task waits. While
-there is a file `down`, nothing answers; `refused` lists the commands that got no answer, and `asked` lists all. If
-there is a file `complaint`, sbatch prints it and fails.
+names the nodes, `bare` those without Python; a task runs on the first that its job does not exclude. The file `reason`
+says why a task waits. While there is a file `down`, nothing answers; `refused` lists the commands that got no answer,
+and `asked` lists all. If there is a file `complaint`, sbatch prints it and fails.
 """
 
 import json

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest_run import SUBMIT, Mlebench, Start
-from sandboxes import bwrap_broken_on, require
+from sandboxes import breakable_bwrap, require
 from waiting import wait_until
 
 from mlebench.agents import load_agent
@@ -181,7 +181,7 @@ def test_a_broken_node_is_excluded_and_its_runs_go_elsewhere(
 ) -> None:
     require("bubblewrap")
     (slurm / "nodes").write_text("n1 n2")
-    with bwrap_broken_on("n1") as programs:
+    with breakable_bwrap("n1") as programs:
         monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
         options = [*options_for(titanic, tmp_path, 4), "--workers", "2", "--sandbox", "bubblewrap"]
         said = mlebench("run", *options).stderr

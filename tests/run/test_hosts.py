@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest_run import SUBMIT, Mlebench, Start
-from sandboxes import bwrap_broken_on, require
+from sandboxes import breakable_bwrap, require
 from waiting import wait_until
 
 from mlebench import lease as leases
@@ -46,7 +46,7 @@ def planned(titanic: Competition, tmp_path: Path) -> Callable[..., Group]:
 @pytest.fixture
 def programs() -> Iterator[Path]:
     require("bubblewrap")
-    with bwrap_broken_on(BROKEN) as folder:
+    with breakable_bwrap(BROKEN) as folder:
         yield folder
 
 
@@ -72,7 +72,7 @@ def test_a_host_that_cannot_start_agents_stops_and_its_runs_stay_planned(
     assert [(attempt["ended"], attempt["node"]) for attempt in attempts] == [("infra_error", BROKEN)] * 2
     assert {run.record.state for run in group.runs()} == {"planned"}
     assert f"{BROKEN} takes no more runs" in mlebench("runs", "list", str(group.paths.root)).stderr
-    (programs / "mended").touch()
+    (programs / "broken").write_text("")
     mlebench("run", "exec", str(next(iter(group.runs())).paths.root), env=_on(BROKEN, programs), code=75)
     mlebench(*resume, env=_on(BROKEN, programs))
     assert {(run.record.ended, run.record.starts) for run in group.runs()} == {("finished", 1)}
