@@ -55,7 +55,7 @@ def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
         "cost": cost_of(group, runs),
         "seconds_limit": number_of(group.record.limits.get("seconds")),
         "failures": _failures(runs),
-        "going_on": [_going_on(site, group, run) for run in runs if run.record.state == RUNNING][:MOST_SHOWN],
+        "going_on": [_going_on(site, group, run) for run in runs if run.state == RUNNING][:MOST_SHOWN],
         "rows": [_row(site, group, run, boards) for run in runs[(at - 1) * MOST_ROWS : at * MOST_ROWS]],
         "number": at,
         "pages": [path_of(name, one) for one in range(1, pages + 1)],
