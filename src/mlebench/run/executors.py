@@ -180,16 +180,16 @@ class Attended:
     def _due(self, active: set[Path]) -> tuple[set[str], list[Path]]:
         """The nodes to avoid, and the runs to submit."""
         due = [folder for folder in self._waiting if folder not in active and self._submitted[folder] < SUBMISSIONS]
-        stopped = set(self._stopped)
-        failed = {
-            node for folder in due if self._submitted[folder] for node in failed_nodes(Run.read(folder).record.attempts)
-        }
-        if not due or not stopped | failed:
+        again = (Run.read(folder).record for folder in due if self._submitted[folder])
+        failed = {node for record in again for node in failed_nodes(record.attempts)}
+        if not due or not (self._stopped or failed):
             return set(), due
         nodes = self.scheduler.nodes()
-        if nodes <= stopped:
+        stopped = nodes & self._stopped.keys()  # other executors have other hosts
+        if stopped and stopped == nodes:
             return stopped, []
-        return (stopped if nodes <= stopped | failed else stopped | failed), due
+        avoid = stopped | (nodes & failed)
+        return (stopped if avoid == nodes else avoid), due
 
     def _say_why_none_starts(self, jobs: dict[Path, Job]) -> None:
         reasons = sorted({job.waits_for or "" for job in jobs.values()})
