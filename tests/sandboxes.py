@@ -3,7 +3,9 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,27 @@ def require(name: str) -> None:
     """Skip unless a sandbox can be used here."""
     if fault := sandbox_named(name).fault():
         pytest.skip(f"sandbox {name}: {fault}")
+
+
+@contextmanager
+def breakable_bwrap(*broken: str) -> Iterator[Path]:
+    """A folder for PATH, with which bubblewrap cannot start a sandbox on the nodes that the file `broken` in it names.
+
+    The nodes may be on one machine: MLEBENCH_NODE says which one a process is on.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="programs-"))
+    folder.chmod(0o755)  # as root, sandboxes are started by another user
+    (folder / "broken").write_text("".join(f"{node}\n" for node in broken))
+    bwrap = folder / "bwrap"
+    bwrap.write_text(
+        f'#!/bin/sh\nif grep -qxF "$MLEBENCH_NODE" {folder}/broken; then\n'
+        f'    echo "No permissions to create new namespace" >&2; exit 1\nfi\nexec {shutil.which("bwrap")} "$@"\n'
+    )
+    bwrap.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
 
 
 def make_task(folder: Path, command: str, limits: Limits = SMALL, **options: object) -> Task:

@@ -23,7 +23,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -242,8 +242,50 @@ def holder(folder: Path) -> Process | None:
 
 def may_be_held(folder: Path) -> bool:
     """False if certainly nobody works here: the lease was released, or its holder was on this host and is dead."""
-    found = holder(folder)
-    return found is not None and not (found.is_here and not found.is_alive)
+    number = _highest(folder)
+    content = None if number is None else _read(folder / f"{number}.json")
+    return number is not None and not (content and _is_abandoned(content))
+
+
+class Observer:
+    """Tells when a lease of another host has expired, by looking now and then: nobody has to wait for it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self._clock = clock
+        self._seen: dict[Path, tuple[tuple[int, Any], float]] = {}
+
+    def is_held(self, folder: Path) -> bool:
+        """Whether another process holds a lease. One that has expired is released here, so that all can take it."""
+        number = _highest(folder)
+        content = {} if number is None else _read(folder / f"{number}.json")
+        if number is None or content is None:  # none yet, or another process is taking over
+            return number is not None
+        abandoned = _is_abandoned(content, _given_up)
+        if abandoned is not None:
+            return not abandoned
+        state, now = (number, content.get("counter")), self._clock()
+        before, since = self._seen.setdefault(folder, (state, now))
+        if before != state:
+            self._seen[folder] = state, now
+        elif now - since >= EXPIRY:
+            return not _retire(folder, number)
+        return True
+
+
+def _retire(folder: Path, number: int) -> bool:
+    """Follow an expired lease with one that is released at once; False if another process was quicker."""
+    lease = Lease(folder, number + 1)
+    is_ours = lease.create() and _highest(folder) == lease.number
+    lease.release()
+    return is_ours
+
+
+def _is_abandoned(content: dict[str, Any], given_up: Collection[str] = ()) -> bool | None:
+    """Whether nobody works under a lease any more; None if only its counter can tell: it is of another host."""
+    if content.get("released") or str(content.get("token")) in given_up:
+        return True
+    process = _holder_in(content)
+    return None if process is None or not process.is_here else not process.is_alive
 
 
 def _is_free(path: Path, expiry: float, clock: Callable[[], float]) -> bool:
@@ -252,12 +294,10 @@ def _is_free(path: Path, expiry: float, clock: Callable[[], float]) -> bool:
     begun, seen = clock(), _read(path)
     if seen is None:
         return False
-    if seen.get("released") or str(seen.get("token")) in _given_up:
-        return True
-    held = _holder_in(seen)
-    if held is None or not held.is_here:
+    abandoned = _is_abandoned(seen, _given_up)
+    if abandoned is None:
         return expiry > 0 and _stands_still(path, seen.get("counter"), begun + expiry, clock)
-    return not held.is_alive
+    return abandoned
 
 
 def _stands_still(path: Path, counter: Any, until: float, clock: Callable[[], float]) -> bool:
@@ -280,13 +320,15 @@ def _holder_in(content: dict[str, Any]) -> Process | None:
 
 def _read(path: Path) -> dict[str, Any] | None:
     """What a lease says: None if it does not exist, empty if a power cut has corrupted it."""
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError:
-        return None
-    except ValueError:
-        return {}
-    return content if isinstance(content, dict) else {}
+    for _ in range(2):  # a network disk may show a replaced file cut short, but not twice
+        try:
+            content = json.loads(path.read_bytes())
+        except OSError:
+            return None
+        except ValueError:
+            continue
+        return content if isinstance(content, dict) else {}
+    return {}
 
 
 def _numbers(folder: Path) -> list[int]:

@@ -5,6 +5,7 @@ older schemas: a field that was added later has a default. A newer one is refuse
 """
 
 import json
+import time
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -15,10 +16,18 @@ from mlebench import __version__
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 
+# A network disk may show a replaced file with the size of the old one, so cut short: sshfs with its default cache does.
+# The next look is usually right. A file that really is damaged takes this long to be reported.
+READ_AGAIN = (0.02, 0.2, 0.5)  # seconds
+
 
 def now() -> str:
     """The current time, with its zone, in the form that records use."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class NotJsonError(PrerequisiteError):
+    """A file that should hold a record does not hold JSON."""
 
 
 @cache
@@ -51,6 +60,15 @@ class Record:
 
     @classmethod
     def read(cls, path: Path) -> Self:
+        for pause in READ_AGAIN:
+            try:
+                return cls._read_once(path)
+            except NotJsonError:
+                time.sleep(pause)
+        return cls._read_once(path)
+
+    @classmethod
+    def _read_once(cls, path: Path) -> Self:
         try:
             return cls.parse(path.read_bytes(), path)
         except FileNotFoundError:
@@ -62,7 +80,7 @@ class Record:
         try:
             return cls.from_dict(json.loads(content), where)
         except (ValueError, RecursionError) as error:
-            raise PrerequisiteError(f"{where} is not JSON: {error}") from None
+            raise NotJsonError(f"{where} is not JSON: {error}") from None
 
     def write(self, path: Path) -> None:
         write_whole(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from typing import IO
 import pytest
 from conftest_run import SUBMIT
 from real import WHOLE, check_promises, require, states
-from sandboxes import processes
+from sandboxes import breakable_bwrap, processes
+from sandboxes import require as require_sandbox
 from waiting import wait_until
 
 from mlebench.registry import Competition
@@ -33,7 +35,7 @@ from ray.cluster_utils import Cluster
 here = {"num_cpus": 2, "node_ip_address": "127.0.0.1"}
 cluster = Cluster(initialize_head=True, head_node_args={**here, "num_gpus": 0, "include_dashboard": False})
 nodes = [cluster.add_node(**here, num_gpus=gpus) for gpus in (2, 0)]
-print(cluster.address, flush=True)
+print(cluster.address, cluster.head_node.node_id, flush=True)
 for line in sys.stdin:
     if line.strip() == "kill":
         cluster.remove_node(nodes.pop(), allow_graceful=False)
@@ -47,6 +49,8 @@ cluster.shutdown()
 @dataclass
 class Cluster:
     address: str
+    node: str  # the name of the first of three
+    programs: Path
     python: Path
     process: "subprocess.Popen[str]"
     data: Path
@@ -69,12 +73,14 @@ class Cluster:
                 command, env=env, cwd=self.folder, stdout=said, stderr=said, stdin=subprocess.DEVNULL
             )
 
-    def plan(self, seeds: int, program: str, *more: str) -> "tuple[subprocess.Popen[bytes], Group]":
+    def plan(
+        self, seeds: int, program: str, *more: str, sandbox: str = "process"
+    ) -> "tuple[subprocess.Popen[bytes], Group]":
         named = ["--agent-command", program, "-c", "spaceship-titanic", "--runs-dir", str(self.folder / "runs")]
         limits = ["--cpus", "1", "--memory", "100m", "--workers", "4", "--seeds", str(seeds), "--time-limit", "100"]
         before = set(self.folder.glob("runs/*/group.json"))
         address = ["--executor", "ray", "--ray-address", self.address]
-        runner = self.start("run", *address, "--sandbox", "process", *named, *limits, *more)
+        runner = self.start("run", *address, "--sandbox", sandbox, *named, *limits, *more)
         (path,) = wait_until(
             lambda: set(self.folder.glob("runs/*/group.json")) - before, "the group was planned", details=self.said
         )
@@ -95,22 +101,24 @@ def cluster(titanic: Competition, tmp_path: Path) -> Iterator[Cluster]:
     python = Path(__file__).parents[2] / ".venv-ray" / "bin" / "python"
     if not python.exists():
         pytest.skip("there is no venv of Ray: `.ci/clusters install`")
-    process = subprocess.Popen(
-        [python, "-c", CLUSTER],
-        env={**os.environ, **LOOPBACK},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    address = _line(process.stdout)
-    try:
-        yield Cluster(address, python, process, titanic.paths.data_dir, tmp_path)
-    finally:
+    with breakable_bwrap() as programs:
+        process = subprocess.Popen(
+            [python, "-c", CLUSTER],
+            env={**os.environ, **LOOPBACK, "PATH": f"{programs}:{os.environ['PATH']}"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        address, id = _line(process.stdout).split()
+        name = f"{socket.gethostname()}-{id[:6]}"
         try:
-            process.communicate("end\n", timeout=60)
+            yield Cluster(address, name, programs, python, process, titanic.paths.data_dir, tmp_path)
         finally:
-            process.kill()
+            try:
+                process.communicate("end\n", timeout=60)
+            finally:
+                process.kill()
 
 
 def test_a_node_is_killed_and_so_is_whoever_submitted(cluster: Cluster) -> None:
@@ -138,7 +146,23 @@ def test_no_two_runs_ever_hold_one_gpu(cluster: Cluster) -> None:
         assert gpu != other or ended <= later, (begun, ended, later)
 
 
+@pytest.mark.skipif(not WHOLE, reason="takes a minute: only with MLEBENCH_CLUSTERS=whole")
+def test_a_broken_node_does_not_eat_the_work(cluster: Cluster) -> None:
+    require_sandbox("bubblewrap")
+    (cluster.programs / "broken").write_text(f"{cluster.node}\n")
+    runner, group = cluster.plan(6, SUBMIT, sandbox="bubblewrap")
+    assert runner.wait(300) == 0, cluster.said()
+    attempts = [attempt for run in group.runs() for attempt in run.record.attempts]
+    assert {run.record.ended for run in group.runs()} == {"finished"}
+    assert {attempt["node"] for attempt in attempts if attempt["ended"] != "finished"} == {cluster.node}
+
+
 def test_ctrl_c_detaches_and_cancel_ends(cluster: Cluster) -> None:
+    runner, large = cluster.plan(1, SUBMIT, "--cpus", "36")
+    wait_until(lambda: "a run needs 36 CPUs" in cluster.said(), "the reason was shown", details=cluster.said)
+    assert cluster.start("runs", "cancel", str(large.paths.root)).wait(120) == 0, cluster.said()
+    assert runner.wait(120) == 130, cluster.said()
+
     runner, group = cluster.plan(2, f"{SUBMIT}; sleep 1000")
     wait_until(lambda: states(group) == ["running"] * 2, "both runs were running", details=cluster.said)
     submitted = ".work/*/home/submission/submission.csv"
@@ -151,4 +175,9 @@ def test_ctrl_c_detaches_and_cancel_ends(cluster: Cluster) -> None:
     for run in group.runs():
         assert (run.paths.attempt(1) / "submission" / "submission.csv").is_file()
         assert json.loads(run.paths.record.read_text())["attempts"][0]["ended"] == "cancelled"
+    attached = cluster.start("run", "--resume", str(group.paths.root))
+    wait_until(lambda: states(group) == ["running"] * 2, "both runs were running again", details=cluster.said)
+    assert cluster.start("runs", "cancel", str(group.paths.root)).wait(120) == 0, cluster.said()
+    assert attached.wait(120) == 130, cluster.said()
+    wait_until(lambda: states(group) == ["planned"] * 2, "both runs were planned again", details=cluster.said)
     wait_until(lambda: not processes(str(group.paths.root)), "no process of the group was left", 60)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -265,3 +266,21 @@ def test_two_hosts_prepare_one_competition(hosts: tuple[Host, Host]) -> None:
         "raw",
         "twin.json",
     ]
+
+
+def test_a_record_that_grows_is_read_whole_through_the_default_cache_of_sshfs(hosts: tuple[Host, Host]) -> None:
+    """The first read after a file was replaced is cut to the size that the old one had."""
+    alpha, _ = hosts
+    clusters("mount", alpha.folder / "ssh", alpha.folder / "disk", alpha.disk)
+    record = RunRecord(run_id="1", competition="c", seed=0, planned_at="")
+    try:
+        for number in range(5):
+            record = record.changed(detail="x" * 50 * number)
+            record.write(alpha.folder / "disk" / "run.json")
+            assert RunRecord.read(alpha.disk / "run.json") == record
+            for _ in range(3):  # now its size is in the cache
+                assert (alpha.disk / "run.json").stat().st_size
+                assert list(alpha.disk.iterdir()) == [alpha.disk / "run.json"]
+                time.sleep(0.05)
+    finally:
+        subprocess.run(["umount", alpha.disk], check=True)

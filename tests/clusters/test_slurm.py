@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest_run import SUBMIT, Mlebench, Start
+from sandboxes import breakable_bwrap, require
 from waiting import wait_until
 
 from mlebench.agents import load_agent
@@ -19,7 +20,7 @@ from mlebench.run.gpus import Choice
 from mlebench.run.machine import Wishes
 from mlebench.run.plan import Request, plan
 from mlebench.run.records import Group
-from mlebench.run.slurm import Slurm
+from mlebench.run.slurm import Slurm, _time_limit
 from mlebench.sandbox import sandbox_named
 
 FAKE = Path(__file__).with_name("fake_slurm.py")
@@ -32,7 +33,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     programs.mkdir()
     (folder / "mode").write_text("run")
-    for name in ("sbatch", "squeue", "scancel", "scontrol"):
+    for name in ("sbatch", "squeue", "scancel", "sinfo", "scontrol"):
         (programs / name).symlink_to(FAKE)
     monkeypatch.setenv("PATH", f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_SLURM", str(folder))
@@ -90,7 +91,7 @@ def test_ctrl_c_detaches_and_resume_submits_only_what_is_left(
     start: Start, mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path
 ) -> None:
     (slurm / "mode").write_text("hold")
-    _detach(start("run", *options_for(titanic, tmp_path, 3)), slurm, 1)
+    _detach(start("run", *options_for(titanic, tmp_path, 3), "--workers", "3"), slurm, 1)
     group = only_group(tmp_path)
     assert {run.record.state for run in group.runs()} == {"planned"}
     assert len(list(slurm.glob("*.job"))) == 1, "Slurm still has them"
@@ -156,12 +157,162 @@ def test_a_job_that_only_seems_to_run_is_cancelled_and_resubmitted(
     assert run.record.ended == "finished"
 
 
+def test_a_resume_that_only_watches_survives_a_controller_that_is_away(
+    start: Start, slurm: Path, titanic: Competition, tmp_path: Path
+) -> None:
+    (slurm / "mode").write_text("hold")
+    _detach(start("run", *options_for(titanic, tmp_path, 1)), slurm, 1)
+    (slurm / "asked").unlink()
+    runner = start("run", "--resume", str(only_group(tmp_path).paths.root))
+    wait_until(lambda: "squeue" in _lines(slurm / "asked"), "it has seen the job", process=runner)
+    (slurm / "down").touch()
+    wait_until(lambda: _lines(slurm / "refused").count("squeue") >= 2, "squeue was refused twice", process=runner)
+    runner.send_signal(signal.SIGINT)
+    assert runner.wait(120) == 130
+    assert len(calls(slurm)) == 1
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.is_file() else []
+
+
+def test_a_broken_node_is_excluded_and_its_runs_go_elsewhere(
+    mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("bubblewrap")
+    (slurm / "nodes").write_text("n1 n2")
+    with breakable_bwrap("n1") as programs:
+        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        options = [*options_for(titanic, tmp_path, 4), "--workers", "2", "--sandbox", "bubblewrap"]
+        said = mlebench("run", *options).stderr
+    runs = list(only_group(tmp_path).runs())
+    assert [run.record.ended for run in runs] == ["finished"] * 4
+    assert {run.record.attempts[-1]["node"] for run in runs} == {"n2"}
+    assert 2 <= sum(len(run.record.attempts) - 1 for run in runs) <= 4
+    assert "--exclude=n1" in calls(slurm)[-1]
+    assert "n1 takes no more runs of this group" in said
+
+
+def test_if_every_node_has_stopped_the_command_ends_and_says_what_to_mend(
+    mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path
+) -> None:
+    (slurm / "bare").write_text("n1")
+    said = mlebench("run", *options_for(titanic, tmp_path, 3), code=1).stderr
+    assert "3 runs have not ended" in said
+    assert "n1 takes no more runs of this group" in said
+    assert "has no /nowhere/python" in said
+    assert "Mend that host" in said
+    assert {run.record.state for run in only_group(tmp_path).runs()} == {"planned"}
+
+
+def test_cancel_while_the_submitting_command_is_attached(
+    start: Start, mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path
+) -> None:
+    (slurm / "mode").write_text("hold")
+    runner = start("run", *options_for(titanic, tmp_path, 3), stderr=subprocess.PIPE)
+    wait_until(lambda: calls(slurm), "the runs were submitted", process=runner)
+    group = only_group(tmp_path)
+    assert "Cancelled 3 runs at slurm" in mlebench("runs", "cancel", str(group.paths.root)).stderr
+    _, errors = runner.communicate(timeout=120)
+    assert runner.returncode == 130
+    assert "Somebody has cancelled this group" in errors
+    assert len(calls(slurm)) == 1, "they came back"
+    assert not list(slurm.glob("*.job"))
+
+
+def test_runs_that_are_submitted_again_do_not_exceed_the_workers(planned: Callable[..., Group], slurm: Path) -> None:
+    group = planned()
+    (slurm / "mode").write_text("hold")
+    folders = [group.paths.root / f"run-{number}" for number in range(5)]
+    scheduler = Slurm(group, 2, {})
+    assert scheduler.submit(folders[:4]) == folders[:4]
+    assert scheduler.submit(folders[4:]) == [], "the array may use both workers"
+    job = slurm / "1.job"
+    job.write_text("\n".join(job.read_text().split("\n")[:5]))  # one task is left
+    assert scheduler.submit(folders[4:]) == folders[4:]
+    arrays = [word for call in calls(slurm) for word in call if word.startswith("--array=")]
+    assert arrays == ["--array=1-4%2", "--array=1-1%1"]
+
+
+def test_runs_that_are_too_large_for_every_node_are_not_even_planned(
+    mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path
+) -> None:
+    said = mlebench("run", *options_for(titanic, tmp_path, 1), "--cpus", "36", code=1).stderr
+    assert "Requested node configuration is not available" in said
+    assert "needs 36 CPUs and 3072 MB; the largest nodes have 4 CPUs and 16000 MB" in said
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_reason_why_nothing_starts_is_slurms(
+    start: Start, slurm: Path, titanic: Competition, tmp_path: Path
+) -> None:
+    (slurm / "mode").write_text("hold")
+    (slurm / "reason").write_text("ReqNodeNotAvail, UnavailableNodes:n1")
+    output = tmp_path / "output"
+    with output.open("w") as file:
+        runner = start("run", *options_for(titanic, tmp_path, 1), stderr=file)
+    message = "slurm has not started any run yet: ReqNodeNotAvail, UnavailableNodes:n1"
+    wait_until(lambda: message in output.read_text(), "the reason is shown", process=runner)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1", 60), ("1:30", 90), ("2:00:00", 7200), ("1-0", 86400), ("1-02:03", 93780), ("0", None), ("UNLIMITED", None)],
+)
+def test_time_limits_are_read_as_sbatch_reads_them(text: str, seconds: float | None) -> None:
+    assert _time_limit(text) == seconds
+
+
+def test_a_time_limit_of_slurm_below_the_runs_own_is_warned_of(planned: Callable[..., Group], slurm: Path) -> None:
+    group = planned()  # of 60 s
+    assert Slurm(group, 1, {"time": "1"}).warning() is None
+    assert "time=0:30" in str(Slurm(group, 1, {"time": "0:30"}).warning())
+
+
+def test_resume_keeps_the_recorded_options_and_takes_new_ones(
+    start: Start, slurm: Path, titanic: Competition, tmp_path: Path
+) -> None:
+    (slurm / "mode").write_text("hold")
+    options = ["--slurm-option", "partition=gpu", "--slurm-option", "account=lab"]
+    _detach(start("run", *options_for(titanic, tmp_path, 1), *options), slurm, 1)
+    for number, more in enumerate((["--slurm-option", "account=other"], ["--executor", "slurm"]), start=2):
+        (slurm / f"{number - 1}.job").unlink()
+        _detach(start("run", "--resume", str(only_group(tmp_path).paths.root), *more), slurm, number)
+    assert {"--partition=gpu", "--account=other"} <= set(calls(slurm)[1])
+    assert {"--partition=gpu", "--account=lab"} <= set(calls(slurm)[2])
+
+
+@pytest.mark.parametrize(
+    ("complaint", "shown"),
+    [
+        (
+            "sbatch: unrecognized option '--foo'\nTry \"sbatch --help\" for more information",
+            "unrecognized option '--foo'",
+        ),
+        (
+            "sbatch: error: lua: name a project with --account\n"
+            "sbatch: error: Batch job submission failed: Unspecified error",
+            "lua: name a project with --account; Batch job submission failed: Unspecified error",
+        ),
+    ],
+)
+def test_the_useful_line_of_an_error_is_shown(
+    planned: Callable[..., Group], slurm: Path, complaint: str, shown: str
+) -> None:
+    group = planned()
+    (slurm / "complaint").write_text(complaint)
+    with pytest.raises(SchedulerError) as raised:
+        Slurm(group, 1, {}).submit([Path("run-1")])
+    assert str(raised.value) == f"sbatch failed: {shown}"
+
+
 def test_without_slurm_the_error_is_one_line(
     mlebench: Mlebench, slurm: Path, titanic: Competition, tmp_path: Path
 ) -> None:
     (slurm / "down").touch()
     said = mlebench("run", *options_for(titanic, tmp_path, 1), code=1).stderr.splitlines()
-    assert "Error: squeue failed: slurm_load_jobs error" in said[-1]
+    assert "Error: sbatch failed: slurm_load_jobs error" in said[-1]
+    assert not (tmp_path / "runs").exists(), "nothing was planned"
 
 
 def test_more_runs_than_an_array_may_have(
@@ -178,7 +329,7 @@ def test_more_runs_than_an_array_may_have(
     assert arrays == ["--array=1-4%1"] * 4 + ["--array=1-2%1"]
     after = [[word for word in call if word.startswith("--dependency=")] for call in made]
     assert after == [[], [], [], ["--dependency=afterany:1"], ["--dependency=afterany:2"]]
-    assert scheduler.active() == dict.fromkeys(folders, 0.0)
+    assert list(scheduler.jobs()) == folders
     assert scheduler.cancel() == 18
 
 
@@ -245,11 +396,6 @@ def test_what_makes_no_sense_is_refused(
     assert not calls(slurm)
 
 
-def test_a_local_group_has_nothing_to_cancel(mlebench: Mlebench, planned: Callable[..., Group]) -> None:
-    said = mlebench("runs", "cancel", str(planned().paths.root), "--executor", "local", code=1).stderr
-    assert "Ctrl-C where they were started" in said
-
-
 def test_a_node_that_lacks_python_says_so_in_the_runs_log(
     planned: Callable[..., Group], slurm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,6 +408,6 @@ def test_a_node_that_lacks_python_says_so_in_the_runs_log(
     wait_until(lambda: log.is_file() and message in log.read_text(), f"the log of the run says: {message}")
 
 
-def test_our_own_option_names_are_refused_in_settings_too(planned: Callable[..., Group]) -> None:
+def test_our_own_option_names_are_refused_in_settings_too(planned: Callable[..., Group], slurm: Path) -> None:
     with pytest.raises(SchedulerError, match="job-name"):
         Slurm(planned(), 1, {"job-name": "mine"})

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest_run import SUBMIT
 from real import NOBODY, WHOLE, check_promises, clusters, require, states
-from sandboxes import processes
+from sandboxes import breakable_bwrap, processes
 from traps import python_for_all
 from waiting import wait_until
 
@@ -102,7 +102,7 @@ def user(
     subprocess.run(["chown", "-R", f"{uid}:{uid}", str(folder)], check=True)
     folder.chmod(0o755)
     yield User(folder, folder / "data", uid)
-    subprocess.run(["scancel", "--state=PENDING,RUNNING", f"--user={uid}"], check=False)
+    subprocess.run(["scancel", f"--user={uid}"], check=False)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -165,7 +165,7 @@ def _answers() -> bool:
 
 
 def _nothing_in_the_queue(group: Group) -> bool:
-    wait_until(lambda: not Slurm(group, 1, {}).active(), "the queue was empty")
+    wait_until(lambda: not Slurm(group, 1, {}).jobs(), "the queue was empty")
     return True
 
 
@@ -187,7 +187,14 @@ def test_cancel_ends_running_runs_and_keeps_what_they_had(user: User) -> None:
     wait_until(lambda: states(group) == ["planned"] * 3, "all runs were planned again", details=user.said)
     kept = [path for run in group.runs() for path in run.paths.root.glob("attempts/1/submission/submission.csv")]
     assert len(kept) >= 2
+    attached = user.start("run", "--resume", str(group.paths.root))
+    wait_until(lambda: states(group).count("running") >= 2, "two runs were running again", details=user.said)
+    user.run("runs", "cancel", str(group.paths.root))
+    assert attached.wait(120) == 130, user.said()
+    wait_until(lambda: states(group) == ["planned"] * 3, "all runs were planned again", details=user.said)
     wait_until(lambda: not execs(group), "no `run exec` was left", 60)
+    assert _nothing_in_the_queue(group)
+    assert len(list(group.paths.slurm.glob("*.sh"))) == 2, "they came back"
 
 
 @pytest.mark.skipif(not WHOLE, reason="takes two minutes: only with MLEBENCH_CLUSTERS=whole")
@@ -199,8 +206,34 @@ def test_slurms_own_time_limit_leaves_the_run_to_be_resumed(user: User) -> None:
     wait_until(lambda: states(group) == ["planned"], "Slurm had ended the run", 240)
     (run,) = group.runs()
     assert [attempt["ended"] for attempt in run.record.attempts] == ["cancelled"]
+    assert run.record.attempts[0]["detail"].startswith("Slurm's time limit ended it")
+    assert "Slurm's time limit (time=1) is below that of the runs (300 s)" in user.said()
     assert (run.paths.attempt(1) / "submission" / "submission.csv").is_file()
     wait_until(lambda: not execs(group), "no `run exec` was left", 60)
+
+
+def test_a_broken_node_does_not_eat_the_work(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    if user.uid and not WHOLE:
+        pytest.skip("as an ordinary user only with MLEBENCH_CLUSTERS=whole")
+    with breakable_bwrap("n1") as programs:
+        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        runner, group = user.plan(12 if WHOLE else 5, f"{SUBMIT}; sleep 1", "--time-limit", "60")
+        assert runner.wait(300) == 0, user.said()
+    attempts = [attempt for run in group.runs() for attempt in run.record.attempts]
+    assert {run.record.ended for run in group.runs()} == {"finished"}
+    assert {attempt["node"] for attempt in attempts if attempt["ended"] != "finished"} == {"n1"}
+    assert {run.record.starts for run in group.runs()} == {1}
+    assert "n1 takes no more runs of this group" in user.said()
+
+
+def test_runs_that_no_node_can_take_are_refused(user: User) -> None:
+    named = ["--agent-command", SUBMIT, "-c", "spaceship-titanic", "--runs-dir", str(user.folder / "runs")]
+    user.run("run", "--executor", "slurm", *named, "--cpus", "36", "--memory", "1g", code=1)
+    assert "needs 36 CPUs" in user.said()
+    user.run("run", "--executor", "slurm", *named, "--memory", "1g", "--slurm-option", "partition=none", code=1)
+    assert "invalid partition specified: none" in user.said()
+    assert not squeue("%i")
+    assert not (user.folder / "runs").exists()
 
 
 def test_doctor_asks_every_node(user: User) -> None:

@@ -224,7 +224,8 @@ def test_giving_up_is_killed_at_every_step(
 ) -> None:
     """After infrastructure failures, or crashes of this program, a run ends exactly once."""
 
-    def fails(*_: object) -> None:
+    def fails(execution: Any, *_: object) -> None:
+        execution._note_start(None, {})
         raise SandboxError("the disk is on fire")
 
     monkeypatch.setattr(execution._Execution, "_host_only", fails)

@@ -8,9 +8,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from mlebench.lease import acquire
 from mlebench.paths import GroupPaths, RunPaths, trajectory
 from mlebench.registry import Competition, Registry
-from mlebench.run.records import GroupRecord, RunRecord
+from mlebench.run.records import RUNNING, GroupRecord, RunRecord
 from mlebench.scoring import Medals, Thresholds, read_leaderboard
 
 GIB = 1 << 30
@@ -65,6 +66,8 @@ def make_group(
             folder = where.run(competition, run.run_id)
             folder.root.mkdir()
             run.write(folder.record)
+            if state == RUNNING:
+                acquire(folder.leases)  # by this process, which is alive
     return where.root
 
 

@@ -90,7 +90,7 @@ def _run(agent: "Agent", registry: "Registry", sandbox: "Sandbox") -> "Group":
     )
     group = plan(request)
     with live_view(group) as tick:
-        LocalExecutor(workers).run(unfinished(group), tick)
+        LocalExecutor(group.paths, workers).run(unfinished(group), tick)
     finish(Group.read(group.paths.root))
     return group
 

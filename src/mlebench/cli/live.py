@@ -57,7 +57,7 @@ class _Lines:
 
     def __init__(self, group: Group):
         self._group = group
-        self._seen = {run.paths.root: run.record.state for run in group.runs()}
+        self._seen = {run.paths.root: run.state for run in group.runs()}
         self.tick = _every(INTERVAL, self.look)
 
     def look(self) -> None:
@@ -65,14 +65,14 @@ class _Lines:
             if before == ENDED:
                 continue
             run = Run.read(folder)
-            if run.record.state != before:
-                self._seen[folder] = run.record.state
+            if run.state != before:
+                self._seen[folder] = run.state
                 say(f"{run.record.competition} seed {run.record.seed}: {_state(run)}")
 
 
 def _state(run: Run) -> str:
     if run.record.state != ENDED:
-        return run.record.state
+        return run.state
     scored = f"{run.record.ended}, {_score(run)}" if run.record.report else str(run.record.ended)
     return f"{scored}: {plain(run.record.detail)}" if run.record.ended in UNEXPLAINED and run.record.detail else scored
 
@@ -97,11 +97,11 @@ def _table(group: Group) -> "Table":
     table = Table(title=f"{group.record.agent['name']}: {done} of {len(runs)} runs have ended", title_justify="left")
     for name in ("competition", "seed", "state", "time left", "last line"):
         table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=2 if name == "last line" else None)
-    going = [run for run in runs if run.record.state == RUNNING]
+    going = [run for run in runs if run.state == RUNNING]
     recent = sorted((run for run in runs if run.record.is_final), key=lambda run: run.record.ended_at or "")[-8:]
     for run in [*recent, *going]:
         left = _time_left(group, run)
-        line = last_line(group, run) if run.record.state == RUNNING else ""
+        line = "" if run.record.is_final else last_line(group, run)
         # As plain text: an agent's output must not act as markup.
         row = (run.record.competition, str(run.record.seed), _state(run), left, line)
         table.add_row(*(Text(cell) for cell in row))
@@ -132,7 +132,7 @@ def print_runs(runs: Iterable[Run]) -> None:
     for run in runs:
         record = run.record
         report = record.report or {}
-        state = outcome_words(record) if record.is_final else record.state
+        state = outcome_words(record) if record.is_final else run.state
         seconds = None if record.seconds is None else duration_text(record.seconds)
         graded = report.get("status")
         rows.append([record.competition, record.seed, state, seconds, graded, report.get("score"), medal(report)])

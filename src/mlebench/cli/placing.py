@@ -41,19 +41,22 @@ def placement_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def placement_of(executor: str | None, slurm_options: Sequence[str], ray_address: str | None) -> "Placement":
-    """What was asked for; options of an executor that is not used are refused."""
+def placement_of(
+    executor: str | None, slurm_options: Sequence[str], ray_address: str | None, group: "Group | None" = None
+) -> "Placement":
+    """What was asked for, now or when a group was planned; options of an executor that is not used are refused."""
     from mlebench.run.executors import Placement
 
-    if slurm_options and executor != "slurm":
+    recorded = Placement(**group.record.executor) if group else Placement()
+    name = executor or recorded.name
+    if slurm_options and name != "slurm":
         raise click.UsageError("--slurm-option needs --executor slurm")
-    if ray_address and executor != "ray":
+    if ray_address and name != "ray":
         raise click.UsageError("--ray-address needs --executor ray")
-    if executor == "slurm":
-        return Placement("slurm", {**_slurm_settings(), **_pairs(slurm_options)})
-    if executor == "ray":
-        return Placement("ray", {"address": ray_address} if ray_address else {})
-    return Placement()
+    earlier = recorded.options if group and recorded.name == name else None
+    if name == "slurm":
+        return Placement(name, {**(_slurm_settings() if earlier is None else earlier), **_pairs(slurm_options)})
+    return Placement(name, {"address": ray_address} if ray_address else earlier or {})
 
 
 def _slurm_settings() -> dict[str, str]:
@@ -70,12 +73,6 @@ def _pairs(texts: Sequence[str]) -> dict[str, str]:
             raise click.UsageError(f"--slurm-option {text}: write NAME=VALUE, as in partition=gpu")
         found[name] = value
     return found
-
-
-def placement_of_group(group: "Group") -> "Placement":
-    from mlebench.run.executors import Placement
-
-    return Placement(**group.record.executor)
 
 
 def gpus_per_run(text: str | None) -> int:

@@ -20,7 +20,7 @@ from mlebench.cli.options import (
     splits_option,
 )
 from mlebench.cli.output import say
-from mlebench.cli.placing import gpus_per_run, placement_of, placement_of_group, placement_options
+from mlebench.cli.placing import gpus_per_run, placement_of, placement_options
 from mlebench.cli.quantities import Duration, Positive, Size
 from mlebench.faults import OF_DISKS, reason_of
 from mlebench.registry import Registry
@@ -116,23 +116,27 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
     """Run an agent on competitions, in sandboxes, and grade what it submits.
 
     A run group can be stopped at any time and continued later: `mlebench run --resume GROUP`. `mlebench run exec
-    RUN_DIR` executes one planned run. Exit code 1: a run failed through no fault of the agent.
+    RUN_DIR` executes one planned run. Exit code 1: a run failed or could not be started, through no fault of the
+    agent; 130: interrupted or cancelled.
     """
     from mlebench.run.gpus import Choice, choose_again
+    from mlebench.run.group import reopen
     from mlebench.run.records import find_group
 
-    placement = placement_of(options["executor"], options["slurm_options"], options["ray_address"])
+    asked = (options["executor"], options["slurm_options"], options["ray_address"])
     if resume:
         group = find_group(resume, runs_dir_at(options["runs_dir"], options["data_dir"]))
         given = click.get_current_context().get_parameter_source("workers")
         workers = workers if given and given.name == "COMMANDLINE" else group.record.workers
-        placement = placement if options["executor"] else placement_of_group(group)
+        placement = placement_of(*asked, group)
         chosen = Choice() if placement.is_remote else choose_again(gpus, workers, group.record.gpus_per_run)
         _require_model(group, retries, placement)
+        reopen(group, only_here=not placement.is_remote)
         _execute(group, workers, chosen, retries, placement)
         return
     if retries:
         raise click.UsageError("--retry needs --resume")
+    placement = placement_of(*asked)
     group, chosen = _plan(workers, gpus, options, placement)
     say(f"Run group {group.paths.root}")
     if options.get("bundle"):
@@ -324,25 +328,28 @@ def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str
     from mlebench.outcomes import NOT_THE_AGENTS_FAULT
     from mlebench.run.execute import unstored_result
     from mlebench.run.group import finished_report, retry, unfinished
+    from mlebench.run.hosts import stop_line, stopped_hosts
     from mlebench.run.records import Group
 
     if retries:
         say(f"Runs to repeat: {retry(group, retries)}")
         group = Group.read(group.paths.root)
     runs = list(group.runs())  # read once: there may be thousands
-    report, interrupts = finished_report(group, runs), 0
+    report, stop = finished_report(group, runs), None
     if report is None:
-        report, interrupts = _do_the_rest(group, workers, gpus, placement)
+        report, stop = _do_the_rest(group, workers, gpus, placement)
         runs = list(group.runs())
     print_runs(runs)
     say_why(group, runs)
     for run in runs:
         if work := unstored_result(run):
             say(f"{run.paths.root.name}: the agent has ended, but its result is not stored. It is kept in {work}")
-    if interrupts:
-        say(f"{_interrupted(placement)} `mlebench run --resume {group.paths.root}` continues it.")
+    if stop:
+        say(f"{stop} `mlebench run --resume {group.paths.root}` continues it.")
         raise SystemExit(130)
     if report is None:
+        for host, reason in stopped_hosts(group.paths).items():
+            say(f"{stop_line(host, reason)}. Mend that host; resuming lets it try again.")
         say(f"{len(unfinished(group))} runs have not ended. `mlebench run --resume {group.paths.root}` continues them.")
         raise SystemExit(1)
     say(f"Grading report: {report}")
@@ -350,8 +357,10 @@ def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str
         raise SystemExit(1)
 
 
-def _do_the_rest(group: "Group", workers: int, gpus: "Choice", placement: "Placement") -> tuple[Path | None, int]:
-    """Do the runs that have not ended; return the report, if all have, and how often it was interrupted."""
+def _do_the_rest(
+    group: "Group", workers: int, gpus: "Choice", placement: "Placement"
+) -> tuple[Path | None, str | None]:
+    """Do the runs that have not ended; return the report, if all have, and why it stopped, if somebody stopped it."""
     from mlebench.cli.live import live_view
     from mlebench.run.executors import Attended
     from mlebench.run.group import finish, unfinished
@@ -360,21 +369,27 @@ def _do_the_rest(group: "Group", workers: int, gpus: "Choice", placement: "Place
     from mlebench.run.schedulers import scheduler_for
 
     if placement.is_remote:
-        executor = Attended(scheduler_for(group, placement, workers))
+        scheduler = scheduler_for(group, placement, workers)
+        if warning := scheduler.warning():
+            say(f"Warning: {warning}.")
+        executor = Attended(scheduler, group.paths)
     else:
-        executor = LocalExecutor(workers, gpus)
+        executor = LocalExecutor(group.paths, workers, gpus)
     with live_view(group) as tick:
         executor.run(unfinished(group), tick)
+    stop = _stop_text(executor.is_cancelled, placement) if executor.interrupts or executor.is_cancelled else None
     try:
-        return finish(Group.read(group.paths.root)), executor.interrupts
+        return finish(Group.read(group.paths.root)), stop
     except OSError as error:
         if error.errno not in OF_DISKS:
             raise
         say(f"{group.paths.root}: {reason_of(error)}")
-        return None, executor.interrupts
+        return None, stop
 
 
-def _interrupted(placement: "Placement") -> str:
+def _stop_text(is_cancelled: bool, placement: "Placement") -> str:
+    if is_cancelled:
+        return "Somebody has cancelled this group with `mlebench runs cancel`."
     if not placement.is_remote:
         return "Interrupted."
     return f"Detached: runs that {placement.name} has continue; `mlebench runs cancel` ends them."

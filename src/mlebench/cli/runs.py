@@ -11,7 +11,7 @@ from mlebench import paths
 from mlebench.cli.groups import VerbGroup, refuse_json_before
 from mlebench.cli.options import Places, json_option, output_option, places_options
 from mlebench.cli.output import duration_text, print_json, print_table, say, size_text, write_output
-from mlebench.cli.placing import placement_of, placement_of_group, placement_options
+from mlebench.cli.placing import placement_of, placement_options
 from mlebench.errors import PrerequisiteError
 from mlebench.untrusted import plain
 
@@ -42,9 +42,10 @@ def list_runs(places: Places, group: str, as_json: bool) -> None:
 
     found = find_group(group, places.runs)
     if as_json:
-        print_json([run.record.to_dict() for run in found.runs()])
+        print_json([run.record.to_dict() | {"state": run.state} for run in found.runs()])
     else:
         print_runs(found.runs())
+        _say_what_stops(found)
 
 
 @command.command()
@@ -81,14 +82,21 @@ def show(places: Places, run: str, as_json: bool, as_story: bool, lines: int | N
 @places_options
 @click.pass_obj
 def cancel(places: Places, group: str, **options: Any) -> None:
-    """Cancel a group's runs at the scheduler. Those in progress end, and can be resumed."""
+    """Cancel a group: its runs in progress end, and none is started until `mlebench run --resume GROUP`."""
+    from mlebench.run.group import cancel as cancel_group
+    from mlebench.run.group import counts
     from mlebench.run.records import find_group
-    from mlebench.run.schedulers import scheduler_for
+    from mlebench.run.schedulers import is_reachable, scheduler_for
 
     found = find_group(group, places.runs)
-    placement = placement_of(**options) if options["executor"] else placement_of_group(found)
-    count = scheduler_for(found, placement, found.record.workers).cancel()
-    say(f"Cancelled {count} runs at {placement.name}. `mlebench run --resume {found.paths.root}` continues them.")
+    placement = placement_of(**options, group=found)
+    cancel_group(found)  # first: commands that watch the group must not submit again what its scheduler drops
+    if is_reachable(placement):
+        count = scheduler_for(found, placement, found.record.workers).cancel()
+        what = f"Cancelled {count} runs at {placement.name}."
+    else:
+        what = f"Cancelled: {counts(found)['running']} runs in progress end within seconds."
+    say(f"{what} `mlebench run --resume {found.paths.root}` continues them.")
 
 
 @command.command()
@@ -124,6 +132,15 @@ def _list_groups(runs_dir: Path, *, as_json: bool) -> None:
         print_table(list(rows[0]), [list(row.values()) for row in rows])
     else:
         click.echo(f"there are no run groups in {runs_dir}", err=True)
+
+
+def _say_what_stops(group: "Group") -> None:
+    from mlebench.run.hosts import stop_line, stopped_hosts
+
+    if group.paths.cancelled.exists():
+        say(f"The group was cancelled. `mlebench run --resume {group.paths.root}` continues it.")
+    for host, reason in stopped_hosts(group.paths).items():
+        say(f"{stop_line(host, plain(reason))}.")
 
 
 def _data(group: "Group") -> str:
@@ -165,7 +182,7 @@ def _tell(group: "Group", run: "Run") -> None:
     _line("agent", _with_details(group.record.agent))
     _line("competition", f"{record.competition}, seed {record.seed}, {_data(group)} data")
     detail = f": {record.detail}" if record.detail else ""
-    _line("state", f"{outcome_words(record)}{detail}" if record.is_final else record.state)
+    _line("state", f"{outcome_words(record)}{detail}" if record.is_final else run.state)
     _line("next", _next_command(group, run))
     _line("sandbox", ", ".join(str(facts[key]) for key in ("sandbox", "version", "image_id") if facts.get(key)))
     if facts:

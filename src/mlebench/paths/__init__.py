@@ -30,6 +30,8 @@
 ├── <timestamp>_grading_report.json; superseded/ holds those that a newer one replaced
 ├── .leases/                  which process writes the grading report
 ├── .slurm/<n>.{sh,txt,log}   what was submitted to Slurm: a script, its runs, errors before a run began
+├── .hosts/<host>             a line for each failure to start an agent there since the last agent that did start
+├── .cancelled                the group was cancelled and not resumed yet
 ├── .work/<token>/            a live sandbox's writable folders, under a name that gives nothing away
 │   ├── model.json            what the run's model calls have used so far
 │   └── model-calls.jsonl     a line for each of its calls; moves to logs/ when the run ends

@@ -102,6 +102,17 @@ class GroupPaths:
     def slurm(self) -> Path:
         return self.root / ".slurm"
 
+    @property
+    def cancelled(self) -> Path:
+        return self.root / ".cancelled"
+
+    @property
+    def hosts(self) -> Path:
+        return self.root / ".hosts"
+
+    def host(self, name: str) -> Path:
+        return self.hosts / name.replace("/", "_")
+
     def work(self, token: str) -> Path:
         return self.root / ".work" / token
 

@@ -13,7 +13,11 @@ standings). How an attempt ended decides what follows:
   another attempt, until there have been `LOST_STARTS`. Then the run ends as `infra_error`.
 - A scheduler or a person stopped it (a signal, a requeued job, a lost node): counted, but not limited. There is another
   attempt whenever one is requested.
-- mlebench itself crashed, `CRASHES` times under one local executor: the run ends as `infra_error`.
+- The infrastructure failed before the agent had started: that is held against the host, not against the run. A host
+  that fails twice in a row stops taking runs of the group (`hosts.py`). One command tries a run up to `SUBMISSIONS`
+  times on one host, or through one scheduler, then leaves it planned.
+- mlebench itself crashed after the agent had started, `SUBMISSIONS` times under one local executor: the run ends as
+  `infra_error`.
 - A scheduler dropped the run before it had ended: one command submits it up to `SUBMISSIONS` times, then leaves it
   planned.
 """
@@ -26,7 +30,6 @@ from typing import Any
 from mlebench.outcomes import INFRA_ERROR
 
 LOST_STARTS = 3
-CRASHES = 3
 SUBMISSIONS = 3
 # What interrupted an attempt (`interrupted_by`).
 SIGNAL, SCHEDULER, LOST = "signal", "scheduler", "lost"
@@ -40,10 +43,9 @@ def count_starts(attempts: Iterable[dict[str, Any]]) -> int:
 
 def is_exhausted(attempts: Iterable[dict[str, Any]]) -> bool:
     """Whether too many attempts were lost or failed, through no fault of a scheduler, for another one."""
-    counted = [attempt for attempt in attempts if not attempt.get("forgiven")]
-    failed = sum(attempt.get("ended") == INFRA_ERROR for attempt in counted)
-    lost = count_starts(attempt for attempt in counted if attempt.get("interrupted_by") == LOST)
-    return failed + lost >= LOST_STARTS
+    counted = (attempt for attempt in attempts if not attempt.get("forgiven"))
+    lost = (a for a in counted if a.get("ended") == INFRA_ERROR or a.get("interrupted_by") == LOST)
+    return count_starts(lost) >= LOST_STARTS
 
 
 def scheduler_job() -> str | None:
@@ -61,3 +63,13 @@ def interrupted_by(attempt: dict[str, Any]) -> str:
 def forgiven(attempts: Iterable[dict[str, Any]]) -> Attempts:
     """Attempts as `--retry` leaves them: infrastructure failures, presumably fixed, no longer count."""
     return [attempt | {"forgiven": True} for attempt in attempts]
+
+
+def failed_before_start(attempt: dict[str, Any]) -> bool:
+    """Whether the infrastructure failed before the attempt's agent had started: that is held against its host."""
+    return attempt.get("ended") == INFRA_ERROR and "agent_started_at" not in attempt
+
+
+def failed_nodes(attempts: Iterable[dict[str, Any]]) -> set[str]:
+    """Where attempts failed before their agent had started: another node may be able to do the run."""
+    return {attempt.get("node") or attempt["host"] for attempt in attempts if failed_before_start(attempt)}

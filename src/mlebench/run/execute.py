@@ -31,8 +31,16 @@ from mlebench.outcomes import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, MOD
 from mlebench.processes import Process, process_start
 from mlebench.records import now
 from mlebench.registry import Competition, Registry
-from mlebench.run import knowledge, machine
-from mlebench.run.attempts import LOST, SIGNAL, count_starts, interrupted_by, is_exhausted, scheduler_job
+from mlebench.run import hosts, knowledge, machine
+from mlebench.run.attempts import (
+    LOST,
+    SIGNAL,
+    count_starts,
+    failed_before_start,
+    interrupted_by,
+    is_exhausted,
+    scheduler_job,
+)
 from mlebench.run.crash import with_last_words
 from mlebench.run.door import ValidatorDoor, remove_door
 from mlebench.run.gpus import Held
@@ -45,6 +53,7 @@ from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import Sandbox, sandbox_named
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.collect import remove_tree
+from mlebench.sandbox.keeper import SETUP
 from mlebench.sandbox.session import Outcome, Session, read_outcome
 
 logger = logging.getLogger(__name__)
@@ -60,8 +69,12 @@ def execute(folder: Path, gpus: Held | None = None) -> int:
     run = Run.read(folder)
     if run.record.is_final:
         return FINAL
+    if reason := _reason_to_wait(run.paths.group):
+        logger.warning("%s: %s", folder.name, reason)
+        return MAY_BE_RETRIED
     try:
-        return _execute(run, gpus or Held())
+        with _failures_of_host(run):
+            return _execute(run, gpus or Held())
     except (LeaseLostError, SandboxError) as error:
         logger.warning("%s: %s", folder.name, error)
         return MAY_BE_RETRIED
@@ -74,6 +87,29 @@ def execute(folder: Path, gpus: Held | None = None) -> int:
     if work := unstored_result(Run.read(folder)):
         logger.error("%s: the agent has ended; what it left is kept in %s", folder.name, work)
     return NOT_STORED
+
+
+def _reason_to_wait(group: paths.GroupPaths) -> str | None:
+    """Why no run of a group may be started on this host until somebody resumes the group."""
+    if group.cancelled.exists():
+        return "the group was cancelled; `mlebench run --resume` continues it"
+    host = hosts.this_host()
+    reason = hosts.stopped_hosts(group).get(host)
+    return reason and hosts.stop_line(host, reason)
+
+
+@contextlib.contextmanager
+def _failures_of_host(run: Run) -> Iterator[None]:
+    """Whatever goes wrong before an agent has started is held against this host."""
+    try:
+        yield
+    except LeaseLostError:
+        raise
+    except Exception as error:
+        attempts = Run.read(run.paths.root).record.attempts
+        if not attempts or "ended" in attempts[-1] or "agent_started_at" not in attempts[-1]:
+            hosts.note_failure(run.paths.group, str(error) or type(error).__name__)
+        raise
 
 
 def _execute(run: Run, gpus: Held) -> int:
@@ -124,6 +160,7 @@ class _Execution:
         self.gpus = gpus
         self.group = Group.read(run.paths.group.root)
         self.stopping = False
+        self._has_noted_start = False
 
     def go(self) -> int:
         if self._is_settled():
@@ -188,6 +225,7 @@ class _Execution:
             "number": len(self.run.record.attempts) + 1,
             "token": self.lease.token,
             "host": socket.gethostname(),
+            "node": os.environ.get(hosts.NODE_VARIABLE),
             "job": scheduler_job(),
             "started_at": now(),
         }
@@ -295,11 +333,13 @@ class _Execution:
             return self._stopped(sandbox, outcome)
         if outcome.ended == CANCELLED:
             by = SIGNAL if self.stopping else LOST
-            self._keep_attempt(CANCELLED, outcome.detail, outcome=outcome, interrupted_by=by)
+            detail = (self.stopping and hosts.scheduler_reason()) or outcome.detail
+            self._keep_attempt(CANCELLED, detail, outcome=outcome, interrupted_by=by)
             return MAY_BE_RETRIED
         if outcome.ended == INFRA_ERROR:
             sandbox.remove_leftovers(token)
             return self._failed(outcome.detail or "the sandbox failed", outcome)
+        self._host_works()
         return self._publish(competition, outcome, conditions, task.work)
 
     def _was_told_to_stop(self) -> bool:
@@ -309,7 +349,8 @@ class _Execution:
 
     def _stopped(self, sandbox: Sandbox, outcome: Outcome | None = None) -> int:
         sandbox.remove_leftovers(self.lease.token)
-        self._keep_attempt(CANCELLED, "it was told to stop", outcome=outcome, interrupted_by=SIGNAL)
+        detail = hosts.scheduler_reason() or "it was told to stop"
+        self._keep_attempt(CANCELLED, detail, outcome=outcome, interrupted_by=SIGNAL)
         return MAY_BE_RETRIED
 
     def _host_only(self, agent: Agent, competition: Competition) -> int:
@@ -322,6 +363,7 @@ class _Execution:
         self._note_start(None, conditions)
         agent.submit(competition, submission)
         outcome = Outcome(FINISHED, None, 0, time.monotonic() - begun, {})
+        self._host_works()
         return self._publish(competition, outcome, conditions, work)
 
     def _watch(self, session: Session, door: ValidatorDoor, model: ModelDoor | None, snapshots: Snapshots) -> Outcome:
@@ -329,7 +371,7 @@ class _Execution:
         poll = select.poll()
         for descriptor in (session.descriptor(), *([parent] if parent is not None else [])):
             poll.register(descriptor, select.POLLIN | select.POLLHUP)
-        beaten = 0.0
+        begun, beaten = time.monotonic(), 0.0
         snapshots.start()
         try:
             while (outcome := session.poll()) is None:
@@ -347,6 +389,7 @@ class _Execution:
                     door.beat()
                 if self.lease.is_due:
                     self.lease.renew()
+                    self._heed_group(begun)
         except BaseException:
             session.stop()
             while session.poll() is None:
@@ -358,6 +401,18 @@ class _Execution:
         with self.lease.renewed():
             snapshots.look()
         return outcome
+
+    def _heed_group(self, begun: float) -> None:
+        """Stop if the group was cancelled, and tell it once that agents can start on this host."""
+        if self.group.paths.cancelled.exists():
+            self.stopping = True
+        if time.monotonic() - begun > SETUP:
+            self._host_works()
+
+    def _host_works(self) -> None:
+        if not self._has_noted_start:
+            hosts.note_start(self.group.paths)
+        self._has_noted_start = True
 
     def _conditions(self, competition: Competition, sandbox: Sandbox, task: Task) -> dict[str, Any]:
         """What the run actually gets, for its record."""
@@ -434,6 +489,8 @@ class _Execution:
         """The infrastructure failed: try again, but not forever."""
         logger.warning("%s: %s", self.run.paths.root.name, reason)
         self._keep_attempt(INFRA_ERROR, reason, outcome=outcome)
+        if failed_before_start(self._attempt):
+            hosts.note_failure(self.group.paths, reason)
         return self._give_up(reason) if is_exhausted(self.run.record.attempts) else MAY_BE_RETRIED
 
     def _give_up(self, reason: str) -> int:

@@ -11,16 +11,17 @@ import math
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from mlebench import lease as leases
 from mlebench.errors import PrerequisiteError
-from mlebench.paths import RunPaths
-from mlebench.run.attempts import SUBMISSIONS
+from mlebench.paths import GroupPaths, RunPaths
+from mlebench.run.attempts import SUBMISSIONS, failed_nodes
+from mlebench.run.hosts import stop_line, stopped_hosts
 from mlebench.run.records import Group, Run
 
 logger = logging.getLogger(__name__)
@@ -59,30 +60,46 @@ class Resources:
     gpus: int
 
     @classmethod
-    def of(cls, group: Group) -> "Resources":
-        limits = group.record.limits
+    def of(cls, limits: Mapping[str, Any], gpus: int) -> "Resources":
         return cls(
             seconds=math.ceil(limits["seconds"] + GRACE),
             memory=limits["memory"] + OVERHEAD,
             cpus=math.ceil(limits["cpus"]),
-            gpus=group.record.gpus_per_run,
+            gpus=gpus,
         )
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run that a scheduler has."""
+
+    seconds: float  # for how long it thinks that the run has been running
+    waits_for: str | None = None  # why it has not started it yet, in its own words
 
 
 class Scheduler(Protocol):
     """What an executor asks of a scheduler, for one group. Failures are SchedulerErrors."""
 
     name: str
-    at_once: int | None  # how many runs it may have; None: all, as it enforces `workers` itself
 
-    def submit(self, folders: Sequence[Path]) -> None: ...
+    def submit(self, folders: Sequence[Path], avoid: Collection[str]) -> Collection[Path]:
+        """Submit as many of them as `workers` allows now, for any node but these; return which."""
+        ...
 
-    def active(self) -> dict[Path, float]:
-        """The folders that it still has, waiting or running, and for how many seconds it thinks they have run."""
+    def jobs(self) -> dict[Path, Job]:
+        """The folders that it still has, waiting or running."""
+        ...
+
+    def nodes(self) -> set[str]:
+        """The nodes that might take runs."""
         ...
 
     def cancel(self, folders: Collection[Path] | None = None) -> int:
         """Drop some or all of them; return how many."""
+        ...
+
+    def warning(self) -> str | None:
+        """What a person should know before runs are submitted."""
         ...
 
 
@@ -94,54 +111,105 @@ def job_name(group: Group) -> str:
 class Attended:
     """Submits what is left of a group and watches until it has ended. Ctrl-C detaches: the scheduler continues."""
 
-    def __init__(self, scheduler: Scheduler):
+    def __init__(self, scheduler: Scheduler, group: GroupPaths):
         self.scheduler = scheduler
         self.interrupts = 0
+        self.is_cancelled = False  # by `runs cancel`
+        self._group = group
+        self._waiting: dict[Path, None] = {}  # runs that have not ended, in order
+        self._active: set[Path] | None = None  # what the scheduler had when it last answered
+        self._submitted: Counter[Path] = Counter()
+        self._stopped: dict[str, str] = {}
+        self._pause = FIRST_LOOK
+        self._said: set[str] = set()
 
     def run(self, folders: Sequence[Path], tick: Callable[[], None] = lambda: None) -> None:
-        """Work until every run has ended or was submitted often enough, or until interrupted."""
-        waiting = dict.fromkeys(folders)  # in order
-        submitted: Counter[Path] = Counter()
-        before, pause = set(waiting), FIRST_LOOK
+        """Work until every run has ended or was submitted often enough, or until interrupted or cancelled."""
+        self._waiting = dict.fromkeys(folders)
         with self._signals():
-            while waiting and not self.interrupts:
+            while self._waiting and not self.interrupts:
+                if self._group.cancelled.exists():
+                    self._cancel()
+                    return
                 try:
-                    active = self._active()
-                    for folder in (before - active) & waiting.keys():
-                        if Run.read(folder).record.is_final:
-                            del waiting[folder]
-                    pause = FIRST_LOOK if active != before else min(RAREST_LOOK, pause * 1.5)
-                    before = active
-                    due = self._due(waiting, active, submitted)
-                    if not due and not active & waiting.keys():
+                    if not self._look():
                         return
-                    if due:
-                        self.scheduler.submit(due)
-                        submitted.update(due)
-                        before, pause = active | set(due), FIRST_LOOK
                 except SchedulerError as error:
-                    if not submitted:  # nothing is at stake yet
+                    if not self._active:  # nothing has been submitted; safe to fail
                         raise
-                    logger.warning("%s", error)
-                self._wait(pause, tick)
+                    self._say(f"{error}; asking again until it answers")
+                    self._remove_ended(self._active)
+                self._wait(tick)
 
-    def _active(self) -> set[Path]:
+    def _look(self) -> bool:
+        """Ask the scheduler, and submit what is due; False if nothing is left to watch."""
+        jobs = self._jobs()
+        active, before = set(jobs), self._active
+        self._remove_ended(self._waiting.keys() - active if before is None else before - active)
+        self._pause = FIRST_LOOK if active != before else min(RAREST_LOOK, self._pause * 1.5)
+        self._active = active
+        self._note_stopped_hosts()
+        self._say_why_none_starts(jobs)
+        avoid, due = self._due(active)
+        if due and (sent := set(self.scheduler.submit(due, avoid))):
+            self._submitted.update(sent)
+            self._active, self._pause = active | sent, FIRST_LOOK
+        return bool(due or active & self._waiting.keys())
+
+    def _jobs(self) -> dict[Path, Job]:
         """What the scheduler has. A job whose process is lost may still look alive, so check the run's lease."""
-        active = self.scheduler.active()
-        old = [folder for folder, seconds in active.items() if seconds > DEAD_AFTER]
+        jobs = self.scheduler.jobs()
+        old = [folder for folder, job in jobs.items() if job.seconds > DEAD_AFTER]
         dead = {folder for folder in old if not leases.may_be_held(RunPaths(folder).leases)}
         if dead:
             self.scheduler.cancel(dead)
-        return active.keys() - dead
+        return {folder: job for folder, job in jobs.items() if folder not in dead}
 
-    def _due(self, waiting: dict[Path, None], active: set[Path], submitted: Counter[Path]) -> list[Path]:
-        due = [folder for folder in waiting if folder not in active and submitted[folder] < SUBMISSIONS]
-        at_once = self.scheduler.at_once
-        return due if at_once is None else due[: max(0, at_once - len(active))]
+    def _remove_ended(self, folders: Collection[Path]) -> None:
+        for folder in self._waiting.keys() & folders:
+            if Run.read(folder).record.is_final:
+                del self._waiting[folder]
 
-    def _wait(self, seconds: float, tick: Callable[[], None]) -> None:
-        until = time.monotonic() + seconds
-        while not self.interrupts and time.monotonic() < until:
+    def _note_stopped_hosts(self) -> None:
+        stopped = stopped_hosts(self._group)
+        for host in stopped.keys() - self._stopped.keys():
+            logger.warning("%s", stop_line(host, stopped[host]))
+            self._submitted.clear()  # what such a host did to runs is not held against them
+        self._stopped = stopped
+
+    def _due(self, active: set[Path]) -> tuple[set[str], list[Path]]:
+        """The nodes to avoid, and the runs to submit."""
+        due = [folder for folder in self._waiting if folder not in active and self._submitted[folder] < SUBMISSIONS]
+        again = (Run.read(folder).record for folder in due if self._submitted[folder])
+        failed = {node for record in again for node in failed_nodes(record.attempts)}
+        if not due or not (self._stopped or failed):
+            return set(), due
+        nodes = self.scheduler.nodes()
+        stopped = nodes & self._stopped.keys()  # other executors have other hosts
+        if stopped and stopped == nodes:
+            return stopped, []
+        avoid = stopped | (nodes & failed)
+        return (stopped if avoid == nodes else avoid), due
+
+    def _say_why_none_starts(self, jobs: dict[Path, Job]) -> None:
+        reasons = sorted({job.waits_for or "" for job in jobs.values()})
+        if jobs and all(reasons):
+            self._say(f"{self.scheduler.name} has not started any run yet: {', '.join(reasons)}")
+
+    def _say(self, message: str) -> None:
+        """Log a message once: a scheduler is asked thousands of times."""
+        if message not in self._said:
+            logger.warning("%s", message)
+        self._said.add(message)
+
+    def _cancel(self) -> None:
+        self.is_cancelled = True
+        with suppress(SchedulerError):  # what was submitted while the group was being cancelled
+            self.scheduler.cancel()
+
+    def _wait(self, tick: Callable[[], None]) -> None:
+        until = time.monotonic() + self._pause
+        while not self.interrupts and time.monotonic() < until and not self._group.cancelled.exists():
             tick()
             time.sleep(TICK)
 

@@ -21,12 +21,14 @@ from mlebench.outcomes import (
     OVER_DISK,
     TIMEOUT,
 )
+from mlebench.records import now
 from mlebench.registry import Registry
 from mlebench.run.attempts import forgiven
 from mlebench.run.grading import run_info
+from mlebench.run.hosts import forget_failures
 from mlebench.run.plan import write_metadata
 from mlebench.run.publish import set_aside
-from mlebench.run.records import PRESENT, Group, Run
+from mlebench.run.records import PRESENT, RUNNING, Group, Run
 from mlebench.scoring import CompetitionReport
 
 # What `--retry` may name. Repeating a run because of how it ended, rather than because of the machine, is a second
@@ -71,6 +73,17 @@ def to_do(group: Group, kinds: Iterable[str] = ()) -> int:
     """How many runs `--resume` would do, with these kinds of `--retry`."""
     again = {ended for kind in kinds for ended in RETRIES[kind]}
     return sum(not run.record.is_final or run.record.ended in again for run in group.runs())
+
+
+def cancel(group: Group) -> None:
+    """Have everybody who works on a group stop, and nobody start any of its runs, until it is resumed."""
+    write_whole(group.paths.cancelled, f"{now()}\n")
+
+
+def reopen(group: Group, *, only_here: bool) -> None:
+    """Let a group's runs be started again: by whoever works on it, and on hosts that had stopped taking them."""
+    group.paths.cancelled.unlink(missing_ok=True)
+    forget_failures(group.paths, only_here=only_here)
 
 
 def unfinished(group: Group) -> list[Path]:
@@ -147,7 +160,7 @@ def submission_lines(group: Group, log: str, code: str) -> list[dict[str, Any]]:
 
 def elapsed(run: Run) -> float | None:
     """Seconds since a run in progress was started."""
-    if run.record.state != "running" or not run.record.started_at:
+    if run.state != RUNNING or not run.record.started_at:
         return None
     started = datetime.fromisoformat(run.record.started_at)
     return max(0.0, (datetime.now(started.tzinfo) - started).total_seconds())  # its host's clock may be ahead
@@ -167,12 +180,13 @@ def groups_in(runs_dir: Path) -> list[Group]:
 
 def counts(group: Group) -> dict[str, int]:
     """How many runs a group has, in total and in each state."""
-    records = [run.record for run in group.runs()]
+    runs = list(group.runs())
+    records = [run.record for run in runs]
     medals = sum(bool((record.report or {}).get("any_medal")) for record in records)
     return {
         "runs": len(records),
         "ended": sum(record.is_final for record in records),
-        "running": sum(record.state == "running" for record in records),
+        "running": sum(run.state == RUNNING for run in runs),
         "submitted": sum(record.submission == PRESENT for record in records),
         "medals": medals,
     }

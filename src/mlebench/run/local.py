@@ -18,15 +18,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from mlebench.paths import RunPaths
-from mlebench.run.attempts import CRASHES
-from mlebench.run.execute import FINAL, MAY_BE_RETRIED, NOT_STORED, PARENT_VARIABLE, abandon, unstored_result
+from mlebench import lease as leases
+from mlebench.paths import GroupPaths, RunPaths
+from mlebench.run.attempts import SUBMISSIONS, failed_before_start
+from mlebench.run.execute import MAY_BE_RETRIED, NOT_STORED, PARENT_VARIABLE, abandon, unstored_result
 from mlebench.run.gpus import HOLDERS_VARIABLE, Choice, Held, take
+from mlebench.run.hosts import stop_line, stopped_hosts, this_host
 from mlebench.run.records import Run
 
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
+LOOK_PAUSE = 5.0  # seconds between two looks at a run that another process holds
 
 
 @dataclass
@@ -34,11 +37,12 @@ class _Job:
     folder: Path
     not_before: float = 0.0
     pauses: int = 0
-    crashes: int = 0
+    is_held: bool = False  # by another process, when we last looked
+    failures: int = 0  # in a row: crashes, and attempts whose agent was not started
 
-    def pause(self) -> None:
+    def pause(self, longest: float = LONGEST_PAUSE) -> None:
         """Try again later, after a longer pause each time."""
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**self.pauses)
+        pause = min(longest, FIRST_PAUSE * 2**self.pauses)
         self.pauses += 1
         self.not_before = time.monotonic() + pause * random.uniform(0.5, 1.0)
 
@@ -52,9 +56,10 @@ class _Worker:
 
 
 class LocalExecutor:
-    """Runs folders, `workers` at a time, each with GPUs that no other run on this machine has."""
+    """Does a group's runs, `workers` at a time, each with GPUs that no other run on this machine has."""
 
-    def __init__(self, workers: int, gpus: Choice | None = None):
+    def __init__(self, group: GroupPaths, workers: int, gpus: Choice | None = None):
+        self._group = group
         self._most = workers
         self._gpus = gpus or Choice()
         self._said_waiting = False
@@ -62,15 +67,21 @@ class LocalExecutor:
         self._pending: deque[_Job] = deque()
         # Its other end stays open exactly as long as this process lives.
         self._leash, self._our_end = os.pipe()
+        self._leases = leases.Observer()
         self.interrupts = 0
+        self.is_cancelled = False  # by `runs cancel`
+        self._has_stopped = False
 
     def run(self, folders: Sequence[Path], tick: Callable[[], None] = lambda: None) -> None:
-        """Work until every run is final, or until interrupted. `tick` is called a few times a second."""
+        """Work until every run is final, or until interrupted or cancelled. `tick` is called a few times a second."""
         self._pending = deque(_Job(folder) for folder in folders)
         before = signal.signal(signal.SIGINT, self._interrupt)
         term = signal.signal(signal.SIGTERM, self._interrupt)
         try:
             while self._pending or self._workers:
+                if not self.is_cancelled and self._group.cancelled.exists():
+                    self.is_cancelled = True
+                    self._interrupt()
                 if self.interrupts:
                     self._pending.clear()
                     self._pass_on()
@@ -106,6 +117,13 @@ class LocalExecutor:
                 continue
             if Run.read(job.folder).record.is_final:  # another runner may have finished it
                 continue
+            if self._leases.is_held(RunPaths(job.folder).leases):
+                job.is_held, job.failures = True, 0
+                job.pause(LOOK_PAUSE)
+                self._pending.append(job)
+                continue
+            if job.is_held:
+                job.is_held, job.pauses = False, 0
             gpus = take(self._gpus)
             if gpus is None:
                 self._pending.appendleft(job)
@@ -150,19 +168,40 @@ class LocalExecutor:
 
     def _judge(self, worker: _Worker) -> None:
         job, code = worker.job, worker.process.returncode
-        if self.interrupts or (code == FINAL and Run.read(job.folder).record.is_final):
+        run = Run.read(job.folder)
+        if self.interrupts or run.record.is_final:
             return
         if code == NOT_STORED:  # the disk has to be mended first
             return
-        if code != MAY_BE_RETRIED:
-            job.crashes += 1
-            log = RunPaths(job.folder).runner_log.name
-            if job.crashes >= CRASHES and (
-                abandon(job.folder, f"mlebench failed ({code}): see {log}") or unstored_result(Run.read(job.folder))
-            ):
-                return
+        if reason := stopped_hosts(self._group).get(this_host()):
+            self._stop(reason)
+            return
+        attempt = run.record.attempts[-1] if run.record.attempts else {}
+        crashed = code != MAY_BE_RETRIED
+        job.failures = job.failures + 1 if crashed or failed_before_start(attempt) else 0
+        if job.failures >= SUBMISSIONS and self._leave(run, code if crashed else None):
+            return
         job.pause()
         self._pending.append(job)
+
+    def _stop(self, reason: str) -> None:
+        """Start nothing more on this host."""
+        if self._pending or not self._has_stopped:
+            logger.warning("%s", stop_line(this_host(), reason))
+        self._has_stopped = True
+        self._pending.clear()
+
+    def _leave(self, run: Run, crash: int | None) -> bool:
+        """Stop trying a run: one whose agent was started ends here, another stays planned. False: try it again."""
+        attempt = run.record.attempts[-1] if run.record.attempts else {}
+        log = run.paths.runner_log.name
+        if crash is not None and "agent_started_at" in attempt:
+            return abandon(run.paths.root, f"mlebench failed ({crash}): see {log}") or bool(
+                unstored_result(Run.read(run.paths.root))
+            )
+        reason = f"mlebench failed ({crash}): see {log}" if crash is not None else attempt.get("detail")
+        logger.warning("%s could not be started here and stays planned: %s", run.paths.root.name, reason)
+        return True
 
 
 def _open_log(folder: Path) -> IO[bytes]:

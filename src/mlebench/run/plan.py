@@ -19,10 +19,11 @@ from mlebench.gateway.door import refuse_other_secrets
 from mlebench.records import now
 from mlebench.registry import Registry
 from mlebench.run import knowledge, machine
-from mlebench.run.executors import Placement
+from mlebench.run.executors import Placement, Resources
 from mlebench.run.gpus import Choice
 from mlebench.run.images import image_facts
 from mlebench.run.records import Group, GroupRecord, RunRecord
+from mlebench.run.schedulers import refusal
 from mlebench.sandbox import Sandbox
 from mlebench.sandbox.base import Limits, Task
 
@@ -58,6 +59,10 @@ class Request:
 def plan(request: Request) -> Group:
     """Write the group and its runs. Raises now, in one line, for anything that would make every run fail."""
     _refuse(request)
+    remote = request.placement.is_remote
+    limits = machine.limits_for(request.wishes, request.workers, request.runs_dir, elsewhere=remote)
+    if remote and (fault := refusal(request.placement, Resources.of(asdict(limits), request.gpus.share))):
+        raise PrerequisiteError(f"these runs could never start: {fault}")
     name = f"{paths.timestamp()}_run-group_{request.agent.folder.name}"
     try:
         request.runs_dir.mkdir(parents=True, exist_ok=True)
@@ -65,8 +70,6 @@ def plan(request: Request) -> Group:
         raise PrerequisiteError(f"cannot create {request.runs_dir}: {reason_of(error)}") from error
     root = _new_folder(request.runs_dir, name)
     where = paths.GroupPaths(root)
-    remote = request.placement.is_remote
-    limits = machine.limits_for(request.wishes, request.workers, request.runs_dir, elsewhere=remote)
     record = GroupRecord(
         id=root.name,
         created_at=now(),

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,8 @@ from typing import Any
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import RunPaths
 from mlebench.run.execute import PARENT_VARIABLE
-from mlebench.run.executors import Resources, SchedulerError, job_name
+from mlebench.run.executors import Job, Resources, SchedulerError, job_name
+from mlebench.run.hosts import NODE_VARIABLE
 from mlebench.run.records import Group
 
 NAMESPACE = "mlebench"
@@ -32,29 +33,50 @@ class Ray:
     name = "ray"
 
     def __init__(self, group: Group, workers: int, address: str | None):
-        self.at_once: int | None = workers
         self._group = group
+        self._workers = workers
+        self._need = Resources.of(group.record.limits, group.record.gpus_per_run)
         self._prefix = f"{job_name(group)}/"
         self._ray = connect(address)
 
-    def submit(self, folders: Sequence[Path]) -> None:
-        need = Resources.of(self._group)
+    def submit(self, folders: Sequence[Path], avoid: Collection[str] = ()) -> Sequence[Path]:
         actor = self._ray.remote(Runner)
-        for folder in folders:
+        sent = folders[: max(0, self._workers - len(self._names()))]
+        for folder in sent:
             try:
                 actor.options(
                     name=f"{self._prefix}{folder.name}",
                     lifetime="detached",
                     max_restarts=0,
-                    num_cpus=need.cpus,
-                    num_gpus=need.gpus,
-                    memory=need.memory,
+                    num_cpus=self._need.cpus,
+                    num_gpus=self._need.gpus,
+                    memory=self._need.memory,
+                    **self._elsewhere(avoid),
                 ).remote(str(folder))
             except ValueError:  # another process has just submitted it
                 continue
+        return sent
 
-    def active(self) -> dict[Path, float]:
-        return {self._group.paths.root / name.removeprefix(self._prefix): 0.0 for name in self._names()}
+    def _elsewhere(self, avoid: Collection[str]) -> dict[str, Any]:
+        """Options that keep an actor away from these nodes, by the label that names a node."""
+        nodes = [node for node in _alive(self._ray) if _name(node) in avoid]
+        labels = {label: None for node in nodes for label, value in node["Labels"].items() if value == node["NodeID"]}
+        if not labels:
+            return {}
+        strategies = self._ray.util.scheduling_strategies
+        others = strategies.NotIn(*(node["NodeID"] for node in nodes))
+        return {"scheduling_strategy": strategies.NodeLabelSchedulingStrategy(hard=dict.fromkeys(labels, others))}
+
+    def jobs(self) -> dict[Path, Job]:
+        reason = self.warning()
+        return {self._group.paths.root / name.removeprefix(self._prefix): Job(0.0, reason) for name in self._names()}
+
+    def nodes(self) -> set[str]:
+        return set(map(_name, _alive(self._ray)))
+
+    def warning(self) -> str | None:
+        """Ray lets a run that fits on no node wait until there is such a node, which an autoscaler may start."""
+        return too_large(self._ray, self._need)
 
     def cancel(self, folders: Collection[Path] | None = None) -> int:
         actors = []
@@ -81,6 +103,8 @@ class Runner:
     def __init__(self, folder: str):
         import ray  # pyright: ignore[reportMissingImports] it is an extra
 
+        context = ray.get_runtime_context()
+        name = next(_name(node) for node in _alive(ray) if node["NodeID"] == context.get_node_id())
         gpus = ",".join(str(number) for number in ray.get_gpu_ids())
         command = [sys.executable, "-P", "-m", "mlebench", "run", "exec", folder, "--gpus", gpus]
         leash, _our_end = os.pipe()  # the other end is open as long as this process lives
@@ -90,11 +114,11 @@ class Runner:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, PARENT_VARIABLE: str(leash)},
+                env={**os.environ, PARENT_VARIABLE: str(leash), NODE_VARIABLE: name},
                 pass_fds=[leash],
                 start_new_session=True,
             )
-        end = partial(ray.kill, ray.get_runtime_context().current_actor)
+        end = partial(ray.kill, context.current_actor)
         threading.Thread(target=self._await_end, args=(end,), daemon=True).start()
 
     def _await_end(self, end: Callable[[], None]) -> None:
@@ -124,11 +148,41 @@ def connect(address: str | None) -> Any:
     return ray
 
 
+def is_ours(address: str | None) -> bool:
+    """Whether Ray is started on this machine, for one command."""
+    return (address or os.environ.get(ADDRESS_VARIABLE) or "local") == "local"
+
+
+def _name(node: Mapping[str, Any]) -> str:
+    """A node's name: several may be on one host."""
+    return f"{node['NodeManagerHostname']}-{node['NodeID'][:6]}"
+
+
+def _alive(ray: Any) -> list[dict[str, Any]]:
+    try:
+        return [node for node in ray.nodes() if node["Alive"]]
+    except Exception as error:  # Ray has many exceptions for the same problem
+        raise SchedulerError(f"Ray does not answer: {error}") from error
+
+
+def too_large(ray: Any, need: Resources) -> str | None:
+    """Why no node that Ray has now can take a run."""
+    wanted = {"CPU": need.cpus, "GPU": need.gpus, "memory": need.memory}
+    have = [node["Resources"] for node in _alive(ray)]
+    if any(all(node.get(name, 0) >= amount for name, amount in wanted.items()) for node in have):
+        return None
+    largest = {name: max((node.get(name, 0) for node in have), default=0) for name in wanted}
+    needs, has = (
+        f"{amounts['CPU']:g} CPUs, {amounts['GPU']:g} GPUs and {amounts['memory'] / 1e9:.1f} GB"
+        for amounts in (wanted, largest)
+    )
+    return f"a run needs {needs}, and no node of this Ray has that: the most that one has is {has}"
+
+
 def submit_to_nodes(command: Callable[[Path], list[str]], folder: Path, address: str | None, most: int) -> list[str]:
     """Start a small task on each node, which writes to a file named after it; return the nodes' names."""
     ray = connect(address)
-    names = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes() if node["Alive"]}
-    found = {f"{host}-{id[:6]}": id for id, host in list(names.items())[:most]}
+    found = {_name(node): node["NodeID"] for node in _alive(ray)[:most]}
     place = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
     for name, id in found.items():
         task = ray.remote(subprocess.run).options(num_cpus=0, scheduling_strategy=place(id, soft=False))

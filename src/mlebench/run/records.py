@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from mlebench import lease as leases
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import GroupPaths, RunPaths
-from mlebench.records import Record
+from mlebench.records import NotJsonError, Record
 
 PLANNED, RUNNING, ENDED = STATES = ("planned", "running", "ended")
 PRESENT, NONE = "present", "none"
@@ -94,6 +95,13 @@ class Run:
         where = RunPaths(folder.absolute())
         return cls(where, RunRecord.read(where.record))
 
+    @property
+    def state(self) -> str:
+        """The state, except that a run whose process was killed on this host is not running: it is to be done again."""
+        if self.record.state == RUNNING and not leases.may_be_held(self.paths.leases):
+            return PLANNED
+        return self.record.state
+
     def write(self, **changes: Any) -> "Run":
         """The run with a changed record, written to disk."""
         record = self.record.changed(**changes)
@@ -141,7 +149,11 @@ class Group:
                         content = file.readall()
                 except (FileNotFoundError, NotADirectoryError):
                     continue
-                yield Run(RunPaths(Path(entry.path)), RunRecord.parse(content, where))
+                try:
+                    record = RunRecord.parse(content, where)
+                except NotJsonError:
+                    record = RunRecord.read(Path(where))
+                yield Run(RunPaths(Path(entry.path)), record)
 
 
 @contextmanager

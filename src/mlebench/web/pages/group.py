@@ -74,7 +74,7 @@ def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
         "seconds_limit": number_of(group.record.limits.get("seconds")),
         "failures": _failures(runs),
         "states": [PLANNED, RUNNING, *(outcome for outcome in RUN_OUTCOMES if outcome != CANCELLED)],
-        "going_on": [_going_on(site, group, run) for run in runs if run.record.state == RUNNING][:MOST_SHOWN],
+        "going_on": [_going_on(site, group, run) for run in runs if run.state == RUNNING][:MOST_SHOWN],
         "rows": [_row(site, group, run, boards) for run in runs[(at - 1) * MOST_ROWS : at * MOST_ROWS]],
         "number": at,
         "pages": [path_of(name, one) for one in range(1, pages + 1)],

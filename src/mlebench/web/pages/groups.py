@@ -28,7 +28,7 @@ ROUTES = ((r"groups\.html", page),)
 
 def counts_of(runs: Sequence[Run]) -> dict[str, int]:
     """How many runs are in each state. `ended` does not include those that `failed`."""
-    states = Counter("failed" if is_failed(run) else run.record.state for run in runs)
+    states = Counter("failed" if is_failed(run) else run.state for run in runs)
     return {
         "runs": len(runs),
         "ended": states["ended"],
