@@ -51,9 +51,9 @@ def test_a_list_that_is_spelled_again_is_noticed() -> None:
 
 def test_no_other_module_spells_such_a_list() -> None:
     again = {
-        str(path.relative_to(SOURCE)): found
+        str(path.relative_to(SOURCE)): words
         for path in SOURCE.rglob("*.py")
-        if path != Path(outcomes.__file__) and (found := list(spelled_lists(ast.parse(path.read_text()))))
+        if path != Path(outcomes.__file__) and (words := list(spelled_lists(ast.parse(path.read_text()))))
     }
     assert again == {}
 
@@ -62,7 +62,7 @@ def test_no_template_and_no_script_spells_them() -> None:
     pattern = re.compile("|".join(sorted(TELLING)))
     files = [path for kind in ("html", "js", "css") for path in (SOURCE / "web").rglob(f"*.{kind}")]
     assert files
-    assert {path.name: found for path in files if (found := pattern.findall(path.read_text()))} == {}
+    assert {path.name: words for path in files if (words := pattern.findall(path.read_text()))} == {}
 
 
 def report_with(status: str, competition: Competition) -> CompetitionReport:

@@ -4,7 +4,7 @@ import pytest
 
 from mlebench.bundles.secrets import Secrets
 from mlebench.integrity.secrets import scrubbed
-from mlebench.secrets import CERTAIN_NAMES, FORMS, LIKELY_NAMES
+from mlebench.secrets import CERTAIN_NAMES, FORMS, LIKELY_NAMES, hiding
 
 HEX = "0123456789abcdef0123456789abcdef"
 GENUINE = {
@@ -43,6 +43,28 @@ def test_what_stops_a_bundle_never_reaches_a_judge(what: str) -> None:
 def test_likely_secrets_are_hidden_from_a_judge_and_stop_no_bundle(text: str) -> None:
     assert Secrets({}).find(text.encode()) == []
     assert scrubbed(text, {}) == ("[secret]", 1)
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        r"s\u0065same/Open \"now\"",
+        r"sesame\/Open \"now\"",
+        r"sesame\\/Open \\\"now\\\"",
+        r"\u0073\u0065\u0073\u0061\u006D\u0065\u002F\u004f\u0070\u0065\u006e\u0020\u0022now\u0022",
+        r"sesame/Open \\u0022now\\u0022",
+    ],
+)
+def test_secrets_of_this_host_are_found_however_json_spells_them(spelled: str) -> None:
+    environment = {"MY_TOKEN": 'sesame/Open "now"'}
+    assert [found.what for found in Secrets(environment).find(f"x {spelled} y".encode())] == ["the value of $MY_TOKEN"]
+    assert scrubbed(f"x {spelled} y", environment) == ("x [secret] y", 1)
+
+
+def test_a_text_full_of_backslashes_is_searched_quickly() -> None:
+    """A quadratic search would take hours."""
+    text = "\\" * 5_000_000
+    assert hiding("sk-abcdefgh/ijkl")(text) == text
 
 
 @pytest.mark.parametrize("text", [HEX, f"md5 {HEX}", "task-force", "a key, a token"])

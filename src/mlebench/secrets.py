@@ -5,6 +5,7 @@ whatever is *likely* to be one is removed. Whatever is certain is also likely.
 """
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 SHORTEST = 8  # characters; a shorter value may be an everyday word
@@ -53,3 +54,34 @@ FORMS = (
         r"(?:KAGGLE_KEY\W{1,8}|\\?\"key\\\"\s{0,8}:\s{0,8}\\?\")[0-9a-f]{32}|\bKGAT_[A-Za-z0-9]{16,}",
     ),
 )
+
+
+_ESCAPE = r"\\{1,16}"  # a backslash of JSON, doubled with each level of JSON around it; bounded, to be quick
+_SHORT = {"/": "/", '"': '"', "\\": "\\", "\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
+
+
+def spellings(value: str) -> str:
+    """A pattern of everything that JSON can make of a value, also JSON within a text of JSON."""
+    return "".join(map(_spellings, value))
+
+
+def _spellings(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    ways = [re.escape(character), "".join(rf"{_ESCAPE}u(?i:{units[at : at + 4]})" for at in range(0, len(units), 4))]
+    if short := _SHORT.get(character):
+        ways.append(_ESCAPE + re.escape(short))
+    return f"(?:{'|'.join(ways)})"
+
+
+def hiding(secret: str | None) -> Callable[[str], str]:
+    """A function that takes a secret out of texts, however JSON spells it."""
+    if not secret:
+        return lambda text: text
+    pattern = re.compile(spellings(secret))
+
+    def hide(text: str) -> str:
+        if "\\" not in text:  # nothing is escaped, as in most pieces of a stream
+            return text.replace(secret, "[key]")
+        return pattern.sub("[key]", text)
+
+    return hide

@@ -1,6 +1,7 @@
 """An endpoint that disappears, hangs, refuses or sends nonsense: the agent is told, and nothing counts twice."""
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -233,3 +234,35 @@ def test_an_endpoint_that_repeats_the_key_does_not_give_it_away(server: Endpoint
     told.append(gate.post(stream=True))
     assert all("[key]" in answer.text and KEY not in answer.text for answer in told)
     assert KEY not in (gate.folder / "calls.jsonl").read_text()
+
+
+def escaped(text: str) -> str:
+    return "".join(f"\\u{ord(character):04X}" for character in text)
+
+
+@pytest.mark.parametrize(
+    "echo",
+    [
+        f'"{escaped(KEY)}"',
+        '"' + KEY.replace("-", "\\u002d").replace("a", "\\u0061") + '"',
+        json.dumps(json.dumps({"key": KEY}).replace("-", "\\u002D")),
+        json.dumps(json.dumps(escaped(KEY))),
+    ],
+    ids=["all of it", "some of it", "JSON in a text", "JSON in JSON in a text"],
+)
+def test_the_key_is_also_hidden_when_json_escapes_it(server: Endpoint, front: NewFront, echo: str) -> None:
+    gate = front()
+    told: list[httpx.Response] = []
+    for status in (200, 401, 500):
+        body = f'{{"choices": [], "error": {"null" if status == 200 else echo}, "x": {echo}}}'.encode()
+        server.behave = lambda call, body=body, status=status: call.answer(
+            body, status, content_type="application/json"
+        )
+        told.append(gate.post())
+    server.behave = lambda call: call.stream(f'{{"choices": [], "x": {echo}}}', f'{{"error": {{"message": {echo}}}}}')
+    told.append(gate.post(stream=True))
+    for text in [*(answer.text for answer in told), (gate.folder / "calls.jsonl").read_text()]:
+        for _ in range(4):  # as a reader would undo the escapes
+            assert KEY not in text
+            text = re.sub(r"\\+u00([0-9a-fA-F]{2})", lambda match: chr(int(match[1], 16)), text)
+        assert "[key]" in text

@@ -278,6 +278,37 @@ def test_allowed_tools_are_recorded(go: Runner) -> None:
     assert run.record.conditions["unsealed_by"][-1] == "the provider may use web_search"
 
 
+def test_opened_and_removed_fields_are_recorded(
+    go: Runner, mlebench: Mlebench, server: Endpoint, tmp_path: Path
+) -> None:
+    program = f"python3 - <<'END'\n{CALL}\nprint(call(invented=1, novel=2, fallbacks=[]))\nEND\n"
+    group = go(program, *(f"--allow-field={name}" for name in ("novel", "fallbacks", "temperature")))
+    run = only(group)
+    assert {"invented", "novel"} & server.seen[0].body.keys() == {"novel"}
+    opened = ["novel", "fallbacks", "temperature"]
+    assert (group.record.model or {})["fields"] == run.record.conditions["request_fields"] == opened
+    words = [f"requests may have the field {name}" for name in ("novel", "fallbacks")]
+    assert run.record.conditions["unsealed_by"][-2:] == words, "not a field that passes anyway"
+    assert (run.record.model or {})["removed_fields"] == {"invented": 1}
+    log = run.paths.runner_log.read_text()
+    assert log.count("'invented' is not known") == 1
+    story = mlebench("runs", "--runs-dir", str(tmp_path / "runs"), "show", run.record.run_id).stdout
+    assert "without the unknown fields invented" in story
+    mlebench("run", "--like", str(group.paths.root), "--runs-dir", str(tmp_path / "more"), env={"A_KEY": KEY})
+    (folder,) = (tmp_path / "more").iterdir()
+    assert (Group.read(folder).record.model or {})["fields"] == opened
+
+
+def test_a_budget_too_small_for_a_call_is_not_called_used_up(go: Runner, mlebench: Mlebench, tmp_path: Path) -> None:
+    run = only(go(ONE_CALL, "--budget", "200tokens", code=1))
+    assert run.record.ended == "model_unavailable", "that is no fault of the agent"
+    use = run.record.model or {}
+    assert (use["calls"], use["budget"]["exceeded"], use["budget"]["not_enough"]) == (0, False, 1)
+    story = mlebench("runs", "--runs-dir", str(tmp_path / "runs"), "show", run.record.run_id).stdout
+    assert "not enough of the budget was left for 1" in story
+    assert "used up" not in story
+
+
 def test_a_hanging_endpoint_does_not_delay_the_end_of_a_run(go: Runner, server: Endpoint) -> None:
     hung = threading.Event()
 

@@ -68,10 +68,10 @@ def test_the_cause_of_an_outage_is_named(server: Endpoint, front: NewFront, caus
     server.behave = OUTAGES[cause]
     gate = front(timing=replace(QUICK, retries=1))
     gate.post()
-    found = written(gate) or {}
-    assert found["cause"] == cause
-    assert found["says"]
-    assert KEY not in found["says"]
+    record = written(gate) or {}
+    assert record["cause"] == cause
+    assert record["says"]
+    assert KEY not in record["says"]
     server.behave = say_hello
     gate.post()
     assert written(gate) is None, "one answer shows that there was a model"
@@ -311,11 +311,11 @@ def test_a_probe_stops_many_runs_in_one_line_that_names_who_must_act(
     monkeypatch.setattr(probing, "TIMING", QUICK)
     monkeypatch.setenv("A_KEY", KEY)
     server.behave = OUTAGES[cause]
-    told = refusal(server, key_env="A_KEY") or ""
-    assert f"m at {server.url} cannot be used ({cause})" in told
-    assert advice in told
-    assert "\n" not in told
-    assert KEY not in told
+    message = refusal(server, key_env="A_KEY") or ""
+    assert f"m at {server.url} cannot be used ({cause})" in message
+    assert advice in message
+    assert "\n" not in message
+    assert KEY not in message
 
 
 @pytest.mark.parametrize("cause", ["429", "503"])

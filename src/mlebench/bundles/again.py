@@ -84,7 +84,7 @@ def _conditions(record: GroupRecord) -> dict[str, Any]:
         **{name: record.limits.get(key) for name, key in LIMITS.items()},
         "GPUs for each run": record.gpus_per_run,
         "network": record.network,
-        **{name: asked.get(name) or None for name in ("models", "endpoint", "budget", "tools")},
+        **{name: asked.get(name) or None for name in ("models", "endpoint", "budget", "tools", "fields")},
         "obfuscate": record.obfuscate,
         "knowledge": bool(record.knowledge),
         "mlebench": record.mlebench,

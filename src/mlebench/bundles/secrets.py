@@ -3,14 +3,13 @@
 Raw bytes are searched. Compressed or otherwise encoded content cannot be.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from mlebench.secrets import CERTAIN_NAMES, FORMS, SHORTEST
+from mlebench.secrets import CERTAIN_NAMES, FORMS, SHORTEST, spellings
 
 MARK = b"[secret removed by mlebench]"
 MOST = 100  # places reported, for each form and piece of a file
@@ -31,9 +30,7 @@ class Secrets:
         self._forms = {form.what: re.compile(form.certain.encode(), re.ASCII) for form in FORMS}
         for name, value in sorted(environment.items()):
             if CERTAIN_NAMES.fullmatch(name) and len(value) >= SHORTEST:
-                spellings = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
-                forms = sorted(re.escape(os.fsencode(one)) for one in spellings)
-                self._forms[f"the value of ${name}"] = re.compile(b"|".join(forms))
+                self._forms[f"the value of ${name}"] = re.compile(os.fsencode(spellings(value)))
 
     def find(self, data: bytes, line: int = 1) -> list[Found]:
         """The secrets in a text whose first line has number `line`."""

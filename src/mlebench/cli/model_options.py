@@ -39,8 +39,15 @@ _OPTIONS = (
         metavar="NAME",
         help="A tool of the provider that runs may use, such as web_search; such runs are unsealed.",
     ),
+    click.option(
+        "--allow-field",
+        "fields",
+        multiple=True,
+        metavar="NAME",
+        help="A field of requests that would be refused or removed, and is passed on; such runs are unsealed.",
+    ),
 )
-NAMES = ("models", "endpoint", "provider", "key_env", "budget", "prices", "tools")
+NAMES = ("models", "endpoint", "provider", "key_env", "budget", "prices", "tools", "fields")
 
 
 # For questions that are not a run's own.
@@ -86,5 +93,5 @@ def model_access(options: dict[str, Any], named_by_agent: str | None) -> "ModelA
         models,
         table,
         **{name: options[name] or like.get(name) for name in ("provider", "endpoint", "key_env", "budget")},
-        tools=options["tools"] or like.get("tools", ()),
+        **{name: options[name] or like.get(name, ()) for name in ("tools", "fields")},
     )

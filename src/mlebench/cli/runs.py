@@ -251,8 +251,14 @@ def _tell_model(group: "Group", run: "Run") -> None:
 def _calls_text(use: dict[str, Any]) -> str:
     named = [("failed", "failed"), ("retries", "retries"), ("refused", "refused"), ("calls_without_usage", "uncounted")]
     rest = [f"{use[key]} {word}" for key, word in named if use.get(key)]
-    over = ", the budget was used up" if (use.get("budget") or {}).get("exceeded") else ""
-    return ", ".join([str(use.get("calls")), *rest]) + over
+    budget = use.get("budget") or {}
+    if budget.get("exceeded"):
+        rest.append("the budget was used up")
+    elif budget.get("not_enough"):
+        rest.append(f"not enough of the budget was left for {budget['not_enough']}")
+    if removed := use.get("removed_fields"):
+        rest.append(f"without the unknown fields {', '.join(removed)}")
+    return ", ".join([str(use.get("calls")), *rest])
 
 
 def _tokens_text(use: dict[str, Any]) -> str:

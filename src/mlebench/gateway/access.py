@@ -49,12 +49,14 @@ class ModelAccess:
     budget: Budget | None = None
     tools: tuple[str, ...] = ()  # provider-side tools that are allowed
     prices: Mapping[str, Price] = field(default_factory=dict)
+    fields: tuple[str, ...] = ()  # of requests, opened although they are unknown or lead out
 
     def to_dict(self) -> dict[str, Any]:
         return {
             **asdict(self),
             "models": list(self.models),
             "tools": list(self.tools),
+            "fields": list(self.fields),
             "budget": str(self.budget) if self.budget else None,
             "prices": {model: price.to_dict() for model, price in self.prices.items()},
         }
@@ -69,6 +71,7 @@ class ModelAccess:
             budget=Budget.parse(data["budget"]) if data["budget"] else None,
             tools=tuple(data["tools"]),
             prices={model: price_of(entry, model) for model, entry in data["prices"].items()},
+            fields=tuple(data.get("fields", ())),  # older groups have none
         )
 
     def key(self) -> str | None:
@@ -96,6 +99,7 @@ def plan_access(
     key_env: str | None = None,
     budget: str | None = None,
     tools: Sequence[str] = (),
+    fields: Sequence[str] = (),
 ) -> ModelAccess:
     """Fill in what was not given, and refuse what cannot work."""
     if not models:
@@ -114,6 +118,7 @@ def plan_access(
         Budget.parse(budget) if budget else None,
         tuple(dict.fromkeys(tools)),
         prices,
+        tuple(dict.fromkeys(fields)),
     )
     _refuse(access)
     return access

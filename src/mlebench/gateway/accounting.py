@@ -2,17 +2,22 @@
 
 import asyncio
 import json
-from dataclasses import dataclass, field
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from mlebench.files import write_whole
-from mlebench.gateway.access import TOKENS, ModelAccess
+from mlebench.gateway.access import TOKENS, Budget, ModelAccess
+from mlebench.gateway.estimate import Need
 from mlebench.gateway.policy import RefusedError
 from mlebench.gateway.prices import MILLION, Price, Tokens
 
 USUAL_OUTPUT = 32_768  # tokens reserved for an answer whose request sets no limit
-LEAST_OUTPUT = 256  # with fewer left, such a request is not worth sending
+TELLING = 1000  # tokens; the estimate of a smaller input says little about the model's tokenizer
+LARGEST_RATIO = 4.0
+MOST_NAMES = 50  # of removed fields
 COUNTED = ("input", "cached", "output", "reasoning")
 
 
@@ -66,13 +71,14 @@ class Ended:
     seconds: float
     retries: int = 0
     error: str | None = None
-    is_answered: bool = False  # the provider has begun an answer, and so will charge for it
+    is_answered: bool = False  # the provider may charge: it has begun an answer, or has the request and no answer yet
 
 
 @dataclass(frozen=True)
 class Reservation:
     amount: float  # in the budget's unit
-    output: int | None = None  # the limit to set on the answer, if the request has none
+    output: int | None = None  # the limit to set on the answer, if the request has none or too high a one
+    input: int = 0  # the estimate of its tokens
 
 
 class Ledger:
@@ -82,50 +88,75 @@ class Ledger:
         self.total = Count()
         self.models = {model: Count() for model in access.models}
         self.refused: dict[str, int] = {}
+        self.removed: dict[str, int] = {}  # fields, and in how many requests
         self.spent = self.reserved = 0.0  # in the budget's unit
+        self.used_up = self.not_enough = self.shortened = 0  # calls
+        self._ratio = 1.0  # of the input that was counted to what was estimated, where that was too low
         self._changed = asyncio.Event()
         self._is_written = False
 
-    async def reserve(self, model: str, input: int, asked: int | None, answers: int) -> Reservation:
-        """Reserve what a call may use. If too little is left only because of calls in progress, wait for them."""
+    async def reserve(self, need: Need) -> Reservation:
+        """Reserve what a call may use. If too little is left only because of calls in progress, wait for them.
+
+        An answer may be as long as what is left allows.
+        """
         budget = self._access.budget
         if budget is None:
             return Reservation(0.0)
         while True:
-            output = asked or self._room(model, input, answers)
-            amount = self._amount(model, input, output * answers)
-            if output < min(asked or LEAST_OUTPUT, LEAST_OUTPUT) or self.spent + amount > budget.amount:
-                raise RefusedError(
-                    403,
-                    "budget_exceeded",
-                    f"This run's budget is {budget}, of which {self.spent:.6g} are used. This call could use up to "
-                    f"{amount:.6g}, and is not made. If that is too much, ask for fewer output tokens or send less.",
-                )
-            if self.spent + self.reserved + amount <= budget.amount:
+            output = self._room(need, budget.amount - self.spent)
+            if output < min(need.asked or need.least, need.least):
+                raise self._refusal(need, budget)
+            amount = self._amount(need, self._input(need), output)
+            if self.spent + self.reserved + amount <= budget.amount * (1 + 1e-12):  # sums of floats are not exact
                 self.reserved += amount
-                return Reservation(amount, None if asked else output)
+                self.shortened += need.asked is not None and output < need.asked
+                return Reservation(amount, None if output == need.asked else output, need.input)
             self._changed = asyncio.Event() if self._changed.is_set() else self._changed
             await self._changed.wait()
 
-    def _room(self, model: str, input: int, answers: int) -> int:
-        """How long an answer may be if its request does not say: the usual limit, or what is left."""
-        price, budget = self._access.prices.get(model), self._access.budget
-        usual = min(USUAL_OUTPUT, (price and price.max_output) or USUAL_OUTPUT)
-        if budget is None:
-            return usual
-        left = budget.amount - self.spent - self._amount(model, input, 0)
-        each = self._amount(model, 0, 1) * answers
-        return max(0, min(usual, int(left / each) if each else usual))
+    def _input(self, need: Need) -> int:
+        return math.ceil(need.input * self._ratio)
 
-    def _amount(self, model: str, input: int, output: int) -> float:
+    def _room(self, need: Need, left: float) -> int:
+        """How long an answer may be: as long as the request asks for, or as usual, or as what is left allows."""
+        price = self._access.prices.get(need.model)
+        wanted = need.asked or min(USUAL_OUTPUT, (price and price.max_output) or USUAL_OUTPUT)
+        left -= self._amount(need, self._input(need), 0)
+        each = self._amount(need, 0, 1) - self._amount(need, 0, 0)
+        if left >= each * wanted:
+            return wanted
+        return math.floor(left / each) if left > 0 else -1
+
+    def _amount(self, need: Need, input: int, output: int) -> float:
+        """What this many tokens would use, in the budget's unit; there are as many outputs as answers."""
+        output = output * need.answers + need.predicted
         if self._access.budget is None or self._access.budget.unit == TOKENS:
             return input + output
-        price = self._access.prices[model]
-        return (input * price.dearest_input + output * price.output) / MILLION
+        price = self._access.prices[need.model]
+        return (input * price.dearest_input(need.cache) + output * price.output) / MILLION
 
-    def can_pay(self, model: str, input: int, output: int) -> bool:
-        """Whether the whole budget would be enough for one such call."""
-        return self._access.budget is None or self._amount(model, input, output) <= self._access.budget.amount
+    def _refusal(self, need: Need, budget: Budget) -> RefusedError:
+        left = budget.amount - self.spent
+        is_used_up = self.spent > 0 and left < self._amount(replace(need, answers=1, predicted=0), 0, Need.least)
+        self.used_up += is_used_up
+        self.not_enough += not is_used_up
+        least = self._amount(need, self._input(need), min(need.asked or need.least, need.least))
+        why = (
+            "It is used up, and this call is not made."
+            if is_used_up
+            else f"Not enough is left for this call, which is not made: even with a very short answer it could use "
+            f"{least:.6g}. Send less, or ask for fewer answers."
+        )
+        message = f"This run's budget is {budget}, of which {self.spent:.6g} are used. {why}"
+        return RefusedError(403, "budget_exceeded", message)
+
+    def is_too_small_for(self, need: Need) -> bool:
+        """Whether the budget, of which nothing is spent, cannot pay even one short answer to such a request."""
+        if self.spent or self._access.budget is None:
+            return False
+        room = self._room(replace(need, answers=1, predicted=0), self._access.budget.amount)
+        return room < min(need.asked or need.least, need.least)
 
     def release(self, reservation: Reservation, used: float) -> None:
         self.reserved -= reservation.amount
@@ -135,6 +166,8 @@ class Ledger:
     def settle(self, reservation: Reservation, call: Ended) -> float | None:
         """Count a finished call and return its cost. An answer of unknown usage uses up its whole reservation."""
         price = self._access.prices.get(call.model)
+        if call.tokens.input and reservation.input >= TELLING:
+            self._ratio = max(self._ratio, min(LARGEST_RATIO, call.tokens.input / reservation.input))
         used = 0.0
         if self._access.budget and call.is_answered:
             used = self._used(call, price) if call.tokens.is_known else reservation.amount
@@ -153,18 +186,33 @@ class Ledger:
         self.refused[kind] = self.refused.get(kind, 0) + 1
         self._is_written = False
 
+    def remove(self, names: Sequence[str]) -> list[str]:
+        """Count fields that were removed from a request; return those that are new."""
+        new = [name for name in names if name not in self.removed][: MOST_NAMES - len(self.removed)]
+        for name in new:
+            self.removed[name] = 0
+        for name in names:
+            if name in self.removed:
+                self.removed[name] += 1
+                self._is_written = False
+        return new
+
     def to_dict(self) -> dict[str, Any]:
         budget = self._access.budget
         return {
             **self.total.to_dict(),
             "refused": sum(self.refused.values()),
             "refusals": dict(self.refused),
+            "removed_fields": dict(self.removed),
             "budget": budget
             and {
                 "limit": budget.amount,
                 "unit": budget.unit,
                 "used": round(self.spent, 8),
-                "exceeded": "budget_exceeded" in self.refused,
+                "exceeded": self.used_up > 0,
+                "used_up": self.used_up,
+                "not_enough": self.not_enough,
+                "shortened": self.shortened,
             },
             "models": {model: count.to_dict() for model, count in self.models.items() if count.calls},
         }

@@ -8,7 +8,7 @@ import asyncio
 import base64
 import re
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -60,13 +60,16 @@ class Client:
             connection.writer.transport.abort()
 
     @asynccontextmanager
-    async def post(self, url: str, content: bytes, headers: dict[str, str]) -> AsyncIterator[Answer]:
-        """Send a request. The connection is reused if the answer was read to its end."""
+    async def post(
+        self, url: str, content: bytes, headers: dict[str, str], sent: Callable[[], None] = lambda: None
+    ) -> AsyncIterator[Answer]:
+        """Send a request, then call `sent`. The connection is reused if the answer was read to its end."""
         connection = await self._connection()
         is_whole = False
         try:
             connection.writer.write(self._request(url, content, headers))
             await connection.writer.drain()
+            sent()
             minor, status, found, rest = await self._head(connection)
             body = _Body(connection, self._idle, found, rest)
             yield Answer(status, found, body.pieces())

@@ -1,28 +1,31 @@
 """What a request may ask for. Anything that lets the provider reach a network, or the key owner's files, is refused.
 
-Each refusal has a name; `--allow-tool NAME` lifts it. Unknown kinds of tools are refused.
+Known fields pass, fields that lead out are refused by name, and all others are removed. `--allow-tool NAME` and
+`--allow-field NAME` open what would be refused or removed. Unknown kinds of tools are refused.
 """
 
 import re
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
+from mlebench.gateway import fields
 from mlebench.gateway.access import ModelAccess
-from mlebench.gateway.wire import CHAT, COMPLETIONS, OUTPUT_LIMITS, is_anthropic
+from mlebench.gateway.prices import LONG, SHORT
+from mlebench.gateway.wire import CHAT, COMPLETIONS, OUTPUT_LIMITS, RESPONSES, is_anthropic
 
-# Tools that run where the agent runs.
-_OPENAI_TOOLS = {"function", "custom", "local_shell", "apply_patch"}
-_ANTHROPIC_TOOLS = re.compile(r"custom|(bash|text_editor|computer|memory)_\d{8}")
-# Fields that refer to things outside the request: stored conversations, prompts and files, or searches.
-_STORED = {"previous_response_id", "conversation", "background", "prompt_id", "container"}
-_SUSPECT = re.compile(r"search|plugin|mcp|connector|data_sources|retriev|brows")
-_ADDRESSES = {"url", "image_url", "file_url", "video_url", "audio_url"}
-_FILES = {"file_id", "file_ids", "vector_store_ids"}
-# The agent chooses what these hold, and no provider interprets it.
-_OPAQUE = {"arguments", "parameters", "input_schema", "schema", "metadata"}
-_OWN_INPUT = ("tool_use", "custom_tool_call")
-BYTES_PER_TOKEN = 2  # dense text, such as tables of numbers; prose has about 4
-MEDIA_TOKENS, MEDIA_BYTES_PER_TOKEN = 1500, 50
+# Tools that run where the agent runs, or search the tools of the request itself.
+_FUNCTIONS = {"function", "custom"}
+_OPENAI_TOOLS = {*_FUNCTIONS, "local_shell", "apply_patch", "tool_search"}
+_ANTHROPIC_TOOLS = re.compile(r"custom|(bash|text_editor|computer|memory)_\d{8}|tool_search_tool_(regex|bm25)(_\d{8})?")
+_EMBEDDED = re.compile(r"data:|[A-Za-z0-9+/=_\s-]*$")  # a file within the request: with its type, or plain base64
+_LEADS_OUT = "it leads out of the sandbox. Use functions of your own, and put all content into the request"
+_COSTS_MORE = "its price is not known"
+# Values of known fields that pass; others would cost more than the table of prices says.
+_VALUES: dict[str, set[str]] = {
+    "service_tier": {"auto", "default", "flex", "scale", "standard", "standard_only"},
+    "speed": {"standard"},
+}
+MOST_ANSWERS = 128
 
 
 class RefusedError(Exception):
@@ -33,108 +36,254 @@ class RefusedError(Exception):
         self.status, self.kind, self.message = status, kind, message
 
 
-def check(path: str, body: dict[str, Any], access: ModelAccess) -> str:
-    """The model that a request asks for; RefusedError if it asks for anything not allowed."""
-    model = body.get("model")
-    named = body.get("models")  # some endpoints fall back to these if the first fails
+@dataclass(frozen=True)
+class Checked:
+    """A request that may be passed on."""
+
+    model: str
+    body: dict[str, Any]  # without what was removed
+    removed: tuple[str, ...] = ()  # names of fields that are not known
+    cache: str | None = None  # SHORT or LONG, if the request asks for it
+
+
+def check(path: str, body: dict[str, Any], access: ModelAccess) -> Checked:
+    """The request as it may be passed on; RefusedError if it asks for anything not allowed."""
+    model, named = body.get("model"), body.get("models")  # some endpoints fall back to `models`
     for name in [model, *(named if isinstance(named, list) else [])]:
         if not isinstance(name, str) or name not in access.models:
-            asked = f"{name!r:.100}" if isinstance(name, str) else "no model"
-            raise RefusedError(
-                403, "model_not_allowed", f"This run may not use {asked}. It may use: {', '.join(access.models)}."
-            )
-    for name in _asked_for(path, body):
-        if not any(name == tool or name.startswith(f"{tool}_") for tool in access.tools):
-            raise RefusedError(
-                403,
-                "tool_not_allowed",
-                f"This run may not use {name[:100]!r}: it leads out of the sandbox. "
-                "Use functions of your own, and put all content into the request.",
-            )
-    return str(model)
+            _refuse_model(f"{name!r:.100}" if isinstance(name, str) else "no model", access)
+    checking = _Checking(path, access)
+    kept = checking.whole(body)
+    return Checked(str(model), kept, tuple(checking.removed), checking.cache)
 
 
-def _asked_for(path: str, body: dict[str, Any]) -> Iterator[str]:
-    """The names of everything in a request that needs permission."""
-    for field, value in body.items():
-        if value not in (None, False, [], {}) and (field in _STORED or _SUSPECT.search(field)):
-            yield {"web_search_options": "web_search", "mcp_servers": "mcp"}.get(field, field)
-        if field == "prompt" and isinstance(value, dict):
-            yield "prompt"  # one stored at the provider
-    tools = body.get("tools") or []
-    for tool in tools if isinstance(tools, list) else [tools]:
+def _refuse_model(asked: str, access: ModelAccess) -> None:
+    raise RefusedError(
+        403, "model_not_allowed", f"This run may not use {asked}. It may use: {', '.join(access.models)}."
+    )
+
+
+def _malformed(message: str) -> RefusedError:
+    return RefusedError(400, "invalid_request_error", message)
+
+
+@dataclass
+class _Checking:
+    path: str
+    access: ModelAccess
+    removed: dict[str, None] = field(default_factory=dict)  # an ordered set
+    cache: str | None = None
+
+    def whole(self, body: dict[str, Any]) -> dict[str, Any]:
+        kept: dict[str, Any] = {}
+        for name, value in body.items():
+            if name in fields.KNOWN[self.path]:
+                kept[name] = self._known(name, value)
+            elif name in self.access.fields:
+                kept[name] = value
+            elif value is None or value is False or value == []:
+                continue  # it asks for nothing
+            elif fields.leads_out(name) or (name == "prompt" and self.path == RESPONSES):
+                if fields.names_model(name) and not self._is_allowed(name):
+                    _refuse_model(f"the field {name!r:.100}", self.access)
+                self._require(name, _LEADS_OUT)
+                kept[name] = value
+            else:
+                self.removed[name[:100]] = None
+        return kept
+
+    def _known(self, name: str, value: Any) -> Any:
+        if name == "tools":
+            return self._tools(value)
+        if name in fields.CONTENT_FIELDS:
+            return self._content(value, name, name)
+        self._require_value(name, value)
+        if name == "cache_control":
+            self._note_cache(value)
+        if name in fields.SCHEMAS:
+            self._require_own_schema(value)
+        if name in ("metadata", "client_metadata") and isinstance(value, dict):
+            odd = [key for key, item in value.items() if not isinstance(item, str)]  # LiteLLM obeys some of them
+            self.removed |= dict.fromkeys(f"{name}.{key}"[:100] for key in odd)
+            return {key: item for key, item in value.items() if key not in odd}
+        return value
+
+    def _require_value(self, name: str, value: Any) -> None:
+        if name in ("n", "best_of") and not (value is None or _is_count(value, MOST_ANSWERS)):
+            raise _malformed(f"`{name}` must be a number from 1 to {MOST_ANSWERS}.")
+        if name == "stream" and not (value is None or isinstance(value, bool)):
+            raise _malformed("`stream` must be true or false.")
+        if _costs_more(self.path, name, value):
+            self._require(name, _COSTS_MORE)
+        if self.access.budget and _expands(name, value):
+            self._require(name, "nobody knows how much input it makes, and this run has a budget")
+
+    def _content(self, value: Any, name: str, top: str) -> Any:
+        """A part of the conversation: without unknown fields, and without addresses or files of the provider."""
+        if isinstance(value, list):
+            return [self._content(item, name, top) for item in value]
+        if isinstance(value, dict):
+            return self._object(value, top)
+        if isinstance(value, str) and name in fields.ADDRESSES and not value.startswith("data:"):
+            self._require("url", _LEADS_OUT)
+        return value
+
+    def _object(self, value: dict[str, Any], top: str) -> dict[str, Any]:
+        if _is_reference(value):
+            self._require("item_reference", _LEADS_OUT)
+        kept: dict[str, Any] = {}
+        for key, item in value.items():
+            if key in fields.FILES and item:
+                self._require("file_id", _LEADS_OUT)
+                kept[key] = item
+            elif key in fields.CONTENT:
+                if _holds_address(value, key):
+                    self._require("url", _LEADS_OUT)
+                kept[key] = self._part(key, item, top)
+            elif key in self.access.fields:
+                kept[key] = item
+            elif item is not None:
+                self.removed[f"{top}.{key}"[:100]] = None
+        return kept
+
+    def _part(self, key: str, item: Any, top: str) -> Any:
+        if key == "tools":
+            return self._tools(item)
+        if key == "cache_control":
+            self._note_cache(item)
+        if key in fields.SCHEMAS:
+            self._require_own_schema(item)
+        return item if key in fields.OPAQUE else self._content(item, key, top)
+
+    def _tools(self, tools: Any) -> Any:
+        if tools is None:
+            return None
+        return [self._tool(tool) for tool in tools] if isinstance(tools, list) else self._tool(tools)
+
+    def _tool(self, tool: Any) -> Any:
         kind = tool.get("type") if isinstance(tool, dict) else None
-        if is_anthropic(path):
+        if is_anthropic(self.path):
             known = kind is None or (isinstance(kind, str) and _ANTHROPIC_TOOLS.fullmatch(kind))
         else:
-            known = kind in _OPENAI_TOOLS
-        if not known:
-            yield str(kind)
-    for field in ("messages", "input", "system", "instructions"):
-        yield from _references(body.get(field))
+            known = (isinstance(kind, str) and kind in _OPENAI_TOOLS) or _is_namespace(tool)
+        if known and isinstance(tool, dict):
+            return self._content(tool, "tool", "tools")
+        self._require(str(kind), _LEADS_OUT)
+        return tool
+
+    def _note_cache(self, value: Any) -> None:
+        if value:
+            is_long = self.cache == LONG or (isinstance(value, dict) and value.get("ttl") not in (None, "5m"))
+            self.cache = LONG if is_long else SHORT
+
+    def _require_own_schema(self, value: Any) -> None:
+        if isinstance(value, list):
+            for item in value:
+                self._require_own_schema(item)
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                if key == "$ref" and isinstance(item, str) and not item.startswith("#"):
+                    self._require("url", _LEADS_OUT)
+                self._require_own_schema(item)
+
+    def _require(self, name: str, reason: str) -> None:
+        if not self._is_allowed(name):
+            raise RefusedError(403, "tool_not_allowed", f"This run may not use {name[:100]!r}: {reason}.")
+
+    def _is_allowed(self, name: str) -> bool:
+        names = {name, fields.ALIASES.get(name, name)}
+        tools = self.access.tools
+        return any(one == tool or one.startswith(f"{tool}_") for one in names for tool in tools) or bool(
+            names & {*self.access.fields}
+        )
 
 
-def _references(value: Any) -> Iterator[str]:
-    """Addresses and files that content refers to instead of including."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _references(item)
-    if not isinstance(value, dict):
-        return
-    if value.get("type") == "item_reference":
-        yield "item_reference"
-    if value.get("type") == "file" and isinstance(value.get("file_id"), str):
-        yield "file_id"
-    for name, item in value.items():
-        if name in _OPAQUE or (name == "input" and value.get("type") in _OWN_INPUT):
-            continue
-        if name in _ADDRESSES and isinstance(item, str) and not item.startswith("data:"):
-            yield "url"
-        elif name in _FILES and item:
-            yield "file_id"
-        else:
-            yield from _references(item)
+def _is_namespace(tool: Any) -> bool:
+    """Whether a tool is a named group of functions, as Codex sends them."""
+    if not isinstance(tool, dict) or tool.get("type") != "namespace" or not isinstance(tool.get("tools"), list):
+        return False
+    kinds = [member.get("type") if isinstance(member, dict) else None for member in tool["tools"]]
+    return all(isinstance(kind, str) and kind in _FUNCTIONS for kind in kinds)
 
 
-def estimated_input(value: Any, name: str = "") -> int:
-    """About how many tokens a request has, erring on the high side."""
-    match value:
-        case str() if name in {"url", "image_url", "file_data", "data"} and len(value) > 1000:
-            return max(MEDIA_TOKENS, len(value) // MEDIA_BYTES_PER_TOKEN)
-        case str():
-            return len(value.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN + 1
-        case dict():
-            return sum(estimated_input(item, key) + len(key) // BYTES_PER_TOKEN for key, item in value.items())
-        case list():
-            return sum(4 + estimated_input(item) for item in value)
-    return 1
+def _holds_address(holder: dict[str, Any], key: str) -> bool:
+    """Whether a field that should hold a file holds something else; a text, and the label of a search result, may."""
+    value, kind = holder[key], holder.get("type")
+    is_file = (key in ("file_data", "data") and kind != "text") or (key == "source" and kind != "search_result")
+    texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+    return is_file and not all(_EMBEDDED.match(text[:200]) for text in texts)
+
+
+def _is_reference(item: dict[str, Any]) -> bool:
+    """Whether an item of a conversation only names one that the provider has stored; the type may be left out."""
+    kind = item.get("type")
+    return kind == "item_reference" or (kind is None and set(item) - {"type"} == {"id"})
+
+
+def _costs_more(path: str, name: str, value: Any) -> bool:
+    """Whether the value of a known field asks for more than the table of prices covers."""
+    match name:
+        case "service_tier" | "speed":
+            return value is not None and not (isinstance(value, str) and value in _VALUES[name])
+        case "modalities":
+            return value not in (None, ["text"])
+        case "reasoning":  # OpenRouter goes to another model, OpenAI thinks several times
+            return isinstance(value, dict) and value.get("mode") not in (None, "standard")
+        case "context_management":
+            return is_anthropic(path) and not _only_clears(value)
+    return False
+
+
+def _expands(name: str, value: Any) -> bool:
+    """Whether a template of the request's own makes the input: a short one can repeat text without end."""
+    if name == "chat_template_kwargs":
+        return isinstance(value, dict) and "chat_template" in value
+    return name == "chat_template" and value is not None
+
+
+def _only_clears(value: Any) -> bool:
+    """Whether context management only leaves things out. To summarize, the provider would use more tokens."""
+    edits = value.get("edits") if isinstance(value, dict) else value
+    kinds = [edit.get("type") if isinstance(edit, dict) else None for edit in edits] if isinstance(edits, list) else []
+    return edits is None or (bool(kinds) and all(str(kind).startswith("clear_") for kind in kinds)) or edits == []
+
+
+def _is_count(value: Any, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
 
 
 def asked_output(path: str, body: dict[str, Any]) -> int | None:
     """The most tokens that one answer may have, if the request says so; the higher of two limits."""
     asked = {name: body[name] for name in OUTPUT_LIMITS[path] if body.get(name) is not None}
     for name, value in asked.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise RefusedError(400, "invalid_request_error", f"`{name}` must be a number of tokens")
+        if not _is_count(value, 1 << 40):
+            raise _malformed(f"`{name}` must be a number of tokens.")
     return max(asked.values(), default=None)
 
 
 def answers(body: dict[str, Any]) -> int:
     """How many answers a request asks for."""
-    most = 1
-    for name in ("n", "best_of"):
-        value = body.get(name)
-        if isinstance(value, int) and not isinstance(value, bool):
-            most = max(most, min(value, 1 << 20))
-    prompts = body.get("prompt")
-    return most * (len(prompts) if isinstance(prompts, list) and prompts and isinstance(prompts[0], str | list) else 1)
+    prompts: Any = body.get("prompt")
+    each = max(body.get(name) or 1 for name in ("n", "best_of"))
+    is_list = isinstance(prompts, list) and any(isinstance(item, str | list) for item in prompts)
+    return each * (len(prompts) if is_list else 1)
+
+
+def thinking_budget(body: dict[str, Any]) -> int:
+    """How much of an answer may be thinking, in Anthropic's API; 0 if the request does not say."""
+    thinking = body.get("thinking")
+    budget: Any = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
+    return budget if _is_count(budget, 1 << 40) else 0
 
 
 def as_sent(path: str, body: dict[str, Any], output: int | None) -> dict[str, Any]:
     """The request as the endpoint gets it: streams report their usage, and answers end where the budget does."""
     sent = dict(body)
     if output is not None:
-        sent[OUTPUT_LIMITS[path][0]] = output
+        limits = [name for name in OUTPUT_LIMITS[path] if body.get(name) is not None] or OUTPUT_LIMITS[path][:1]
+        sent |= {name: min(output, body.get(name) or output) for name in limits}
+        if thinking_budget(body) >= output:  # it must be below the limit
+            sent["thinking"] = {**body["thinking"], "budget_tokens": output - 1}
     if is_stream(body) and path in (CHAT, COMPLETIONS):
         options = body.get("stream_options")
         sent["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}

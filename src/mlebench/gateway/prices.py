@@ -12,6 +12,7 @@ from mlebench.errors import PrerequisiteError
 
 TABLE = Path(__file__).with_name("prices.json")
 MILLION = 1_000_000
+SHORT, LONG = "short", "long"  # how long a provider caches input
 # Providers add a date to a model's name for each version; all versions have the model's price.
 _VERSION = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
@@ -59,9 +60,11 @@ class Price:
     def to_dict(self) -> dict[str, float]:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
-    @property
-    def dearest_input(self) -> float:
-        return max(self.input, self.cache_write or 0, self.cache_write_long or 0)
+    def dearest_input(self, cache: str | None) -> float:
+        """The most that a token of input can cost, if the provider caches it for a short or a long time, or not."""
+        write = self.input if self.cache_write is None else self.cache_write
+        longer = write if self.cache_write_long is None else self.cache_write_long
+        return max(self.input, {None: 0.0, SHORT: write, LONG: max(write, longer)}[cache])
 
 
 def read_prices(path: Path = TABLE) -> dict[str, Price]:

@@ -6,6 +6,7 @@ process ends. It listens on a socket that it inherits.
 
 import asyncio
 import contextlib
+import io
 import json
 import logging
 import os
@@ -13,7 +14,7 @@ import resource
 import socket
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -25,6 +26,7 @@ CONNECTIONS = 256
 HEADER_SECONDS = 20.0  # from the connection to the end of the first header
 INTERVAL = 0.5  # between writes of the counts
 MEMORY = 8 << 30
+MESSAGES = 64 << 10  # characters on standard error; an agent can cause as many as it likes
 
 
 class _Bounded(H11Protocol):
@@ -39,6 +41,22 @@ class _Bounded(H11Protocol):
     def _cut_unless_asked(self) -> None:
         if self.cycle is None:
             self.transport.abort()
+
+
+class BoundedStream(io.TextIOBase):
+    """Passes on a limited number of characters, and says so when they are used up."""
+
+    def __init__(self, stream: TextIO, most: int):
+        self._stream, self._left = stream, most
+
+    def write(self, text: str) -> int:
+        if self._left > 0:
+            self._stream.write(text[: self._left])
+            if len(text) > self._left:
+                self._stream.write("\ngateway: further messages are left out\n")
+            self._left -= len(text)
+            self._stream.flush()
+        return len(text)
 
 
 def server_of(gateway: Gateway) -> uvicorn.Server:
@@ -90,6 +108,7 @@ def _listen(ended: asyncio.Event) -> None:
 
 
 def main() -> None:
+    sys.stderr = BoundedStream(sys.stderr, MESSAGES)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="gateway: %(message)s")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     line = bytearray()

@@ -11,9 +11,10 @@ from typing import Any
 
 from mlebench.gateway import policy, wire
 from mlebench.gateway.access import ModelAccess
-from mlebench.gateway.accounting import COUNTED, USUAL_OUTPUT, Ended, Ledger, Reservation
+from mlebench.gateway.accounting import COUNTED, Ended, Ledger, Reservation
+from mlebench.gateway.estimate import Need, need_of
 from mlebench.gateway.outage import BUDGET, PATIENCE, TIMEOUT, Outage, Outages
-from mlebench.gateway.policy import RefusedError
+from mlebench.gateway.policy import Checked, RefusedError
 from mlebench.gateway.trace import Trace
 from mlebench.gateway.upstream import Exchange, Timing, Upstream, is_telling
 
@@ -132,35 +133,45 @@ class Gateway:
         """One call, from its request to its line in the trace."""
         begun = time.time()
         body: Any = None
+        need: Need | None = None
         try:
             body = _parsed(raw)
-            model = policy.check(path, body, self._access)
-            reservation = await self._reserve(path, body, model)
+            checked, need = self._checked(path, body)
+            reservation = await self.ledger.reserve(need) if need else FREE
         except RefusedError as error:
             self.trace.write(_line(begun, path, body, status=error.status, error=error.message))
-            self._note_refusal(error, path, body)
-            raise
-        await self._forward(_exchange(path, body, send), body, model, reservation, headers)
-
-    def _note_refusal(self, error: RefusedError, path: str, body: Any) -> None:
-        """A budget that cannot pay even one usual call is no fault of the agent; one that it has used up is."""
-        if error.kind == "budget_exceeded" and not self.ledger.spent:
-            output = min(policy.asked_output(path, body) or USUAL_OUTPUT, USUAL_OUTPUT)
-            if not self.ledger.can_pay(body["model"], policy.estimated_input(body), output):
+            if need and self.ledger.is_too_small_for(need):
                 self.outages.failed(Outage(BUDGET, error.message))
+            raise
+        for name in self.ledger.remove(checked.removed):
+            logger.warning("the field %a is not known: it is removed from requests, see --allow-field", name)
+        await self._forward(_exchange(path, checked.body, send), body, checked, reservation, headers)
 
-    async def _reserve(self, path: str, body: dict[str, Any], model: str) -> Reservation:
-        if path == wire.COUNT_TOKENS:
-            return FREE
-        asked = policy.asked_output(path, body)
-        return await self.ledger.reserve(model, policy.estimated_input(body), asked, policy.answers(body))
+    def _checked(self, path: str, body: dict[str, Any]) -> tuple[Checked, Need | None]:
+        """The request as it may be passed on, and what it may use if there is a budget."""
+        try:
+            checked = policy.check(path, body, self._access)
+            is_free = path == wire.COUNT_TOKENS or self._access.budget is None
+            return checked, None if is_free else need_of(path, checked)
+        except RefusedError:
+            raise
+        except Exception as error:  # an agent must not get past our own mistakes
+            logger.warning("a request cannot be checked: %s", type(error).__name__)
+            message = f"The request cannot be checked ({type(error).__name__}), and is not made."
+            raise RefusedError(400, "invalid_request_error", message) from None
 
     async def _forward(
-        self, exchange: Exchange, body: dict[str, Any], model: str, reservation: Reservation, headers: dict[str, str]
+        self,
+        exchange: Exchange,
+        body: dict[str, Any],
+        checked: Checked,
+        reservation: Reservation,
+        headers: dict[str, str],
     ) -> None:
         begun, clock = time.time(), time.monotonic()
         try:
-            await self.upstream.call(exchange, policy.as_sent(exchange.path, body, reservation.output), headers)
+            sent = policy.as_sent(exchange.path, checked.body, reservation.output)
+            await self.upstream.call(exchange, sent, headers)
         except asyncio.CancelledError:
             exchange.error = exchange.error or "the connection was closed before the answer was complete"
             raise
@@ -168,7 +179,7 @@ class Gateway:
             exchange.error = f"the gateway failed: {type(error).__name__}"
             raise
         finally:
-            self._conclude(exchange, body, model, reservation, begun, time.monotonic() - clock)
+            self._conclude(exchange, body, checked.model, reservation, begun, time.monotonic() - clock)
         await exchange.end()  # only once it is counted: the agent's next call must see the true budget
 
     def _conclude(
@@ -181,7 +192,7 @@ class Gateway:
         seconds: float,
     ) -> None:
         tokens = exchange.tokens
-        ended = Ended(model, tokens, seconds, exchange.retries, exchange.error, exchange.is_answered)
+        ended = Ended(model, tokens, seconds, exchange.retries, exchange.error, exchange.may_cost)
         cost = self.ledger.settle(reservation, ended)
         self._note_outcome(exchange, seconds)
         facts = {
@@ -255,7 +266,7 @@ def _exchange(path: str, body: dict[str, Any], send: Send) -> Exchange:
 
 def _parsed(raw: bytes) -> dict[str, Any]:
     try:
-        body = wire.parsed(raw, numbers_only=True)
+        body = wire.parsed(raw, strict=True)
     except ValueError as error:
         raise RefusedError(400, "invalid_request_error", f"The request is not JSON: {str(error)[:200]}.") from None
     if not isinstance(body, dict):

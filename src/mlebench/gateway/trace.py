@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from mlebench.secrets import hiding
+
 LINE = 1 << 20  # bytes of a request or an answer
 FILE = 1 << 30  # bytes of the whole trace
 LINES = 1_000_000
@@ -13,7 +15,7 @@ class Trace:
     def __init__(self, path: Path, *, line: int = LINE, file: int = FILE, hide: str | None = None):
         self._file = path.open("ab")
         self._line, self._room, self._lines = line, file, LINES
-        self._hidden = hide
+        self._hide = hiding(hide)  # an endpoint may repeat the key in an error
         self.cut = 0  # calls whose request or answer was shortened
         self.left_out = 0  # calls that are missing
 
@@ -32,10 +34,7 @@ class Trace:
         self._file.flush()
 
     def _encode(self, call: dict[str, Any]) -> bytes:
-        text = json.dumps(call, separators=(",", ":"))
-        if self._hidden:  # an endpoint may repeat the key in an error; ASCII, so escapes cannot hide it
-            text = text.replace(json.dumps(self._hidden)[1:-1], "[key]")
-        return text.encode() + b"\n"
+        return self._hide(json.dumps(call, separators=(",", ":"))).encode() + b"\n"
 
     def close(self) -> None:
         self._file.close()

@@ -24,6 +24,7 @@ from mlebench.gateway.wire import (
     parsed,
     tokens_of,
 )
+from mlebench.secrets import hiding
 
 LARGEST_ANSWER = 64 << 20
 LARGEST_ERROR = 1 << 20
@@ -59,9 +60,15 @@ class Exchange:
     usage: Any = None
     error: str | None = None
     outage: Outage | None = None  # why the last try failed, unless that is the agent's doing
+    is_sent: bool = False  # the endpoint has the whole request, and has not failed it
     is_answered: bool = False
     has_started: bool = False
     assembly: Assembly | None = None
+
+    @property
+    def may_cost(self) -> bool:
+        """Whether the provider may charge for it: it has begun an answer, or is still working on one."""
+        return self.is_sent or self.is_answered
 
     @property
     def tokens(self) -> Tokens:
@@ -71,6 +78,9 @@ class Exchange:
             return tokens_of(self.usage)
         tokens = tokens_of(self.assembly.usage)
         return tokens if self.assembly.is_usage_final else replace(tokens, output=None)
+
+    def note_sent(self) -> None:
+        self.is_sent = True
 
     async def pass_on(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
         self.status, self.has_started = status, True
@@ -101,13 +111,14 @@ class Upstream:
     def __init__(self, access: ModelAccess, key: str | None, timing: Timing, deadline: float):
         self._access, self._key, self._timing, self._deadline = access, key, timing, deadline
         self._client = Client(access.endpoint, timing.connect, timing.idle)
+        self._hide = hiding(key if is_telling(key) else None)
 
     def close(self) -> None:
         self._client.close()
 
     def scrubbed(self, data: bytes) -> bytes:
         """The data without the key, in case the endpoint repeats it."""
-        return data.replace(self._key.encode(), b"[key]") if self._key and is_telling(self._key) else data
+        return self._hide(data.decode("latin-1")).encode("latin-1")
 
     async def call(self, exchange: Exchange, body: dict[str, Any], headers: dict[str, str]) -> None:
         """Make the call and pass the answer on; errors go to the agent, and are kept in `exchange`."""
@@ -133,7 +144,7 @@ class Upstream:
                 exchange.outage = replace(exchange.outage, says=says)
 
     async def _fail(self, exchange: Exchange, error: FailedError, *, had_time: bool = True) -> None:
-        message = f"The model's endpoint gave no usable answer: {error}."
+        message = self._hide(f"The model's endpoint gave no usable answer: {error}.")
         exchange.error = message
         if error.status >= 500 and had_time and not exchange.outage:
             exchange.outage = Outage(CAUSES[error.kind], quoted(str(error)))
@@ -141,7 +152,7 @@ class Upstream:
             await exchange.send(error_event(exchange.path, error.kind, message))
         else:
             body = json.dumps(error_body(exchange.path, error.kind, message)).encode()
-            await exchange.pass_on(error.status, self.scrubbed(body), **NO_RETRY)
+            await exchange.pass_on(error.status, body, **NO_RETRY)
 
     def _headers(self, path: str, given: dict[str, str]) -> dict[str, str]:
         headers = {name: given[name] for name in PASSED_ON if name in given}
@@ -158,8 +169,8 @@ class Upstream:
             last = exchange.retries >= self._timing.retries
             wanted: float | None = None
             try:
-                async with self._client.post(url, content, headers) as answer:
-                    exchange.status = answer.status
+                async with self._client.post(url, content, headers, exchange.note_sent) as answer:
+                    exchange.status, exchange.is_sent = answer.status, answer.status == 200
                     wanted = _retry_after(answer.headers.get("retry-after", ""))
                     exchange.outage = None
                     error = await (self._take(exchange, answer) if answer.status == 200 else self._error_of(answer))
@@ -171,8 +182,10 @@ class Upstream:
                         return
             except OSError as fault:
                 exchange.outage = Outage(CONNECTION, quoted(_connection_fault(fault)))
+                exchange.is_sent = False  # failed connections cost nothing, unless an answer has begun
                 if exchange.has_started or last:
                     raise
+            exchange.is_sent = False
             exchange.retries += 1
             pause = min(self._timing.longest_pause, self._timing.first_pause * 2 ** (exchange.retries - 1))
             await asyncio.sleep(max(wanted or 0.0, pause * random.uniform(0.5, 1.0)))
@@ -190,7 +203,7 @@ class Upstream:
             status = error.status if 400 <= error.status < 600 else 502
             beginning = error.body[:200].decode("utf-8", "replace")
             raise FailedError(status, "bad_answer", f"it answered {error.status} with {beginning!r}")
-        exchange.answer = error.data
+        exchange.answer, exchange.is_sent = error.data, False
         exchange.error = error.message
         headers = NO_RETRY | ({"retry-after": f"{wanted:.0f}"} if wanted else {})
         await exchange.pass_on(error.status, error.body, **headers)
@@ -226,7 +239,7 @@ class Upstream:
             await self._pass_events(exchange, list(events.feed(data)))
         await self._pass_events(exchange, list(events.rest()))
         if assembly.error:
-            exchange.error = assembly.error
+            exchange.error, exchange.is_sent = self._hide(assembly.error), False
             exchange.outage = outage_of(status_of(assembly.failure), assembly.failure)
         elif not assembly.is_complete:
             raise FailedError(502, "connection_error", "its stream ended early")

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,8 +16,8 @@ MODELS = "/v1/models"
 PATHS = (CHAT, COMPLETIONS, RESPONSES, MESSAGES, COUNT_TOKENS)
 # Where a request says how long the answer may be; the first is what we write.
 OUTPUT_LIMITS = {
-    CHAT: ("max_completion_tokens", "max_tokens"),
-    COMPLETIONS: ("max_tokens",),
+    CHAT: ("max_completion_tokens", "max_tokens", "n_predict"),
+    COMPLETIONS: ("max_tokens", "max_completion_tokens", "n_predict"),
     RESPONSES: ("max_output_tokens",),
     MESSAGES: ("max_tokens",),
 }
@@ -31,11 +32,14 @@ class GarbageError(Exception):
     """The endpoint sent something in an unknown format."""
 
 
-def parsed(text: bytes, *, numbers_only: bool = False) -> Any:
-    """The parsed JSON; ValueError if it is invalid or nested too deeply. Infinity and NaN become null, or an error."""
+def parsed(text: bytes, *, strict: bool = False) -> Any:
+    """The parsed JSON; ValueError if it is invalid or nested too deeply.
+
+    Infinity and NaN become null, and the last of several equal names counts; both are errors if `strict`.
+    """
 
     def odd(name: str) -> None:
-        if numbers_only:
+        if strict:
             raise ValueError(f"{name} is not a number")
 
     def number(digits: str) -> float | None:
@@ -43,7 +47,7 @@ def parsed(text: bytes, *, numbers_only: bool = False) -> Any:
         return value if math.isfinite(value) else odd(digits)
 
     try:
-        data = json.loads(text, parse_constant=odd, parse_float=number)
+        data = json.loads(text, parse_constant=odd, parse_float=number, object_pairs_hook=_unique if strict else None)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     level = [data]
@@ -52,6 +56,14 @@ def parsed(text: bytes, *, numbers_only: bool = False) -> Any:
         if not level:
             return data
     raise ValueError("nested too deeply")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = dict(pairs)
+    if len(names) < len(pairs):
+        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"it has {name[:100]!r} twice")
+    return names
 
 
 def _inside(value: Any) -> list[Any]:

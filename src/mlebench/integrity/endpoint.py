@@ -15,7 +15,8 @@ from mlebench.errors import PrerequisiteError
 from mlebench.gateway import policy
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.accounting import Ended, Ledger
-from mlebench.gateway.policy import RefusedError
+from mlebench.gateway.estimate import need_of
+from mlebench.gateway.policy import Checked, RefusedError
 from mlebench.gateway.trace import Trace
 from mlebench.gateway.upstream import Exchange, Timing, Upstream
 from mlebench.gateway.wire import CHAT
@@ -71,9 +72,8 @@ class ModelEndpoint:
             self._ledger.write()
 
     async def _call(self, upstream: Upstream, trace: Trace, path: str, body: dict[str, Any]) -> Any:
-        asked = policy.asked_output(path, body)
         try:
-            reservation = await self._ledger.reserve(self.model, policy.estimated_input(body), asked, 1)
+            reservation = await self._ledger.reserve(need_of(path, Checked(self.model, body)))
         except RefusedError as error:
             self._ledger.refuse(error.kind)
             return None
@@ -82,7 +82,7 @@ class ModelEndpoint:
         await upstream.call(exchange, policy.as_sent(path, body, reservation.output), {})
         seconds = time.monotonic() - clock
         ended = Ended(
-            self.model, exchange.tokens, seconds, exchange.retries, exchange.error, is_answered=exchange.is_answered
+            self.model, exchange.tokens, seconds, exchange.retries, exchange.error, is_answered=exchange.may_cost
         )
         cost = self._ledger.settle(reservation, ended)
         line = {"time": round(begun, 3), "seconds": round(seconds, 3), "cost": cost, "error": exchange.error}

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from mlebench.secrets import FORMS, LIKELY_NAMES, SHORTEST
+from mlebench.secrets import FORMS, LIKELY_NAMES, SHORTEST, spellings
 
 REPLACED = "[secret]"
 _FORMS = re.compile("|".join(form.likely for form in FORMS))
@@ -25,8 +25,8 @@ def scrubbed(text: str, environment: Mapping[str, str] = os.environ) -> tuple[st
     count = 0
     values = {value for name, value in environment.items() if LIKELY_NAMES.fullmatch(name) and len(value) >= SHORTEST}
     for value in sorted(values, key=len, reverse=True):
-        count += text.count(value)
-        text = text.replace(value, REPLACED)
+        text, hits = re.subn(spellings(value), REPLACED, text)
+        count += hits
     text, formed = _FORMS.subn(REPLACED, text)
     text, announced = _ANNOUNCED.subn(rf"\1{REPLACED}", text)
     return text, count + formed + announced

@@ -145,6 +145,7 @@ def _conditions(record: GroupRecord) -> dict[str, Any]:
         "gpus": record.gpus_per_run,
         "budget": asked.get("budget"),
         "tools": tuple(asked.get("tools", ())),
+        "fields": tuple(asked.get("fields", ())),
     }
 
 

@@ -93,7 +93,7 @@ def _told(entry: Entry) -> dict[str, str]:
         "time limit": time_limit(entry.hours_limit),
         "model": entry.model or nothing,
         "budget": facts.get("budget") or nothing,
-        "tools": ", ".join(map(str, facts.get("tools") or ())) or nothing,
+        **{what: ", ".join(map(str, facts.get(what) or ())) or nothing for what in ("tools", "fields")},
         **{what: facts.get(what, "unknown") for what in ("network", "description")},
         **{what: _count(facts.get(what)) for what in ("cpus", "gpus")},
         KNOWLEDGE: shown(folder, facts.get("knowledge_sha256")) if folder else nothing,

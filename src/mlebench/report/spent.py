@@ -50,11 +50,9 @@ class Spent:
             return cls()
         tokens = {kind: [(outcome.tokens or {}).get(kind) for outcome in told] for kind in TOKENS}
         calls, costs = [outcome.calls for outcome in told], [outcome.cost for outcome in told]
-        without_tokens = [
-            None in (tokens["input"][index], tokens["output"][index]) or outcome.is_lower_bound
-            for index, outcome in enumerate(told)
-        ]
-        without_cost = [outcome.cost is None or outcome.is_lower_bound for outcome in told]
+        pairs = zip(tokens["input"], tokens["output"], strict=True)
+        without_tokens = sum(None in pair or run.is_lower_bound for pair, run in zip(pairs, told, strict=True))
+        without_cost = sum(run.cost is None or run.is_lower_bound for run in told)
         return cls(
             hours=_total([outcome.hours for outcome in told]),
             gpu_hours=_total([outcome.gpu_hours for outcome in told]),
@@ -66,7 +64,7 @@ class Spent:
             calls=_total(calls),
             tokens={kind: _total(counts) for kind, counts in tokens.items()},
             cost=_total(costs),
-            unknown={"calls": calls.count(None), "tokens": sum(without_tokens), "cost": sum(without_cost)},
+            unknown={"calls": calls.count(None), "tokens": without_tokens, "cost": without_cost},
         )
 
     @property

@@ -46,7 +46,7 @@ from mlebench.run.door import ValidatorDoor, remove_door
 from mlebench.run.gpus import Held
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import MODEL_PORT, make_task, with_doors
-from mlebench.run.model import model_use, open_model, tools_allowed, with_outage
+from mlebench.run.model import model_conditions, model_use, open_model, unsealed_by_model, with_outage
 from mlebench.run.publish import gather, is_published, publish, settle, stage, tidy, unstage
 from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
 from mlebench.run.snapshots import Snapshots
@@ -421,7 +421,7 @@ class _Execution:
             *(["the sandbox is a plain process"] if sandbox.name == "process" else []),
             *(["the network is open"] if task.network == "full" else []),
             *(["the container is privileged"] if task.privileged else []),
-            *(f"the provider may use {tool}" for tool in tools_allowed(record)),
+            *unsealed_by_model(record),
         ]
         here = machine.describe()
         return {
@@ -430,7 +430,7 @@ class _Execution:
             "sealed": not unsealed,
             "unsealed_by": unsealed,
             "network": task.network,
-            **({"provider_tools": tools_allowed(record)} if record.model else {}),
+            **model_conditions(record),
             "limits": record.limits,
             "gpus": list(task.gpus),
             "data": data_identity(competition),

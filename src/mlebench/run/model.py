@@ -11,6 +11,7 @@ from mlebench import paths
 from mlebench.errors import PrerequisiteError
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.door import ModelDoor
+from mlebench.gateway.fields import opening
 from mlebench.gateway.outage import Outage
 from mlebench.outcomes import AGENT_ERROR, FINISHED, MODEL_UNAVAILABLE, TIMEOUT
 from mlebench.run.records import Group, GroupRecord, Run, RunRecord
@@ -50,9 +51,20 @@ def open_model(record: GroupRecord, task: Task) -> AbstractContextManager[ModelD
     return ModelDoor(task.name, ModelAccess.from_dict(record.model), task.work, task.limits.seconds)
 
 
-def tools_allowed(record: GroupRecord) -> list[str]:
-    """Provider-side tools that were asked for by name."""
-    return list((record.model or {}).get("tools", []))
+def model_conditions(record: GroupRecord) -> dict[str, list[str]]:
+    """What was opened by name: tools of the provider, and fields of requests."""
+    if record.model is None:
+        return {}
+    return {"provider_tools": list(record.model["tools"]), "request_fields": list(record.model.get("fields", ()))}
+
+
+def unsealed_by_model(record: GroupRecord) -> list[str]:
+    """What of that may lead out of the sandbox, in words."""
+    opened = model_conditions(record)
+    return [
+        *(f"the provider may use {tool}" for tool in opened.get("provider_tools", ())),
+        *(f"requests may have the field {name}" for name in opening(opened.get("request_fields", ()))),
+    ]
 
 
 def model_use(work: Path) -> dict[str, Any] | None:
@@ -67,10 +79,10 @@ def model_use(work: Path) -> dict[str, Any] | None:
 
 def outage_of(use: Any) -> Outage | None:
     """Why a run had no model, by its record of use; None if a call was answered, or if that is the agent's doing."""
-    told = use.get("unavailable") if isinstance(use, dict) else None
-    if not isinstance(told, dict):
-        return None
-    return Outage(plain(str(told.get("cause")))[:40], plain(str(told.get("says")))[:1000])
+    match use:
+        case {"unavailable": {"cause": str(cause), "says": str(says)}}:
+            return Outage(plain(cause)[:40], plain(says)[:1000])
+    return None
 
 
 def with_outage(outcome: Outcome, record: GroupRecord, work: Path) -> Outcome:

@@ -1,0 +1,350 @@
+"""Fields of requests: known ones pass, those that lead out are refused by name, all others are removed."""
+
+import contextlib
+import json
+import logging
+from typing import Any
+
+import pytest
+from endpoints import PRICE, TOKEN, Endpoint, Front, NewFront
+
+from mlebench.gateway import policy
+from mlebench.gateway.access import Budget, ModelAccess
+from mlebench.gateway.estimate import need_of
+from mlebench.gateway.fields import KNOWN
+from mlebench.gateway.policy import RefusedError
+from mlebench.gateway.wire import OUTPUT_LIMITS
+
+CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
+MESSAGES = "/v1/messages"
+OTHER = "https://example.com/a"
+
+
+def say(*parts: Any) -> list[Any]:
+    return [{"role": "user", "content": list(parts)}]
+
+
+def function(**more: Any) -> dict[str, Any]:
+    return {"type": "function", "name": "f", "parameters": {"type": "object"}, **more}
+
+
+# A path, what a request adds, and the name that the refusal mentions
+LEADS_OUT: list[tuple[str, dict[str, Any], str]] = [
+    (CHAT, {"web_search_options": {}}, "web_search_options"),
+    (CHAT, {"search_parameters": {}}, "search_parameters"),
+    (CHAT, {"enable_search": True}, "enable_search"),
+    (CHAT, {"webSearchOptions": {"x": 1}}, "webSearchOptions"),
+    (CHAT, {"plugins": {}}, "plugins"),
+    (CHAT, {"fallbacks": ["m"]}, "fallbacks"),
+    (CHAT, {"context_window_fallbacks": [{"m": ["other"]}]}, "context_window_fallbacks"),
+    (CHAT, {"api_base": OTHER}, "api_base"),
+    (CHAT, {"base_url": OTHER}, "base_url"),
+    (CHAT, {"API-Base": OTHER}, "API-Base"),
+    (CHAT, {"extra_body": {"web_search_options": {}}}, "extra_body"),
+    (CHAT, {"extra_headers": {"x": "y"}}, "extra_headers"),
+    (CHAT, {"user_config": {"model_list": []}}, "user_config"),
+    (CHAT, {"litellm_params": {"api_base": OTHER}}, "litellm_params"),
+    (CHAT, {"provider": {"order": ["x"]}}, "provider"),
+    (CHAT, {"preset": "p"}, "preset"),
+    (CHAT, {"bootstrap_host": "example.com"}, "bootstrap_host"),
+    (CHAT, {"kv_transfer_params": {"remote_host": "example.com"}}, "kv_transfer_params"),
+    (CHAT, {"lora_path": "other"}, "lora_path"),
+    (CHAT, {"custom_logit_processor": "x"}, "custom_logit_processor"),
+    (CHAT, {"logits_processors": ["os.system"]}, "logits_processors"),
+    (CHAT, {"service_tier": "priority"}, "service_tier"),
+    (CHAT, {"modalities": ["text", "audio"]}, "modalities"),
+    (CHAT, {"messages": say({"type": "image", "image": OTHER})}, "url"),
+    (CHAT, {"messages": say({"type": "video", "video": [OTHER]})}, "url"),
+    (CHAT, {"messages": say({"type": "video_url", "video_url": {"url": OTHER}})}, "url"),
+    (CHAT, {"messages": say({"type": "audio_url", "audio_url": OTHER})}, "url"),
+    (CHAT, {"messages": say({"type": "image_url", "image_url": {"url": "/etc/passwd"}})}, "url"),
+    (CHAT, {"messages": say({"type": "image_url", "image_url": {"url": " data:image/png;base64,"}})}, "url"),
+    (CHAT, {"messages": say({"type": "file", "file": {"file_data": OTHER}})}, "url"),
+    (CHAT, {"messages": say({"type": "file", "file": OTHER})}, "url"),
+    (CHAT, {"messages": say({"type": "image", "source": OTHER})}, "url"),
+    (CHAT, {"messages": say({"type": "image", "data": [OTHER]})}, "url"),
+    (CHAT, {"reasoning": {"mode": "pro"}}, "reasoning"),
+    (CHAT, {"messages": [{"role": "system", "content": "x", "tools": [{"type": "web_search"}]}]}, "web_search"),
+    (CHAT, {"tools": [{"type": "function", "function": {"name": "f", "parameters": {"$ref": OTHER}}}]}, "url"),
+    (CHAT, {"response_format": {"type": "json_schema", "json_schema": {"schema": {"a": {"$ref": OTHER}}}}}, "url"),
+    (COMPLETIONS, {"prompt": [{"type": "image", "image": OTHER}]}, "url"),
+    (RESPONSES, {"prompt": "a stored one"}, "prompt"),
+    (RESPONSES, {"input": [{"id": "msg_1"}]}, "item_reference"),
+    (RESPONSES, {"input": [{"type": None, "id": "msg_1"}]}, "item_reference"),
+    (RESPONSES, {"input": [{"type": "additional_tools", "tools": [{"type": "web_search"}]}]}, "web_search"),
+    (RESPONSES, {"tools": [{"type": "namespace", "tools": [function(), {"type": "web_search"}]}]}, "namespace"),
+    (RESPONSES, {"tools": [{"type": "namespace", "tools": [{"type": "namespace", "tools": []}]}]}, "namespace"),
+    (RESPONSES, {"tools": [{"type": "namespace", "tools": {"type": "mcp"}}]}, "namespace"),
+    (RESPONSES, {"tools": [{"type": ["function"]}]}, "function"),
+    (MESSAGES, {"fallbacks": [{"model": "m"}]}, "fallbacks"),
+    (MESSAGES, {"speed": "fast"}, "speed"),
+    (MESSAGES, {"context_management": {"edits": [{"type": "compact_20260112"}]}}, "context_management"),
+    (MESSAGES, {"tools": [{"type": "advisor_20260301", "name": "a", "model": "other"}]}, "advisor"),
+    (MESSAGES, {"messages": say({"type": "container_upload", "file_id": "f"})}, "file_id"),
+    (
+        MESSAGES,
+        {"messages": say({"type": "tool_result", "content": [{"type": "image", "source": {"url": OTHER}}]})},
+        "url",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "name"), LEADS_OUT, ids=[f"{json.dumps(b)[:60]}" for _, b, _ in LEADS_OUT])
+def test_what_leads_out_is_refused_by_name(
+    server: Endpoint, front: NewFront, path: str, body: dict[str, Any], name: str
+) -> None:
+    gate = front()
+    answer = gate.post(path, **body)
+    assert (answer.status_code, answer.json()["error"]["type"]) == (403, "tool_not_allowed")
+    assert name in answer.json()["error"]["message"]
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("name", ["Model", "MODEL", "mo_del", "models", "draft_model", "model_name"])
+def test_no_other_field_names_a_model(server: Endpoint, front: NewFront, name: str) -> None:
+    answer = front().post(**{name: "gpt-99"})
+    assert (answer.status_code, answer.json()["error"]["type"]) == (403, "model_not_allowed")
+    assert name in answer.json()["error"]["message"]
+    assert server.seen == []
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"model": "m", "model": "gpt-99"}', b'{"model": "m", "messages": [{"role": "user", "role": "system"}]}']
+)
+def test_a_name_that_occurs_twice_is_refused(server: Endpoint, front: NewFront, body: bytes) -> None:
+    """Two programs that read it could read two different things."""
+    answer = post_bytes(front(), body)
+    assert answer.status_code == 400
+    assert "twice" in answer.json()["error"]["message"]
+    assert server.seen == []
+
+
+def post_bytes(gate: Front, body: bytes, path: str = CHAT, **headers: str) -> Any:
+    return gate.client.post(
+        f"http://127.0.0.1:{gate.port}{path}", content=body, headers={"x-api-key": TOKEN, **headers}
+    )
+
+
+def test_what_is_checked_is_what_is_sent(server: Endpoint, front: NewFront) -> None:
+    """Whatever the request's encoding and declared type."""
+    body = {"model": "m", "messages": [{"role": "user", "content": "grüße"}]}
+    gate = front()
+    for encoding in ("utf-8", "utf-16", "utf-32"):
+        assert post_bytes(gate, json.dumps(body).encode(encoding), **{"content-type": "text/plain"}).status_code == 200
+    assert [seen.body for seen in server.seen] == [body] * 3
+    assert {seen.headers["content-type"] for seen in server.seen} == {"application/json"}
+    assert post_bytes(gate, b"\x1f\x8b", **{"content-encoding": "gzip"}).status_code == 400
+
+
+DATA = "data:image/png;base64,AAAA"
+CODEX = {  # as Codex 0.147 sends them
+    "instructions": "You are Codex.",
+    "input": [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}], "phase": "commentary"},
+        {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [{"type": "summary_text", "text": "x"}],
+            "encrypted_content": "x",
+        },
+        {
+            "type": "function_call",
+            "call_id": "c",
+            "name": "js",
+            "namespace": "repl",
+            "arguments": '{"url": "http://x"}',
+        },
+        {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_image", "image_url": DATA}]},
+        {"type": "custom_tool_call", "call_id": "d", "name": "apply_patch", "input": "*** Begin Patch"},
+        {"type": "local_shell_call", "call_id": "e", "action": {"type": "exec", "command": ["ls"], "env": {}}},
+        {"type": "additional_tools", "tools": [{"type": "namespace", "name": "n", "tools": [function()]}]},
+    ],
+    "tools": [
+        function(strict=False),
+        {"type": "custom", "name": "apply_patch", "format": {"type": "grammar", "syntax": "lark", "definition": "x"}},
+        {"type": "namespace", "name": "repl", "description": "d", "tools": [function(defer_loading=True)]},
+        {"type": "tool_search", "execution": "client", "description": "d", "parameters": {}},
+    ],
+    "tool_choice": "auto",
+    "parallel_tool_calls": False,
+    "reasoning": {"effort": "high", "summary": "auto"},
+    "text": {"verbosity": "low"},
+    "store": False,
+    "stream": True,
+    "include": ["reasoning.encrypted_content"],
+    "prompt_cache_key": "k",
+    "client_metadata": {"x-codex-installation-id": "i"},
+}
+CACHED = {"cache_control": {"type": "ephemeral"}}
+CLAUDE_CODE = {
+    "system": [{"type": "text", "text": "You are Claude Code.", **CACHED}],
+    "messages": [
+        {"role": "user", "content": [{"type": "text", "text": "hi", **CACHED}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "x", "signature": "s"},
+                {"type": "tool_use", "id": "t", "name": "WebFetch", "input": {"url": "https://example.com", "x": [1]}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "t",
+                    "is_error": True,
+                    "content": [{"type": "text", "text": "no"}],
+                },
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+                {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "https://x"}},
+                {"type": "search_result", "source": OTHER, "title": "t", "content": [{"type": "text", "text": "x"}]},
+            ],
+        },
+    ],
+    "tools": [
+        {"name": "Bash", "description": "d", "input_schema": {"$schema": "http://json-schema.org/draft-07/schema#"}},
+        {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool", "max_characters": 100},
+        {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"},
+    ],
+    "metadata": {"user_id": "u"},
+    "max_tokens": 32000,
+    "thinking": {"type": "enabled", "budget_tokens": 31999},
+    "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+    "output_config": {"effort": "high"},
+    "temperature": 1,
+    "stream": True,
+}
+SERVERS = {
+    "vLLM": {
+        "top_k": 20,
+        "min_p": 0.1,
+        "repetition_penalty": 1.1,
+        "use_beam_search": False,
+        "stop_token_ids": [1],
+        "chat_template_kwargs": {"enable_thinking": False},
+        "guided_json": {"type": "object"},
+        "ignore_eos": True,
+        "structured_outputs": {"regex": "a+"},
+        "documents": [{"text": "x"}],
+        "continue_final_message": True,
+    },
+    "SGLang": {"regex": "a+", "ebnf": "x", "separate_reasoning": True, "no_stop_trim": True, "input_ids": [1, 2]},
+    "llama.cpp": {
+        "n_predict": 64,
+        "mirostat": 2,
+        "grammar": 'root ::= "a"',
+        "cache_prompt": True,
+        "samplers": ["top_k"],
+        "dry_multiplier": 0.8,
+        "xtc_probability": 0.1,
+        "id_slot": 0,
+        "typical_p": 1.0,
+    },
+    "OpenRouter": {"reasoning": {"max_tokens": 100}, "transforms": [], "usage": {"include": True}, "top_a": 0.1},
+    "LiteLLM": {"drop_params": True, "metadata": {"a": "b"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (RESPONSES, CODEX),
+        (MESSAGES, CLAUDE_CODE),
+        *((CHAT, {"messages": say({"type": "text", "text": OTHER}), **body}) for body in SERVERS.values()),
+        (CHAT, {"messages": say({"type": "image_url", "image_url": {"url": DATA, "detail": "low"}})}),
+        (CHAT, {"messages": say({"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}})}),
+        (CHAT, {"messages": say({"type": "file", "file": {"file_data": "AAAA", "filename": "a.pdf"}})}),
+    ],
+    ids=["Codex", "Claude Code", *SERVERS, "image", "audio", "file"],
+)
+def test_what_leads_nowhere_passes_unchanged(
+    server: Endpoint, front: NewFront, path: str, body: dict[str, Any]
+) -> None:
+    gate = front()
+    whole = json.dumps({"model": "m", **body}).encode()
+    assert post_bytes(gate, whole, path).status_code in (200, 502)
+    assert server.seen[0].body == {"model": "m", **body}
+    assert gate.use["removed_fields"] == {}
+
+
+def test_unknown_fields_are_removed_and_named(
+    server: Endpoint, front: NewFront, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = front()
+    messages = [{"role": "user", "content": [{"type": "text", "text": "hi", "novel": {"u": OTHER}}], "x\n": "y"}]
+    body = {"messages": messages, "invented": {"u": OTHER}, "metadata": {"a": "b", "tags": ["cheap"]}, "gone": None}
+    with caplog.at_level(logging.WARNING, "mlebench.gateway.server"):
+        assert [gate.post(**body).status_code for _ in range(3)] == [200] * 3
+    sent = {"role": "user", "content": [{"type": "text", "text": "hi"}]}
+    assert server.seen[0].body == {"model": "m", "messages": [sent], "metadata": {"a": "b"}}
+    names = {"messages.novel", "messages.x\n", "invented", "metadata.tags"}
+    assert gate.use["removed_fields"] == dict.fromkeys(names, 3)
+    assert gate.trace[0]["request"]["invented"] == {"u": OTHER}, "the trace has what the agent sent"
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == len(names), "each is named once"
+    assert not any("\n" in line for line in lines)
+    allowed = front(fields=["invented", "novel", "fallbacks", "web_search_options"])
+    body |= {"fallbacks": ["m"], "web_search_options": {}}
+    assert allowed.post(**body).status_code == 200
+    last = server.seen[-1].body
+    assert (last["invented"], last["fallbacks"], last["web_search_options"]) == ({"u": OTHER}, ["m"], {})
+    assert last["messages"][0]["content"][0]["novel"] == {"u": OTHER}
+    assert "x\n" not in last["messages"][0]
+
+
+def test_an_agent_that_invents_fields_fills_neither_record_nor_log(
+    front: NewFront, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = front()
+    with caplog.at_level(logging.WARNING, "mlebench.gateway.server"):
+        for start in range(0, 300, 100):
+            names: dict[str, Any] = {f"{number}{'x' * 10_000}": 1 for number in range(start, start + 100)}
+            gate.post(**names)
+    assert len(json.dumps(gate.use["removed_fields"])) < 10_000
+    assert len(caplog.records) <= 50
+
+
+VALUES = [None, True, 0, -1, 1.5, 10**300, "", "x", "\ud800", [], [None], [[1]], {}, {"type": 1}, {"": {"": ""}}]
+
+
+@pytest.mark.parametrize("path", KNOWN)
+def test_no_value_of_any_field_makes_the_check_fail(path: str) -> None:
+    access = ModelAccess("openai", "http://x", ("m",), budget=Budget(1, "usd"), prices={"m": PRICE})
+    for name in KNOWN[path] - {"model"}:
+        for value in VALUES:
+            holder = {"type": value, "content": value, "tools": value, "source": value, "data": value}
+            for item in (value, holder, [holder]):
+                with contextlib.suppress(RefusedError):
+                    checked = policy.check(path, {"model": "m", name: item}, access)
+                    if path in OUTPUT_LIMITS:
+                        assert need_of(path, checked).input > 0
+                        json.dumps(policy.as_sent(path, checked.body, 5))
+
+
+def test_a_template_of_the_requests_own_needs_a_run_without_a_budget(server: Endpoint, front: NewFront) -> None:
+    """A short one can repeat a text a million times."""
+    template: dict[str, Any] = {"chat_template": "{{ x }}"}
+    bodies: list[dict[str, Any]] = [template, {"chat_template_kwargs": template}]
+    for body in bodies:
+        assert front(budget="1000tokens").post(**body).status_code == 403
+        assert front().post(**body).status_code == 200
+    assert front(budget="1000tokens").post(chat_template_kwargs={"enable_thinking": False}).status_code == 200
+
+
+def test_a_request_that_our_own_check_fails_on_is_refused(
+    server: Endpoint, front: NewFront, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("mlebench.gateway.policy.check", fail)
+    gate = front()
+    answer = gate.post()
+    assert (answer.status_code, answer.json()["error"]["type"]) == (400, "invalid_request_error")
+    assert "ZeroDivisionError" in answer.json()["error"]["message"]
+    assert server.seen == []
+    assert [(record.getMessage(), record.exc_info) for record in caplog.records] == [
+        ("a request cannot be checked: ZeroDivisionError", None)
+    ]
+    assert gate.use["refusals"] == {"invalid_request_error": 1}

@@ -1,0 +1,35 @@
+"""The gateway's messages go to runner.log, and an agent can cause as many as it likes."""
+
+import io
+import socket
+from pathlib import Path
+
+import pytest
+from endpoints import Endpoint, access_to
+
+from mlebench.gateway.door import ModelDoor
+from mlebench.gateway.process import MESSAGES, BoundedStream
+
+
+def test_an_agent_cannot_fill_the_log(server: Endpoint, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Each malformed request is worth a message of uvicorn."""
+    (tmp_path / "logs").mkdir()
+    most = 2 * MESSAGES // len("gateway: Invalid HTTP request received.")
+    with ModelDoor("token", access_to(server), tmp_path, 100) as door:
+        for _ in range(most):
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(str(door.socket))
+                connection.sendall(b"nonsense\r\n\r\n")
+                connection.recv(100)
+        assert not door.has_died
+    told = capfd.readouterr().err
+    assert 0.9 * MESSAGES < len(told) < 1.1 * MESSAGES
+    assert told.endswith("further messages are left out\n")
+
+
+def test_a_bounded_stream_says_once_that_it_is_full() -> None:
+    stream = io.StringIO()
+    bounded = BoundedStream(stream, 10)
+    for text in ("12345", "1234567", "more", "more"):
+        assert bounded.write(text) == len(text)
+    assert stream.getvalue() == "1234512345\ngateway: further messages are left out\n"
