@@ -12,6 +12,7 @@ import pytest
 from mlebench.contract import DATA, FACTS, GOLDEN, TEXT, Case, Check, faults_of
 from mlebench.contract.grading import as_table
 from mlebench.contract.leaks import Search
+from mlebench.data.gold import recorded_cost
 from mlebench.registry import Registry
 from mlebench.scoring import Thresholds, read_leaderboard
 
@@ -29,6 +30,12 @@ def test_bytes_scores_and_verdicts_match_the_reference(case: Case) -> None:
 
 def test_prepared_data_and_grader_keep_the_contract(case: Case) -> None:
     assert faults(DATA, case) == {}
+
+
+def test_what_grading_gold_takes_is_known(twin: Case) -> None:
+    cost = recorded_cost(twin.competition)
+    assert cost is not None
+    assert cost.size == twin.competition.gold_submission.stat().st_size
 
 
 def test_truth_of_test_rows_in_a_public_table_would_be_found(twin: Case) -> None:

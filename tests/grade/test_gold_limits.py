@@ -1,5 +1,6 @@
 """Grading takes at most a multiple of what gold takes; beyond that a submission is invalid, unless we are at fault."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -111,6 +112,7 @@ def _manifest(greedy: Greedy, **changes: Any) -> None:
 def test_a_submission_that_takes_far_more_than_gold_is_invalid(greedy: Greedy, word: str, amount: str) -> None:
     report = greedy.grade(greedy.submission(word))
     assert (report.status, report.score) == ("invalid", None)
+    assert report.submission_sha256 == hashlib.sha256(greedy.submission(word).read_bytes()).hexdigest()
     most = "the most for a submission of its size in this competition"
     assert report.reason == f"grading took more than {amount}, {most}"
     (line,) = (greedy.folder / "data" / "grades.jsonl").read_text().splitlines()

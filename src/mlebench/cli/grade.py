@@ -41,11 +41,9 @@ LONGEST_REASON = 80
     help=f"Submissions to grade at a time. Default: one per CPU, at most {MOST_JOBS}.",
 )
 @click.option(
-    "--time-limit",
-    type=Duration(),
-    help="For each submission. Default: ten times the CPU time that gold takes, or more.",
+    "--time-limit", type=Duration(), help="For each submission, if lower than the default: ten times gold's CPU time."
 )
-@click.option("--memory", type=Size(), help="For each submission. Default: four times what gold takes, or more.")
+@click.option("--memory", type=Size(), help="For each submission, if lower than the default: four times gold's.")
 @click.option("--snapshots", is_flag=True, help="Grade instead what the runs of GROUP had submitted at earlier times.")
 @click.option("--interval", is_flag=True, help="Also give an interval for each score, by resampling test rows.")
 @judging_options

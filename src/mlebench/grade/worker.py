@@ -31,6 +31,7 @@ from typing import Any, NamedTuple, Self
 from mlebench.data.gold import GoldCost, data_stamp, keep_cost, recorded_cost
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
+from mlebench.grade.hashing import HashedStream
 from mlebench.grade.limits import Allowance, size_of
 from mlebench.grade.one import Verdict
 from mlebench.grade.row import GoldJob, Job, Unjudged, dead_row
@@ -38,6 +39,7 @@ from mlebench.memory import LOOK, bytes_of_peak, largest_allocation, used_memory
 from mlebench.outcomes import GRADER_ERROR, INVALID, LIMIT
 from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport
+from mlebench.untrusted import UntrustedFileError, open_untrusted
 from mlebench.validate.reading import read_table
 from mlebench.workers import thread_variables
 
@@ -56,7 +58,6 @@ _LOADED = (
     "yaml",
 )
 _START = "import sys; sys.path[:] = sys.argv[2:]; from mlebench.grade.worker import serve; serve(int(sys.argv[1]))"
-
 
 # What gold takes, by the stamp of its data; only one thread at a time finds it out.
 _costs: dict[str, GoldCost | None] = {}
@@ -111,11 +112,13 @@ class Worker:
             if outcome.resource == "memory" and memory < allowed.memory:
                 outcome = Verdict(LIMIT, reason=f"grading took more than {memory} bytes of memory")
             else:
-                outcome = self._blamed(outcome, allowed, competition, cost)
+                outcome = self._blamed(outcome, allowed, competition, cost)._replace(sha256=_sha256(job))
         if self._stopped:
             raise CancelledError
         if isinstance(outcome, Verdict):
-            logger.error("%s: %s", job.path, outcome.reason)
+            logger.log(
+                logging.WARNING if outcome.status == INVALID else logging.ERROR, "%s: %s", job.path, outcome.reason
+            )
             return dead_row(job, outcome)
         return outcome
 
@@ -366,6 +369,14 @@ def _cause(code: int) -> str:
         return f"the grader ended its process with exit code {code}"
     name = signal.Signals(-code).name
     return f"the grader's process was killed by {name}" + f"; {MEMORY_SHORT}" * (-code == 9)
+
+
+def _sha256(job: Job) -> str | None:
+    try:
+        with open_untrusted(Path(job.path), job.limits.size) as file, HashedStream(file, job.limits.size) as stream:
+            return stream.sha256()
+    except (UntrustedFileError, PrerequisiteError, OSError):
+        return None
 
 
 def _stalled(allowed: Allowance) -> str:
