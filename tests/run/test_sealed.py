@@ -78,6 +78,24 @@ def _assert_no_keys(attempts: dict[str, str]) -> None:
     assert set(attempts.values()) == {"EPERM"}, attempts
 
 
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("sandbox", each(*ISOLATING))
+def test_no_process_is_a_way_around_the_system_call_filter(tmp_path: Path, sandbox: str, user: int | None) -> None:
+    """Each has the filter. The first one, which is not the agent's own, cannot be traced."""
+    require(sandbox)
+    if user is not None and sandbox != "bubblewrap":
+        pytest.skip("engines are used as root here")
+    program = shlex.quote((AGENT / "forbidden_calls.py").read_text())
+    outcome, log = run_as(user, tmp_path, f"python3 -c {program}; true", sandbox=sandbox)
+    assert outcome == "finished", log
+    processes = json.loads(log)
+    assert {process.pop("filter") for process in processes.values()} == {"2"}, log
+    assert processes.pop("1") == {"traced": "EPERM"}
+    assert sorted(process.pop("traced") for process in processes.values()) == ["done", "done", "itself"], log
+    for process in filter(None, processes.values()):  # this program, the shell that started it, and a child
+        assert process in ({"AF_VSOCK": "EPERM", "io_uring": refusal} for refusal in ("ENOSYS", "EPERM")), log
+
+
 @pytest.mark.parametrize("sandbox", each(*ISOLATING))
 def test_what_is_hidden_stays_hidden_below_what_is_shown(tmp_path: Path, sandbox: str) -> None:
     """As with a Python installation that holds the benchmark and its data, and that an agent's venv was made from."""

@@ -53,6 +53,7 @@ class Manifest(Record):
     description: str = "unknown"  # `ours`, or Kaggle's `original`
     code: str | None = None  # the competition's code that made it, as `changes.code_hash` has it; older ones have none
     identity: str | None = None  # what `identity.ContentIdentity` makes of the files; older ones have none
+    writable: bool = False  # older versions made files read-only, see `modes`
 
     @classmethod
     def from_dict(cls, data: Any, where: Path | str = "a manifest") -> Self:
@@ -96,6 +97,7 @@ def write_manifest(
         description=description,
         code=code,
         identity=tally.identity.hexdigest(),
+        writable=True,
     ).write(folder / MANIFEST)
 
 
