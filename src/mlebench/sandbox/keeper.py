@@ -31,7 +31,7 @@ from mlebench.sandbox.output import Log
 TICK = 0.25
 PEEK = 5.0  # seconds between checks whether a sandbox is alive
 DEAF, DEAF_AT_START = 3, 24  # failed checks; on a busy machine, a container is slow to start
-LOOK_AGAIN = 2.0  # seconds between measurements on a disk that others have filled
+LOOK_AGAIN = 2.0  # seconds between measurements on a disk that others have filled, if they are quick
 FAILED = b"failed: "
 DRAIN = 5.0  # seconds for output to end once every process is dead
 SETUP = 10.0  # seconds: a sandbox that fails later has certainly started its program
@@ -106,7 +106,7 @@ class Keeper:
         self.log = Log(Path(spec.log), spec.log_limit)
         self.disk = usage.DiskWatch(spec.writable)
         self._shortage: usage.Shortage | None = None
-        self._looked_at_disk = 0.0
+        self._next_look = 0.0
         self.cpus = self._choose_cpus()
         # Nobody else has the other end.
         self._child_input, self._leash = os.pipe() if spec.leash else (os.open(os.devnull, os.O_RDONLY), None)
@@ -225,8 +225,8 @@ class Keeper:
         spec = self.spec
         if fault := self.disk.fault(spec.disk, spec.inodes, self._pids):
             self._stop("over_disk", fault)
-        elif time.monotonic() > self._looked_at_disk and (shortage := self.disk.shortage(self._pids)):
-            self._looked_at_disk = time.monotonic() + LOOK_AGAIN
+        elif (begun := time.monotonic()) > self._next_look and (shortage := self.disk.shortage(self._pids)):
+            self._next_look = time.monotonic() + max(LOOK_AGAIN, 10 * (time.monotonic() - begun))
             self.ending.disk_filled_by = shortage.by
             if shortage.is_own:
                 self._stop("over_disk", str(shortage))
