@@ -194,7 +194,7 @@ def test_without_a_control_group_the_record_says_that_memory_is_not_limited(
 ) -> None:
     """Files in memory are not counted, so watching processes is no limit."""
     monkeypatch.setattr(Cgroup, "create", lambda *_: None)
-    task = make_task(tmp_path, "true")
+    task = make_task(tmp_path, "true", replace(SMALL, cpus=None))
     spec = Spec(**_spec(task, sandbox_named("process").launch(task)))
     keeper = Keeper(spec)
     keeper.log.finish()
