@@ -1,4 +1,7 @@
-"""Faults of disks and folders: the person at the keyboard gets one line, not a traceback."""
+"""Faults of disks and folders: the person at the keyboard gets one line, not a traceback.
+
+The keeper imports this module: standard library only.
+"""
 
 import errno
 import os
@@ -17,6 +20,7 @@ _REASONS = {
     errno.EIO: "the disk failed (input/output error)",
 }
 OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+FREE_SPACE_FLOOR = 512 << 20  # bytes: with less, a disk counts as full; a small one, with less than a hundredth
 OF_DISKS = (*OF_WRITING, errno.EIO, errno.ESTALE)
 
 
@@ -33,3 +37,22 @@ def explanation(error: OSError) -> str | None:
         verb = "write to" if error.errno in OF_WRITING else "use"
         return f"cannot {verb} {os.fsdecode(error.filename)}: {reason_of(error)}"
     return f"cannot write: {reason_of(error)}" if error.errno in OF_WRITING else None
+
+
+def free_space(folder: str | os.PathLike[str]) -> int:
+    """The bytes that an ordinary user can still write to the disk of a folder."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
+
+
+def free_space_floor(folder: str | os.PathLike[str], floor: int = FREE_SPACE_FLOOR) -> int:
+    disk = os.statvfs(folder)
+    return min(floor, disk.f_blocks * disk.f_frsize // 100)
+
+
+def free_space_fault(folder: str | os.PathLike[str], floor: int = FREE_SPACE_FLOOR) -> str | None:
+    """That the disk of a folder is full or nearly so, in one line; None if it is not."""
+    free, floor = free_space(folder), free_space_floor(folder, floor)
+    if free >= floor:
+        return None
+    return f"the disk of {os.fspath(folder)} is nearly full: {free >> 20} MiB are free, {floor >> 20} are needed"

@@ -76,13 +76,13 @@ around(kaggle, "download", after=lambda *_: reach("named"))
 around(reading, "md5_of", lambda path, *_: work("md5", path.name), lambda *_: reach("summed"))
 around(pipeline, "check_archive", after=lambda *_: reach("checked"))
 around(Raw, "_on_disk", after=lambda self, name: reach(f"spooled {name}"))
-around(archives, "create_whole", lambda path, _: (reach("placing", 50), reach("unpacking", 2), work("placed", path)))
+around(archives, "create_whole", lambda path, *_: (reach("placing", 50), reach("unpacking", 2), work("placed", path)))
 around(pipeline, "_publish", lambda *_: reach("publishing"))
 
 create = files.create
-def counted_create(path, *more):
+def counted_create(path, **more):
     work("spooled", path)
-    return create(path, *more)
+    return create(path, **more)
 files.create = counted_create
 
 create_file = FolderPlan.create

@@ -196,7 +196,7 @@ def test_a_check_of_many_continues_if_one_cannot_be_read(tmp_path: Path, monkeyp
     assert titanic.data == "raw"
 
 
-def test_placed_files_are_links_from_a_folder_and_read_only(tmp_path: Path) -> None:
+def test_placed_files_are_links_from_a_folder_and_writable(tmp_path: Path) -> None:
     raw = _raw("histopathologic-cancer-detection", tmp_path)
     competition = Registry(tmp_path / "data").get_competition("histopathologic-cancer-detection")
     prepare(competition, PathSource(raw), UNCHECKED)
@@ -204,8 +204,8 @@ def test_placed_files_are_links_from_a_folder_and_read_only(tmp_path: Path) -> N
     assert images
     for image in images:
         assert image.samefile(raw / "train" / image.name)
-        assert image.stat().st_mode & 0o222 == 0
-    assert (competition.public_dir / "train_labels.csv").stat().st_mode & 0o222 == 0
+        assert image.stat().st_mode & 0o777 == 0o644
+    assert (competition.public_dir / "train_labels.csv").stat().st_mode & 0o777 == 0o644
 
 
 class TestRawThatTheReferenceTouched:

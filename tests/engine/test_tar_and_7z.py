@@ -125,7 +125,7 @@ def test_placed_files_are_written_once_and_stay(tmp_path: Path, name: str) -> No
     for member, content in FILES.items():
         path = tmp_path / "public/out" / member
         assert path.read_bytes() == content
-        assert path.stat().st_mode & 0o777 == 0o444
+        assert path.stat().st_mode & 0o777 == 0o644
 
 
 def _refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:

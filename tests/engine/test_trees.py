@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mlebench.engine import trees
 from mlebench.engine.archives.zip_tree import ZipTree
-from mlebench.engine.trees import FINISHED, FolderTree, Tree
+from mlebench.engine.trees import FolderTree, Tree, create_whole
 from mlebench.errors import PrerequisiteError
 
 FILES = {"train.csv": b"id\n1\n", "train/1.png": b"one", "train/2.png": b"two", "train/deep/3.png": b"three"}
@@ -185,7 +186,7 @@ def test_a_placed_file_is_linked_from_a_folder_and_copied_from_an_archive(
     ZipTree(archive).extract("train/1.png", str(tmp_path / "copied.png"))
     assert (tmp_path / "copied.png").read_bytes() == b"one"
     for name in ("linked.png", "copied.png"):
-        assert _mode(tmp_path / name) == FINISHED == 0o444
+        assert _mode(tmp_path / name) == 0o644
 
 
 @pytest.fixture
@@ -201,27 +202,27 @@ def test_if_links_are_impossible_a_file_is_copied(folder: Path, tmp_path: Path) 
     mode = _mode(folder / "train/1.png")
     FolderTree(folder).extract("train/1.png", str(tmp_path / "copied.png"))
     assert (tmp_path / "copied.png").read_bytes() == b"one"
-    assert _mode(tmp_path / "copied.png") == FINISHED
+    assert _mode(tmp_path / "copied.png") == 0o644
     assert _mode(folder / "train/1.png") == mode
     assert not (tmp_path / "copied.png").samefile(folder / "train/1.png")
 
 
 @pytest.mark.usefixtures("no_links")
-def test_a_copy_that_counts_as_finished_has_its_time(
+def test_a_copy_gets_its_time_when_all_of_it_is_there(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.utime(folder / "train/1.png", ns=(1, 123456789_000000000))
-    times = []
-    finish = os.fchmod
+    sizes = []
+    set_time = os.utime
 
-    def note_time(descriptor: int, mode: int) -> None:
-        times.append(os.fstat(descriptor).st_mtime_ns)
-        finish(descriptor, mode)
+    def note_size(descriptor: int, ns: tuple[int, int]) -> None:
+        sizes.append(os.fstat(descriptor).st_size)
+        set_time(descriptor, ns=ns)
 
-    monkeypatch.setattr(os, "fchmod", note_time)
+    monkeypatch.setattr(os, "utime", note_size)
     FolderTree(folder).extract("train/1.png", str(tmp_path / "copied.png"))
-    assert times == [123456789_000000000]
-    assert (tmp_path / "copied.png").stat().st_mtime_ns == times[0]
+    assert sizes == [3]
+    assert (tmp_path / "copied.png").stat().st_mtime_ns == 123456789_000000000
 
 
 @pytest.mark.usefixtures("no_links")
@@ -273,8 +274,26 @@ def test_files_placed_by_an_earlier_attempt_are_recognised(tree: Tree, tmp_path:
     tree.extract("train/1.png", str(placed))
     assert tree.is_extracted("train/1.png", str(placed))
     assert not tree.is_extracted("train/deep/3.png", str(placed))
-    placed.chmod(0o600)
-    assert not tree.is_extracted("train/1.png", str(placed)), "a file that can be written to is not finished"
+    placed.unlink()
+    placed.write_bytes(b"one")
+    assert not tree.is_extracted("train/1.png", str(placed)), "it does not have the time that is set last"
+    placed.unlink()
+    placed.symlink_to("elsewhere")
+    assert not tree.is_extracted("train/1.png", str(placed))
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o777])
+def test_a_written_file_has_the_same_mode_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    trees._umask.cache_clear()
+    try:
+        create_whole(str(tmp_path / "whole"), b"one")
+        with trees.create(str(tmp_path / "piece by piece")) as target:
+            target.write(b"one")
+    finally:
+        os.umask(before)
+        trees._umask.cache_clear()
+    assert {_mode(path) for path in tmp_path.iterdir()} == {0o644}
 
 
 def test_an_archive_with_unknown_compression_is_reported_as_such(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_prepare_gives_the_same_from_both_and_leaves_raw_alone(folder: Path, arc
             for name, content in prepared[source].items()
             if "pictures" not in name and not name.endswith("x.csv")
         }
-        assert {path.stat().st_mode & 0o777 for path in target.rglob("*") if path.is_file()} == {0o444}
+        assert {path.stat().st_mode & 0o777 for path in target.rglob("*") if path.is_file()} == {0o644}
         assert (target / "public/empty/folder").is_dir()
         assert sorted(path.name for path in target.iterdir()) == ["private", "public"], "no scratch is left behind"
     assert prepared[folder] == prepared[archive]

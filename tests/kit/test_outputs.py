@@ -79,9 +79,11 @@ def _modes(folder: Path) -> set[int]:
     return {path.stat().st_mode & 0o777 for path in folder.rglob("*") if path.is_file()}
 
 
-def _looks_finished(folder: Path) -> set[str]:
-    files = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_mode & 0o777 == trees.FINISHED]
-    return {path.relative_to(folder).as_posix() for path in files}
+def _looks_finished(source: Path, folder: Path) -> set[str]:
+    """The placed files that the next attempt would leave alone."""
+    tree = trees.FolderTree(source) if source.is_dir() else ZipTree(source)
+    names = [path.relative_to(folder).as_posix() for path in folder.rglob("*.png")]
+    return {name for name in names if tree.is_extracted(f"images/{Path(name).name}", str(folder / name))}
 
 
 def test_already_placed_files_are_left_alone(source: Path, public: Path) -> None:
@@ -105,11 +107,11 @@ def test_what_an_interruption_left_behind_is_made_again(source: Path, public: Pa
         (public / name).write_bytes(content)
         (public / name).chmod(mode)
     assert _prepare(source, public) == whole
-    assert _modes(public.parent) == {0o444}
+    assert _modes(public.parent) == {0o644}
     assert FILES["images/007.png"] == whole["public/deep/images/007.png"]
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o644])
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o444])
 def test_a_file_of_the_right_size_that_is_not_finished_is_made_again(source: Path, public: Path, mode: int) -> None:
     whole = _prepare(source, public)
     victim = public / "deep/images/007.png"
@@ -119,8 +121,25 @@ def test_a_file_of_the_right_size_that_is_not_finished_is_made_again(source: Pat
     assert _prepare(source, public) == whole
 
 
-def test_a_linked_file_that_is_not_yet_read_only_becomes_so(tmp_path: Path, public: Path) -> None:
-    """The moment between the link and the change of its mode."""
+@pytest.mark.parametrize("mode", [0o644, 0o664, 0o755, 0o444, 0o400])
+def test_a_raw_file_keeps_its_mode_and_a_placed_one_can_be_written_to(tmp_path: Path, public: Path, mode: int) -> None:
+    """It is linked if an agent's copy of it would be writable. Another attempt leaves it as it is."""
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    (raw / "a.png").write_bytes(b"one")
+    (raw / "a.png").chmod(mode)
+    for _ in range(2):
+        output = Output(public)
+        with open_raw(raw) as opened:
+            output.place(opened.file("a.png"), "a.png")
+            finish([output], tmp_path)
+        assert _modes(raw) == {mode}
+        assert (public / "a.png").samefile(raw / "a.png") == bool(mode & 0o200)
+        assert _modes(public) == {mode if mode & 0o200 else 0o644}
+        assert (public / "a.png").read_bytes() == b"one"
+
+
+def test_a_link_to_a_raw_file_that_became_read_only_is_replaced_by_a_copy(tmp_path: Path, public: Path) -> None:
     raw = tmp_path / "raw"
     raw.mkdir()
     (raw / "a.png").write_bytes(b"one")
@@ -129,9 +148,8 @@ def test_a_linked_file_that_is_not_yet_read_only_becomes_so(tmp_path: Path, publ
         with open_raw(raw) as opened:
             output.place(opened.file("a.png"), "a.png")
             finish([output], tmp_path)
-        assert _modes(public) == {0o444}
-        assert (public / "a.png").samefile(raw / "a.png")
-        (public / "a.png").chmod(0o644)
+        (raw / "a.png").chmod(0o444)
+    assert (_modes(raw), _modes(public)) == ({0o444}, {0o644})
 
 
 @pytest.mark.parametrize("after", [0, 1, 25])
@@ -140,15 +158,15 @@ def test_an_error_while_placing_leaves_no_half_file(
 ) -> None:
     """As with a full disk: some bytes of a file are written, then no more."""
     left = [after]
+    originals = {kind: kind.extract for kind in (ZipTree, trees.FolderTree)}
 
-    def extract(tree: object, name: str, destination: str, report: object) -> None:
+    def extract(tree: Any, name: str, destination: str, report: Any) -> None:
         if not left[0]:
             with trees.create(destination) as stream:
                 stream.write(FILES[name][:1])
                 raise DiskFullError
         left[0] -= 1
-        Path(destination).write_bytes(FILES[name])
-        Path(destination).chmod(0o444)
+        originals[type(tree)](tree, name, destination, report)
 
     with monkeypatch.context() as patch:
         patch.setattr(ZipTree, "extract", extract)
@@ -156,14 +174,14 @@ def test_an_error_while_placing_leaves_no_half_file(
         with pytest.raises(DiskFullError):
             _prepare(source, public)
     broken = _contents(public / "deep")
-    assert all(broken[name] == FILES[name] for name in _looks_finished(public / "deep"))
+    assert all(broken[name] == FILES[name] for name in _looks_finished(source, public / "deep"))
     whole = _prepare(source, public)
     assert {name.removeprefix("public/deep/"): content for name, content in whole.items() if "deep" in name} == PICTURES
-    assert _modes(public.parent) == {0o444}
+    assert _modes(public.parent) == {0o644}
 
 
 @pytest.mark.parametrize("stream_bytes", [0, 1 << 30], ids=["in blocks", "by pandas"])
-def test_an_error_while_a_table_is_written_leaves_nothing_that_looks_finished(
+def test_an_error_while_a_table_is_written_leaves_no_scratch(
     source: Path, public: Path, stream_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(csv_source, "STREAM_BYTES", stream_bytes)
@@ -175,11 +193,10 @@ def test_an_error_while_a_table_is_written_leaves_nothing_that_looks_finished(
         patch.setattr("mlebench.engine.placing.plan._HashingStream.write", fail)
         with pytest.raises(DiskFullError):
             _prepare(source, public)
-    assert _looks_finished(public.parent) == set()
     assert [path for path in public.parent.iterdir() if path.name not in ("public", "private")] == [], "no scratch left"
     whole = _prepare(source, public)
     assert whole["private/test.csv"].count(b"\n") == 51
-    assert _modes(public.parent) == {0o444}
+    assert _modes(public.parent) == {0o644}
 
 
 @pytest.mark.parametrize("moment", [1, 4, 20])
@@ -190,22 +207,23 @@ def test_a_killed_process_leaves_only_whole_files_that_look_finished(source: Pat
         sys.path[:0] = {[str(folder) for folder in Path(__file__).parents[:2]]!r}
         from pathlib import Path
         import test_outputs
-        done, change = [], os.chmod
-        def die(*arguments):
-            done.append(1)
-            if len(done) == {moment}:
-                os._exit(9)
-            change(*arguments)
-        os.fchmod = os.chmod = die
+        done = []
+        def dying(change):
+            def die(*arguments, **options):
+                done.append(1)
+                if len(done) == {moment}:
+                    os._exit(9)
+                change(*arguments, **options)
+            return die
+        os.utime, os.link = dying(os.utime), dying(os.link)
         test_outputs._prepare(Path({str(source)!r}), Path({str(public)!r}))
     """)
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
-    before, finished = _contents(public.parent), _looks_finished(public.parent)
-    for scratch in public.parent.glob("mlebench-*"):
-        finished -= {name for name in finished if name.startswith(scratch.name)}
+    before, finished = _contents(public / "deep"), _looks_finished(source, public / "deep")
+    assert len(finished) == moment - 1
     whole = _prepare(source, public)
-    assert {name: before[name] for name in finished} == {name: whole[name] for name in finished}
-    assert _modes(public) == {0o444}
+    assert {name: before[name] for name in finished} == {name: whole[f"public/deep/{name}"] for name in finished}
+    assert _modes(public) == {0o644}
 
 
 def test_progress_reaches_what_was_announced(source: Path, public: Path) -> None:

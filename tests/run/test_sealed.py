@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 from kernel_keys import added_to_user_keyring
-from sandboxes import ISOLATING, each, make_task, processes, require, run_task
+from sandboxes import ALL, ISOLATING, each, make_task, processes, require, run_task
 from traps import AGENT, Trap, addresses, listening, run_as, wait
 
 from mlebench.registry import Competition
@@ -76,6 +76,24 @@ def _assert_no_keys(attempts: dict[str, str]) -> None:
     """No list of keys can be read, and every system call for them is refused."""
     assert (attempts.pop("/proc/keys"), attempts.pop("/proc/key-users")) == ("nothing", "nothing")
     assert set(attempts.values()) == {"EPERM"}, attempts
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("sandbox", each(*ISOLATING))
+def test_no_process_is_a_way_around_the_system_call_filter(tmp_path: Path, sandbox: str, user: int | None) -> None:
+    """Each has the filter. The first one, which is not the agent's own, cannot be traced."""
+    require(sandbox)
+    if user is not None and sandbox != "bubblewrap":
+        pytest.skip("engines are used as root here")
+    program = shlex.quote((AGENT / "forbidden_calls.py").read_text())
+    outcome, log = run_as(user, tmp_path, f"python3 -c {program}; true", sandbox=sandbox)
+    assert outcome == "finished", log
+    processes = json.loads(log)
+    assert {process.pop("filter") for process in processes.values()} == {"2"}, log
+    assert processes.pop("1") == {"traced": "EPERM"}
+    assert sorted(process.pop("traced") for process in processes.values()) == ["done", "done", "itself"], log
+    for process in filter(None, processes.values()):  # this program, the shell that started it, and a child
+        assert process in ({"AF_VSOCK": "EPERM", "io_uring": refusal} for refusal in ("ENOSYS", "EPERM")), log
 
 
 @pytest.mark.parametrize("sandbox", each(*ISOLATING))
@@ -179,11 +197,14 @@ def _assert_collected_is_ours(root: Path) -> None:
 def test_an_obfuscated_run_does_not_reveal_its_competition(trap: Trap, sandbox: str) -> None:
     require(sandbox)
     trap.canaries["slug"] = trap.competition.id
-    caught = trap.run("search", "--obfuscate", sandbox=sandbox)
+    ids = [id.encode().hex() for id in (trap.competition.id, "leaf-classification", "task-12345678")]
+    caught = trap.run("search", "--obfuscate", sandbox=sandbox, ids=ids)
     assert caught.run.record.ended == "finished", caught.run.paths.log.read_text()
     # A file of the data may say where it is from; what the benchmark adds does not.
     assert [item for item in caught.findings["found"] if not item["where"].startswith("/home/data/")] == []
     assert caught.findings["description"] == trap.competition.obfuscated_description
+    assert len(set(caught.findings["answers"])) == 1, "the validator treats all names alike"
+    assert caught.findings["answers"][0].startswith("200")
     assert caught.run.record.report is not None
     assert caught.run.record.report["status"] == "graded"
 
@@ -225,9 +246,27 @@ def test_the_validator_reveals_nothing_and_survives(trap: Trap, sandbox: str) ->
     assert second.findings["verdicts"] == findings["verdicts"]
 
 
+@pytest.mark.parametrize("sandbox", each(*ALL))
+def test_an_agent_can_write_to_its_copy_of_a_public_file(trap: Trap, sandbox: str) -> None:
+    """Also if an earlier version prepared the data, and made it read-only."""
+    require(sandbox)
+    where = trap.competition.paths
+    for path in where.public.iterdir():
+        path.chmod(0o444)
+    manifest = json.loads(where.manifest.read_bytes())
+    del manifest["writable"]
+    where.manifest.write_text(json.dumps(manifest))
+    copy = "cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"
+    change = "echo more >> $SUBMISSION_DIR/submission.csv; stat -c %a $SUBMISSION_DIR/submission.csv"
+    caught = trap.run_command(f"set -e; {copy}; {change}", sandbox=sandbox, code=None)
+    log = caught.run.paths.log.read_text()
+    assert (caught.run.record.ended, log) == ("finished", "644\n"), caught.output
+    written = (caught.run.paths.root / "submission/submission.csv").read_bytes()
+    assert written == trap.competition.sample_submission.read_bytes() + b"more\n"
+
+
 def test_a_plain_process_is_unsealed_and_data_is_checked_afterwards(trap: Trap) -> None:
-    change = "chmod u+w $DATA_DIR/*; echo more >> $DATA_DIR/description.md"
-    command = f"{change}; cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"
+    command = "echo more >> $DATA_DIR/description.md; cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"
     caught = trap.run_command("true", sandbox="process")
     assert (caught.facts["sealed"], caught.facts["data_unchanged"]) == (False, True)
     caught = trap.run_command(command, sandbox="process", code=None)

@@ -25,7 +25,9 @@ from traps import run_as
 
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Launch, Task
-from mlebench.sandbox.session import Session
+from mlebench.sandbox.cgroups import Cgroup
+from mlebench.sandbox.keeper import Keeper, Spec
+from mlebench.sandbox.session import Session, _spec
 
 
 @pytest.fixture(params=each(*ALL))
@@ -73,18 +75,6 @@ def test_more_disk_than_allowed(sandbox: str, tmp_path: Path) -> None:
     outcome, log = run_task(sandbox, make_task(tmp_path, command))
     assert outcome.ended == "over_disk"
     assert "survived" not in log
-
-
-def test_deleted_files_that_are_still_open_count(tmp_path: Path) -> None:
-    require("bubblewrap")
-    program = (
-        "import os, time\nfiles = []\n"
-        "for i in range(4):\n"
-        "    files.append(open(f'/home/{i}', 'wb')); os.unlink(f'/home/{i}')\n"
-        "    files[-1].write(bytes(20_000_000)); files[-1].flush()\n"
-        "time.sleep(100)"
-    )
-    assert run_task("bubblewrap", make_task(tmp_path, f'python3 -c "{program}"'))[0].ended == "over_disk"
 
 
 @pytest.mark.parametrize(
@@ -197,6 +187,29 @@ def test_the_record_says_what_enforces_each_limit(sandbox: str, tmp_path: Path) 
     session = Session(task, sandbox_named(sandbox).launch(task))
     wait_for_end(session)
     assert session.kept.keys() == {"time", "disk", "memory", "cpu", "pids"}
+
+
+def test_without_a_control_group_the_record_says_that_memory_is_not_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files in memory are not counted, so watching processes is no limit."""
+    monkeypatch.setattr(Cgroup, "create", lambda *_: None)
+    task = make_task(tmp_path, "true", replace(SMALL, cpus=None))
+    spec = Spec(**_spec(task, sandbox_named("process").launch(task)))
+    keeper = Keeper(spec)
+    keeper.log.finish()
+    assert keeper.ending.kept["memory"].startswith("not limited")
+
+
+@pytest.mark.parametrize("name", each(*ISOLATING))
+def test_processes_that_lost_their_parent_do_not_stay_as_zombies(name: str, tmp_path: Path) -> None:
+    """Each would count against the limit on processes."""
+    require(name)
+    orphans = "for i in $(seq 100); do (sleep 0.01 &); done"
+    count = "grep -l '^State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l"
+    wait = f"for i in $(seq 100); do [ $({count}) = 0 ] && exit 0; sleep 0.1; done; exit 1"
+    outcome, log = run_task(name, make_task(tmp_path, f"{orphans}; {wait}"))
+    assert outcome.ended == "finished", log
 
 
 def _writable(sandbox: str) -> str:

@@ -93,7 +93,7 @@ def _nodes(placement: "Placement", shared: Path) -> Iterator[Finding]:
             "ok" if kept else "note",
             f"{node}: cgroups",
             kept or "none",
-            "" if kept else "limits will be watched, not enforced",
+            "" if kept else "memory will not be limited, other limits will be watched",
         )
         yield Finding("ok", f"{node}: GPUs", ", ".join(facts["gpus"]) or "none")
         yield Finding("ok", f"{node}: agents' venvs", ", ".join(facts["venvs"]) or "none")

@@ -53,9 +53,8 @@ class Manifest(Record):
     description: str = "unknown"  # `ours`, or Kaggle's `original`
     code: str | None = None  # the competition's code that made it, as `changes.code_hash` has it; older ones have none
     identity: str | None = None  # what `identity.ContentIdentity` makes of the files; older ones have none
-    gold: dict[str, Any] | None = (
-        None  # what grading the gold submission takes; older ones, and adopted data, have none
-    )
+    gold: dict[str, Any] | None = None  # what grading gold takes; older ones, and adopted data, have none
+    writable: bool = False  # older versions made files read-only, see `modes`
 
     @classmethod
     def from_dict(cls, data: Any, where: Path | str = "a manifest") -> Self:
@@ -101,6 +100,7 @@ def write_manifest(
         code=code,
         identity=tally.identity.hexdigest(),
         gold=gold,
+        writable=True,
     ).write(folder / MANIFEST)
 
 

@@ -23,6 +23,7 @@ from mlebench.data.faults import disk_errors
 from mlebench.data.gold import measure_gold
 from mlebench.data.identity import Entry, Files, is_table, with_checksums
 from mlebench.data.manifest import files_in, joined, library_versions, write_manifest
+from mlebench.data.modes import restore_modes
 from mlebench.data.open_runs import refuse_while_open
 from mlebench.data.sources import (
     LocalSource,
@@ -37,6 +38,7 @@ from mlebench.data.sources import (
 from mlebench.data.state import claim_data_dir, is_prepared, preparation_fault, read_manifest_head
 from mlebench.data.verification import check_archive, check_prepared, check_sample_score, overwrite
 from mlebench.engine.progress import SILENT, Progress
+from mlebench.engine.trees import MODE
 from mlebench.errors import PrerequisiteError
 from mlebench.files import remove_temporaries
 from mlebench.lease import held
@@ -77,6 +79,7 @@ def prepare(
         claim_data_dir(where.data_dir, twin=source.twin)
         if _is_ready(competition, source, options):  # works on a read-only disk too
             _remove_if_possible(where.replaced)
+            restore_modes(where)
             return False
         with _locked(where, watch) as require_lock:
             _restore(where)
@@ -281,7 +284,7 @@ def _write_description(competition: Competition, public: Path, options: Options)
     content = text.encode("utf-8")
     path.unlink(missing_ok=True)
     path.write_bytes(content)
-    path.chmod(0o444)
+    path.chmod(MODE)
     md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
     return f"{paths.PUBLIC}/{paths.DESCRIPTION}", {"size": len(content), "md5": md5}
 

@@ -204,9 +204,7 @@ def unpack(archive: Path, where: CompetitionPaths, beside: Iterable[str], progre
             target.unlink(missing_ok=True)
             tree.extract(name, str(target), part.advance)
         part.finish()
-    record.unlink()  # from now on it may be changed
-    for name in sizes:
-        (folder / name).chmod(0o644)  # folders written for the reference may change what they unpacked
+    record.unlink()  # from now on it may be changed, as folders written for the reference do
     for name in beside:
         shutil.copy2(archive.parent / name, folder / name)
     return folder

@@ -22,6 +22,7 @@ from mlebench.data.manifest import (
     rewrite_manifest,
     write_manifest,
 )
+from mlebench.data.modes import let_owners_write, restore_modes
 from mlebench.data.open_runs import refuse_while_open
 from mlebench.data.provenance import archive_md5
 from mlebench.data.state import holds_twins, require_prepared
@@ -213,6 +214,7 @@ def verify(
     if adopt:
         refuse_while_open(competition, "--adopt")
     with disk_errors(where.root, where.root):
+        restore_modes(where)
         head = read_head(where.manifest)
         if head is None:
             require_prepared(competition)
@@ -268,6 +270,7 @@ def _record(competition: Competition, head: Manifest | None, comparison: "_Compa
             if head and comparison.on_record:
                 rewrite_manifest(where.prepared, head, comparison.entries())
             else:
+                let_owners_write(where.prepared)
                 write_manifest(competition, where.prepared, {"kind": "unknown"}, comparison.entries())
     finally:
         lease.release()

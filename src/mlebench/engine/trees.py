@@ -3,11 +3,12 @@
 import fcntl
 import os
 import re
+import stat
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -15,10 +16,8 @@ from mlebench.errors import PrerequisiteError
 
 COPY_BYTES = 1 << 20
 CLONE_BLOCKS = 0x40049409  # Linux' FICLONE: two files that share their blocks until one is changed
-TIME_GRAIN = 2_000_000_000  # nanoseconds: the precision with which every disk stores a file's time
-# Prepared files are read-only, since some share their bytes with raw files. A file is writable until it is complete, so
-# a read-only file is a finished one.
-UNFINISHED, FINISHED = 0o600, 0o444
+TIME_GRAINS = (1, 100, 1_000, 10**6, 10**7, 10**9, 2 * 10**9)  # nanoseconds: how exactly disks store a file's time
+MODE = 0o644  # of the files that we write: an agent that copies one can write to the copy
 
 
 def ignore_progress(copied: int) -> None:
@@ -54,6 +53,10 @@ class Tree(Protocol):
 
     def extract(self, name: str, destination: str, report: Callable[[int], None] = ignore_progress) -> None:
         """Write the file to a new place; `report` is told how many bytes are copied, unless that takes no time."""
+        ...
+
+    def time_ns(self, name: str) -> int:
+        """The time that a copy of the file gets once it is complete: about that of the file or its archive."""
         ...
 
     def is_extracted(self, name: str, destination: str) -> bool:
@@ -139,44 +142,56 @@ class FolderTree:
         return self.facts(name)["size"]
 
     def facts(self, name: str) -> dict[str, int]:
-        try:
-            status = os.stat(name, dir_fd=self._descriptor)
-        except (FileNotFoundError, NotADirectoryError):
-            raise missing(self, name) from None
+        status = self._status(name)
         return {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
 
+    def _status(self, name: str) -> os.stat_result:
+        try:
+            return os.stat(name, dir_fd=self._descriptor)
+        except (FileNotFoundError, NotADirectoryError):
+            raise missing(self, name) from None
+
+    def time_ns(self, name: str) -> int:
+        return self._status(name).st_mtime_ns
+
     def is_extracted(self, name: str, destination: str) -> bool:
-        there, source = os.stat(destination), os.stat(f"{self._folder}/{name}")
-        linked = (there.st_dev, there.st_ino) == (source.st_dev, source.st_ino)
-        copied = abs(there.st_mtime_ns - source.st_mtime_ns) <= TIME_GRAIN
-        return (linked or copied) and is_finished(destination, source.st_size)
+        there, source = os.lstat(destination), self._status(name)
+        if (there.st_dev, there.st_ino) == (source.st_dev, source.st_ino):
+            return self._may_be_linked(source)
+        return is_complete(there, source.st_size, source.st_mtime_ns)
 
     def extract(self, name: str, destination: str, report: Callable[[int], None] = ignore_progress) -> None:
         """Link the file, so that its bytes exist once; where that is impossible, share its blocks or copy it."""
-        try:
-            # With a folder descriptor, a symbolic link is followed; without one, the link itself would be linked.
-            os.link(name, destination, src_dir_fd=self._descriptor)
-        except (FileNotFoundError, NotADirectoryError):
-            raise missing(self, name) from None
-        except FileExistsError:
-            raise
-        except OSError:  # another disk, one without links, or another user's file
-            self._copy(name, destination, report)
-            return
-        try:
-            os.chmod(destination, FINISHED)
-        except PermissionError:  # another user's file: its mode is theirs to set
-            return
+        if self._may_be_linked(self._status(name)):
+            try:
+                # With a folder descriptor, a symbolic link is followed; without one, the link itself would be linked.
+                os.link(name, destination, src_dir_fd=self._descriptor)
+            except FileExistsError:
+                raise
+            except (FileNotFoundError, NotADirectoryError):
+                raise missing(self, name) from None
+            except OSError:  # another disk, one without links, or another user's file
+                pass
+            else:
+                return
+        self._copy(name, destination, report)
+
+    @cached_property
+    def _needed_mode(self) -> int:
+        """Agents copy files with their mode, and must be able to write to the copy. Root's agents are another user."""
+        return stat.S_IWUSR | (stat.S_IROTH if os.geteuid() == 0 else 0)
+
+    def _may_be_linked(self, status: os.stat_result) -> bool:
+        """Whether a raw file can be used as it is. A link has the file's own mode, which is not ours to change."""
+        return status.st_mode & self._needed_mode == self._needed_mode
 
     def _copy(self, name: str, destination: str, report: Callable[[int], None]) -> None:
-        with self.open(name) as source, create(destination) as target:
+        with self.open(name) as source, create(destination, time_ns=os.fstat(source.fileno()).st_mtime_ns) as target:
             try:
                 fcntl.ioctl(target.fileno(), CLONE_BLOCKS, source.fileno())
             except OSError:  # most disks cannot
                 while piece := source.read(COPY_BYTES):
                     report(target.write(piece))
-            # Set before the file counts as finished: a resumed prepare leaves finished files alone.
-            os.utime(target.fileno(), ns=(0, os.fstat(source.fileno()).st_mtime_ns))
 
 
 def inside(archive: str) -> str:
@@ -185,32 +200,48 @@ def inside(archive: str) -> str:
 
 
 @contextmanager
-def create(destination: str, buffering: int = 0) -> Iterator[BinaryIO]:
-    """A new file, unfinished until everything is written."""
-    with open(destination, "xb", buffering=buffering, opener=_open_unfinished) as target:
+def create(destination: str, buffering: int = 0, time_ns: int | None = None) -> Iterator[BinaryIO]:
+    """A new file. It gets its time when everything is written: one that has it already is complete."""
+    with open(destination, "xb", buffering=buffering, opener=_open_new) as target:
         yield target
         target.flush()
-        os.fchmod(target.fileno(), FINISHED)
+        if time_ns is not None:
+            os.utime(target.fileno(), ns=(time_ns, time_ns))
 
 
-def create_whole(destination: str, content: bytes | memoryview) -> None:
+def create_whole(destination: str, content: bytes | memoryview, time_ns: int | None = None) -> None:
     """A new file whose content is at hand: `create` in fewer steps, since there may be millions."""
-    descriptor = os.open(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, UNFINISHED)
+    descriptor = _open_new(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC)
     try:
         while content:
             content = content[os.write(descriptor, content) :]
-        os.fchmod(descriptor, FINISHED)
+        if time_ns is not None:
+            os.utime(descriptor, ns=(time_ns, time_ns))
     finally:
         os.close(descriptor)
 
 
-def _open_unfinished(path: str, flags: int) -> int:
-    return os.open(path, flags, UNFINISHED)
+def _open_new(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags, MODE)
+    if _umask() & MODE:
+        os.fchmod(descriptor, MODE)
+    return descriptor
 
 
-def is_finished(path: str, size: int) -> bool:
-    status = os.lstat(path)
-    return status.st_mode & 0o777 == FINISHED and status.st_size == size
+@cache
+def _umask() -> int:
+    """What this process takes from the modes of new files. The system call for it changes it, in all threads."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+        return int(next(line for line in lines if line.startswith("Umask:")).split()[1], 8)
+    except (OSError, StopIteration):  # not Linux, or an old one
+        return 0o777
+
+
+def is_complete(status: os.stat_result, size: int, time_ns: int) -> bool:
+    """Whether a file that was made with this time has it: it is set last. A disk may cut a time off."""
+    has_time = any(status.st_mtime_ns == time_ns - time_ns % grain for grain in TIME_GRAINS)
+    return stat.S_ISREG(status.st_mode) and status.st_size == size and has_time
 
 
 def check_name(name: str) -> None:

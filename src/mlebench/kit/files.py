@@ -229,7 +229,8 @@ class Raw:
             path = self._spooled(name)
             if not path.exists() or not self._tree.is_extracted(name, str(path)):
                 path.unlink(missing_ok=True)
-                with self._watched(name) as source, create(str(path)) as target:
+                time_ns = self._tree.time_ns(name)
+                with self._watched(name) as source, create(str(path), time_ns=time_ns) as target:
                     shutil.copyfileobj(source, target, COPY_BYTES)
         elif not path.is_file():
             self._tree.open(name)  # says what is missing

@@ -143,6 +143,7 @@ class ValidatorDoor:
             ),
             binds=(Bind(self._public, "/public"), *(Bind(path, str(path)) for path in (*_own_python(), *_own_code()))),
             hidden=self._hidden,
+            own_cpus=False,
             env={
                 "PATH": "/usr/bin:/bin",
                 "HOME": home,

@@ -10,6 +10,7 @@ from typing import Any
 
 from mlebench import paths
 from mlebench.agents import Agent, venv_fault
+from mlebench.data.modes import restore_modes
 from mlebench.data.state import command_to_prepare, holds_twins, preparation_fault, require_prepared, twin_elsewhere
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
@@ -186,7 +187,10 @@ def _sketch(request: Request) -> Task:
 
 
 def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
-    lacking = [one for id in dict.fromkeys(ids) if preparation_fault(one := registry.get_competition(id))]
+    competitions = [registry.get_competition(id) for id in dict.fromkeys(ids)]
+    lacking = [competition for competition in competitions if preparation_fault(competition)]
+    for competition in competitions:
+        restore_modes(competition.paths)
     if len(lacking) == 1:
         require_prepared(lacking[0])
     if lacking:

@@ -64,6 +64,7 @@ class Task:
     network: str = "none"
     gpus: tuple[str, ...] = ()
     held: tuple[int, ...] = ()  # descriptors that the keeper, and nothing in the sandbox, has open as well
+    own_cpus: bool = True  # whether it gets CPUs that no other task gets, as long as there are some; helpers do not
     image: str | None = None
     own_image: OwnImage | None = None
     runtime: str | None = None  # of containers; None: the engine's default
@@ -101,9 +102,11 @@ class Launch:
     peek: tuple[str, ...] = ()  # a command that fails when the sandbox is dead though its client lives
     oom: tuple[str, ...] = ()  # a command that prints `true` if the kernel killed processes that ran out of memory
     ended: tuple[str, ...] = ()  # a command that prints the task's exit code if it has ended, not just the client here
+    first_process: tuple[str, ...] = ()  # a command that prints the process id of the relay, if it is no child of ours
     leash: bool = False  # whether the program finds a pipe as its input that closes when the keeper ends
     writable: tuple[str, ...] = ()  # folders whose size is limited
     cgroup: bool = True  # whether our own control group, not the started program, sets limits
+    sys: str | None = None  # the folder that the task will see as /sys
     status: int | None = None  # a descriptor on which the program reports the task's `exit-code`, in JSON
 
 

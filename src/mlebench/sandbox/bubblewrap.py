@@ -20,6 +20,7 @@ TUN = "/dev/net/tun"
 STATUS, ARGUMENTS, FILTER = 100, 101, 102  # descriptors; arguments on the command line would show host paths in /proc
 FIRST_UID = 1_600_000_000  # root becomes this user plus its process id
 INNER_UID = 1000
+SYS = "sys"  # below the task's folder: what it sees as /sys
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # fmt: off
 ETC = (
@@ -61,13 +62,14 @@ class Bubblewrap:
         root = os.geteuid() == 0
         binds = _Binds(reach=root)
         system = _system(binds)
+        (task.work / SYS).mkdir(exist_ok=True)
         arguments = [*_namespaces(task), *system.arguments, *_devices(task), *_task(task, binds, system.shown)]
         uid = FIRST_UID + os.getpid() if root else None
         if uid is not None:
             give(task.work, uid)
         files = {ARGUMENTS: "".join(f"{word}\0" for word in arguments).encode("utf-8", "surrogateescape")}
         options = ["--json-status-fd", str(STATUS), "--args", str(ARGUMENTS)]
-        # Not left to the relay: a task without ports has none, and bubblewrap's own first process would go unfiltered.
+        # The relay installs it, too. This one is there before any Python runs.
         if filter := system_call_filter(namespaces=False):
             files[FILTER] = filter
             options += ["--seccomp", str(FILTER)]
@@ -78,6 +80,7 @@ class Bubblewrap:
             uid=uid,
             mounts=tuple(binds.mounts),
             status=STATUS,
+            sys=str(task.work / SYS),
             writable=(str(task.home), str(task.work / "tmp")),
         )
 
@@ -113,6 +116,7 @@ def _namespaces(task: Task) -> list[str]:
             "--disable-userns",
             "--unshare-ipc",
             "--unshare-pid",
+            "--as-pid-1",
             "--unshare-uts",
             "--unshare-cgroup-try",
         ),
@@ -189,10 +193,10 @@ def _task(task: Task, binds: _Binds, system: list[Path]) -> list[str]:
     # Deeper mounts come later, so only an explicit bind can uncover something hidden.
     for target, how in sorted(mounts, key=lambda mount: len(Path(mount[0]).parts)):
         arguments += [*how, target]
-    if task.ports:
-        arguments += ["--ro-bind", binds(RELAY), f"{DOORS}/{RELAY.name}"]
+    arguments += ["--ro-bind", binds(RELAY), f"{DOORS}/{RELAY.name}"]
     for door, socket in task.doors.items():
         arguments += ["--ro-bind", binds(socket), f"{DOORS}/{door}.sock"]
+    arguments += ["--ro-bind", binds(task.work / SYS), "/sys"]
     etc = {"passwd": PASSWD, "group": GROUP, "hosts": HOSTS}
     for name, text in etc.items():
         (task.work / name).write_text(text, encoding="ascii")
@@ -207,9 +211,7 @@ def _task(task: Task, binds: _Binds, system: list[Path]) -> list[str]:
 
 
 def _inner(task: Task) -> list[str]:
-    """The program, behind the relay that opens its doors."""
-    if not task.ports:
-        return list(task.command)
+    """The program, behind the relay that opens its doors. A program could trace bubblewrap's own first process."""
     ports = [f"{port}={DOORS}/{door}.sock" for port, door in task.ports.items()]
     return [interpreter(), "-I", "-S", f"{DOORS}/{RELAY.name}", *ports, "--", *task.command]
 

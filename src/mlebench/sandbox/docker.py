@@ -71,6 +71,7 @@ class Docker:
             oom=(self.name, "inspect", "--format", "{{.State.OOMKilled}}", name),
             clean=() if task.retain else ((self.name, "rm", "--force", "--volumes", name),),
             ended=(self.name, "inspect", "--format", EXIT_CODE, name),
+            first_process=(self.name, "inspect", "--format", "{{.State.Pid}}", name),
             leash=True,
             writable=(str(task.home), str(task.work / "tmp")),
             cgroup=False,
@@ -159,7 +160,8 @@ def search_path(engine: str, image: str | None) -> list[str]:
 
 def _run(task: Task, name: str, user: int) -> list[str]:
     runtime = ["--runtime", task.runtime] if task.runtime else []
-    return ["run", "--pull", "never", "--name", name, "--user", f"{user}:{user}", *runtime]
+    # An engine may be set to start a first process of its own, which a program could trace.
+    return ["run", "--pull", "never", "--init=false", "--name", name, "--user", f"{user}:{user}", *runtime]
 
 
 def _limits(task: Task) -> list[str]:

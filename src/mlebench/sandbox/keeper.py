@@ -23,13 +23,15 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.sandbox import usage
-from mlebench.sandbox.base import REACH
+from mlebench.sandbox.base import REACH, RELAY
 from mlebench.sandbox.cgroups import Cgroup
+from mlebench.sandbox.cpus import Cpus, write_sys
 from mlebench.sandbox.output import Log
 
 TICK = 0.25
 PEEK = 5.0  # seconds between checks whether a sandbox is alive
 DEAF, DEAF_AT_START = 3, 24  # failed checks; on a busy machine, a container is slow to start
+LOOK_AGAIN = 2.0  # seconds between measurements on a disk that others have filled, if they are quick
 FAILED = b"failed: "
 DRAIN = 5.0  # seconds for output to end once every process is dead
 SETUP = 10.0  # seconds: a sandbox that fails later has certainly started its program
@@ -61,6 +63,7 @@ class Spec:
     peek: list[str] = field(default_factory=list)
     oom: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
+    first_process: list[str] = field(default_factory=list)
     leash: bool = False
     writable: list[str] = field(default_factory=list)
     memory: int | None = None
@@ -69,6 +72,8 @@ class Spec:
     disk: int | None = None
     inodes: int | None = None
     cgroup: bool = True
+    sys: str | None = None  # where to write what the sandbox will see as /sys
+    own_cpus: bool = True
     status: int | None = None  # where the launched program reports, in JSON, that the task has ended by itself
     held: list[int] = field(default_factory=list)  # descriptors to keep open, and to pass on to nobody
 
@@ -87,6 +92,7 @@ class Ending:
     memory_peak: int | None = None
     cpu_seconds: float | None = None
     disk: int | None = None
+    disk_filled_by: str | None = None  # if it was nearly full: `this run` or `others`
     log_dropped: int = 0
 
 
@@ -99,17 +105,30 @@ class Keeper:
         self.ending.kept = self._kept()
         self.log = Log(Path(spec.log), spec.log_limit)
         self.disk = usage.DiskWatch(spec.writable)
+        self._shortage: usage.Shortage | None = None
+        self._next_look = 0.0
+        self.cpus = self._choose_cpus()
         # Nobody else has the other end.
         self._child_input, self._leash = os.pipe() if spec.leash else (os.open(os.devnull, os.O_RDONLY), None)
         self.output, self._child_output = os.pipe()
         self.status, self._child_status = os.pipe()  # closed when the program runs, unless it reports there
         self.started = self.heard = time.monotonic()
         self._peeked, self._deaf, self._patience = self.started, 0, DEAF_AT_START
-        self.pid = 0
+        self.pid = self._first_process = 0
 
     def _make_cgroup(self) -> Cgroup | None:
         spec = self.spec
         return Cgroup.create(spec.name, spec.memory, spec.cpus, spec.processes) if spec.cgroup else None
+
+    def _choose_cpus(self) -> Cpus | None:
+        spec = self.spec
+        if not spec.cgroup:
+            return None
+        enforced = bool(self.cgroup and "cpu" in self.cgroup.kept)
+        cpus = Cpus.choose(spec.cpus, enforced=enforced, exclusive=spec.own_cpus)
+        if spec.sys:
+            write_sys(Path(spec.sys), cpus.numbers, spec.cpus, spec.memory)
+        return cpus
 
     def _kept(self) -> dict[str, str]:
         """What enforces each limit; one that is only watched can be exceeded for a moment."""
@@ -118,7 +137,7 @@ class Keeper:
             return kept | dict.fromkeys(("memory", "cpu", "pids"), "the sandbox")
         ours = self.cgroup.kept if self.cgroup else {}
         otherwise = {
-            "memory": "watched, not enforced",
+            "memory": "not limited: that of processes is watched, files in memory are not",
             "cpu": "affinity, not enforced",
             "pids": "watched, not enforced",
         }
@@ -128,7 +147,8 @@ class Keeper:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.pid = os.fork()
         if self.pid == 0:
-            _become(self.spec, self.cgroup, self._child_input, self._child_output, self._child_status)
+            cpus = self.cpus.numbers if self.cpus else []
+            _become(self.spec, self.cgroup, cpus, (self._child_input, self._child_output, self._child_status))
         os.close(self._child_input)
         os.close(self._child_output)
         os.close(self._child_status)
@@ -182,8 +202,8 @@ class Keeper:
             self._stop("timeout", f"the time limit of {spec.seconds:g} s was reached")
         elif now - self.heard > spec.silence:
             self._stop("cancelled", "the runner does not answer")
-        elif fault := self.disk.fault(spec.disk, spec.inodes, self._pids):
-            self._stop("over_disk", fault)
+        elif self._is_disk_full():
+            pass
         elif spec.cgroup and not (self.cgroup and "memory" in self.cgroup.kept) and self._over_memory():
             self._stop("out_of_memory", f"more than {spec.memory} bytes of memory were in use")
         elif spec.cgroup and not (self.cgroup and "pids" in self.cgroup.kept) and len(self._pids()) > spec.processes:
@@ -197,12 +217,43 @@ class Keeper:
             if self._deaf == self._patience:
                 self._stop("infra_error", "the sandbox has died")
 
+    def _is_disk_full(self) -> bool:
+        """Whether the sandbox is to be ended because it used too much, or filled the disk. If others did, it goes on.
+
+        If it may hide files from us, it has to be ended to see what that frees.
+        """
+        spec = self.spec
+        if fault := self.disk.fault(spec.disk, spec.inodes, self._pids):
+            self._stop("over_disk", fault)
+        elif (begun := time.monotonic()) > self._next_look and (shortage := self.disk.shortage(self._pids)):
+            self._next_look = time.monotonic() + max(LOOK_AGAIN, 10 * (time.monotonic() - begun))
+            self.ending.disk_filled_by = shortage.by
+            if shortage.is_own:
+                self._stop("over_disk", str(shortage))
+            elif usage.may_hide_files(self._pids()):
+                self._shortage = shortage
+                self._stop("infra_error", str(shortage))
+        return bool(self.ending.cause)
+
     def _stop(self, cause: str, detail: str) -> None:
         self.ending.cause, self.ending.detail = cause, detail
 
     def _pids(self) -> set[int]:
         """Every process of the sandbox. The first may be the agent's own program, if nothing stands before it."""
-        return self.cgroup.pids() if self.cgroup else {self.pid} | usage.descendants(self.pid)
+        if self.cgroup:
+            return self.cgroup.pids()
+        first = self.pid if self.spec.cgroup else self._container_process()
+        return {first} | usage.descendants(first) if first else set()
+
+    def _container_process(self) -> int:
+        """The relay in a container, which is the engine's child; 0 before it has started, or on another machine."""
+        if not self._first_process and self.spec.first_process:
+            answer = _call(self.spec.first_process).stdout.strip()
+            with contextlib.suppress(OSError, ValueError):
+                pid = int(answer)
+                if RELAY.name.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    self._first_process = pid
+        return self._first_process
 
     def _over_memory(self) -> bool:
         return self.spec.memory is not None and usage.memory_of(self._pids()) > self.spec.memory
@@ -211,10 +262,14 @@ class Keeper:
         """End every process, then record what was used."""
         ending = self.ending
         ending.seconds = time.monotonic() - self.started
+        if not ending.cause and (shortage := self.disk.shortage(self._pids)):
+            ending.disk_filled_by = shortage.by
         told = _call(self.spec.ended).stdout.strip() if self.spec.ended and not ending.cause else None
         for command in self.spec.stop:
             _call(command)
         ending.exit_code = self._kill()
+        if self._shortage and (shortage := self.disk.shortage_after_end(self._shortage)).is_own:
+            ending.cause, ending.detail, ending.disk_filled_by = "over_disk", str(shortage), shortage.by
         if _says_true(self.spec.oom):
             ending.oom_kills = 1
         for command in self.spec.clean:
@@ -270,8 +325,9 @@ class Keeper:
         return code
 
 
-def _become(spec: Spec, cgroup: Cgroup | None, input: int, output: int, status: int) -> None:
-    """In the child: take on limits, user and descriptors, and become the program."""
+def _become(spec: Spec, cgroup: Cgroup | None, cpus: list[int], descriptors: tuple[int, int, int]) -> None:
+    """In the child: take on limits, user and descriptors (input, output and status), and become the program."""
+    input, output, status = descriptors
     try:
         os.setsid()
         _leave_ours()
@@ -282,8 +338,8 @@ def _become(spec: Spec, cgroup: Cgroup | None, input: int, output: int, status: 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if spec.disk is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (spec.disk, spec.disk))
-        if spec.cpus is not None and not (cgroup and "cpu" in cgroup.kept):
-            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: max(1, int(spec.cpus))])
+        if cpus:
+            os.sched_setaffinity(0, cpus)
         for number, content in spec.files.items():
             memory = os.memfd_create("arguments")
             os.write(memory, content.encode("utf-8", "surrogateescape"))

@@ -1,9 +1,9 @@
 """The inside of a door: listens on the sandbox's own loopback and passes bytes on to a socket that leads out.
 
-Usage: relay.py [--leash] [--no-user-namespaces] PORT=SOCKET ... -- PROGRAM ...
+Usage: relay.py [--leash] [--no-user-namespaces] [PORT=SOCKET ...] -- PROGRAM ...
 
-Runs before the agent's program and ends with its exit code. Standard library only: it is the one file of the benchmark
-that a sandbox holds.
+Runs before the agent's program and ends with its exit code. It is the first process of every sandbox that isolates:
+everything else in it is the agent's. Standard library only: it is the one file of the benchmark that a sandbox holds.
 """
 
 import contextlib
@@ -149,7 +149,6 @@ def watch_leash() -> None:
     """End when our input does: its other end is the keeper's, on the host. We are the container's first process, so
     everything in it ends with us. The program cannot keep our input open, because it may not look into this process.
     """
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
     def wait() -> None:
         while os.read(0, 1 << 16):
@@ -163,14 +162,19 @@ def main(arguments: list[str]) -> int:
     end = arguments.index("--")
     options = arguments[:end]
     forbid(namespaces=NO_USER_NAMESPACES in options)  # first: a thread without the filter could be traced
+    if os.getpid() == 1:
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # nobody may trace us or look into this process
     if LEASH in options:
         watch_leash()
     for door in (word for word in options if not word.startswith("--")):
         port, path = door.split("=", 1)
         serve(int(port), path)
     program = subprocess.Popen(arguments[end + 1 :], stdin=subprocess.DEVNULL)  # noqa: S603
-    signal.signal(signal.SIGTERM, lambda *_: program.terminate())
-    code = program.wait()
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(program.pid, signal.SIGTERM))
+    pid, status = os.wait()
+    while pid != program.pid:  # a process whose parent has ended
+        pid, status = os.wait()
+    code = program.returncode = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
 

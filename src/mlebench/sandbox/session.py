@@ -170,6 +170,7 @@ def _spec(task: Task, launch: Launch) -> dict[str, Any]:
         "peek": list(launch.peek),
         "oom": list(launch.oom),
         "ended": list(launch.ended),
+        "first_process": list(launch.first_process),
         "leash": launch.leash,
         "writable": list(launch.writable),
         "memory": limits.memory,
@@ -178,6 +179,8 @@ def _spec(task: Task, launch: Launch) -> dict[str, Any]:
         "disk": limits.disk,
         "inodes": limits.inodes,
         "cgroup": launch.cgroup,
+        "sys": launch.sys,
+        "own_cpus": task.own_cpus,
         "status": launch.status,
         "held": list(task.held),
     }

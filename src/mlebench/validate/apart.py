@@ -172,7 +172,7 @@ def _checked(submission: int, competition: Competition, limits: CheckLimits) -> 
         return fault(500, NOT_CHECKED, _likely_reason(limits))
     except PrerequisiteError as error:  # the text may name folders of this machine, which are not the client's business
         logger.error("%s", error)
-        return fault(500, "The validator cannot work.", f"The public files of {competition.id} are not complete.")
+        return fault(500, "The validator cannot work.", "The competition's public files are not complete.")
 
 
 def _limit_memory(more: int) -> None:

@@ -15,11 +15,11 @@ VALID = "Submission is valid."
 
 
 class CheckFailedError(Exception):
-    """The check came to no verdict: a fault of the benchmark, not of the submission."""
+    """The check came to no verdict: a fault of the benchmark, not of the submission. An agent may read the text."""
 
-    def __init__(self, competition_id: str, fault: BaseException):
+    def __init__(self, fault: BaseException):
         super().__init__(
-            f"The format check of {competition_id} failed ({type(fault).__name__}). "
+            f"The format check failed ({type(fault).__name__}). "
             "This is a fault of the benchmark, not of the submission; please report it."
         )
 
@@ -59,9 +59,9 @@ def _grade(competition: Competition, table: Any) -> None:
     except OSError as error:
         if fault := explanation(error):  # most likely a public file that we may not read
             raise PrerequisiteError(fault) from error
-        raise CheckFailedError(competition.id, error) from error
+        raise CheckFailedError(error) from error
     except (Exception, SystemExit) as error:
-        raise CheckFailedError(competition.id, error) from error
+        raise CheckFailedError(error) from error
 
 
 def stand_in(competition: Competition) -> Any:

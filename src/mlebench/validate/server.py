@@ -47,7 +47,7 @@ class Limits:
 
 
 class Validator:
-    """Answers for one competition, or for whichever of the known ones a request names."""
+    """Answers for one competition, whatever a request calls it, or for whichever of the known ones it names."""
 
     def __init__(
         self,
@@ -85,12 +85,9 @@ class Validator:
                 return _response(await self.checker.check(upload.fileno(), competition))
 
     def _chosen(self, request: Request) -> str:
-        named = request.headers.get(EXPERIMENT) or request.query_params.get(EXPERIMENT)
-        if self._only and self._default and (named not in self._known or named == self._default):
-            return self._default  # an agent may know its competition by another name
-        id = named or self._default
-        if self._only:
-            raise _RefusedError(400, "Wrong competition.", "This validator only checks another competition.")
+        if self._only and self._default:
+            return self._default  # by any name: an agent must not learn which of them is the right one
+        id = request.headers.get(EXPERIMENT) or request.query_params.get(EXPERIMENT) or self._default
         if id is None:
             raise _RefusedError(400, "No competition.", f"Name the competition in the header `{EXPERIMENT}`.")
         if id not in self._known:

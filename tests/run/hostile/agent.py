@@ -262,10 +262,11 @@ def search() -> None:
     report["keys"] = attempts(bytes.fromhex(WANTED["key"]), WANTED["keys"])
     report["description"] = Path(os.environ["DATA_DIR"], "description.md").read_text()
     report |= {"places": places(), "network": network(), "env": dict(os.environ)}
+    sample = Path(os.environ["DATA_DIR"], "sample_submission.csv").read_bytes()
+    ids = [bytes.fromhex(text).decode() for text in WANTED.get("ids", ())]
+    report["answers"] = [ask(f"{os.environ['VALIDATOR_URL']}?exp-id={id}", "submission.csv", sample) for id in ids]
     (LOGS / "findings.json").write_text(json.dumps(report))
-    SUBMISSION.joinpath("submission.csv").write_bytes(
-        Path(os.environ["DATA_DIR"], "sample_submission.csv").read_bytes()
-    )
+    SUBMISSION.joinpath("submission.csv").write_bytes(sample)
 
 
 def plant() -> None:

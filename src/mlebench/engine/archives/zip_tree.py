@@ -15,11 +15,12 @@ from typing import IO, Any, BinaryIO, NamedTuple, cast
 from mlebench.engine.archives.member_checks import Member, MemberChecks, archive_errors, plain_name
 from mlebench.engine.trees import (
     COPY_BYTES,
+    TIME_GRAINS,
     create,
     create_whole,
     ignore_progress,
     inside,
-    is_finished,
+    is_complete,
     missing,
     pattern_of,
 )
@@ -70,7 +71,9 @@ class ZipTree:
         with archive_errors(self.label):
             self._zip = zipfile.ZipFile(archive)
         self._file = cast(BinaryIO, self._zip.fp).fileno()  # read with pread, which leaves zipfile's position alone
-        self._bytes = os.fstat(self._file).st_size
+        status = os.fstat(self._file)
+        self._bytes = status.st_size
+        self._time_ns = status.st_mtime_ns // TIME_GRAINS[-1] * TIME_GRAINS[-1]  # no new file has such a round time
         self._packed_names: dict[str, str] = {}  # of members whose name is not a plain one
         try:
             with archive_errors(self.label):
@@ -163,8 +166,11 @@ class ZipTree:
         entry = self._member(name)
         return {"size": entry.size, "crc32": entry.crc32}
 
+    def time_ns(self, name: str) -> int:  # noqa: ARG002
+        return self._time_ns
+
     def is_extracted(self, name: str, destination: str) -> bool:
-        return is_finished(destination, self.size(name))
+        return is_complete(os.lstat(destination), self.size(name), self._time_ns)
 
     def extract(self, name: str, destination: str, report: Callable[[int], None] = ignore_progress) -> None:
         """Write a member to a new file."""
@@ -173,13 +179,13 @@ class ZipTree:
             raise FileExistsError(destination)
         methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         if max(entry.size, entry.packed_size) > WHOLE_BYTES or entry.method not in methods or entry.flags & _ENCRYPTED:
-            with self.open(name) as source, create(destination) as target:
+            with self.open(name) as source, create(destination, time_ns=self._time_ns) as target:
                 while piece := source.read(COPY_BYTES):
                     report(target.write(piece))
             return
         with archive_errors(self.what(name)):
             content = self._read_whole(name, entry)
-        create_whole(destination, content)
+        create_whole(destination, content, self._time_ns)
 
     def _member(self, name: str) -> _Entry:
         if (place := self._place(name)) is None:

@@ -19,7 +19,7 @@ from mlebench.engine.placing.placements import Placements
 from mlebench.engine.progress import SILENT, SILENT_STAGE, Progress, Stage
 from mlebench.engine.reading import stage_if_large
 from mlebench.engine.tables import Format, Table, Writable
-from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile, check_name, create, is_finished
+from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile, check_name, create
 
 HASHED_ASIDE = 1 << 16  # bytes above which hashing in another thread pays off
 SAMPLED = 256  # the most files whose sizes stand for all of their kind, where only progress needs them
@@ -87,7 +87,7 @@ class FolderPlan:
         """Whether an interrupted attempt has written this file already; then it stays as it is."""
         known = self._ledger.known.get(f"{self.folder.name}/{name}") if self._ledger else None
         path = self.path(name)
-        if known is None or not os.path.lexists(path) or not is_finished(path, known.size):
+        if known is None or not os.path.lexists(path) or os.lstat(path).st_size != known.size:
             return False
         self.written[name] = known.md5
         return True

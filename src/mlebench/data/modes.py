@@ -1,0 +1,63 @@
+"""Gives back the write permission that earlier versions took from prepared files, and from raw files linked to them.
+
+An agent that copies a read-only file cannot write to its copy.
+"""
+
+import errno
+import logging
+import os
+import stat
+from pathlib import Path
+
+from mlebench.data.manifest import UnreadableListError, read_head, recorded_files, rewrite_manifest
+from mlebench.errors import PrerequisiteError
+from mlebench.lease import PATIENCE, acquire
+from mlebench.paths import MANIFEST_FILES, CompetitionPaths
+
+logger = logging.getLogger(__name__)
+
+
+def restore_modes(where: CompetitionPaths) -> None:
+    """Do so once for data that such a version prepared; the manifest then says that it was done."""
+    try:
+        head = read_head(where.manifest)
+        if head is None or head.writable:
+            return
+        lease = acquire(where.lock, wait=False, patience=PATIENCE)
+        if lease is None:  # another process works on this data
+            return
+        try:
+            with lease.renewed():
+                let_owners_write(where.prepared)
+                _note(where)
+        finally:
+            lease.release()
+    # Another user's data, a disk that is read-only, a manifest that cannot be read: whoever uses the data says so.
+    except (OSError, PrerequisiteError, UnreadableListError) as error:
+        logger.debug("the modes of %s stay as they are: %s", where.prepared, error)
+
+
+def _note(where: CompetitionPaths) -> None:
+    head = read_head(where.manifest)
+    if head is None:
+        return
+    head = head.changed(writable=True)
+    if (where.prepared / MANIFEST_FILES).is_file():
+        head.write(where.manifest)
+    else:  # the first schema had the list of files in the same file
+        rewrite_manifest(where.prepared, head, recorded_files(where.prepared))
+
+
+def let_owners_write(prepared: Path) -> None:
+    """Make every file of prepared data writable for its owner, where that is ours to decide."""
+    for folder, _, names in os.walk(prepared):
+        for name in names:
+            path = os.path.join(folder, name)  # noqa: PTH118 there may be millions
+            mode = os.lstat(path).st_mode
+            if not stat.S_ISREG(mode) or mode & stat.S_IWUSR:
+                continue
+            try:
+                os.chmod(path, stat.S_IMODE(mode) | stat.S_IWUSR)
+            except OSError as error:
+                if error.errno != errno.EPERM:  # then it is a link to another user's file
+                    raise
