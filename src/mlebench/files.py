@@ -6,14 +6,13 @@ that file behind. Only code that knows that no other process is writing the targ
 
 import os
 import re
-import shutil
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from mlebench.errors import PrerequisiteError, StorageError
+from mlebench.faults import free_space_fault
 
-LEAST_FREE_SPACE = 16 << 20  # bytes: for records, logs and a submission
 STALE = 3600.0  # seconds after which a temporary file that nobody writes to belongs to a process that was killed
 _TEMPORARY = re.compile(r"(.+)\.mlebench-part-\d+", re.DOTALL)  # not `.part-00`, as `split` names its pieces
 
@@ -67,9 +66,8 @@ def write_whole(path: Path, text: str | Iterable[str]) -> None:
 
 def require_free_space(folder: Path) -> None:
     """StorageError if a disk is too full for an agent to be started."""
-    free = shutil.disk_usage(folder).free
-    if free < LEAST_FREE_SPACE:
-        raise StorageError(f"the disk of {folder} is full ({free >> 20} MB are free): free some space, then resume")
+    if fault := free_space_fault(folder):
+        raise StorageError(f"{fault}: free some space, then resume")
 
 
 def make_new_folder(folder: Path) -> None:

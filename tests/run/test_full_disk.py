@@ -23,7 +23,7 @@ from mlebench.agents import load_agent
 from mlebench.agents.spec import COMMAND
 from mlebench.bundles.make import make_bundle
 from mlebench.errors import StorageError
-from mlebench.files import LEAST_FREE_SPACE, is_temporary, require_free_space
+from mlebench.files import is_temporary, require_free_space
 from mlebench.records import now
 from mlebench.registry import Competition, Registry
 from mlebench.run import execute as execution
@@ -179,9 +179,8 @@ def test_a_full_disk_leaves_no_half_of_a_report_or_a_bundle(ended_agent: Run, tm
 
 def test_a_disk_without_space_starts_no_agent(ended_agent: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(ended_agent.paths.group.root / ".work")  # as if the agent had been killed, too
-    usage = shutil.disk_usage(ended_agent.paths.root)
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=LEAST_FREE_SPACE - 1))
+        patch.setattr("mlebench.faults.free_space", lambda _: 0)
         with pytest.raises(StorageError, match="free some space"):
             require_free_space(ended_agent.paths.root)
         assert execute(ended_agent.paths.root) == NOT_STORED
