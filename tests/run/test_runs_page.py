@@ -8,7 +8,7 @@ from pathlib import Path
 from conftest_run import SUBMIT
 
 from mlebench.outcomes import RUN_OUTCOMES
-from mlebench.run.execute import CANNOT_WORK, FINAL, MAY_BE_RETRIED
+from mlebench.run.execute import CANNOT_WORK, FINAL, MAY_BE_RETRIED, NOT_STORED
 from mlebench.run.group import RETRIES
 from mlebench.run.over_time import FIGURES, OverTime
 from mlebench.run.records import Group, GroupRecord, RunRecord
@@ -42,7 +42,7 @@ def test_figures_of_points() -> None:
 
 def test_words_and_codes() -> None:
     assert _named("How a run ends") == list(RUN_OUTCOMES)
-    assert _named("One run, one command") == [str(code) for code in (FINAL, MAY_BE_RETRIED, CANNOT_WORK)]
+    assert _named("One run, one command") == [str(code) for code in (FINAL, NOT_STORED, MAY_BE_RETRIED, CANNOT_WORK)]
     assert _named("Resume and retry") == list(RETRIES)
 
 
