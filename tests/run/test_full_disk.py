@@ -22,7 +22,7 @@ from mlebench import paths
 from mlebench.agents import load_agent
 from mlebench.agents.spec import COMMAND
 from mlebench.bundles.make import make_bundle
-from mlebench.errors import StorageError
+from mlebench.errors import PrerequisiteError, StorageError
 from mlebench.files import is_temporary, require_free_space
 from mlebench.records import now
 from mlebench.registry import Competition, Registry
@@ -71,18 +71,22 @@ def full_after(count: int) -> Iterator[list[str]]:
         yield steps
 
 
+def _request(agent: str, command: str | None, competition: Competition, runs_dir: Path) -> Request:
+    return Request(
+        agent=load_agent(agent, command),
+        agent_source=agent,
+        agent_command=command,
+        competitions=[competition.id],
+        registry=Registry(competition.paths.data_dir),
+        runs_dir=runs_dir,
+        sandbox=sandbox_named("process"),
+    )
+
+
 @pytest.fixture
 def ended_agent(titanic: Competition, tmp_path: Path) -> Run:
     """A run whose agent has ended, and whose runner was killed before it could store the result."""
-    request = Request(
-        agent=load_agent(COMMAND, PROGRAM),
-        agent_source=COMMAND,
-        agent_command=PROGRAM,
-        competitions=[titanic.id],
-        registry=Registry(titanic.paths.data_dir),
-        runs_dir=tmp_path / "runs",
-        sandbox=sandbox_named("process"),
-    )
+    request = _request(COMMAND, PROGRAM, titanic, tmp_path / "runs")
     (run,) = plan(request).runs()
     _kill_before_publishing(run.paths.root)
     return run
@@ -127,6 +131,25 @@ def test_the_disk_is_full_from_any_write_on_after_the_agent_has_ended(ended_agen
         stored_at.append(code)
     assert stored_at.count(NOT_STORED) > 10
     assert len(stored_at) < 199
+
+
+def test_the_disk_is_full_from_any_write_on(titanic: Competition, tmp_path: Path) -> None:
+    """From planning to the end; the agent is one that needs no sandbox."""
+    codes = []
+    for count in range(200):
+        request = _request("oracle", None, titanic, tmp_path / str(count))
+        with suppress(OSError, PrerequisiteError), full_after(count) as steps:
+            (run,) = plan(request).runs()
+            codes.append(execute(run.paths.root))
+        if codes and codes[-1] == FINAL and len(steps) <= count:
+            break
+        for group in groups.groups_in(request.runs_dir):
+            for run in group.runs():
+                assert execute(run.paths.root) == FINAL, steps[-1]
+                assert Run.read(run.paths.root).record.ended == "finished", steps[-1]
+        shutil.rmtree(request.runs_dir, ignore_errors=True)
+    assert codes.count(NOT_STORED) > 10
+    assert codes[-1] == FINAL
 
 
 def _check(folder: Path) -> None:
