@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mlebench.errors import PrerequisiteError, StorageError
-from mlebench.faults import free_space_fault
+from mlebench.faults import free_space, free_space_floor
 
 STALE = 3600.0  # seconds after which a temporary file that nobody writes to belongs to a process that was killed
 _TEMPORARY = re.compile(r"(.+)\.mlebench-part-\d+", re.DOTALL)  # not `.part-00`, as `split` names its pieces
@@ -64,10 +64,17 @@ def write_whole(path: Path, text: str | Iterable[str]) -> None:
         part.unlink(missing_ok=True)
 
 
-def require_free_space(folder: Path) -> None:
-    """StorageError if a disk is too full for an agent to be started."""
-    if fault := free_space_fault(folder):
-        raise StorageError(f"{fault}: free some space, then resume")
+def require_free_space(folder: Path, limit: int | None) -> None:
+    """StorageError if a disk is too full to start an agent that may write `limit` bytes.
+
+    It need not have all of that, but enough that an agent is not blamed for a disk that others had filled.
+    """
+    free, needed = free_space(folder), free_space_floor(folder) + min((limit or 0) // 2, 1 << 30)
+    if free < needed:
+        raise StorageError(
+            f"the disk of {folder} is nearly full: {free >> 20} MiB are free, {needed >> 20} are needed to start an "
+            f"agent: free some space, then resume"
+        )
 
 
 def make_new_folder(folder: Path) -> None:

@@ -248,9 +248,16 @@ def test_giving_up_is_killed_at_every_step(
             give_up(run)
         after = _check(run.paths.root, "infra_error")
         assert _remains(after) == [], made
-        failures = [attempt for attempt in after.record.attempts if attempt["ended"] == "infra_error"]
+        failures = [attempt for attempt in after.record.attempts if _is_failure(attempt)]
         # If the last failure was recorded but not that the run is given up, it is tried once more.
         assert len(failures) - (LOST_STARTS - crash) in (0, 1), made
+
+
+def _is_failure(attempt: dict[str, Any]) -> bool:
+    """Whether an attempt counts: the infrastructure failed, or the runner was lost after the agent had started."""
+    return attempt["ended"] == "infra_error" or (
+        attempt.get("interrupted_by") == "lost" and "agent_started_at" in attempt
+    )
 
 
 def test_the_report_of_a_group_is_killed_at_every_step(planned: Callable[[], Run]) -> None:

@@ -203,9 +203,9 @@ def test_a_full_disk_leaves_no_half_of_a_report_or_a_bundle(ended_agent: Run, tm
 def test_a_disk_without_space_starts_no_agent(ended_agent: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(ended_agent.paths.group.root / ".work")  # as if the agent had been killed, too
     with monkeypatch.context() as patch:
-        patch.setattr("mlebench.faults.free_space", lambda _: 0)
+        patch.setattr("mlebench.files.free_space", lambda _: 0)
         with pytest.raises(StorageError, match="free some space"):
-            require_free_space(ended_agent.paths.root)
+            require_free_space(ended_agent.paths.root, None)
         assert execute(ended_agent.paths.root) == NOT_STORED
     assert Run.read(ended_agent.paths.root).record.starts == 1
     assert execute(ended_agent.paths.root) == FINAL

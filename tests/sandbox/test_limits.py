@@ -69,9 +69,8 @@ def test_memory_of_the_first_process_counts_without_control_groups(tmp_path: Pat
 
 
 def test_more_disk_than_allowed(sandbox: str, tmp_path: Path) -> None:
-    command = (
-        f"cd {_writable(sandbox)}; for i in 1 2 3 4; do head -c 20000000 /dev/zero > $i; done; sleep 100; echo survived"
-    )
+    command = f"cd {_writable(sandbox)}; for i in 1 2 3 4; do head -c 20000000 /dev/zero > $i; done"
+    command = f"{command}; sleep 100 && echo survived"
     outcome, log = run_task(sandbox, make_task(tmp_path, command))
     assert outcome.ended == "over_disk"
     assert "survived" not in log

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mlebench.run.gpus import Choice
     from mlebench.run.machine import Wishes
     from mlebench.run.plan import Request
-    from mlebench.run.records import Group
+    from mlebench.run.records import Group, Run
     from mlebench.sandbox import Sandbox
 
 RETRIES = ("infra", "failed", "timeout")
@@ -326,7 +326,6 @@ def _require_model(group: "Group", retries: Sequence[str], placement: "Placement
 def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str], placement: "Placement") -> None:
     from mlebench.cli.live import print_runs, say_why
     from mlebench.outcomes import NOT_THE_AGENTS_FAULT
-    from mlebench.run.execute import unstored_result
     from mlebench.run.group import finished_report, retry, unfinished
     from mlebench.run.hosts import stop_line, stopped_hosts
     from mlebench.run.records import Group
@@ -341,9 +340,7 @@ def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str
         runs = list(group.runs())
     print_runs(runs)
     say_why(group, runs)
-    for run in runs:
-        if work := unstored_result(run):
-            say(f"{run.paths.root.name}: the agent has ended, but its result is not stored. It is kept in {work}")
+    _say_unstored(runs)
     if stop:
         say(f"{stop} `mlebench run --resume {group.paths.root}` continues it.")
         raise SystemExit(130)
@@ -353,8 +350,30 @@ def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str
         say(f"{len(unfinished(group))} runs have not ended. `mlebench run --resume {group.paths.root}` continues them.")
         raise SystemExit(1)
     say(f"Grading report: {report}")
-    if any(run.record.ended in NOT_THE_AGENTS_FAULT for run in runs):
+    if _say_ungraded(group, runs) or any(run.record.ended in NOT_THE_AGENTS_FAULT for run in runs):
         raise SystemExit(1)
+
+
+def _say_ungraded(group: "Group", runs: "Sequence[Run]") -> bool:
+    """Say which submissions could not be graded, through no fault of theirs, and what to do about it."""
+    from mlebench.outcomes import UNGRADED_STATUSES
+
+    reports = {run.paths.root.name: run.record.report or {} for run in runs}
+    ungraded = {name: report for name, report in reports.items() if report.get("status") in UNGRADED_STATUSES}
+    for name, report in ungraded.items():
+        say(f"{name} was not graded: {report.get('reason')}")
+    if ungraded:
+        say(f"`mlebench grade {group.paths.root}` grades the submissions again.")
+    return bool(ungraded)
+
+
+def _say_unstored(runs: "Sequence[Run]") -> None:
+    from mlebench.run.execute import unstored_result
+
+    for run in runs:
+        if work := unstored_result(run):
+            say(f"{run.paths.root.name}: the agent has ended, but its result is not stored. It is kept in {work}")
+            say("If the disk is full, free some space before you resume.")
 
 
 def _do_the_rest(

@@ -1,6 +1,7 @@
 """Counts of a run's calls, and its budget. Only one asyncio loop uses it, so there are no locks."""
 
 import asyncio
+import contextlib
 import json
 import math
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from mlebench.gateway.estimate import Need
 from mlebench.gateway.policy import RefusedError
 from mlebench.gateway.prices import MILLION, Price, Tokens
 
+USUAL_INPUT = 50_000  # tokens: more than the first request of any agent we know
 USUAL_OUTPUT = 32_768  # tokens reserved for an answer whose request sets no limit
 TELLING = 1000  # tokens; the estimate of a smaller input says little about the model's tokenizer
 LARGEST_RATIO = 4.0
@@ -152,10 +154,14 @@ class Ledger:
         return RefusedError(403, "budget_exceeded", message)
 
     def is_too_small_for(self, need: Need) -> bool:
-        """Whether the budget, of which nothing is spent, cannot pay even one short answer to such a request."""
+        """Whether the budget, of which nothing is spent, cannot pay even one short answer to a usual request.
+
+        A request of the agent's own making may be as large as it likes, so it counts up to `USUAL_INPUT` only.
+        """
         if self.spent or self._access.budget is None:
             return False
-        room = self._room(replace(need, answers=1, predicted=0), self._access.budget.amount)
+        usual = replace(need, input=min(need.input, USUAL_INPUT), answers=1, predicted=0)
+        room = self._room(usual, self._access.budget.amount)
         return room < min(need.asked or need.least, need.least)
 
     def release(self, reservation: Reservation, used: float) -> None:
@@ -218,7 +224,8 @@ class Ledger:
         }
 
     def write(self, **more: Any) -> None:
-        """Write the counts to disk, if they have changed."""
+        """Write the counts to disk, if they have changed; a full disk gets them later."""
         if not self._is_written:
-            self._is_written = True
-            write_whole(self._path, json.dumps(self.to_dict() | more, indent=1) + "\n")
+            with contextlib.suppress(OSError):
+                write_whole(self._path, json.dumps(self.to_dict() | more, indent=1) + "\n")
+                self._is_written = True

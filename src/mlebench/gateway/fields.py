@@ -73,7 +73,7 @@ CONTENT = _names(
     is_error caller execution
     refusal reasoning reasoning_content reasoning_details reasoning_text summary summary_text thinking thinking_blocks
     signature thought_signature thought_signatures encrypted_content data format extra_content provider_specific_fields
-    prefix partial weight cache_control prompt_cache_breakpoint
+    custom prefix partial weight cache_control prompt_cache_breakpoint
     image_url video_url audio_url file_url url uri image video audio input_audio file file_data filename file_name
     detail media_type source title context citations annotations logprobs
     min_pixels max_pixels total_pixels fps nframes
@@ -86,7 +86,7 @@ CONTENT = _names(
 # The agent chooses what these hold, and no provider interprets it.
 OPAQUE = _names(
     """input arguments parameters input_schema input_examples annotations citations action actions operation logprobs
-    format extra_content provider_specific_fields results queries outcome"""
+    format extra_content provider_specific_fields results queries outcome cache_control"""
 )
 SCHEMAS = _names(
     """parameters input_schema response_format text json_schema guided_json structured_outputs output_config

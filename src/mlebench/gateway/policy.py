@@ -211,13 +211,14 @@ def _holds_address(holder: dict[str, Any], key: str) -> bool:
     value, kind = holder[key], holder.get("type")
     is_file = (key in ("file_data", "data") and kind != "text") or (key == "source" and kind != "search_result")
     texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
-    return is_file and not all(_EMBEDDED.match(text[:200]) for text in texts)
+    return is_file and not all(_EMBEDDED.match(text.lstrip()[:200]) for text in texts)
 
 
 def _is_reference(item: dict[str, Any]) -> bool:
     """Whether an item of a conversation only names one that the provider has stored; the type may be left out."""
     kind = item.get("type")
-    return kind == "item_reference" or (kind is None and set(item) - {"type"} == {"id"})
+    named = {name for name, value in item.items() if value is not None and name in fields.CONTENT} - {"type"}
+    return kind == "item_reference" or (kind is None and named == {"id"})
 
 
 def _costs_more(path: str, name: str, value: Any) -> bool:

@@ -242,7 +242,7 @@ def _line(begun: float, path: str, body: Any, **facts: Any) -> dict[str, Any]:
     return {
         "time": round(begun, 3),
         "path": path,
-        "model": model if isinstance(model, str) else None,
+        "model": model[:200] if isinstance(model, str) else None,
         "stream": stream,
         "request": body,
         **blank,

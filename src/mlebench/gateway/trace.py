@@ -1,6 +1,8 @@
 """A line of JSON for each call, written during the run. Cuts are marked, omitted calls counted."""
 
+import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ LINES = 1_000_000
 
 class Trace:
     def __init__(self, path: Path, *, line: int = LINE, file: int = FILE, hide: str | None = None):
-        self._file = path.open("ab")
+        self._file = path.open("ab", buffering=0)
         self._line, self._room, self._lines = line, file, LINES
         self._hide = hiding(hide)  # an endpoint may repeat the key in an error
         self.cut = 0  # calls whose request or answer was shortened
@@ -28,10 +30,23 @@ class Trace:
         if len(line) > self._room or not self._lines:
             self.left_out += 1
             return
+        if not self._append(line):
+            self.left_out += 1
+            return
         self._room -= len(line)
         self._lines -= 1
-        self._file.write(line)
-        self._file.flush()
+
+    def _append(self, line: bytes) -> bool:
+        """Whether a whole line was written: a full disk must neither end the run nor leave half a line."""
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            if self._file.write(line) == len(line):
+                return True
+        except OSError:
+            pass
+        with contextlib.suppress(OSError):
+            self._file.truncate(end)
+        return False
 
     def _encode(self, call: dict[str, Any]) -> bytes:
         return self._hide(json.dumps(call, separators=(",", ":"))).encode() + b"\n"

@@ -81,7 +81,7 @@ def execute(folder: Path, gpus: Held | None = None) -> int:
     except StorageError as error:
         logger.error("%s: %s", folder.name, error)
     except OSError as error:
-        if error.errno not in OF_DISKS:
+        if error.errno not in OF_DISKS and not unstored_result(Run.read(folder)):
             raise
         logger.error("%s: %s: %s", folder.name, error.filename or "cannot write", reason_of(error))
     if work := unstored_result(Run.read(folder)):
@@ -169,7 +169,7 @@ class _Execution:
             return code
         if is_exhausted(self.run.record.attempts):
             return self._give_up(f"given up: {self.run.record.attempts[-1]['detail']}")
-        require_free_space(self.group.paths.root)
+        require_free_space(self.group.paths.root, self.group.record.limits.get("disk"))
         tidy(self.run)
         try:
             agent, competition, sandbox = self._load()
@@ -270,7 +270,8 @@ class _Execution:
             sandbox_named(self.group.record.sandbox).remove_leftovers(token)
             remove_door(token)
         work = self.group.paths.work(token)
-        unstage(self.run.paths.staged_result(token), work)
+        for staged in self.run.paths.root.glob(f"{self.run.paths.result.name}.*"):  # of any runner that was killed
+            unstage(staged, work)
         outcome = read_outcome(work)
         if _has_ended(outcome):
             record = self.group.record
@@ -327,7 +328,7 @@ class _Execution:
                 launch = sandbox.launch(task)
             session = Session(task, launch, lambda pid: self._note_start(pid, conditions))
             outcome = self._watch(session, door, model, Snapshots(task, self._attempt["agent_started_at"]))
-            if model and model.has_died:
+            if model and model.has_died and outcome.ended in (CANCELLED, AGENT_ERROR):
                 outcome = replace(outcome, ended=INFRA_ERROR, detail="the gateway to the model died")
         if outcome.ended in (AGENT_ERROR, INFRA_ERROR) and self._was_told_to_stop():
             return self._stopped(sandbox, outcome)

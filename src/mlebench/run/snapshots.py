@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from mlebench.errors import StorageError
+from mlebench.faults import free_space, free_space_floor
 from mlebench.paths import SUBMISSION
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.collect import snapshot
@@ -60,6 +61,8 @@ class Snapshots:
         version = (status.st_ino, status.st_size, status.st_mtime_ns)
         if version == self._last:
             return
+        if free_space(self._source) - 2 * status.st_size < free_space_floor(self._source):
+            return  # it must still fit on the disk when it is collected
         self._folder.mkdir(exist_ok=True)
         self._make_room(status.st_size)
         if snapshot(self._source, self._folder / f"{elapsed:010.1f}.csv", MOST_BYTES // 4):

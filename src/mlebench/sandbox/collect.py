@@ -6,6 +6,7 @@ a copy, that is a StorageError, and the originals are still complete.
 """
 
 import contextlib
+import errno
 import os
 import stat
 import subprocess
@@ -15,10 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.errors import StorageError
-from mlebench.faults import OF_DISKS, reason_of
+from mlebench.faults import reason_of
 from mlebench.sandbox.usage import DEEPEST, FOLDER, open_folder
 
 CHUNK = 1 << 20
+# What an agent can bring about by how it names, links or closes its files. Everything else is a fault of our disk.
+OF_NAMES = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ)
+OF_SOURCES = (*OF_NAMES, errno.EACCES, errno.EPERM, errno.ENXIO, errno.ENODEV)
 
 
 @dataclass
@@ -54,7 +58,7 @@ def collect(source: Path, target: Path, room: Room | None = None, seen: Collecte
     try:
         folder = os.open(source, FOLDER)
     except OSError as error:
-        seen.leave_out(source.name, _reason(error))
+        _leave_out(seen, source.name, error)
         return seen
     try:
         _collect(folder, target, "", 0, room, seen)
@@ -82,7 +86,7 @@ def _collect(folder: int, target: Path, prefix: str, depth: int, room: Room, see
             else:
                 seen.leave_out(shown, "is a link" if stat.S_ISLNK(status.st_mode) else "is not a regular file")
         except OSError as error:
-            seen.leave_out(shown, _reason(error))
+            _leave_out(seen, shown, error)
 
 
 def _collect_folder(folder: int, name: str, target: Path, shown: str, depth: int, room: Room, seen: Collected) -> None:
@@ -129,7 +133,7 @@ def _storing(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in OF_DISKS:
+        if error.errno in OF_NAMES:
             raise
         raise StorageError(f"cannot write to {target}: {reason_of(error)}") from error
 
@@ -197,5 +201,8 @@ def remove_tree(folder: Path) -> None:
             subprocess.run([*command, str(folder)], capture_output=True, check=False)  # noqa: S603
 
 
-def _reason(error: OSError) -> str:
-    return f"cannot be read ({(error.strerror or 'unknown fault').lower()})"
+def _leave_out(seen: Collected, name: str, error: OSError) -> None:
+    """Leave out what cannot be read, if that is the agent's doing; if it is our disk's, nothing may be lost."""
+    if error.errno not in OF_SOURCES:
+        raise StorageError(f"cannot read {name}: {reason_of(error)}") from error
+    seen.leave_out(name, f"cannot be read ({(error.strerror or 'unknown fault').lower()})")

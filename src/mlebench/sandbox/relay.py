@@ -169,7 +169,9 @@ def main(arguments: list[str]) -> int:
     for door in (word for word in options if not word.startswith("--")):
         port, path = door.split("=", 1)
         serve(int(port), path)
-    program = subprocess.Popen(arguments[end + 1 :], stdin=subprocess.DEVNULL)  # noqa: S603
+    # In a process group of its own, so that signals to its group do not reach us; `process_group` needs Python 3.11.
+    program = subprocess.Popen(arguments[end + 1 :], stdin=subprocess.DEVNULL, preexec_fn=os.setpgrp)  # noqa: S603
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: os.kill(program.pid, signal.SIGTERM))
     pid, status = os.wait()
     while pid != program.pid:  # a process whose parent has ended

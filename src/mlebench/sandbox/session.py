@@ -50,6 +50,7 @@ class Session:
         except OSError as error:
             raise SandboxError(f"the keeper cannot be started: {error}") from error
         os.set_blocking(self._output, False)
+        self._work = task.work
         self._lines = bytearray()
         self.kept: dict[str, str] = {}
         self.pid = self._keeper.pid
@@ -111,6 +112,8 @@ class Session:
             if stream:
                 stream.close()
         ended = self._ended
+        if ended is None and (outcome := read_outcome(self._work)):
+            return outcome  # the keeper was killed just after it had recorded this
         if ended is None:
             reason = errors.decode(errors="replace").strip().splitlines()
             return Outcome(INFRA_ERROR, f"the keeper died{f': {reason[-1]}' if reason else ''}", None, 0.0, {})
