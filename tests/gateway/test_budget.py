@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import errno
 import json
 import random
 import socket
@@ -446,3 +447,25 @@ def test_no_pattern_of_hanging_up_gets_more_than_the_budget(server: Endpoint, fr
     wait_until(lambda: ledger.reserved == 0, "all calls have ended")
     true = sum(PROMPT + seen.body["max_tokens"] for seen in server.seen)
     assert 0 < true <= ledger.spent <= 40_000
+
+
+def test_an_agent_cannot_make_a_budget_too_small(tmp_path: Path) -> None:
+    """Its own huge request is refused, but that is not a model that it could not call."""
+    access = ModelAccess("openai", "http://x", ("m",), budget=Budget.parse("500000tokens"), prices={"m": PRICE})
+    assert not Ledger(access, tmp_path / "use.json").is_too_small_for(Need("m", 5_000_000, 100, 1))
+    small = ModelAccess("openai", "http://x", ("m",), budget=Budget.parse("100tokens"), prices={"m": PRICE})
+    assert Ledger(small, tmp_path / "use.json").is_too_small_for(Need("m", 5_000, 100, 1))
+
+
+def test_counts_that_a_full_disk_refused_are_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger(ModelAccess("openai", "http://x", ("m",), prices={"m": PRICE}), tmp_path / "use.json")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mlebench.gateway.accounting.write_whole", full)
+        ledger.write()
+    assert not (tmp_path / "use.json").exists()
+    ledger.write()
+    assert (tmp_path / "use.json").exists()

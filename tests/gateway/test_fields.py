@@ -18,6 +18,7 @@ from mlebench.gateway.wire import OUTPUT_LIMITS
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
 MESSAGES = "/v1/messages"
 OTHER = "https://example.com/a"
+HOUR = {"type": "ephemeral", "ttl": "1h"}
 
 
 def say(*parts: Any) -> list[Any]:
@@ -71,6 +72,8 @@ LEADS_OUT: list[tuple[str, dict[str, Any], str]] = [
     (RESPONSES, {"prompt": "a stored one"}, "prompt"),
     (RESPONSES, {"input": [{"id": "msg_1"}]}, "item_reference"),
     (RESPONSES, {"input": [{"type": None, "id": "msg_1"}]}, "item_reference"),
+    (RESPONSES, {"input": [{"id": "msg_1", "unknown": 1}]}, "item_reference"),
+    (RESPONSES, {"input": [{"id": "msg_1", "role": None}]}, "item_reference"),
     (RESPONSES, {"input": [{"type": "additional_tools", "tools": [{"type": "web_search"}]}]}, "web_search"),
     (RESPONSES, {"tools": [{"type": "namespace", "tools": [function(), {"type": "web_search"}]}]}, "namespace"),
     (RESPONSES, {"tools": [{"type": "namespace", "tools": [{"type": "namespace", "tools": []}]}]}, "namespace"),
@@ -255,8 +258,10 @@ SERVERS = {
         (CHAT, {"messages": say({"type": "image_url", "image_url": {"url": DATA, "detail": "low"}})}),
         (CHAT, {"messages": say({"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}})}),
         (CHAT, {"messages": say({"type": "file", "file": {"file_data": "AAAA", "filename": "a.pdf"}})}),
+        (CHAT, {"messages": say("x"), "tools": [{"type": "custom", "custom": {"name": "c", "description": "d"}}]}),
+        (MESSAGES, {"messages": say({"type": "text", "text": "x", "cache_control": HOUR}), "max_tokens": 9}),
     ],
-    ids=["Codex", "Claude Code", *SERVERS, "image", "audio", "file"],
+    ids=["Codex", "Claude Code", *SERVERS, "image", "audio", "file", "custom tool", "cache for an hour"],
 )
 def test_what_leads_nowhere_passes_unchanged(
     server: Endpoint, front: NewFront, path: str, body: dict[str, Any]

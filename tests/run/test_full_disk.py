@@ -34,6 +34,7 @@ from mlebench.run.plan import Request, plan
 from mlebench.run.records import Group, Run
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import collect, sandbox_named
+from mlebench.sandbox.session import Session
 
 PROGRAM = f"{SUBMIT}; echo hello; mkdir -p $LOGS_DIR/more; date >$LOGS_DIR/more/when"
 ALLOCATING = ("mkdir", "link", "write")
@@ -243,7 +244,7 @@ def test_copying_a_large_submission_does_not_silence_the_runner(
             assert beats.acquire(timeout=120), "the runner waits for the copy"
         copy(*arguments)
 
-    class Session:
+    class FakeSession:
         def poll(self) -> str | None:
             return "ended" if list((tmp_path / "snapshots").glob("*.csv")) else None
 
@@ -263,7 +264,7 @@ def test_copying_a_large_submission_does_not_silence_the_runner(
     door = SimpleNamespace(beat=lambda: None)
     execution_ = cast("Any", SimpleNamespace(stopping=False, lease=lease))
     assert execution._Execution._watch(
-        execution_, cast("Any", Session()), cast("Any", door), None, Snapshots(task, now())
+        execution_, cast("Any", FakeSession()), cast("Any", door), None, Snapshots(task, now())
     )
     for descriptor in (silent, other):
         os.close(descriptor)
@@ -339,3 +340,39 @@ def test_a_scheduler_may_interrupt_a_run_as_often_as_it_must(ended_agent: Run, m
     record = Run.read(folder).record
     assert (record.ended, record.starts) == ("finished", LOST_STARTS + 2)
     assert {attempt["interrupted_by"] for attempt in record.attempts[:-1]} == {"scheduler"}
+
+
+@pytest.mark.parametrize("fault", [errno.EMFILE, errno.ETIMEDOUT, errno.ENOMEM, errno.EIO])
+@pytest.mark.parametrize("call", ["_copy", "_open"])
+def test_a_fault_of_ours_while_collecting_is_not_taken_for_a_missing_or_empty_submission(
+    ended_agent: Run, monkeypatch: pytest.MonkeyPatch, fault: int, call: str
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(fault, os.strerror(fault))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(collect, call, fails)
+        assert execute(ended_agent.paths.root) == NOT_STORED
+    assert execute(ended_agent.paths.root) == FINAL
+    _check(ended_agent.paths.root)
+
+
+def test_a_runner_that_is_killed_while_it_stores_an_interrupted_result_keeps_the_log(
+    ended_agent: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = ended_agent.paths.root
+    for _ in range(2):  # the second is killed with a result staged by the first
+        with monkeypatch.context() as patch:
+            patch.setattr(execution, "grade_run", lambda *_: (_ for _ in ()).throw(KilledError))
+            with pytest.raises(KilledError):
+                execute(folder)
+    assert execute(folder) == FINAL
+    _check(folder)
+
+
+def test_an_outcome_that_a_killed_keeper_had_recorded_counts(ended_agent: Run) -> None:
+    work = unstored_result(Run.read(ended_agent.paths.root))
+    assert work
+    session = object.__new__(Session)
+    session._work, session._ended, session._keeper = work, None, subprocess.Popen(["true"])
+    assert session._conclude().ended == "finished"
