@@ -45,14 +45,7 @@ def free_space(folder: str | os.PathLike[str]) -> int:
     return disk.f_bavail * disk.f_frsize
 
 
-def free_space_floor(folder: str | os.PathLike[str], floor: int = FREE_SPACE_FLOOR) -> int:
+def free_space_floor(folder: str | os.PathLike[str]) -> int:
+    """The bytes of free space below which the disk of a folder counts as full."""
     disk = os.statvfs(folder)
-    return min(floor, disk.f_blocks * disk.f_frsize // 100)
-
-
-def free_space_fault(folder: str | os.PathLike[str], floor: int = FREE_SPACE_FLOOR) -> str | None:
-    """That the disk of a folder is full or nearly so, in one line; None if it is not."""
-    free, floor = free_space(folder), free_space_floor(folder, floor)
-    if free >= floor:
-        return None
-    return f"the disk of {os.fspath(folder)} is nearly full: {free >> 20} MiB are free, {floor >> 20} are needed"
+    return min(FREE_SPACE_FLOOR, disk.f_blocks * disk.f_frsize // 100)

@@ -14,7 +14,8 @@ from sandboxes import ISOLATING, MB, SMALL, each, make_task, require, run_task, 
 from traps import run_as
 from waiting import wait_until
 
-from mlebench.faults import FREE_SPACE_FLOOR, free_space, free_space_fault
+from mlebench.errors import StorageError
+from mlebench.files import require_free_space
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.session import Session
 
@@ -115,10 +116,10 @@ def test_a_disk_that_others_fill_is_not_the_agents_fault(small_disk: Path) -> No
 
 
 def test_a_full_disk_is_named_with_what_it_lacks(small_disk: Path, tmp_path: Path) -> None:
-    assert free_space_fault(small_disk) is None, "of a small disk, a hundredth is enough"
+    require_free_space(small_disk, 50 * MB)  # of a small disk, a hundredth is enough besides
+    with pytest.raises(StorageError, match=str(small_disk)):
+        require_free_space(small_disk, 200 * MB)
     fill(small_disk)
-    fault = free_space_fault(small_disk)
-    assert fault is not None
-    assert str(small_disk) in fault
-    assert free_space_fault(tmp_path, free_space(tmp_path) // 2) is None
-    assert FREE_SPACE_FLOOR >= 100 * MB
+    with pytest.raises(StorageError, match="0 MiB are free"):
+        require_free_space(small_disk, None)
+    require_free_space(tmp_path, 50 * MB)
