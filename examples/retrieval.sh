@@ -2,7 +2,7 @@
 # Shows:  what an agent gains from material it may read. The same agent runs twice: with nothing, and with the folder
 #         notes/ at /home/knowledge.
 # Run:    sh examples/retrieval.sh [OPTIONS OF mlebench run]
-# Prints: standings with a separate entry for each, with its percentile, and a line for each that says what it could
+# Prints: standings with a separate entry for each, with its percentile and, in a column, what it could
 #         read. The model is scripted; with the notes it finds the better program.
 set -eu
 here=$(dirname "$0")

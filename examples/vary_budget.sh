@@ -4,7 +4,7 @@
 # Run:    sh examples/vary_budget.sh [AGENT [OPTIONS OF mlebench run]]
 #         AGENT is baseline#baseline-search by default: `mlebench agents install baseline`. On machines with GPUs,
 #         vary `--gpus none` and `--gpus 0` in the same way.
-# Prints: standings with an entry for each budget, and a line for each that says what it had.
+# Prints: standings with an entry for each budget, and columns that say what it had.
 set -eu
 agent=${1:-baseline#baseline-search}
 [ $# -eq 0 ] || shift

@@ -8,12 +8,12 @@ import hashlib
 import importlib
 import inspect
 import json
-import logging
 import re
 import shutil
 import struct
 import subprocess
 import sys
+import textwrap
 from datetime import datetime
 from pathlib import Path
 
@@ -214,6 +214,26 @@ class TestImports:
         assert grade_csv(tmp_path / "ten.csv", competition).score == 1.0
         assert grade_csv(titanic.answers, competition).score is None
 
+    def test_a_grade_is_logged_in_a_data_directory_and_nowhere_else(self, titanic: Competition, tmp_path: Path) -> None:
+        """aira-dojo and dslighting build competitions of folders of their own."""
+        from mlebench.grade import grade_csv
+
+        folder, log = tmp_path / "mine" / "folder", titanic.paths.data_dir / "grades.jsonl"
+        shutil.copytree(titanic.paths.root, folder)
+        fields = {name: getattr(titanic, name) for name in COMPETITION_FIELDS}
+        for name, value in fields.items():
+            if isinstance(value, Path) and value.is_relative_to(titanic.paths.root):
+                fields[name] = folder / value.relative_to(titanic.paths.root)
+        built = Competition(**fields)
+        files = {*tmp_path.rglob("*")}
+        assert grade_csv(titanic.sample_submission, titanic).valid_submission
+        logged = log.read_bytes()
+        assert grade_csv(built.sample_submission, built).valid_submission
+        assert {*tmp_path.rglob("*")} == files
+        assert log.read_bytes() == logged
+        assert grade_csv(titanic.answers, dataclasses.replace(titanic, answers=built.answers)).score == 1.0
+        assert len(log.read_bytes()) > len(logged)
+
     def test_grade_functions(self, titanic: Competition) -> None:
         from mlebench.grade import aggregate_reports, grade_csv, validate_submission
         from mlebench.grade_helpers import CompetitionReport
@@ -323,12 +343,12 @@ class TestImports:
         (tmp_path / "a.yaml").write_text("k: [1]")
         assert utils.load_yaml(tmp_path / "a.yaml") == {"k": [1]}
         assert utils.import_fn("os.path:join") is importlib.import_module("os.path").join
-        assert isinstance(utils.get_logger("x"), logging.Logger)
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[A-Z]+", utils.get_timestamp())
         assert utils.get_module_dir() == Path(mlebench.__file__).parent
         assert utils.get_repo_dir() == utils.get_module_dir().parent
         assert "text" in utils.purple("text")
-        monkeypatch.setattr(utils, "get_runs_dir", lambda: tmp_path / "runs")
+        monkeypatch.setenv("MLEBENCH_DATA_DIR", str(tmp_path / "data"))
+        assert utils.get_runs_dir() == tmp_path / "runs", "where `mlebench run` puts them"
         assert utils.create_run_dir("comp", "agent", "group").parent == tmp_path / "runs" / "group"
         assert utils.create_run_dir().is_dir()
 
@@ -472,6 +492,92 @@ class TestReportOnTheCommandLine:
         assert done.stdout == ""
 
 
+class TestLogging:
+    """In processes of their own: pytest has handlers at the root."""
+
+    @staticmethod
+    def _run(program: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", textwrap.dedent(program)]
+        return subprocess.run(command, capture_output=True, text=True, check=True)
+
+    def test_a_runner_takes_the_format_of_the_root_loggers_first_handler(self, tmp_path: Path) -> None:
+        """The reference's run_agent.py, and every fork of it, in each worker."""
+        done = self._run(f"""
+            import logging
+            from mlebench.utils import get_logger
+
+            logger = get_logger("runner")
+            worker = get_logger("{tmp_path}/run")
+            to_file = logging.FileHandler("{tmp_path}/run.log")
+            to_file.setFormatter(logging.getLogger().handlers[0].formatter)
+            worker.addHandler(to_file)
+            worker.propagate = False
+            worker.info("of the run")
+            logger.info("of the runner")
+            logger.debug("never")
+        """)
+        line = r"\[[\d-]+ [\d:,]+\] \[<string>:\d+\] of the "
+        assert re.fullmatch(line + "runner\n", done.stderr)
+        assert re.fullmatch(line + "run\n", (tmp_path / "run.log").read_text())
+        assert done.stdout == ""
+
+    def test_level_and_file_are_those_of_the_first_call(self, tmp_path: Path) -> None:
+        done = self._run(f"""
+            import logging
+            from mlebench.utils import get_logger
+
+            get_logger("a", level=logging.WARNING, filename="{tmp_path}/log").info("too low")
+            get_logger("b", level=logging.DEBUG).warning("high enough")
+        """)
+        assert (tmp_path / "log").read_text().endswith("high enough\n")
+        assert len((tmp_path / "log").read_text().splitlines()) == 1
+        assert done.stderr == ""
+
+    def test_importing_adds_no_handler(self) -> None:
+        self._run("""
+            import logging
+            import mlebench.utils
+            from mlebench.competitions.utils import get_logger
+
+            assert get_logger is mlebench.utils.get_logger
+            assert logging.getLogger().handlers == logging.getLogger("mlebench").handlers == []
+        """)
+
+    @pytest.mark.parametrize("limits", ["", ", limits=Limits()"], ids=["here", "in its own process"])
+    def test_our_lines_appear_once(self, titanic: Competition, tmp_path: Path, limits: str) -> None:
+        (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
+        done = self._run(f"""
+            from pathlib import Path
+            from mlebench.grade import Limits, grade_csv
+            from mlebench.registry import registry
+            from mlebench.utils import get_logger
+
+            get_logger("client")
+            competition = registry.set_data_dir({str(titanic.paths.data_dir)!r}).get_competition({titanic.id!r})
+            grade_csv(Path({str(tmp_path / "bad.csv")!r}), competition{limits})
+        """)
+        assert done.stderr.count("Invalid submission:") == 1
+
+    def test_our_commands_say_things_once_whatever_a_folder_does_at_import(
+        self, titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Folders written for the reference call `get_logger` when they are imported."""
+        folder = tmp_path / "mine" / "calls-get-logger"
+        shutil.copytree(titanic.folder, folder)
+        for name in ("config.yaml", "description.md"):
+            text = (folder / name).read_text(encoding="utf-8").replace(titanic.id, folder.name)
+            (folder / name).write_text(text, encoding="utf-8")
+        called = "from mlebench.competitions.utils import get_logger\n\nget_logger(__name__).warning('imported')\n"
+        (folder / "grade.py").write_text(f"{(folder / 'grade.py').read_text(encoding='utf-8')}\n{called}")
+        monkeypatch.setenv("MLEBENCH_COMPETITION_PATH", str(folder.parent))
+        shutil.copytree(titanic.paths.root, tmp_path / "data" / folder.name)
+        (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
+        done = _cli("grade-sample", tmp_path / "bad.csv", folder.name, "--data-dir", tmp_path / "data")
+        assert json.loads(done.stdout)["valid_submission"] is False
+        assert done.stderr.count("Invalid submission:") == 1
+        assert "imported" in done.stderr
+
+
 def test_unprepared_data_raises_a_value_error(tmp_path: Path) -> None:
     from mlebench.grade import grade_csv, validate_submission
 
@@ -495,6 +601,97 @@ print(json.dumps(grade_csv(Path({str(titanic.sample_submission)!r}), competition
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["competition_id"] == titanic.id
+
+
+RUNNER = """
+import asyncio, json, logging, shutil, sys
+from pathlib import Path
+
+import mlebench.utils
+from mlebench.data import is_dataset_prepared
+from mlebench.registry import registry
+
+data_dir, runs_dir, *ids = sys.argv[1:]
+mlebench.utils.get_runs_dir = lambda: Path(runs_dir)  # beside the package there is no room for a test
+from mlebench.utils import create_run_dir, get_logger, get_runs_dir, get_timestamp, purple
+
+logger = get_logger(__name__)
+
+
+def run(competition, folder, log):
+    log.info(purple(f"Run started: {folder}"))
+    for name in ("submission", "logs", "code"):
+        (folder / name).mkdir()
+    shutil.copy(competition.public_dir.resolve() / "sample_submission.csv", folder / "submission" / "submission.csv")
+
+
+async def worker(queue, outcomes):
+    while True:
+        competition, folder = await queue.get()
+        log = get_logger(str(folder))
+        to_file = logging.FileHandler(folder / "run.log")
+        to_file.setFormatter(logging.getLogger().handlers[0].formatter)
+        log.addHandler(to_file)
+        log.propagate = False
+        await asyncio.to_thread(run, competition, folder, log)
+        outcomes[folder.stem] = {"success": True}
+        queue.task_done()
+
+
+async def main():
+    competitions = [registry.set_data_dir(Path(data_dir)).get_competition(id) for id in ids]
+    assert all(is_dataset_prepared(competition) for competition in competitions)
+    group = f"{get_timestamp()}_run-group_dummy"
+    queue, outcomes = asyncio.Queue(), {}
+    for _ in range(2):
+        for competition in competitions:
+            queue.put_nowait((competition, create_run_dir(competition.id, "dummy", group)))
+    workers = [asyncio.create_task(worker(queue, outcomes)) for _ in range(2)]
+    await asyncio.wait_for(queue.join(), 60)
+    for task in workers:
+        task.cancel()
+    metadata = {"run_group": group, "created_at": get_timestamp(), "runs": outcomes}
+    (get_runs_dir() / group / "metadata.json").write_text(json.dumps(metadata))
+    logger.info("done")
+
+
+asyncio.run(main())
+"""
+
+
+def test_the_references_chain_from_runs_to_statistics(titanic: Competition, tmp_path: Path) -> None:
+    """The calls and files of its run_agent, make_submission, grade and aggregate_grading_reports."""
+    command = [sys.executable, "-c", RUNNER, titanic.paths.data_dir, tmp_path / "runs", titanic.id]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1].endswith("done")
+    (metadata,) = (tmp_path / "runs").glob("*_run-group_dummy/metadata.json")
+    group, lines = metadata.parent, []
+    for run_id in json.loads(metadata.read_text())["runs"]:
+        assert "Run started" in (group / run_id / "run.log").read_text()
+        submission = group / run_id / "submission" / "submission.csv"
+        lines.append(
+            {
+                "competition_id": run_id.split("_")[0],
+                "submission_path": submission.as_posix() if submission.exists() else None,
+                "logs_path": None,
+                "code_path": None,
+            }
+        )
+    (group / "submission.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    graded = _cli(
+        "grade",
+        *("--submission", group / "submission.jsonl", "--output-dir", group, "--data-dir", titanic.paths.data_dir),
+    )
+    assert graded.returncode == 0, graded.stderr
+    (path,) = group.glob("*grading_report*.json")
+    report = json.loads(path.read_text())
+    assert report["total_runs"] == report["total_valid_submissions"] == 2
+    by_competition = [str(row["competition_id"]) for row in report["competition_reports"]]
+    assert by_competition == [titanic.id, titanic.id]
+    for row in report["competition_reports"]:
+        assert (row["submission_exists"], row["valid_submission"]) == (True, True)
+        for name in ("gold_medal", "silver_medal", "bronze_medal", "above_median"):
+            assert isinstance(row[name], bool)
 
 
 def test_prepare_takes_the_references_flags(tmp_path: Path) -> None:

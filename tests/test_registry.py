@@ -1,9 +1,15 @@
 """The registry: what exists, errors that name file and key, competitions from outside the package."""
 
 import importlib
+import itertools
 import re
+import subprocess
+import sys
 import textwrap
+import tomllib
+from collections.abc import Callable
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -11,9 +17,11 @@ import pytest
 
 from mlebench.data.pipeline import Options, prepare
 from mlebench.errors import ConfigError, PrerequisiteError, UnknownCompetitionError
-from mlebench.grade import grade_csv, validate_format, validate_submission
-from mlebench.registry import Registry, registry
+from mlebench.grade import Limits, grade_csv, validate_format, validate_submission
+from mlebench.registry import Competition, Registry, registry
+from mlebench.scoring import REFERENCE_PACKAGES
 
+NUMBERS = itertools.count(1)
 FILES = {
     "config.yaml": """
         id: ID
@@ -71,7 +79,7 @@ FILES = {
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A competition in the reference's format, in its own folder; its id is new for each test."""
-    id = f"guess-the-sign-{abs(hash(tmp_path)) % 10**8}"
+    id = f"guess-the-sign-{next(NUMBERS)}"  # not made of `tmp_path`: its names are used again
     folder = tmp_path / "mine" / id
     folder.mkdir(parents=True)
     for name, text in FILES.items():
@@ -187,7 +195,6 @@ def test_a_setting_that_does_not_exist_is_named_with_the_one_that_was_meant(
         ("name: accuracy", "name: 3", "grader.name"),
         ("  answers:", "  answer:", "dataset.answers"),
         ("dataset:", "data:", "dataset"),
-        ("prepared/private/answers.csv", "raw/answers.csv", "dataset.answers"),
         ("competition_type: simple", "competition_type: [simple]", "competition_type"),
         ("awards_medals: false", "complexity: tiny", "complexity"),
         ("awards_medals: false", "higher_is_better: 1", "higher_is_better"),
@@ -213,10 +220,118 @@ def test_a_config_that_is_not_a_mapping_is_named(outside: Path, content: str) ->
         Registry().get_competition(outside.name)
 
 
-def test_a_config_with_another_id_than_its_folder_is_refused(outside: Path) -> None:
-    other = outside.rename(outside.with_name("renamed"))
-    with pytest.raises(ConfigError, match="`id`"):
-        Registry().get_competition(other.name)
+def _edit_config(folder: Path, old: str, new: str) -> None:
+    path = folder / "config.yaml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_an_id_that_is_not_the_folders_name_is_warned_about_once(
+    outside: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _edit_config(outside, f"id: {outside.name}\n", "id: another\n")
+    competition, again = (Registry(tmp_path / "data").get_competition(outside.name) for _ in range(2))
+    assert competition.id == again.id == outside.name
+    (warning,) = caplog.messages
+    assert warning.endswith(f"`id` is another, but the folder is named {outside.name}; that name is used")
+    _raw_data(competition.raw_dir)
+    prepare(competition)
+    assert grade_csv(competition.answers, competition).score == 1.0
+
+
+@pytest.mark.parametrize("prizes", ["20000", "[gold, silver]", "{first: 10}", "none at all"])
+def test_prizes_may_be_anything(outside: Path, prizes: str) -> None:
+    _edit_config(outside, "awards_medals: false", f"awards_medals: perhaps\nprizes: {prizes}")
+    assert Registry().get_competition(outside.name).name == "Guess the sign"
+
+
+@pytest.mark.parametrize("place", ["elsewhere/answers.csv", "ID/answers.csv", "ID/prepared/other/answers.csv"])
+def test_answers_of_a_reference_folder_may_be_anywhere_below_the_data_directory(
+    outside: Path, tmp_path: Path, place: str
+) -> None:
+    place = place.replace("ID", outside.name)
+    _edit_config(outside, f"{outside.name}/prepared/private/answers.csv", place)
+    competition = Registry(tmp_path / "data").get_competition(outside.name)
+    assert competition.answers == competition.gold_submission == tmp_path / "data" / place
+    _raw_data(competition.raw_dir)
+    below_prepared = "prepared" in place
+    written = "private.parent / 'other'" if below_prepared else f"Path({str(competition.answers.parent)!r})"
+    code = (outside / "prepare.py").read_text().replace("private / ", "folder / ")
+    folder = f"    folder = {written}\n    folder.mkdir(parents=True, exist_ok=True)\n    (private / 'note').touch()\n"
+    (outside / "prepare.py").write_text(code.replace("    extract(", f"{folder}    extract(", 1))
+    prepare(competition)
+    assert grade_csv(competition.answers, competition).score == 1.0
+    assert validate_format(competition.sample_submission, competition) == (True, "Submission is valid.")
+
+
+def test_a_data_path_in_our_own_form_is_public_or_private(outside: Path) -> None:
+    _edit_config(outside, f"preparer: mlebench.competitions.{outside.name}.prepare:prepare\n", "")
+    _edit_config(outside, "prepared/private/answers.csv", "raw/answers.csv")
+    with pytest.raises(ConfigError, match=r"`dataset\.answers` must be under public/ or private/"):
+        Registry().get_competition(outside.name)
+
+
+def test_a_description_may_be_anywhere_on_the_disk(outside: Path, tmp_path: Path) -> None:
+    (tmp_path / "task.md").write_text("Guess.\n")
+    text = (outside / "config.yaml").read_text()
+    (outside / "config.yaml").write_text(re.sub(r"description: .*", f"description: {tmp_path / 'task.md'}", text))
+    assert Registry().get_competition(outside.name).description == "Guess.\n"
+
+
+class TestMissingPackage:
+    """A folder written for the reference imports a package that the reference installs and we do not."""
+
+    @pytest.fixture
+    def competition(self, outside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Competition:
+        monkeypatch.setitem(sys.modules, "pyquaternion", None)  # undone at the end
+        competition = Registry(tmp_path / "data").get_competition(outside.name)
+        _raw_data(competition.raw_dir)
+        return competition
+
+    @staticmethod
+    def _needed_by(competition: Competition, file: str) -> str:
+        path = competition.folder / file
+        not_installed = "import sys\nsys.modules['pyquaternion'] = None\n"  # wherever this is imported
+        path.write_text(f"{not_installed}from pyquaternion import Quaternion\n{path.read_text()}")
+        module = f"mlebench.competitions.{competition.id}.{path.stem}"
+        return f"{module} imports pyquaternion, which is not installed: run `pip install 'mlebench[reference]'`"
+
+    def test_in_prepare(self, competition: Competition, tmp_path: Path) -> None:
+        message = self._needed_by(competition, "prepare.py")
+        with pytest.raises(ImportError, match=re.escape(message)) as error:
+            prepare(competition)
+        assert isinstance(error.value, PrerequisiteError)
+        command = ["prepare", "-c", competition.id, "--data-dir", str(tmp_path / "data")]
+        command = [sys.executable, "-m", "mlebench.cli", *command]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (1, f"Error: {message}")
+        assert "Traceback" not in done.stderr
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            grade_csv,
+            partial(grade_csv, limits=Limits()),
+            validate_submission,
+            validate_format,
+            lambda path, competition: competition.grader(pd.read_csv(path), pd.DataFrame()),
+        ],
+        ids=["grade", "grade with limits", "validate", "format", "grader"],
+    )
+    def test_in_grade(self, competition: Competition, call: Callable[[Path, Competition], object]) -> None:
+        prepare(competition)
+        del sys.modules[f"mlebench.competitions.{competition.id}.grade"]
+        message = self._needed_by(competition, "grade.py")
+        fresh = Registry(competition.paths.data_dir).get_competition(competition.id)
+        with pytest.raises(PrerequisiteError, match=re.escape(message)):
+            call(fresh.sample_submission, fresh)
+
+    def test_the_extra_has_every_package_that_is_named(self) -> None:
+        project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        extra = {re.split("[<>=]", line)[0] for line in project["optional-dependencies"]["reference"]}
+        of_package = {"Levenshtein": "levenshtein", "bson": "pymongo", "sklearn": "scikit-learn"}
+        assert {of_package.get(name, name) for name in REFERENCE_PACKAGES} == extra
 
 
 def test_unknown_ids_get_near_names() -> None:

@@ -5,21 +5,21 @@ import pytest
 from mlebench.contract.wording import Wording
 
 TEXT = """
-## Files
+## Dataset Description
 
 `train.csv`, `train/<id>.png`, `test/` with `clip_*.wav`, `band_08.npy` … `band_16.npy`,
 `00001.jpg`, `00002.jpg` … in `Cover/`
 
 Columns: `id`, `f_00` to `f_30`, `LL_<hertz>`, and `<patient>_<side>`, which is how an id is made.
 
-## Submission
+### Submission File
 
 ```csv
 id,target
 1,"a, b"
 ```
 
-## Metric
+## Other
 """
 
 

@@ -5,14 +5,18 @@ the facts of profile v1, a key named after another profile holds what differs th
 has no such profile.
 """
 
+import logging
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from mlebench.errors import ConfigError, UnknownCompetitionError
 from mlebench.paths import CONFIG, DESCRIPTION, PRIVATE, PUBLIC
+
+logger = logging.getLogger(__name__)
 
 FIRST_PROFILE = "v1"
 COMPLEXITIES = ("low", "medium", "high", "dev")
@@ -20,7 +24,11 @@ COMPLEXITIES = ("low", "medium", "high", "dev")
 
 @dataclass(frozen=True)
 class CompetitionConfig:
-    """What a competition declares about itself. Paths of data are relative to the prepared folder."""
+    """What a competition declares about itself.
+
+    Paths of data that begin with `public/` or `private/` are relative to the prepared folder, others to the data
+    directory.
+    """
 
     id: str
     name: str
@@ -34,8 +42,6 @@ class CompetitionConfig:
     profile: str = FIRST_PROFILE
     version: int = 1
     competition_type: str = "simple"
-    awards_medals: bool | None = None
-    prizes: tuple[dict[str, Any], ...] = ()
     category: str | None = None
     complexity: str | None = None
     deadline: date | None = None  # the day Kaggle closed it
@@ -51,26 +57,25 @@ class CompetitionConfig:
     @classmethod
     def load(cls, folder: Path, profile: str = FIRST_PROFILE) -> "CompetitionConfig":
         keys = Keys(folder / CONFIG, _of_profile(folder, profile))
-        if keys.get("id", str) != folder.name:
-            raise keys.error("id", f"must be the folder's name, {folder.name}")
+        if (id := keys.get("id", str)) != folder.name:
+            _warn(f"{folder / CONFIG}: `id` is {id}, but the folder is named {folder.name}; that name is used")
         grader, dataset = keys.section("grader"), keys.section("dataset")
-        answers = dataset.data_path("answers", folder.name)
-        sample = dataset.data_path("sample_submission", folder.name)
+        preparer = keys.get("preparer", str, default=None)
+        data_path = partial(dataset.data_path, id=folder.name, anywhere=preparer is not None)
+        answers, sample = data_path("answers"), data_path("sample_submission")
         config = cls(
             id=folder.name,
             name=keys.get("name", str),
             metric=grader.get("name", str),
             answers=answers,
             sample_submission=sample,
-            gold_submission=dataset.data_path("gold_submission", folder.name, default=answers),
-            public_sample=dataset.data_path("public_sample", folder.name, default=sample),
+            gold_submission=data_path("gold_submission", default=answers),
+            public_sample=data_path("public_sample", default=sample),
             folder=folder,
             size_gb=dataset.get("size_gb", (int, float), default=None),
             profile=profile,
             version=keys.get("version", int, default=1),
             competition_type=keys.get("competition_type", str, default="simple"),
-            awards_medals=keys.get("awards_medals", bool, default=None),
-            prizes=tuple(keys.get("prizes", list, default=None) or ()),
             category=keys.get("category", str, default=None),
             complexity=keys.get("complexity", str, default=None),
             deadline=keys.get("deadline", date, default=None),
@@ -79,7 +84,7 @@ class CompetitionConfig:
             submission=keys.get("submission", dict, default={}),
             known_issues=tuple(keys.get("known_issues", list, default=[])),
             grade_fn=grader.get("grade_fn", str, default=None),
-            preparer=keys.get("preparer", str, default=None),
+            preparer=preparer,
             beside_archive=dataset.get("beside_archive", dict, default={}),
             description=keys.get("description", str, default=None),
         )
@@ -95,7 +100,8 @@ class CompetitionConfig:
     @property
     def description_file(self) -> Path:
         """A path from a repository's root, as the reference writes it, means the folder's file."""
-        return self.folder / Path(self.description or DESCRIPTION).name
+        named = Path(self.description or DESCRIPTION)
+        return named if named.is_absolute() else self.folder / named.name
 
     @property
     def has_own_code(self) -> bool:
@@ -139,6 +145,17 @@ def read_description(config: CompetitionConfig) -> str:
     return text
 
 
+def is_prepared(path: str) -> bool:
+    """Whether a data path of a config is relative to the prepared folder."""
+    return path.startswith((f"{PUBLIC}/", f"{PRIVATE}/"))
+
+
+@cache
+def _warn(message: str) -> None:
+    """Log a warning, once: configs are read often."""
+    logger.warning("%s", message)
+
+
 _REQUIRED = object()
 
 
@@ -171,11 +188,17 @@ class Keys:
     def section(self, key: str) -> "Keys":
         return Keys(self._path, self.get(key, dict), f"{self._prefix}{key}.")
 
-    def data_path(self, key: str, id: str, default: Any = _REQUIRED) -> str:
-        """A file of the prepared data; `<id>/prepared/private/test.csv` means `private/test.csv`."""
-        path = self.get(key, str, default).removeprefix(f"{id}/prepared/")
-        if not path.startswith((f"{PUBLIC}/", f"{PRIVATE}/")):
-            raise self.error(key, f"must be under public/ or private/, not {path!r}")
+    def data_path(self, key: str, id: str, *, anywhere: bool, default: Any = _REQUIRED) -> str:
+        """A file of the data; `<id>/prepared/private/test.csv` means `private/test.csv`.
+
+        `anywhere` allows files outside the prepared folder, as a competition written for the reference may have them.
+        """
+        path = self.get(key, str, default)
+        prepared = path.removeprefix(f"{id}/prepared/")
+        if is_prepared(prepared):
+            return prepared
+        if not anywhere:
+            raise self.error(key, f"must be under public/ or private/, not {prepared!r}")
         return path
 
     def error(self, key: str, fault: str) -> ConfigError:

@@ -7,6 +7,7 @@ Exception
 │       ├── UnknownCompetitionError
 │       ├── UnknownSplitError
 │       ├── ConfigError            a competition's config.yaml is broken; names file and key
+│       ├── MissingPackageError    a competition's code imports a package that is not installed; also an ImportError
 │       ├── UnreadableSubmissionError  the person who grades may not read a submission
 │       └── NotPreparedError       data is missing or incomplete; commands add how to prepare it
 ├── SandboxError               infrastructure: the run may be retried
@@ -35,6 +36,10 @@ class UnknownSplitError(PrerequisiteError):
 
 class ConfigError(PrerequisiteError):
     """The config.yaml of a competition or an agent is broken."""
+
+
+class MissingPackageError(PrerequisiteError, ModuleNotFoundError):
+    """A competition's code imports a package that is not installed."""
 
 
 class UnreadableSubmissionError(PrerequisiteError):

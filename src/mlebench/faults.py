@@ -5,6 +5,7 @@ The keeper imports this module: standard library only.
 
 import errno
 import os
+from typing import NamedTuple
 
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -20,7 +21,6 @@ _REASONS = {
     errno.EIO: "the disk failed (input/output error)",
 }
 OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-FREE_SPACE_FLOOR = 512 << 20  # bytes: with less, a disk counts as full; a small one, with less than a hundredth
 OF_DISKS = (*OF_WRITING, errno.EIO, errno.ESTALE)
 
 
@@ -39,13 +39,25 @@ def explanation(error: OSError) -> str | None:
     return f"cannot write: {reason_of(error)}" if error.errno in OF_WRITING else None
 
 
-def free_space(folder: str | os.PathLike[str]) -> int:
-    """The bytes that an ordinary user can still write to the disk of a folder."""
-    disk = os.statvfs(folder)
-    return disk.f_bavail * disk.f_frsize
+class Space(NamedTuple):
+    """Space on a disk: bytes, and how many files and folders (inodes)."""
+
+    bytes: int
+    files: int
 
 
-def free_space_floor(folder: str | os.PathLike[str]) -> int:
-    """The bytes of free space below which the disk of a folder counts as full."""
+FREE_SPACE_FLOOR = Space(512 << 20, 10_000)  # with less of either, a disk counts as full; a small one: a hundredth
+UNLIMITED = 1 << 62  # files: the disk has no fixed number of them
+
+
+def free_space(folder: str | os.PathLike[str]) -> Space:
+    """What an ordinary user can still write to the disk of a folder."""
     disk = os.statvfs(folder)
-    return min(FREE_SPACE_FLOOR, disk.f_blocks * disk.f_frsize // 100)
+    return Space(disk.f_bavail * disk.f_frsize, disk.f_favail if disk.f_files else UNLIMITED)
+
+
+def free_space_floor(folder: str | os.PathLike[str]) -> Space:
+    """The free space below which the disk of a folder counts as full."""
+    disk = os.statvfs(folder)
+    size = Space(disk.f_blocks * disk.f_frsize, disk.f_files)
+    return Space(*(min(floor, whole // 100) for floor, whole in zip(FREE_SPACE_FLOOR, size, strict=True)))

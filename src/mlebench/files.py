@@ -1,4 +1,4 @@
-"""Writes files completely or not at all, and makes folders that must be new.
+"""Writes files completely or not at all, makes folders that must be new, and recognises Git LFS pointers.
 
 A file is written under a temporary name beside its target and then renamed. A process that is killed meanwhile leaves
 that file behind. Only code that knows that no other process is writing the target may remove it.
@@ -11,10 +11,19 @@ from contextlib import suppress
 from pathlib import Path
 
 from mlebench.errors import PrerequisiteError, StorageError
-from mlebench.faults import free_space, free_space_floor
+from mlebench.faults import Space, free_space, free_space_floor
 
 STALE = 3600.0  # seconds after which a temporary file that nobody writes to belongs to a process that was killed
 _TEMPORARY = re.compile(r"(.+)\.mlebench-part-\d+", re.DOTALL)  # not `.part-00`, as `split` names its pieces
+
+_LFS_SPEC = b"version https:" + b"//git-lfs.github.com/spec/"
+_LARGEST_LFS_POINTER = 1024  # bytes
+LFS_POINTER = "is a Git LFS pointer: run `git lfs pull` in its repository to get the file itself"
+
+
+def is_lfs_pointer(content: bytes) -> bool:
+    """Whether the content of a file only says where Git LFS keeps the real one."""
+    return content.startswith(_LFS_SPEC) and len(content) <= _LARGEST_LFS_POINTER
 
 
 def temporary_name(path: Path) -> Path:
@@ -64,17 +73,20 @@ def write_whole(path: Path, text: str | Iterable[str]) -> None:
         part.unlink(missing_ok=True)
 
 
-def require_free_space(folder: Path, limit: int | None) -> None:
-    """StorageError if a disk is too full to start an agent that may write `limit` bytes.
+def require_free_space(folder: Path, limit: int | None, files: int | None = None) -> None:
+    """StorageError if a disk is too full to start an agent that may write `limit` bytes and so many files.
 
-    It need not have all of that, but enough that an agent is not blamed for a disk that others had filled.
+    It need not have room for all of that, but enough that an agent is not blamed for a disk that others had filled.
     """
-    free, needed = free_space(folder), free_space_floor(folder) + min((limit or 0) // 2, 1 << 30)
-    if free < needed:
-        raise StorageError(
-            f"the disk of {folder} is nearly full: {free >> 20} MiB are free, {needed >> 20} are needed to start an "
-            f"agent: free some space, then resume"
-        )
+    free, floor = free_space(folder), free_space_floor(folder)
+    needed = Space(floor.bytes + min((limit or 0) // 2, 1 << 30), floor.files + min((files or 0) // 2, 20_000))
+    if free.bytes < needed.bytes:
+        lack = f"{free.bytes >> 20} MiB are free, {needed.bytes >> 20} are needed to start an agent: free some space"
+    elif free.files < needed.files:
+        lack = f"{free.files} inodes are free, {needed.files} are needed to start an agent: remove some files"
+    else:
+        return
+    raise StorageError(f"the disk of {folder} is nearly full: {lack}, then resume")
 
 
 def make_new_folder(folder: Path) -> None:

@@ -82,19 +82,24 @@ def bytes_of_peak(usage: resource.struct_rusage) -> int:
     return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def largest_allocation() -> int:
-    """The most bytes that the system would let this process ask for: with less, a MemoryError means a larger wish."""
-    bounds = [_physical() + _meminfo("SwapTotal")]
-    bounds += [limit for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA) if (limit := _soft_limit(kind)) is not None]
+def attainable_memory() -> int:
+    """The most bytes that the system would let this process use: if it has less, a MemoryError means a larger wish.
+
+    Address space that is reserved and never used, as libraries and threads do it, counts against the system's limits
+    but is no use of memory.
+    """
+    rooms = [_room_below(resource.RLIMIT_AS, "VmSize"), _room_below(resource.RLIMIT_DATA, "VmData")]
     with suppress(OSError):
         if (_PROC / "sys/vm/overcommit_memory").read_text(encoding="ascii").strip() == "2":
-            bounds.append(_meminfo("CommitLimit") - _meminfo("Committed_AS"))
-    return min(bounds)
+            rooms.append(_meminfo("CommitLimit") - _meminfo("Committed_AS"))
+    used = used_memory(os.getpid())
+    return min([_physical() + _meminfo("SwapTotal"), *(used + room for room in rooms if room is not None)])
 
 
-def _soft_limit(kind: int) -> int | None:
-    soft, _ = resource.getrlimit(kind)
-    return None if soft == resource.RLIM_INFINITY else soft
+def _room_below(limit: int, counted: str) -> int | None:
+    """Bytes that are left of a limit of this process; None if there is no limit."""
+    soft, _ = resource.getrlimit(limit)
+    return None if soft == resource.RLIM_INFINITY else soft - _status("self", counted)
 
 
 def _meminfo(name: str) -> int:

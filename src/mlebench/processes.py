@@ -41,14 +41,26 @@ def host_identity() -> str:
 def process_start(pid: int) -> int | None:
     """When a process was started, in the kernel's ticks; None if there is none, or only a zombie."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+        state, *rest = _status_fields(pid)
     except FileNotFoundError:
         return 0 if not Path("/proc/self/stat").exists() and _is_alive(pid) else None
     except OSError:
         return None
-    # The second field is a name in brackets, which may contain blanks and brackets.
-    state, *rest = text.rpartition(")")[2].split()
     return None if state == "Z" else int(rest[18])
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether somebody has stopped a process, by a signal or as its tracer."""
+    try:
+        return _status_fields(pid)[0] in "Tt"
+    except OSError:
+        return False
+
+
+def _status_fields(pid: int) -> list[str]:
+    """What the kernel says about a process, beginning with its state."""
+    text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    return text.rpartition(")")[2].split()  # before that is a name in brackets, which may contain blanks and brackets
 
 
 def _is_alive(pid: int) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 from mlebench import __version__
 from mlebench.errors import PrerequisiteError
-from mlebench.files import write_whole
+from mlebench.files import LFS_POINTER, is_lfs_pointer, write_whole
 
 # A network disk may show a replaced file with the size of the old one, so cut short: sshfs with its default cache does.
 # The next look is usually right. A file that really is damaged takes this long to be reported.
@@ -80,10 +80,15 @@ class Record:
         try:
             return cls.from_dict(json.loads(content), where)
         except (ValueError, RecursionError) as error:
+            if is_lfs_pointer(content):
+                raise PrerequisiteError(f"{where} {LFS_POINTER}") from None
             raise NotJsonError(f"{where} is not JSON: {error}") from None
 
     def write(self, path: Path) -> None:
-        write_whole(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+        write_whole(path, self.to_text())
+
+    def to_text(self) -> str:
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
 
     def changed(self, **values: Any) -> Self:
         """The same record with other values, written by this version."""

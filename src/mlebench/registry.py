@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench import paths
-from mlebench.config import CompetitionConfig, has_profile, read_description
+from mlebench.config import CompetitionConfig, has_profile, is_prepared, read_description
 from mlebench.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
 from mlebench.scoring import Grader, import_fn, lower_is_better, read_leaderboard
 
@@ -44,6 +44,7 @@ class Competition:
     submission: dict[str, Any] = field(default_factory=dict)
     public_sample: Path | None = None  # None: it is `sample_submission`
     beside_archive: dict[str, str] = field(default_factory=dict)  # files that Kaggle does not have: where they are
+    data_dir: Path | None = None  # the registry's; None: a client built this itself
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Competition":
@@ -143,14 +144,18 @@ class Registry:
     def get_competition(self, competition_id: str) -> Competition:
         config = CompetitionConfig.load(self.competition_dir(competition_id), self.profile)
         where = paths.CompetitionPaths(self.get_data_dir(), config.id, self.profile)
+
+        def data_file(path: str) -> Path:
+            return (where.prepared if is_prepared(path) else where.data_dir) / path
+
         return Competition(
             id=config.id,
             name=config.name,
             description=read_description(config),
             grader=Grader(config.metric, _code(config, "grade", config.grade_fn)),
-            answers=where.prepared / config.answers,
-            gold_submission=where.prepared / config.gold_submission,
-            sample_submission=where.prepared / config.sample_submission,
+            answers=data_file(config.answers),
+            gold_submission=data_file(config.gold_submission),
+            sample_submission=data_file(config.sample_submission),
             competition_type=config.competition_type,
             prepare_fn=Preparer(config),
             raw_dir=where.raw,
@@ -168,8 +173,9 @@ class Registry:
             size_gb=config.size_gb,
             known_issues=config.known_issues,
             submission=config.submission,
-            public_sample=where.prepared / config.public_sample,
+            public_sample=data_file(config.public_sample),
             beside_archive=config.beside_archive,
+            data_dir=where.data_dir,
         )
 
     def competition_dir(self, competition_id: str) -> Path:

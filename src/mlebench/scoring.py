@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mlebench.errors import InvalidSubmissionError, PrerequisiteError
+from mlebench.errors import InvalidSubmissionError, MissingPackageError, PrerequisiteError
+from mlebench.files import LFS_POINTER, is_lfs_pointer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,10 +22,31 @@ logger = logging.getLogger(__name__)
 GradeFn = Callable[["pd.DataFrame", Any], float]
 
 
+# What competition folders written for the reference import besides what we install: the extra `reference` has it.
+# fmt: off
+REFERENCE_PACKAGES = {
+    "Levenshtein", "bson", "fastparquet", "pycocotools", "pymongo", "pyquaternion", "requests", "scipy", "shapely",
+    "sklearn", "tqdm",
+}
+# fmt: on
+
+
 def import_fn(fn_import_string: str) -> Callable[..., Any]:
     """The function that `package.module:function` names."""
     module, _, function = fn_import_string.partition(":")
-    return getattr(importlib.import_module(module), function)
+    return getattr(import_code(module), function)
+
+
+def import_code(module: str) -> ModuleType:
+    """A module of a competition; MissingPackageError if it imports a package that the extra `reference` has."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in REFERENCE_PACKAGES:
+            raise
+        raise MissingPackageError(
+            f"{module} imports {error.name}, which is not installed: run `pip install 'mlebench[reference]'`"
+        ) from error
 
 
 class Grader:
@@ -45,6 +68,15 @@ class Grader:
             self._grade_fn = import_fn(self._grade_fn)
         return self._grade_fn
 
+    def require_packages(self) -> None:
+        """MissingPackageError if its code imports what is not installed; other faults show when it is used."""
+        try:
+            _ = self.grade_fn
+        except MissingPackageError:
+            raise
+        except (Exception, SystemExit):
+            return
+
     @property
     def module(self) -> str:
         """The name of the module that holds the grading function."""
@@ -61,6 +93,7 @@ class Grader:
 
     def __call__(self, submission: "pd.DataFrame", answers: Any) -> float | None:
         """The score, or None whatever the reason: existing clients rely on that. New code uses `score`."""
+        self.require_packages()
         try:
             return self.score(submission, answers)
         except InvalidSubmissionError as error:
@@ -142,8 +175,7 @@ def read_leaderboard(path: Path) -> list[float]:
     except FileNotFoundError:
         raise PrerequisiteError(f"there is no leaderboard at {path}") from None
     except (IndexError, ValueError):
-        pointer = b"oid sha256:" in path.read_bytes()[:200]
-        fault = "is a Git LFS pointer, run `git lfs pull`" if pointer else "needs a column `score` of numbers"
+        fault = LFS_POINTER if is_lfs_pointer(path.read_bytes()) else "needs a column `score` of numbers"
         raise PrerequisiteError(f"{path} {fault}") from None
 
 

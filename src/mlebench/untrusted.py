@@ -1,21 +1,24 @@
 """What an agent leaves behind is hostile: links are not followed, and only regular files of bounded size are read.
 
 A submission that is a link to the answers, an endless pipe or a device is distinguished from one that is missing.
-An agent's text reaches a terminal or a page only through `plain`.
+An agent's text reaches a terminal or a page only through `plain`, and its JSON is parsed only by `parse_json`.
 """
 
 import errno
+import json
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 
 LARGEST_SUBMISSION = 8 << 30  # bytes; the largest genuine submission is well below a tenth of it
+
+MOST_VALUES = 4_000_000  # of a JSON text; parsed, each takes up to 120 bytes
 
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
@@ -31,11 +34,59 @@ _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(\x07|\x1b\\)?|
 # They reverse the direction of text, end lines invisibly, or are not characters at all.
 _DECEPTIVE = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
+# Possessive, and to the end of the text if the string does not end: it is never tried twice.
+_JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 
 
 def plain(text: str) -> str:
     """What an agent wrote, without escape codes and control characters; deceptive characters are spelled out."""
     return _DECEPTIVE.sub(lambda found: f"\\u{ord(found[0]):04x}", _ESCAPES.sub("", text))
+
+
+class JsonBoundsError(ValueError):
+    """A JSON text is too large or too deep; the message completes the sentence "The text …"."""
+
+
+def parse_json(
+    data: bytes | str,
+    most: int = MOST_VALUES,
+    *,
+    announce: Callable[[int], None] | None = None,
+    **hooks: Any,
+) -> Any:
+    """The value of a JSON text; ValueError if it is not JSON, JsonBoundsError if it holds too much.
+
+    `announce` is called before the text is parsed, with the most values that it can hold. `hooks` are those of
+    `json.loads`.
+    """
+    text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "surrogatepass")
+    values = most_values(text, most)
+    if values > most:
+        raise JsonBoundsError(f"holds more than {most} values")
+    if announce:
+        announce(values)
+    try:
+        return json.loads(text, **hooks)
+    except RecursionError:
+        raise JsonBoundsError("is nested too deeply") from None
+
+
+def most_values(text: str, most: int) -> int:
+    """The most values that a JSON text can hold; strings are looked at only if there could be more than `most`."""
+    values = 1 + _marks(text, 0, len(text))
+    if values <= most:
+        return values
+    values, strings, end = 1, 0, 0
+    for strings, string in enumerate(_JSON_STRING.finditer(text), 1):
+        values += _marks(text, end, string.start())
+        end = string.end()
+        if max(values, strings // 2) > most:  # every value has at most a name and a text
+            return most + 1
+    return max(values + _marks(text, end, len(text)), strings // 2)
+
+
+def _marks(text: str, start: int, end: int) -> int:
+    return sum(text.count(mark, start, end) for mark in ",[{")
 
 
 class UntrustedFileError(Exception):

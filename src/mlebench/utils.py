@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mlebench.data.answers import load_answers, read_jsonl
 from mlebench.data.folders import compress, extract, is_compressed, is_empty
 from mlebench.errors import PrerequisiteError
+from mlebench.paths import default_data_dir, default_runs_dir
 from mlebench.paths import module_dir as get_module_dir
 from mlebench.paths import timestamp as get_timestamp
 from mlebench.scoring import import_fn
@@ -43,6 +44,8 @@ __all__ = [
     "read_jsonl",
 ]
 
+LOG_FORMAT = "[%(asctime)s] [%(filename)s:%(lineno)d] %(message)s"
+
 
 def read_csv(*args: Any, **kwargs: Any) -> "pd.DataFrame":
     """`pandas.read_csv` with exact floats; an empty file gives an empty frame."""
@@ -64,12 +67,9 @@ def load_yaml(fpath: Path) -> Any:
 
 
 def get_logger(name: str, level: int = logging.INFO, filename: Path | None = None) -> logging.Logger:
-    """A logger by name. Handlers are up to the program; if a file is given, it is added."""
-    named = logging.getLogger(name)
-    if filename is not None:
-        named.addHandler(logging.FileHandler(filename))
-        named.setLevel(level)
-    return named
+    """A logger by name. The root logger gets a handler if it has none: runners written for the reference use that."""
+    logging.basicConfig(format=LOG_FORMAT, level=level, filename=filename)
+    return logging.getLogger(name)
 
 
 def purple(str: str) -> str:
@@ -82,7 +82,8 @@ def get_repo_dir() -> Path:
 
 
 def get_runs_dir() -> Path:
-    return get_repo_dir() / "runs"
+    """Where `mlebench run` keeps run groups by default."""
+    return default_runs_dir(default_data_dir())
 
 
 def generate_run_id(competition_id: str, agent_id: str, run_group: str | None = None) -> str:

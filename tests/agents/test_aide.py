@@ -69,6 +69,13 @@ def test_its_packages_are_locked_and_few() -> None:
     assert agent.needs_network
 
 
+@pytest.mark.parametrize("name", ["aide", "aide#aide/quick"])
+def test_it_searches_as_in_the_reference(name: str) -> None:
+    words = load_agent(name).arguments
+    settings = dict(zip(words[::2], words[1::2], strict=True))
+    assert (float(settings["--debug-depth"]), float(settings["--debug-probability"])) == (20, 1)
+
+
 @real
 def test_three_twins_whatever_the_models_are_called(aide: Aide, registry: Registry, tmp_path: Path) -> None:
     """AIDE itself has fixed addresses for models with these names."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -296,3 +297,40 @@ def test_a_built_in_agent_may_share_files_of_another(tmp_path: Path) -> None:
     assert agent.identity == folders.identity(tmp_path), "as if they lay in its folder"
     with pytest.raises(ConfigError, match="shares` is for built-in agents"):
         agent_with(tmp_path / "other", "shares: [dummy/sample.py]")
+
+
+def test_options_replace_and_add_to_its_arguments(tmp_path: Path) -> None:
+    folder = str(folder_with(tmp_path, MANY))
+    agent = load_agent(folder, options={"agent.steps": "8", "agent.new": "a b=c"})
+    assert agent.arguments == ("agent.steps=8", "copy_data=False", "search.prob=0.5", "agent.new=a b=c")
+    assert agent.options == {"agent.steps": "8", "agent.new": "a b=c"}
+    assert agent.identity == load_agent(folder).identity, "its files are the same"
+    assert "options" not in agent.facts()
+    assert load_agent("aide", options={"steps": "3", "feedback-model": "large"}).arguments[-2:] == (
+        "--feedback-model",
+        "large",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("aide", {"step": "3"}, "the agent aide has no option 'step'; it has steps, drafts,"),
+        ("aide", {"steps": "many"}, "the option steps must be a number, not 'many'"),
+        ("aide", {"steps": "nan"}, "the option steps must be a number, not 'nan'"),
+        ("aide", {"--steps": "3"}, "has no option '--steps'"),
+        ("scout", {"copy_data": "maybe"}, "the option copy_data must be True or False, not 'maybe'"),
+        ("scout", {"key": "${{ secrets.KEY }}"}, "must not be a secret"),
+        ("scout", {"two words": "1"}, "has no option 'two words'"),
+        ("dummy", {"steps": "3"}, "the agent dummy takes no options: its config.yaml has no kwargs_type"),
+    ],
+)
+def test_options_that_an_agent_does_not_take(tmp_path: Path, name: str, options: dict[str, str], words: str) -> None:
+    text = str(folder_with(tmp_path, MANY)) if name == "scout" else name
+    with pytest.raises(PrerequisiteError, match=re.escape(words)):
+        load_agent(text, options=options)
+
+
+def test_a_command_has_its_options_in_it() -> None:
+    with pytest.raises(PrerequisiteError, match="write it into --agent-command"):
+        load_agent("command", "true", {"steps": "3"})

@@ -1,7 +1,10 @@
 """Venvs of agents: made once, offline, from locked versions, outside our own environment."""
 
 import errno
+import hashlib
 import json
+import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -11,25 +14,34 @@ import pytest
 
 from mlebench import paths
 from mlebench.agents import base_python, built_in, load_agent, venv_fault, venv_of, venvs
+from mlebench.agents.interpreters import interpreter_for
+from mlebench.agents.locks import require_versions, write_lock
 from mlebench.errors import PrerequisiteError
 
 
 @pytest.fixture
 def wheels(tmp_path: Path) -> Path:
     """A folder with one wheel: `tinytool` 1.0, which wants `absent`."""
-    folder, name = tmp_path / "wheels", "tinytool-1.0"
+    folder = tmp_path / "wheels"
     folder.mkdir()
+    add_wheel(folder, "tinytool", "1.0", "ANSWER = 42\ndef main():\n    print(ANSWER)\n", needs="absent")
+    return folder
+
+
+def add_wheel(folder: Path, name: str, version: str, code: str, needs: str = "") -> None:
+    """A package of one module, with a program of its name."""
+    whole = f"{name}-{version}"
+    needed = f"Requires-Dist: {needs}\n" if needs else ""
     files = {
-        "tinytool.py": "ANSWER = 42\ndef main():\n    print(ANSWER)\n",
-        f"{name}.dist-info/METADATA": "Metadata-Version: 2.1\nName: tinytool\nVersion: 1.0\nRequires-Dist: absent\n",
-        f"{name}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{name}.dist-info/entry_points.txt": "[console_scripts]\ntinytool = tinytool:main\n",
+        f"{name}.py": code,
+        f"{whole}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}",
+        f"{whole}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{whole}.dist-info/entry_points.txt": f"[console_scripts]\n{name} = {name}:main\n",
     }
-    files[f"{name}.dist-info/RECORD"] = "".join(f"{file},,\n" for file in [*files, f"{name}.dist-info/RECORD"])
-    with zipfile.ZipFile(folder / f"{name}-py3-none-any.whl", "w") as wheel:
+    files[f"{whole}.dist-info/RECORD"] = "".join(f"{file},,\n" for file in [*files, f"{whole}.dist-info/RECORD"])
+    with zipfile.ZipFile(folder / f"{whole}-py3-none-any.whl", "w") as wheel:
         for file, text in files.items():
             wheel.writestr(file, text)
-    return folder
 
 
 def agent_folder(tmp_path: Path, requirements: str, entry: str = "") -> Path:
@@ -138,8 +150,7 @@ def test_what_is_not_locked_is_refused(tmp_path: Path, line: str) -> None:
     ],
 )
 def test_locked_lines_of_every_form_are_accepted(tmp_path: Path, text: str) -> None:
-    (tmp_path / "requirements.txt").write_text(f"# comment\n\n{text}\n")
-    venvs._require_pins(tmp_path / "requirements.txt")
+    require_versions(load_agent(str(agent_folder(tmp_path, f"# comment\n\n{text}\n"))))
 
 
 def test_the_python_must_be_the_one_the_agent_wants(tmp_path: Path, wheels: Path) -> None:
@@ -151,6 +162,106 @@ def test_the_python_must_be_the_one_the_agent_wants(tmp_path: Path, wheels: Path
         venvs.install(agent, wheels, sys.executable)
     with pytest.raises(PrerequisiteError, match="does not work as a Python"):
         venvs.install(agent, wheels, "/bin/false")
+
+
+def test_a_broken_shim_is_passed_over(tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version manager puts one on the path for every Python that any of its versions has."""
+    version = "{}.{}".format(*sys.version_info)
+    agent = load_agent(str(agent_folder(tmp_path, "tinytool==1.0\n", f', python: "{version}"')))
+    programs = {
+        "shims": "echo 'command not found; it exists in these versions' >&2; exit 127",
+        "other": """echo '["/bin/other", "/", "3.1"]'""",
+        "good": f'exec "{sys.executable}" "$@"',
+    }
+    for name, command in programs.items():
+        (tmp_path / name).mkdir()
+        program = tmp_path / name / f"python{version}"
+        program.write_text(f"#!/bin/sh\n{command}\n")
+        program.chmod(0o755)
+    monkeypatch.setattr("mlebench.agents.interpreters.sys.version_info", (3, 1))  # ours is another
+    monkeypatch.setenv("PATH", os.pathsep.join(str(tmp_path / name) for name in programs))
+    assert interpreter_for(agent, None).version == version
+    monkeypatch.setenv("PATH", os.pathsep.join(str(tmp_path / name) for name in ("shims", "other")))
+    with pytest.raises(
+        PrerequisiteError, match=r"no python\S+ that works \(.*it exists in these versions; .* is 3\.1\)"
+    ):
+        interpreter_for(agent, None)
+
+
+def test_a_lock_has_all_that_is_needed_and_only_that_is_installed(tmp_path: Path, wheels: Path) -> None:
+    add_wheel(wheels, "absent", "0.9", "")
+    folder = agent_folder(tmp_path, "tinytool>=0.5\n")
+    done = mlebench("install", folder, "--wheels", wheels)
+    assert done.returncode == 1
+    assert f"`mlebench agents install {folder} --lock` finds the versions" in done.stderr
+
+    done = mlebench("install", folder, "--wheels", wheels, "--lock")
+    assert done.returncode == 0, done.stderr
+    assert "pip check" not in done.stderr
+    lock = folder / "requirements.lock"
+    lines = [line for line in lock.read_text().splitlines() if not line.startswith("#")]
+    hashes = {path.name.split("-")[0]: hashlib.sha256(path.read_bytes()).hexdigest() for path in wheels.iterdir()}
+    assert lines == [
+        f"absent==0.9 --hash=sha256:{hashes['absent']}",
+        f"tinytool==1.0 --hash=sha256:{hashes['tinytool']}",
+    ]
+    assert "://" not in lock.read_text(), "no address of a registry"
+    agent = load_agent(str(folder))
+    first = venv_of(agent)
+    assert first is not None
+    assert {"absent==0.9", "tinytool==1.0"} <= {*venvs.record_of(first).packages}
+
+    add_wheel(wheels, "tinytool", "1.1", "")
+    assert venvs.install(agent, wheels) == (first, False), "newer versions do not matter"
+    shutil.rmtree(first)
+    (wheels / "tinytool-1.0-py3-none-any.whl").unlink()
+    add_wheel(wheels, "tinytool", "1.0", "# something else")
+    with pytest.raises(PrerequisiteError, match=r"cannot install .*requirements\.lock"):
+        venvs.install(agent, wheels)
+
+    (folder / "requirements.txt").write_text("tinytool>=1.1\n")
+    changed = load_agent(str(folder))
+    assert venv_of(changed) is None
+    for fault in (venv_fault(changed), mlebench("install", folder, "--wheels", wheels).stderr):
+        assert "requirements.txt has changed since requirements.lock was written" in str(fault)
+
+
+@pytest.mark.parametrize(
+    "line", ["-r other.txt", "--index-url https://host/", "tinytool @ file:///tmp/x", "./tinytool"]
+)
+def test_what_has_an_address_cannot_be_locked(tmp_path: Path, line: str) -> None:
+    agent = load_agent(str(agent_folder(tmp_path, f"{line}\n")))
+    with pytest.raises(PrerequisiteError, match="cannot be locked: each line must be a name and versions"):
+        write_lock(agent, tmp_path)
+
+
+def test_the_lists_of_built_in_agents_stay_as_they_are() -> None:
+    with pytest.raises(PrerequisiteError, match="are locked already: copy its folder first"):
+        write_lock(load_agent("baseline"))
+
+
+def test_an_agent_is_ready_only_if_what_it_requires_can_be_imported(tmp_path: Path, wheels: Path) -> None:
+    add_wheel(wheels, "broken", "1.0", "print('hello')\nimport absent_module\n")
+    add_wheel(wheels, "leaving", "1.0", "raise SystemExit(0)\n")
+    folder = agent_folder(tmp_path, "tinytool==1.0\nbroken==1.0\nleaving==1.0\n")
+    done = mlebench("install", folder, "--wheels", wheels)
+    assert done.returncode == 1
+    reason = "broken cannot be imported: ModuleNotFoundError: No module named 'absent_module'"
+    assert f"Error: the agent needy is not ready: {reason}" in done.stderr
+    agent = load_agent(str(folder))
+    assert venv_of(agent) is None
+    assert f"not ready: {reason}" in mlebench("show", folder).stdout
+    rows = {row["name"]: row for row in json.loads(mlebench("--json").stdout)}
+    assert rows[f"{folder}#needy"]["state"] == f"not ready: {reason}"
+    (record,) = [record for _, record in venvs.installed()]
+    assert len(record.unimportable) == 2
+
+    add_wheel(wheels, "broken", "1.1", "")
+    (folder / "requirements.txt").write_text("tinytool==1.0\nbroken==1.1\n")
+    venv, _ = venvs.install(load_agent(str(folder)), wheels)
+    assert venv_fault(load_agent(str(folder))) is None
+    (venv / "bin/python").unlink()
+    assert "was made with is gone" in str(venv_fault(load_agent(str(folder))))
 
 
 def test_an_agent_without_requirements_has_no_venv() -> None:

@@ -16,11 +16,16 @@ from conftest_run import Mlebench
 from forging import changed, pack, repack, tar, unpack
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reference_form import write_reference_group
 
 from mlebench.bundles import manifest as limits
 from mlebench.bundles.archive import BundleRefusedError
+from mlebench.bundles.make import make_bundle
 from mlebench.bundles.reading import read_bundle
 from mlebench.bundles.verify import verify_bundle
+from mlebench.registry import Competition, Registry
+from mlebench.run.records import Group
+from mlebench.run.regrade import grade_reference_group
 
 
 def refused(path: Path) -> str:
@@ -241,6 +246,7 @@ def with_report(**values: Any) -> Change:
         lambda record: record | {"run_id": "../../x"},
         lambda record: record | {"seed": 7},
         lambda record: record | {"seed": True},
+        lambda record: record | {"seed": None},
         lambda record: record | {"state": "running"},
         lambda record: record | {"seconds": "long"},
         lambda record: record | {"report": {}},
@@ -264,6 +270,9 @@ def test_records_of_runs_that_make_no_sense(bundle: Path, record: str, tmp_path:
         lambda record: record | {"profile": "v9"},
         lambda record: record | {"limits": {"seconds": "long"}},
         lambda record: record | {"twin": False},
+        lambda record: record | {"twin": None},
+        lambda record: record | {"origin": "reference"},
+        lambda record: record | {"origin": "reference", "agent": record["agent"] | {"identity": None}},
         lambda record: record | {"seeds": 10**12},
         lambda record: record | {"competitions": record["competitions"] * 2},
     ],
@@ -292,6 +301,22 @@ def test_runs_cannot_be_withheld_or_counted_twice(bundle: Path, record: str, tmp
     again = json.dumps(json.loads(contents[record]) | {"run_id": "run9"}).encode()
     more = {**contents, record.replace("_run0/", "_run9/"): again}
     assert "planned with 3 runs" in refused(repack(tmp_path / "forged.tar.gz", more))
+
+
+def test_runs_of_the_reference_cannot_be_withheld_or_added(titanic: Competition, tmp_path: Path) -> None:
+    sample = titanic.sample_submission.read_bytes()
+    root = write_reference_group(tmp_path / "runs", [(titanic.id, sample)] * 2, ids=["1", "2"])
+    grade_reference_group(Group.read(root), Registry(titanic.paths.data_dir))
+    make_bundle(Group.read(root), bundle := tmp_path / "genuine.tar.gz")
+    contents, forged = unpack(bundle), tmp_path / "forged.tar.gz"
+    refused(changed(bundle, forged, "metadata.json", lambda listed: listed | {"runs": {}}))
+    refused(changed(bundle, forged, "metadata.json", lambda listed: listed | {"runs": [*listed["runs"]]}))
+    refused(changed(bundle, forged, "group.json", lambda record: record | {"origin": "somebody"}))
+    refused(changed(bundle, forged, "group.json", lambda record: record | {"origin": None}))
+    refused(changed(bundle, forged, "group.json", lambda record: record | {"competitions": ["another"]}))
+    refused(repack(forged, {name: data for name, data in contents.items() if name != "metadata.json"}))
+    fewer = {name: data for name, data in contents.items() if not name.startswith(f"{titanic.id}_2/")}
+    assert "other runs than its metadata.json lists" in refused(repack(forged, fewer))
 
 
 def test_no_name_in_a_bundle_becomes_a_path(bundle: Path, tmp_path: Path) -> None:

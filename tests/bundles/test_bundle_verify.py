@@ -256,10 +256,10 @@ def test_model_and_budget_are_the_bundle_s_unless_others_are_given(
     assert (second["models"], second["budget"]) == (["large-2"], "5tokens")
     assert "Model: small-1 at http://127.0.0.1:9/v1, budget of a run: 7000tokens" in said
     assert "Differs from the bundle: endpoint http://127.0.0.1:9/v1, not http://evil.example/v1" in said
-    assert "Differs from the bundle: tools none, not web_search" in said
+    assert "Differs from the bundle: no tools, not tools web_search" in said
     assert "Differs from the bundle: seeds 1, not 2" in said
     assert "bundle: budget" not in said
-    assert "Differs from the bundle: budget 5tokens, not 7000tokens" in other
+    assert "Differs from the bundle: budget 5tokens, not budget 7000tokens" in other
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ DIFFERS = {
     "--port": "of no use without --serve",
     "--reports": "what they are read for",
     "--split": "a report has splits of its own",
+    "--strict": "what else counts as a fault",
     "--time-limit": "for a run or for a submission",
     "--twin": "what is made",
     "--competition-id": "a server has one competition",

@@ -93,6 +93,49 @@ def test_several_at_once_end_with_a_table_of_all_and_a_count(tmp_path: Path) -> 
     assert done.stderr.splitlines()[-1].startswith("2 of 3 prepared in")
 
 
+def test_what_all_lack_is_said_once_and_the_rest_is_prepared(raw: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(raw, data / TITANIC / "raw")
+    done = run("prepare", "--split", "dev", "-c", TITANIC, "--skip-verification", "--data-dir", data)
+    assert done.returncode == 1
+    said = done.stderr.splitlines()
+    assert said[0].startswith("6 of 7 competitions cannot be prepared: no login to Kaggle was found: make an API token")
+    assert f"{data}/ID/ID.zip" in said[0]
+    assert done.stderr.count("no login to Kaggle") == 1
+    assert f"{TITANIC}: prepared" in said, "it has its data"
+    rows = {row[0]: row[1:] for row in (re.split("  +", line) for line in done.stdout.splitlines()[1:])}
+    assert len(rows) == 7
+    assert rows.pop(TITANIC) == ["prepared", "-"]
+    assert {tuple(row) for row in rows.values()} == {("failed", "no login to Kaggle was found")}
+    assert said[-1].startswith("1 of 7 prepared in")
+    again = run("prepare", "-c", TITANIC, "-c", NOMAD, "--data-dir", data)
+    assert f"{TITANIC}: already prepared" in again.stderr
+    assert "\n" not in again.stderr.partition("competitions cannot be prepared")[0]
+
+
+@pytest.mark.parametrize("synthetic", [True, False])
+def test_a_data_directory_that_cannot_be_written_to_is_named_once(tmp_path: Path, synthetic: bool) -> None:
+    (tmp_path / "file").touch()
+    source = ["--twin"] if synthetic else ["--from", tmp_path]
+    done = run("prepare", "-c", TITANIC, "-c", NOMAD, *source, "--data-dir", tmp_path / "file/data")
+    assert done.returncode == 1
+    fault = f"cannot write to {tmp_path / 'file/data'}"
+    assert done.stderr.startswith(f"2 of 2 competitions cannot be prepared: {fault}")
+    assert done.stderr.count("cannot write to") == 1
+    assert [line.split("  ")[-1] for line in done.stdout.splitlines()[1:]] == [fault] * 2
+
+
+def test_a_client_of_kaggle_that_does_not_work_is_named_once(tmp_path: Path) -> None:
+    (tmp_path / "kaggle").mkdir()
+    (tmp_path / "kaggle/__init__.py").write_text("raise ImportError('it is broken')")
+    command = [sys.executable, "-m", "mlebench", "prepare", "-c", TITANIC, "-c", NOMAD, "--data-dir", tmp_path / "data"]
+    env = {**os.environ, "PYTHONPATH": str(tmp_path), "KAGGLE_API_TOKEN": "x"}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("2 of 2 competitions cannot be prepared: the `kaggle` package does not work")
+    assert done.stderr.count("it is broken") == 1
+
+
 def test_a_bug_is_a_traceback_and_in_the_table_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ The checks are those of `mlebench test-competition`, on four twins of each of ou
 """
 
 import csv
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -66,6 +67,24 @@ def test_medal_thresholds_and_facts_are_the_published_ones(competition_id: str) 
     assert (competition.complexity, competition.grader.name) == (facts["complexity"], facts["grader_name"])
     assert competition.sample_score == pytest.approx(float(facts["sample_score"]), abs=0, rel=0, nan_ok=True)
     assert facts["category"] in ("", competition.category)
+
+
+def test_clients_find_the_parts_of_a_description_by_their_headings(competition_id: str) -> None:
+    """The patterns do what public clients do: a generator of shorter tasks, and a prompt that adds the metric."""
+    text = Registry().get_competition(competition_id).description
+    parts = {
+        title: re.search(rf"^##\s+{title}\s*\n(.*?)(?=^##\s+|\Z)", text, re.MULTILINE | re.DOTALL)
+        for title in ("Description", "Evaluation", "Dataset Description")
+    }
+    described, evaluated, data = (part[1].strip() if part else "" for part in parts.values())
+    metric, _, form = re.split(r"^(#{2,5}\s+Submission(?: File| Format)?)\s*$", evaluated, flags=re.MULTILINE)
+    assert len(described) > 200
+    assert re.search(r"\b(higher|lower) is\s+better", metric, re.IGNORECASE)
+    assert "```" in form
+    assert "submission" in data.lower()
+    up_to_next_heading = re.search(r"^#+\s*Evaluation\b.*?(?=^#+\s|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert up_to_next_heading is not None
+    assert up_to_next_heading[0].strip().endswith(metric.strip())
 
 
 def test_description_is_neither_short_nor_long(competition_id: str) -> None:

@@ -31,6 +31,7 @@ FAULTS = {
         "`contract.acepts` is not",
     ),
     "named": ("description", "description.md", "weight of a fish", "weight in this kaggle task", "leave it out there"),
+    "headings": ("description", "description.md", "## Evaluation", "## Metric", "needs the headings `## Description`"),
     "no function": ("code", "grade.py", "def grade", "def grades", "add the function"),
     "parameters": ("code", "prepare.py", "def prepare(raw: Raw, public", "def prepare(public", "these parameters"),
     "syntax": ("code", "prepare.py", "def prepare(", "def prepare((", "prepare.py, line 4: SyntaxError"),

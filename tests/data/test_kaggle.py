@@ -26,7 +26,7 @@ from mlebench.data import kaggle as module
 from mlebench.data.batch import prepare_many
 from mlebench.data.kaggle import KaggleSource, original_description, preflight
 from mlebench.data.kaggle_api import RulesNotAcceptedError, config_folder, connect
-from mlebench.data.pipeline import Options
+from mlebench.data.pipeline import Options, prepare
 from mlebench.data.preflight import check_all
 from mlebench.data.sources import TwinSource
 from mlebench.engine.progress import Progress
@@ -573,3 +573,46 @@ class TestDescription:
         kaggle.answers["ListCompetitionPages"] = {"pages": []}
         with pytest.raises(PrerequisiteError, match="no description"):
             original_description(competition)
+
+
+class TestOldClient:
+    """Programs that share our environment pin old clients: only what Kaggle is asked for is refused."""
+
+    MESSAGE = (
+        "kaggle 1.6.17 is too old to download with: run `pip install 'kaggle>=2.2'`, "
+        "or download the archive yourself and name it with `mlebench prepare --from`"
+    )
+
+    @pytest.fixture(autouse=True)
+    def _old(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from kaggle.api.kaggle_api_extended import KaggleApi
+
+        monkeypatch.setattr("mlebench.data.kaggle_api.metadata.version", lambda name: "1.6.17")
+        monkeypatch.delattr(KaggleApi, "build_kaggle_client")
+
+    @pytest.mark.usefixtures("login")
+    def test_downloads_are_refused_in_one_line(self, competition: Competition) -> None:
+        with pytest.raises(PrerequisiteError) as error:
+            download_and_prepare_dataset(competition)
+        assert str(error.value) == self.MESSAGE
+        with pytest.raises(PrerequisiteError, match="too old"):
+            original_description(competition)
+        assert preflight(competition).reason == self.MESSAGE
+
+    @pytest.mark.usefixtures("login")
+    def test_the_rest_works(self, competition: Competition) -> None:
+        assert authenticate_kaggle_api() is not None
+        prepare(competition, TwinSource())
+        assert competition.answers.is_file()
+
+    def test_a_login_that_it_does_not_know(self, competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
+        """1.6 raises an OSError if there is only a token, which came later."""
+        from kaggle.api.kaggle_api_extended import KaggleApi
+
+        def authenticate(self: object) -> None:
+            raise OSError("Could not find kaggle.json.")
+
+        monkeypatch.setattr(KaggleApi, "authenticate", authenticate)
+        monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
+        with pytest.raises(PrerequisiteError, match="too old"):
+            download_and_prepare_dataset(competition)

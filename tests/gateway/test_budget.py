@@ -192,7 +192,8 @@ def test_the_estimate_of_input_is_close_to_what_tokenizers_count(name: str) -> N
 
 
 TEXT = "Natürlich könnte man auch größere Änderungen vornehmen. " * 1000
-PICTURE = "data:image/png;base64," + "A" * 400_000
+PICTURE = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(300_000)).decode()
+ENCODED = base64.b64encode(TEXT.encode()).decode()
 
 
 @pytest.mark.parametrize(
@@ -203,8 +204,15 @@ PICTURE = "data:image/png;base64," + "A" * 400_000
         {"type": "text", "text": PICTURE[:21] + TEXT},
         {"type": "tool_use", "input": {"url": PICTURE[:21] + TEXT}},
         {"type": "tool_result", "content": [{"type": "text", "text": TEXT}]},
-        {"type": "file", "file": {"file_data": base64.b64encode(TEXT.encode()).decode()}},
-        {"type": "file", "file": {"file_data": "data:text/csv;base64," + base64.b64encode(TEXT.encode()).decode()}},
+        {"type": "file", "file": {"file_data": ENCODED}},
+        {"type": "file", "file": {"file_data": f"data:text/csv;base64,{ENCODED}"}},
+        {"type": "file", "file": {"file_data": f"data:image/png;base64,{ENCODED}"}},
+        {"type": "file", "file": {"file_data": PICTURE[:32] + ENCODED}},
+        {"type": "file", "file": {"file_data": f"data:audio/wav;base64,{ENCODED}"}},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{ENCODED}"}},
+        {"type": "document", "source": {"type": "base64", "media_type": "image/png", "data": ENCODED}},
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": ENCODED}},
+        {"type": "input_audio", "input_audio": {"format": "wav", "data": ENCODED}},
     ],
 )
 def test_text_counts_in_full_wherever_it_is(part: dict[str, Any]) -> None:

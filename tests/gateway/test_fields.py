@@ -11,7 +11,7 @@ from endpoints import PRICE, TOKEN, Endpoint, Front, NewFront
 from mlebench.gateway import policy
 from mlebench.gateway.access import Budget, ModelAccess
 from mlebench.gateway.estimate import need_of
-from mlebench.gateway.fields import KNOWN
+from mlebench.gateway.fields import KNOWN, opening
 from mlebench.gateway.policy import RefusedError
 from mlebench.gateway.wire import OUTPUT_LIMITS
 
@@ -296,6 +296,116 @@ def test_unknown_fields_are_removed_and_named(
     assert (last["invented"], last["fallbacks"], last["web_search_options"]) == ({"u": OTHER}, ["m"], {})
     assert last["messages"][0]["content"][0]["novel"] == {"u": OTHER}
     assert "x\n" not in last["messages"][0]
+
+
+@pytest.mark.parametrize("value", ['{"api_base": "https://example.com"}', ["x"], 1, True])
+def test_metadata_that_is_no_object_is_removed(server: Endpoint, front: NewFront, value: Any) -> None:
+    """LiteLLM parses a text, and obeys what is in it."""
+    gate = front(fields=["metadata"])
+    assert gate.post(metadata=value).status_code == 200
+    assert "metadata" not in server.seen[0].body
+    assert gate.use["removed_fields"] == {"metadata": 1}
+
+
+# What Claude Code 2.1.326 sends by default, and other betas that its users and clients have
+USUAL_BETAS = (
+    "claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,effort-2025-11-24,"
+    "mid-conversation-tool-changes-2026-07-01,thinking-token-count-2026-05-13,advanced-tool-use-2025-11-20,"
+    "fine-grained-tool-streaming-2025-05-14,prompt-caching-2024-07-31,prompt-caching-scope-2026-01-05,"
+    "extended-cache-ttl-2025-04-11,output-128k-2025-02-19,context-1m-2025-08-07,token-efficient-tools-2025-02-19,"
+    "structured-outputs-2025-11-13,computer-use-2025-11-24,token-counting-2024-11-01,task-budgets-2026-03-13"
+)
+
+
+def post_with(gate: Front, path: str = MESSAGES, **headers: str) -> Any:
+    body = json.dumps({"model": "m", "messages": say({"type": "text", "text": "hi"}), "max_tokens": 9}).encode()
+    return post_bytes(gate, body, path, **{name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def passed_on(server: Endpoint) -> dict[str, str]:
+    own = ("host", "content-length", "content-type", "accept-encoding", "user-agent", "x-api-key", "authorization")
+    return {name: value for name, value in server.seen[-1].headers.items() if name.lower() not in own}
+
+
+def test_usual_betas_pass(server: Endpoint, front: NewFront) -> None:
+    gate = front()
+    assert post_with(gate, anthropic_version="2023-06-01", anthropic_beta=USUAL_BETAS).status_code == 200
+    assert passed_on(server) == {"anthropic-version": "2023-06-01", "anthropic-beta": USUAL_BETAS}
+    assert gate.use["removed_fields"] == {}
+
+
+def test_no_other_header_passes(server: Endpoint, front: NewFront) -> None:
+    gate = front()
+    headers = {"x_forwarded_for": "1", "openai_beta": "assistants=v2", "x_litellm_api_base": OTHER, "cookie": "a=b"}
+    assert post_with(gate, **headers).status_code == 200
+    assert passed_on(server) == {}
+    beta = {"anthropic_beta": "code-execution-2025-05-22", "anthropic_version": "x", "openai_organization": "o"}
+    assert post_with(gate, CHAT, **beta).status_code == 200
+    assert passed_on(server) == {}
+    assert post_with(gate, anthropic_version="2023-06-01; x").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("beta", "tool"),
+    [
+        ("code-execution-2025-05-22", "code_execution"),
+        ("web-fetch-2025-09-10", "web_fetch"),
+        ("web-search-2025-03-05", "web_search"),
+        ("files-api-2025-04-14", "file_id"),
+        ("mcp-client-2025-11-20", "mcp"),
+        ("skills-2025-10-02", "skills"),
+        ("Managed-Agents-2026-04-01", None),
+        ("server-side-fallback-2026-07-01", None),
+        ("code-execution-web-tools-2099-01-01", "code_execution"),
+    ],
+)
+def test_betas_that_lead_out_are_refused_by_name(
+    server: Endpoint, front: NewFront, beta: str, tool: str | None
+) -> None:
+    answer = post_with(front(), anthropic_beta=f"effort-2025-11-24, {beta}")
+    assert (answer.status_code, answer.json()["error"]["type"]) == (403, "tool_not_allowed")
+    assert beta in answer.json()["error"]["message"]
+    assert server.seen == []
+    for gate in (front(fields=[beta]), front(tools=[tool] if tool else [], fields=[] if tool else [beta])):
+        assert post_with(gate, anthropic_beta=beta).status_code == 200
+        assert passed_on(server) == {"anthropic-beta": beta}
+
+
+def test_unknown_betas_are_removed_and_named(
+    server: Endpoint, front: NewFront, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = front()
+    for _ in range(2):
+        assert post_with(gate, anthropic_beta="novel-2099-01-01,,effort-2025-11-24,effort").status_code == 200
+    assert passed_on(server) == {"anthropic-beta": "effort-2025-11-24"}
+    assert gate.use["removed_fields"] == {"anthropic-beta.novel-2099-01-01": 2, "anthropic-beta.effort": 2}
+    assert len(caplog.records) == 2
+    assert post_with(front(fields=["novel-2099-01-01"]), anthropic_beta="novel-2099-01-01").status_code == 200
+    assert passed_on(server) == {"anthropic-beta": "novel-2099-01-01"}
+
+
+def test_a_header_that_occurs_twice_counts_as_a_list(server: Endpoint, front: NewFront) -> None:
+    gate = front()
+    twice = [("x-api-key", TOKEN), ("anthropic-beta", "effort-2025-11-24"), ("Anthropic-Beta", "skills-2025-10-02")]
+    body = {"model": "m", "messages": [], "max_tokens": 9}
+    assert gate.client.post(f"http://127.0.0.1:{gate.port}{MESSAGES}", json=body, headers=twice).status_code == 403
+    assert server.seen == []
+
+
+def test_which_names_open_something() -> None:
+    assert opening(["temperature", "effort-2025-11-24", "skills-2025-10-02", "fallbacks"]) == [
+        "skills-2025-10-02",
+        "fallbacks",
+    ]
+
+
+def test_a_reference_to_a_tool_passes_and_a_definition_in_its_place_does_not(server: Endpoint, front: NewFront) -> None:
+    gate = front()
+    known = {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "Bash"}}
+    assert gate.post(MESSAGES, messages=say(known), max_tokens=9).status_code == 200
+    assert server.seen[0].body["messages"] == say(known)
+    hidden = {"type": "tool_addition", "tool": {"type": "web_fetch_20250910", "name": "web_fetch"}}
+    assert gate.post(MESSAGES, messages=say(hidden), max_tokens=9).status_code == 403
 
 
 def test_an_agent_that_invents_fields_fills_neither_record_nor_log(

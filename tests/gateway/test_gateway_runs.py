@@ -265,7 +265,8 @@ def test_submissions_and_calls_in_a_story_share_one_clock(
     run = only(group)
     kinds = [event.kind for event in story(run).events]
     assert kinds == ["start", "call", "submission", "end"]
-    assert [event["kind"] for event in timeline(run, [{"seconds": 0.0}])["events"]][1:3] == ["started", "kept"]
+    events = timeline(run, [{"seconds": 0.0}])["events"]
+    assert [event["kind"] for event in events][1:4] == ["started", "started", "kept"], "the attempt, then the agent"
     assert (
         timeline(run, [{"seconds": 0.0}])["kept"][0] - datetime.fromisoformat(run.record.started_at or "").timestamp()
         > 2

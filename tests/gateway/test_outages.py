@@ -16,6 +16,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.gateway import probe as probing
 from mlebench.gateway import server as serving
 from mlebench.gateway.access import plan_access
+from mlebench.gateway.capacity import FLOOD, LARGE
 from mlebench.gateway.outage import Outage
 from mlebench.gateway.probe import OUTPUT, probe
 from mlebench.paths import model_use
@@ -173,16 +174,33 @@ def ended_with(gate: Front, server: Endpoint) -> str:
 
 
 @pytest.mark.parametrize(
-    ("status", "message"), [(404, "not found"), (400, "Invalid value: 'no such model'"), (500, "cannot parse this")]
+    ("status", "message"),
+    [(404, "not found"), (400, "Invalid value: 'no such model'"), (500, "cannot parse this"), (504, "took too long")],
 )
 def test_an_agent_cannot_pass_off_a_poor_run_as_one_without_a_model(
     server: Endpoint, front: NewFront, status: int, message: str
 ) -> None:
-    """It calls an API that the endpoint lacks, or has its own words repeated; anybody else's call is answered."""
+    """It calls an API that the endpoint lacks, has its words repeated, or asks for much; others get their answers."""
     server.behave = lambda call: saying(status, message)(call) if call.path == COMPLETIONS else say_hello(call)
     gate = front(timing=replace(QUICK, retries=0))
     gate.post(COMPLETIONS, prompt="x", messages=None)
     assert ended_with(gate, server) == "finished"
+
+
+@pytest.mark.parametrize(
+    ("calls", "prompt", "end"),
+    [(1, "x", "model_unavailable"), (FLOOD + 2, "x", "finished"), (1, "x" * 2 * LARGE, "finished")],
+    ids=["one", "a flood", "a large one"],
+)
+def test_an_agent_that_floods_an_endpoint_had_a_model(
+    server: Endpoint, front: NewFront, calls: int, prompt: str, end: str
+) -> None:
+    """The endpoint has too many calls of the agent's, and answers anybody else."""
+    server.behave = lambda call: saying(429)(call) if call.path == COMPLETIONS else say_hello(call)
+    gate = front(timing=replace(QUICK, retries=0))
+    for _ in range(calls):
+        assert gate.post(COMPLETIONS, prompt=prompt, messages=None).status_code == 429
+    assert ended_with(gate, server) == end
 
 
 def test_a_model_that_is_unknown_to_everybody_is_the_agents_misfortune(server: Endpoint, front: NewFront) -> None:

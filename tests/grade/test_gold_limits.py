@@ -25,8 +25,13 @@ from mlebench.scoring import CompetitionReport
 
 # Gold has the columns PassengerId and Transported; other submissions say by their only column what they do.
 GREEDY = """
-import os, resource, signal
+import mmap, os, resource, signal
 from pathlib import Path
+
+def leave(room):
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + room
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 def grade(submission, answers):
     word = submission.columns[0]
@@ -41,8 +46,12 @@ def grade(submission, answers):
             while True: held.append(bytearray(os.urandom(1024)) * 8192)
         case "ask": bytearray(1 << 60)
         case "poor":
-            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+            leave(1 << 30)
             bytearray(1 << 32)
+        case "cramped":
+            reserved = mmap.mmap(-1, 2 << 30)
+            leave(1 << 26)
+            bytearray(1 << 28)
         case "kill": os.kill(os.getpid(), signal.SIGKILL)
         case "fail": raise RuntimeError("on purpose")
         case "cpu": return resource.getrlimit(resource.RLIMIT_CPU)[0]
@@ -146,6 +155,8 @@ def test_a_host_out_of_memory_below_the_limit_is_no_fault_of_the_submission(
 ) -> None:
     poor = greedy.grade(greedy.submission("poor"), Limits(memory=1 << 40))
     assert poor.status == "invalid", "more than the limit was asked for, and the host has that much"
+    cramped = greedy.grade(greedy.submission("cramped"))
+    assert cramped.status == "grader_error", "the address space is used up, and little of it is memory"
     monkeypatch.setattr(limits, "LEAST_MEMORY", 2_000_000_000)
     poor = greedy.grade(greedy.submission("poor"))
     assert (poor.status, poor.reason) == ("grader_error", "there was not enough memory on this machine to grade it")
@@ -175,9 +186,11 @@ def test_the_default_limits_leave_room_for_honest_submissions() -> None:
     small = GoldCost(seconds=0.1, memory=150_000_000, size=100_000)
     assert Allowance.for_size(50_000, small) == (60, 2_000_000_000)
     assert Allowance.for_size(1_000_000, small) == (60, 6_000_000_000)
-    assert Allowance.for_size(100_000_000, small) == (1000, 600_000_000_000)
+    assert Allowance.for_size(100_000_000, small) == (1000, 8_000_000_000)
+    assert Allowance.for_size(8 << 30, small) == (1800, 8_000_000_000), "padding helps so far and no further"
     icecube = GoldCost(seconds=40, memory=2_300_000_000, size=700_000_000)
     assert Allowance.for_size(600_000_000, icecube) == (400, 9_200_000_000)
+    assert Allowance.for_size(7_000_000_000, icecube) == (1800, 9_200_000_000)
     assert Allowance.for_size(600_000_000, icecube, interval=True) == (920, 18_400_000_000)
     assert Allowance.for_size(10, None) == (600, 20_000_000_000)
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from mlebench.data.answers import answers_for_grader, load_answers
-from mlebench.errors import NotPreparedError
-from mlebench.grade import aggregate_reports, grade_csv, grade_jsonl, validate_format, validate_submission
+from mlebench.errors import NotPreparedError, UnknownCompetitionError
+from mlebench.grade import Limits, aggregate_reports, grade_csv, grade_jsonl, validate_format, validate_submission
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import GradeFn, Grader
 
@@ -34,6 +34,16 @@ def test_gold_sample_and_missing_submissions(titanic: Competition, tmp_path: Pat
         missing = grade_csv(path, titanic)
         assert (missing.score, missing.submission_exists, missing.valid_submission) == (None, False, False)
         assert (missing.status, missing.gold_threshold, missing.is_lower_better) == ("missing", 0.82066, False)
+
+
+def test_a_competition_may_be_named_by_its_id(titanic: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLEBENCH_DATA_DIR", str(titanic.paths.data_dir))
+    for limits in (None, Limits()):
+        assert grade_csv(titanic.gold_submission, titanic.id, limits=limits).score == 1.0
+    with pytest.raises(UnknownCompetitionError, match="there is no competition 'no-such-one'"):
+        grade_csv(titanic.gold_submission, "no-such-one")
+    with pytest.raises(TypeError, match="needs a Competition or the id of one, not None"):
+        grade_csv(titanic.gold_submission, None)  # pyright: ignore[reportArgumentType] a client's mistake
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -184,3 +185,35 @@ def test_a_script_without_a_main_guard_can_grade_a_batch(titanic: Competition, t
     command = [sys.executable, script, file, tmp_path / "out", titanic.paths.data_dir]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
+
+
+def test_the_table_tells_submissions_of_one_competition_apart(titanic: Competition, tmp_path: Path) -> None:
+    for name in ("a.csv", f"{'long' * 30}/b.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(titanic.sample_submission.read_bytes())
+    paths = [tmp_path / "a.csv", tmp_path / f"{'long' * 30}/b.csv", tmp_path / "none.csv"]
+    lines = [_entry(titanic.id, path) | {"seed": seed} for path, seed in zip(paths, (0, 7, True), strict=True)]
+    file = _lines(tmp_path / "submissions.jsonl", *lines, {"competition_id": titanic.id})
+    header, first, second, third, fourth = _table(file, titanic, tmp_path)
+    assert header == ["competition", "seed", "status", "score", "medal", "path", "reason"]
+    assert (first[1], first[5]) == ("0", str(paths[0])[-80:])
+    assert second[1] == "7"
+    assert second[5].startswith("…")
+    assert second[5].endswith("long/b.csv")
+    assert third[1] == "-", "true is not a number"
+    assert (fourth[2], fourth[5]) == ("bad_entry", "line 4")
+
+    (report,) = (tmp_path / "reports").glob("*_grading_report.json")
+    assert [one["seed"] for one in json.loads(report.read_bytes())["competition_reports"]] == [0, 7, None]
+
+    without = _table(_lines(tmp_path / "plain.jsonl", _entry(titanic.id, paths[0])), titanic, tmp_path)
+    assert without[0] == ["competition", "status", "score", "medal", "path", "reason"]
+
+
+def _table(submissions: Path, competition: Competition, tmp_path: Path) -> list[list[str]]:
+    """The table that `mlebench grade` prints on stderr."""
+    command = [sys.executable, "-m", "mlebench", "grade", "--submission", str(submissions)]
+    folders = ["--output-dir", str(tmp_path / "reports"), "--data-dir", str(competition.paths.data_dir)]
+    done = subprocess.run([*command, *folders], capture_output=True, text=True, check=False)
+    lines = [re.split("  +", line) for line in done.stderr.splitlines()]
+    return lines[next(index for index, line in enumerate(lines) if line[0] == "competition") :]

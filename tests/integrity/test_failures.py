@@ -166,6 +166,11 @@ def test_a_run_without_a_model_is_named_with_its_cause(thaw: Thaw) -> None:
     assert words(found.category, found.cause) == "model unavailable: 429 quota"
 
 
+def test_a_run_that_nobody_works_on_any_more_is_not_running(thaw: Thaw) -> None:
+    found = only(thaw(changed("medal", files={}, state="running", ended=None, report=None, attempts=[])))
+    assert (found.category, found.says) == ("unfinished", "the run is planned")
+
+
 def test_a_failing_grader_is_not_the_agents_fault(thaw: Thaw) -> None:
     report = NAMED["medal"]["record"]["report"] | {"status": "grader_error", "reason": "ValueError: no", "score": None}
     found = only(thaw(changed("medal", report=report | {"any_medal": False, "above_median": False})))

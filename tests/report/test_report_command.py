@@ -11,6 +11,7 @@ import pytest
 from making import report, write_group, write_reports
 
 from mlebench.cli import main
+from mlebench.cli.output import folded, table_lines
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import grades_log
 from mlebench.registry import Competition, Registry
@@ -116,6 +117,54 @@ def test_a_run_group_with_its_costs(call: Report, tmp_path: Path) -> None:
     padded, err = call("g", "--runs-dir", tmp_path / "runs", "--split", "low", "--pad-missing")
     assert re.split("  +", padded.splitlines()[1])[3:6] == ["2", "1", "97.73 ± 2.27"]
     assert "missing runs count as failures" in err
+
+
+def test_every_format_states_conditions_and_what_is_unlike(call: Report, tmp_path: Path) -> None:
+    run = {"competition": LOW[0], "seed": 0, "report": report(LOW[0], "gold")}
+    for name, hours in (("short", 1), ("long", 4)):
+        limits = {"seconds": hours * 3600, "cpus": 2, "memory": 16e9}
+        agent = {"name": name, "identity": name}
+        write_group(tmp_path / "runs", name, [run], limits=limits, requested={"seconds": hours * 3600}, agent=agent)
+    arguments = ["short", "long", "--runs-dir", tmp_path / "runs"]
+    alike = "2 CPUs, 16 GB RAM, no GPU, no network, description named, sandbox bubblewrap, profile v1"
+    out, err = call(*arguments)
+    assert [re.split("  +", line)[:3] for line in out.splitlines()[:3]] == [
+        ["agent", "split", "time limit"],
+        ["short", "given", "1 h"],
+        ["long", "given", "4 h"],
+    ]
+    assert f"Conditions of all entries: {alike}." in err
+    assert "not like with like: they differ in time limit." in err
+    markdown = call(*arguments, "--format", "md")[0]
+    assert "| short | given | 1 h |" in markdown
+    assert "| 1 h against 4 h |" in markdown
+    assert alike in markdown
+    rows = list(csv.DictReader(io.StringIO(call(*arguments, "--format", "csv")[0])))
+    told = {(row["agent"], row["time_limit"], row["cpus"], row["unlike"]) for row in rows}
+    assert told == {("short", "1 h", "2 CPUs", ""), ("long", "4 h", "2 CPUs", "1 h against 4 h")}
+    data = json.loads(call(*arguments, "--format", "json")[0])
+    assert data["conditions"] == {"alike": alike, "differing": ["time_limit"]}
+    assert data["comparisons"][0]["unlike"] == {"time limit": ["1 h", "4 h"]}
+    assert [(entry["hours_limit"], entry["conditions"]["cpus"]) for entry in data["entries"]] == [(1, 2), (4, 2)]
+    call(*arguments, "--format", "html", "-o", tmp_path / "pages")
+    page = (tmp_path / "pages" / "index.html").read_text(encoding="utf-8")
+    assert all(text in page for text in ("how conditions differ", '<span title="time limit">4 h</span>', alike))
+    compared = (tmp_path / "pages" / "compare" / "real" / "short" / "long.html").read_text(encoding="utf-8")
+    assert "Not like with like: 1 h against 4 h." in compared
+    out, err = call(*arguments, "--strict", code=1)
+    assert (out, err) == ("", "Error: --strict: short and long were run under unlike conditions: 1 h against 4 h\n")
+    call("short", "--runs-dir", tmp_path / "runs", "--strict")
+
+
+def test_a_wide_table_is_folded_for_a_terminal() -> None:
+    header = ["agent", "split", *(f"column {number}" for number in range(9))]
+    rows = [[f"{name}{number}" for number in range(11)] for name in "ab"]
+    parts = list(folded(header, rows, 2, 40))
+    assert all(len(line) <= 40 for part in parts for line in table_lines(*part))
+    assert [heads[:2] for heads, _ in parts] == [header[:2]] * len(parts)
+    assert [head for heads, _ in parts for head in heads[2:]] == header[2:]
+    assert [cell for _, cells in parts for cell in cells[1][2:]] == rows[1][2:]
+    assert list(folded(header, rows, 2, None)) == [(header, rows)]
 
 
 def test_published_entries_are_marked_as_theirs(call: Report, three: list[Path]) -> None:

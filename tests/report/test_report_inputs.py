@@ -11,10 +11,11 @@ from mlebench.errors import PrerequisiteError
 from mlebench.grade.board import BEYOND_BEST, Standing
 from mlebench.registry import Registry
 from mlebench.report.boards import Boards
-from mlebench.report.inputs import Inputs, read_grading_report
+from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
 from mlebench.report.model import Entry
 from mlebench.report.render import notes
+from mlebench.run.grading_reports import read_grading_report
 from mlebench.run.group import finish
 from mlebench.run.records import Group
 from mlebench.scoring import read_leaderboard
@@ -89,33 +90,113 @@ def test_nothing_is_counted_twice(inputs: Inputs, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "labels", "differing"),
     [
-        ({"limits": {"seconds": 90}}, ["time limit 24 h", "time limit 1.5 min"]),
-        ({"limits": {"seconds": 86400, "cpus": 2.0}}, ["cpus unknown", "cpus 2"]),
-        ({"gpus_per_run": 1}, ["gpus 0", "gpus 1"]),
-        ({"agent": {"name": "mine", "identity": "2" * 64}}, ["identity 1.", "identity 222222222222."]),
+        ({"limits": {"seconds": 3600}}, ["24 h", "1 h"], ["time limit"]),
+        ({"limits": {"seconds": 90}}, ["24 h", "1.5 min"], ["time limit"]),
+        ({"limits": {"seconds": 86400, "cpus": 2.0}}, ["CPUs not stated", "2 CPUs"], ["CPUs"]),
+        ({"gpus_per_run": 1}, ["no GPU", "1 GPU"], ["GPUs"]),
+        ({"runs_per_gpu": 2}, ["1 run per GPU", "2 runs per GPU"], ["runs per GPU"]),
+        ({"agent": {"name": "mine", "identity": "2" * 64}}, ["agent files 1", f"agent files {'2' * 12}"], []),
         (
             {"model": {"models": ["gpt"], "budget": "5usd", "tools": ["web_search"]}},
-            ["model none, budget none, tools none.", "model gpt, budget 5usd, tools web_search."],
+            ["no model, no budget, no tools", "gpt, budget 5usd, tools web_search"],
+            ["budget", "tools"],
         ),
-        ({"network": "full", "obfuscate": True}, ["network none, description named", "network full, description obf"]),
-        ({"knowledge": "/a/b", "knowledge_sha256": "0" * 64}, ["--knowledge none", f"--knowledge b ({'0' * 12})"]),
+        (
+            {"network": "full", "obfuscate": True},
+            ["no network, description named", "network full, description obfuscated"],
+            ["network", "description"],
+        ),
+        (
+            {"knowledge": "/a/b", "knowledge_sha256": "0" * 64},
+            ["no knowledge", f"knowledge b ({'0' * 12})"],
+            ["knowledge"],
+        ),
+        ({"sandbox": "docker", "image": "x"}, ["sandbox bubblewrap, default image", "sandbox docker, image x"], None),
     ],
 )
-def test_different_agent_files_or_conditions_are_a_separate_entry(
-    inputs: Inputs, tmp_path: Path, other: dict[str, Any], told: list[str]
+def test_different_agent_files_or_conditions_are_a_separate_entry_and_named(
+    inputs: Inputs, tmp_path: Path, other: dict[str, Any], labels: list[str], differing: list[str] | None
 ) -> None:
     run = {"competition": BIRDS, "seed": 0, "report": report(BIRDS)}
     write_group(tmp_path / "runs", "g1", [run])
     write_group(tmp_path / "runs", "g2", [run], **other)
     inputs.add("g1")
     inputs.add("g2")
-    assert [entry.agent for entry in entries(inputs)] == ["mine (g1)", "mine (g2)"]
-    lines = [line for line in notes(make_standings(inputs)) if line.startswith("mine")]
-    assert len(lines) == len(told)
-    for line, agent, words in zip(lines, ("mine (g1)", "mine (g2)"), told, strict=False):
-        assert line.startswith(f"{agent}: {words}")
+    assert [entry.agent for entry in entries(inputs)] == [f"mine, {label}" for label in labels]
+    made = make_standings(inputs)
+    said = [line for line in notes(made) if "not like with like" in line]
+    unlike = ["sandbox", "image"] if differing is None else differing
+    assert [f"they differ in {', '.join(unlike)}." in line for line in said] == [True] * bool(unlike)
+    assert list(made.comparisons[0].unlike) == unlike
+    if not unlike:
+        return
+    with pytest.raises(PrerequisiteError, match="unlike conditions") as refused:
+        make_standings(inputs, strict=True)
+    texts = [label.split(", ")[-len(unlike) :] for label in labels]
+    assert all(f"{one} against {two}" in str(refused.value) for one, two in zip(*texts, strict=True))
+
+
+def limits(cpus: float, memory: float = 16e9) -> dict[str, Any]:
+    return {"seconds": 3600, "cpus": cpus, "memory": memory}
+
+
+@pytest.mark.parametrize(
+    ("requests", "pools"),
+    [
+        ([(2, {}), (1, {})], ["mine: 2 and 1 CPUs"]),
+        ([(2, {}), (1, {}), (2, {})], ["mine: 2 and 1 CPUs"]),
+        ([(2, {"cpus": 2}), (1, {"cpus": 1})], ["mine, 2 CPUs: 2 CPUs", "mine, 1 CPU: 1 CPU"]),
+        ([(2, {"cpus": 2}), (2, {})], ["mine: 2 CPUs"]),  # whether it was requested or not
+        ([(2, {"cpus": 2}), (2, {}), (1, {})], ["mine, 2 CPUs: 2 CPUs", "mine, 2 and 1 CPUs: 2 and 1 CPUs"]),
+        ([(2, None), (1, None)], ["mine, 2 CPUs: 2 CPUs", "mine, 1 CPU: 1 CPU"]),  # nobody knows what was requested
+        ([(2, None), (2, {})], ["mine: 2 CPUs"]),
+    ],
+)
+def test_what_was_requested_is_pooled_not_what_a_machine_s_share_happened_to_be(
+    inputs: Inputs, tmp_path: Path, requests: list[tuple[float, dict[str, Any] | None]], pools: list[str]
+) -> None:
+    run = {"competition": BIRDS, "seed": 0, "report": report(BIRDS)}
+    for number, (cpus, requested) in enumerate(requests):
+        write_group(tmp_path / "runs", f"g{number}", [run], limits=limits(cpus), requested=requested)
+        inputs.add(f"g{number}")
+    made = entries(inputs)
+    assert [f"{entry.agent}: {entry.conditions.texts['cpus']}" for entry in made] == pools
+    assert sum(len(entry.outcomes) for entry in made) == len(requests)
+    pooled = [line for line in notes(make_standings(inputs)) if "pooled over 2 and 1 CPUs" in line]
+    assert len(pooled) == sum("and" in pool for pool in pools)
+
+
+def test_entries_of_other_agents_and_files_without_conditions_are_unlike_too(inputs: Inputs, tmp_path: Path) -> None:
+    run = {"competition": BIRDS, "seed": 0, "report": report(BIRDS)}
+    write_group(tmp_path / "runs", "g1", [run], limits=limits(2), requested={})
+    write_group(
+        tmp_path / "runs", "g2", [run], limits=limits(1), requested={}, agent={"name": "other", "identity": "2"}
+    )
+    inputs.add("g1")
+    inputs.add("g2")
+    with pytest.raises(
+        PrerequisiteError, match="mine and other were run under unlike conditions: 2 CPUs against 1 CPU"
+    ):
+        make_standings(inputs, strict=True)
+    inputs.add(f"third={write_reports(tmp_path / 'a.json', [report(BIRDS)])}")
+    last = make_standings(inputs).comparisons[-1]
+    assert last.unlike == {"conditions": ("conditions stated", "conditions not stated")}
+    assert any("Conditions of third are not stated" in line for line in notes(make_standings(inputs)))
+
+
+def test_pooled_runs_are_not_strict(inputs: Inputs, tmp_path: Path) -> None:
+    run = {"competition": BIRDS, "seed": 0, "report": report(BIRDS)}
+    for name, memory in (("g1", 32.1e9), ("g2", 32.2e9), ("g3", 16e9)):
+        write_group(tmp_path / "runs", name, [run], limits=limits(2, memory), requested={})
+    inputs.add("g1")
+    inputs.add("g2")
+    assert [len(entry.outcomes) for entry in entries(inputs)] == [2]
+    make_standings(inputs, strict=True)  # machines of one kind
+    inputs.add("g3")
+    with pytest.raises(PrerequisiteError, match="the runs of mine are pooled over 32 and 16 GB RAM"):
+        make_standings(inputs, strict=True)
 
 
 def test_unjudged_runs_are_missing(inputs: Inputs, tmp_path: Path) -> None:
@@ -184,13 +265,9 @@ def test_an_experiment_does_not_pool_conditions_either(inputs: Inputs, tmp_path:
     names = ("plain", "large", "again", "other", "theirs")
     inputs.add_experiment("e", experiments(tmp_path, *(f"e,{name}" for name in names)))
     found = {entry.agent: entry.inputs for entry in entries(inputs)}
-    theirs = "2024-10-08T00-00-00-GMT_grading_report.json"
-    assert list(found) == ["e (plain)", "e (large)", "e (other)", f"e ({theirs})"]
-    assert found["e (plain)"] == ("plain", "again")
-    told = dict(line.split(": ") for line in notes(make_standings(inputs)) if line.startswith("e ("))
-    words = {"plain": "agent mine", "large": "gpus 1", "other": "agent other", theirs: "agent unknown"}
-    assert all(words[name] in told[f"e ({name})"] for name in words)
-    assert "none" not in told[f"e ({theirs})"]
+    labels = ["e, mine, 2 CPUs, no GPU", "e, mine, 2 CPUs, 1 GPU", "e, other, CPUs not stated, no GPU"]
+    assert list(found) == [*labels, "e, conditions not stated"]
+    assert found[labels[0]] == ("plain", "again")
 
 
 @pytest.mark.parametrize(
@@ -301,3 +378,15 @@ def test_normalised_score_is_0_for_the_sample_and_1_for_gold() -> None:
     assert (
         boards.normalised(report("us-patent-phrase-to-phrase-matching")) is None
     )  # its sample's score is not a number
+
+
+def test_a_label_leaves_out_what_an_earlier_version_did_not_record_as_requested(tmp_path: Path) -> None:
+    limits = {"seconds": 3600.0, "cpus": 4.0, "memory": 16_000_000_000}
+    runs = [{"competition": "spaceship-titanic", "seed": 0}]
+    inputs = Inputs(tmp_path)
+    inputs.add(str(write_group(tmp_path, "earlier", runs, limits=limits, requested=None)))
+    inputs.add(
+        str(write_group(tmp_path, "later", runs, limits=limits | {"seconds": 7200.0}, requested={"seconds": 7200.0}))
+    )
+    labels = [entry.agent.partition(", ")[2] for entry in inputs.entries(Boards(Registry()))]
+    assert labels == ["1 h", "2 h"]

@@ -48,6 +48,14 @@ def test_refused_settings(tmp_path: Path, keys: dict[str, Any], fault: str) -> N
         read_container_config(written(tmp_path, **keys))
 
 
+@pytest.mark.parametrize("text", ["{", "[" * 100_000], ids=["cut off", "nested"])
+def test_a_file_that_cannot_be_parsed_gets_one_line(tmp_path: Path, text: str) -> None:
+    path = written(tmp_path)
+    path.write_text(text)
+    with pytest.raises(PrerequisiteError, match="is not JSON"):
+        read_container_config(path)
+
+
 def test_a_runtime_is_for_docker(mlebench: Mlebench, titanic: Competition, tmp_path: Path) -> None:
     config = str(written(tmp_path, runtime="sysbox-runc"))
     named = ["--agent", "dummy", "-c", titanic.id, "--sandbox", "process", "--container-config", config]

@@ -144,7 +144,7 @@ def _check(folder: Path, ended: str = "finished") -> Run:
     assert lease is not None, "nobody can do it again"
     lease.release()
     assert not (folder.parent / ".work").exists()
-    assert not list(Path(Group.read(folder.parent).record.data_dir).glob("*/runs-open/*"))
+    assert not list(Path(str(Group.read(folder.parent).record.data_dir)).glob("*/runs-open/*"))
     if ended == "finished":
         assert run.record.report is not None
         assert run.record.report["gold_medal"]
@@ -200,6 +200,7 @@ def test_a_retry_is_killed_at_every_step(planned: Callable[[], Run], monkeypatch
     def ended() -> Run:
         run = planned()
         assert execute(run.paths.root) == FINAL
+        assert groups.finish(Group.read(run.paths.group.root))
         return Run.read(run.paths.root)
 
     seen = set()
@@ -214,6 +215,7 @@ def test_a_retry_is_killed_at_every_step(planned: Callable[[], Run], monkeypatch
         assert after.record.rerolls == done_again
         assert len(after.record.attempts) == 1 + done_again
         assert (after.paths.attempt(1) / "submission" / "submission.csv").is_file() == done_again, made
+        assert not done_again or groups.finished_report(Group.read(run.paths.group.root), [after]) is None, made
         seen.add(done_again)
     assert seen == {True, False}
 

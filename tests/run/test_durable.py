@@ -183,7 +183,7 @@ def _nothing_is_left(group: Group) -> None:
     assert not processes(str(group.paths.root))
     tokens = [attempt["token"] for run in group.runs() for attempt in run.record.attempts]
     assert not [left for left in leftovers() if any(token in left for token in tokens)]
-    assert not [token for token in tokens if any(Path(group.record.data_dir).glob(f"*/runs-open/{token}"))]
+    assert not [token for token in tokens if any(Path(str(group.record.data_dir)).glob(f"*/runs-open/{token}"))]
 
 
 def test_two_runners_on_one_group(start: Start, titanic: Competition, tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 import errno
 import io
+import json
 import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -22,18 +23,20 @@ from mlebench import paths
 from mlebench.agents import load_agent
 from mlebench.agents.spec import COMMAND
 from mlebench.bundles.make import make_bundle
+from mlebench.cli.run import _say_unstored
 from mlebench.errors import PrerequisiteError, StorageError
+from mlebench.faults import UNLIMITED, Space, free_space
 from mlebench.files import is_temporary, require_free_space
 from mlebench.records import now
 from mlebench.registry import Competition, Registry
 from mlebench.run import execute as execution
 from mlebench.run import group as groups
 from mlebench.run.attempts import LOST_STARTS
-from mlebench.run.execute import FINAL, NOT_STORED, abandon, execute, unstored_result
+from mlebench.run.execute import FINAL, MAY_BE_RETRIED, NOT_STORED, abandon, execute, unstored_result
 from mlebench.run.plan import Request, plan
 from mlebench.run.records import Group, Run
 from mlebench.run.snapshots import Snapshots
-from mlebench.sandbox import collect, sandbox_named
+from mlebench.sandbox import collect, sandbox_named, session
 from mlebench.sandbox.session import Session
 
 PROGRAM = f"{SUBMIT}; echo hello; mkdir -p $LOGS_DIR/more; date >$LOGS_DIR/more/when"
@@ -153,10 +156,10 @@ def test_the_disk_is_full_from_any_write_on(titanic: Competition, tmp_path: Path
     assert codes[-1] == FINAL
 
 
-def _check(folder: Path) -> None:
+def _check(folder: Path, attempts: Sequence[str] = ("finished",)) -> None:
     run = Run.read(folder)
     assert (run.record.state, run.record.ended, run.record.starts) == ("ended", "finished", 1)
-    assert [attempt["ended"] for attempt in run.record.attempts] == ["finished"]
+    assert [attempt["ended"] for attempt in run.record.attempts] == list(attempts)
     assert run.record.report is not None
     assert run.record.report["status"] == "graded"
     assert run.paths.submission.stat().st_size > 0
@@ -204,7 +207,7 @@ def test_a_full_disk_leaves_no_half_of_a_report_or_a_bundle(ended_agent: Run, tm
 def test_a_disk_without_space_starts_no_agent(ended_agent: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(ended_agent.paths.group.root / ".work")  # as if the agent had been killed, too
     with monkeypatch.context() as patch:
-        patch.setattr("mlebench.files.free_space", lambda _: 0)
+        patch.setattr("mlebench.files.free_space", lambda _: Space(0, UNLIMITED))
         with pytest.raises(StorageError, match="free some space"):
             require_free_space(ended_agent.paths.root, None)
         assert execute(ended_agent.paths.root) == NOT_STORED
@@ -245,6 +248,8 @@ def test_copying_a_large_submission_does_not_silence_the_runner(
         copy(*arguments)
 
     class FakeSession:
+        pid = 0
+
         def poll(self) -> str | None:
             return "ended" if list((tmp_path / "snapshots").glob("*.csv")) else None
 
@@ -262,7 +267,7 @@ def test_copying_a_large_submission_does_not_silence_the_runner(
     silent, other = os.pipe()
     lease = leases.acquire(tmp_path / "leases")
     door = SimpleNamespace(beat=lambda: None)
-    execution_ = cast("Any", SimpleNamespace(stopping=False, lease=lease))
+    execution_ = cast("Any", SimpleNamespace(stopping=False, lease=lease, _heed_signals=lambda _: None))
     assert execution._Execution._watch(
         execution_, cast("Any", FakeSession()), cast("Any", door), None, Snapshots(task, now())
     )
@@ -270,22 +275,122 @@ def test_copying_a_large_submission_does_not_silence_the_runner(
         os.close(descriptor)
 
 
+def test_snapshots_leave_room_for_the_submission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for the snapshot, once when the submission is collected, and the floor besides."""
+    task = cast("Any", SimpleNamespace(work=tmp_path, home=tmp_path / "home"))
+    submission = tmp_path / "home" / "submission" / "submission.csv"
+    submission.parent.mkdir(parents=True)
+    submission.write_bytes(bytes(1000))
+    snapshots = Snapshots(task, now())
+    monkeypatch.setattr("mlebench.run.snapshots.free_space_floor", lambda _: Space(5000, 10))
+    for free in (Space(6999, 1000), Space(1 << 40, 9)):
+        monkeypatch.setattr("mlebench.run.snapshots.free_space", lambda _, free=free: free)
+        snapshots.look()
+        assert not (tmp_path / "snapshots").exists()
+    monkeypatch.setattr("mlebench.run.snapshots.free_space", lambda _: Space(7000, 10))
+    snapshots.look()
+    assert [path.stat().st_size for path in (tmp_path / "snapshots").iterdir()] == [1000]
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 60 MB."""
+    """A disk of 60 MB and 2,000 files."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a disk")
     folder = tmp_path / "small"
     folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m", "tmpfs", str(folder)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m,nr_inodes=2000", "tmpfs", str(folder)], check=True)
     yield folder
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def _fill(disk: Path) -> None:
+def _fill(disk: Path, leave: int = 0) -> None:
     with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
-        while filler.write(b"1" * (1 << 16)):
-            pass
+        while free_space(disk).bytes > leave:
+            filler.write(b"1" * (1 << 16))
+
+
+def _fill_with_files(disk: Path, leave: int) -> None:
+    (disk / "filler").mkdir()
+    for number in range(free_space(disk).files - leave):
+        (disk / "filler" / str(number)).touch()
+
+
+@pytest.mark.parametrize("lack", ["MiB", "inodes"])
+def test_no_agent_is_started_on_a_disk_that_others_have_filled(
+    titanic: Competition, small_disk: Path, lack: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It would be blamed for what it then writes itself."""
+    (run,) = plan(_request(COMMAND, SUBMIT, titanic, small_disk)).runs()
+    if lack == "MiB":
+        _fill(small_disk, leave=20 << 20)
+    else:
+        _fill_with_files(small_disk, leave=500)
+    assert execute(run.paths.root) == NOT_STORED
+    assert f"{lack} are free" in caplog.text
+    assert Run.read(run.paths.root).record.attempts == []
+    subprocess.run(["rm", "-r", str(small_disk / "filler")], check=True)
+    assert execute(run.paths.root) == FINAL
+    assert (Run.read(run.paths.root).record.ended, Run.read(run.paths.root).record.starts) == ("finished", 1)
+
+
+@pytest.mark.parametrize("kind", ["bytes", "files", "both"])
+def test_what_filled_the_disk_makes_room_for_its_own_result(titanic: Competition, small_disk: Path, kind: str) -> None:
+    """What is never stored goes first; otherwise nothing could be stored until somebody has removed it."""
+    files = "mkdir x; cd x; for i in {1..3000}; do : > file-$i || break; done"
+    content = "cat /dev/zero > $TMPDIR/content"
+    fill = {"bytes": content, "files": files, "both": f"{content}; {files}"}[kind]
+    (run,) = plan(_request(COMMAND, f"{SUBMIT}; cd $HOME; {fill}; exit 3", titanic, small_disk)).runs()
+    group = json.loads(run.paths.group.record.read_text())
+    limits = group["limits"] | {"disk": 100 << 20, "inodes": 3900}  # as if it had been planned on a larger disk
+    run.paths.group.record.write_text(json.dumps(group | {"limits": limits}))
+    assert execute(run.paths.root) == FINAL
+    record = Run.read(run.paths.root).record
+    assert (record.ended, record.conditions["used"]["disk_filled_by"]) == ("over_disk", "this run")
+    assert record.report is not None
+    assert record.report["status"] == "graded"
+    assert not (run.paths.group.root / ".work").exists()
+
+
+@pytest.mark.parametrize(
+    ("then", "full", "detail"),
+    [
+        ("exit 1", False, "exit code 1 on a disk that others had filled"),
+        ("exit 1", True, "exit code 1 on a disk that others had filled"),
+        ("echo > $SUBMISSION_DIR/submission.csv", True, "no valid submission, on a disk that others had filled"),
+    ],
+)
+def test_an_agent_that_fails_on_a_disk_that_others_fill_may_try_again(
+    start: Start, titanic: Competition, small_disk: Path, then: str, full: bool, detail: str
+) -> None:
+    """Whether or not there was room to keep what the failed attempt left."""
+    program = f"{SUBMIT}; touch $HOME/ready; while [ -e $HOME/ready ]; do sleep 0.1; done"
+    program += f"; [ -e {small_disk}/mended ] || {then}"
+    options = ["--agent-command", program, "-c", titanic.id, "--runs-dir", str(small_disk), "--sandbox", "process"]
+    runner = start("run", *options, stderr=subprocess.PIPE)
+    (ready,) = wait_until(
+        lambda: list(small_disk.glob("*/.work/*/home/ready")), "the agent has submitted", process=runner
+    )
+    _fill(small_disk, leave=0 if full else 400_000)
+    ready.unlink()
+    _, message = runner.communicate(timeout=240)
+    assert runner.returncode == 1, message
+    (small_disk / "filler").unlink()
+    (small_disk / "mended").touch()
+    (group,) = (Group.read(path.parent) for path in small_disk.glob("*/group.json"))
+    resumed = start("run", "--resume", str(group.paths.root), stderr=subprocess.PIPE)
+
+    def has_ended() -> bool:
+        for file in small_disk.glob("*/.work/*/home/ready"):
+            file.unlink(missing_ok=True)
+        return resumed.poll() is not None
+
+    wait_until(has_ended, "the run has ended")
+    assert resumed.returncode == 0
+    (run,) = Group.read(group.paths.root).runs()
+    assert (run.record.ended, run.record.starts, run.record.rerolls) == ("finished", 2, 0)
+    assert run.record.attempts[0]["ended"] == "infra_error"
+    assert detail in run.record.attempts[0]["detail"]
 
 
 def test_a_disk_that_fills_up_during_a_run_loses_no_submission(
@@ -312,6 +417,19 @@ def test_a_disk_that_fills_up_during_a_run_loses_no_submission(
     assert (run.record.ended, run.record.starts, len(run.record.attempts)) == ("finished", 1, 1)
     assert run.record.report is not None
     assert run.record.report["status"] == "graded"
+
+
+def test_a_result_that_another_process_may_be_storing_is_not_called_unstored(
+    ended_agent: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run.read(ended_agent.paths.root)
+    lease = leases.acquire(run.paths.leases)
+    assert lease is not None
+    _say_unstored([run])
+    assert capsys.readouterr().err == ""
+    lease.release()
+    _say_unstored([run])
+    assert str(unstored_result(run)) in capsys.readouterr().err
 
 
 def test_an_agent_whose_runner_is_killed_again_and_again_is_started_three_times(ended_agent: Run) -> None:
@@ -357,6 +475,25 @@ def test_a_fault_of_ours_while_collecting_is_not_taken_for_a_missing_or_empty_su
     _check(ended_agent.paths.root)
 
 
+@pytest.mark.parametrize("fault", [errno.EMFILE, errno.EACCES, errno.EIO])
+def test_a_recorded_end_that_cannot_be_read_now_starts_no_agent(
+    ended_agent: Run, monkeypatch: pytest.MonkeyPatch, fault: int
+) -> None:
+    read = Path.read_bytes
+
+    def fails(path: Path) -> bytes:
+        if path.name == paths.outcome(path).name:
+            raise OSError(fault, os.strerror(fault), str(path))
+        return read(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", fails)
+        assert execute(ended_agent.paths.root) == NOT_STORED
+        assert not abandon(ended_agent.paths.root, "mlebench failed")
+    assert execute(ended_agent.paths.root) == FINAL
+    _check(ended_agent.paths.root)
+
+
 def test_a_runner_that_is_killed_while_it_stores_an_interrupted_result_keeps_the_log(
     ended_agent: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,9 +507,24 @@ def test_a_runner_that_is_killed_while_it_stores_an_interrupted_result_keeps_the
     _check(folder)
 
 
+def test_a_keeper_that_has_no_room_to_start_is_no_start_of_the_agent(
+    titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run,) = plan(_request(COMMAND, PROGRAM, titanic, tmp_path / "runs")).runs()
+    make_spec = session._spec
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "_spec", lambda *arguments: make_spec(*arguments) | {"outcome": "/dev/full"})
+        assert execute(run.paths.root) == MAY_BE_RETRIED
+    record = Run.read(run.paths.root).record
+    assert "the keeper died: OSError: [Errno 28]" in record.attempts[0]["detail"]
+    assert (record.attempts[0]["ended"], record.starts) == ("infra_error", 0)
+    assert execute(run.paths.root) == FINAL
+    _check(run.paths.root, attempts=["infra_error", "finished"])
+
+
 def test_an_outcome_that_a_killed_keeper_had_recorded_counts(ended_agent: Run) -> None:
     work = unstored_result(Run.read(ended_agent.paths.root))
     assert work
-    session = object.__new__(Session)
-    session._work, session._ended, session._keeper = work, None, subprocess.Popen(["true"])
-    assert session._conclude().ended == "finished"
+    ended = object.__new__(Session)
+    ended._work, ended._ended, ended._keeper = work, None, subprocess.Popen(["true"])
+    assert ended._conclude().ended == "finished"

@@ -41,7 +41,7 @@ class Machine:
     def held(self) -> list[str]:
         """The UUIDs that the kernel says are held."""
         names = [line.split()[-1] for line in Path("/proc/net/unix").read_text().splitlines() if self.mark in line]
-        return sorted({name.removeprefix("@mlebench-gpu-") for name in names})
+        return sorted({name.removeprefix("@mlebench-gpu-") for name in names if not name.endswith("-turn")})
 
 
 @pytest.fixture
@@ -194,7 +194,11 @@ def test_only_visible_gpus_are_used_unless_others_are_named(
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", told.format(**names))
     pool = tuple(name.format(**names) for name in pool)
     assert gpus.choose(None, 1) == Choice(pool, min(1, len(pool)))
-    assert gpus.choose("all", 1) == Choice(pool, len(pool))
+    if pool:
+        assert gpus.choose("all", 1) == Choice(pool, len(pool))
+    else:
+        with pytest.raises(PrerequisiteError, match="CUDA_VISIBLE_DEVICES hides those of this machine"):
+            gpus.choose("all", 1)
     assert gpus.choose("0", 1) == Choice(("0",), 1)
 
 
@@ -245,3 +249,82 @@ def test_resuming_where_gpus_are_missing(machine: Machine) -> None:
     assert gpus.choose_again("none", 1, 4) == Choice()
     with pytest.raises(PrerequisiteError, match="each run of this group gets 4 GPUs, and this machine has 2"):
         gpus.choose_again(None, 1, 4)
+
+
+def test_all_gpus_of_a_machine_without_any_are_refused(
+    mlebench: Mlebench, titanic: Competition, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"gpus": -1}')
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": ""}
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\n")  # it lists none
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    named = ["run", "--agent", "dummy", "-c", titanic.id, "--sandbox", "process", "--runs-dir", str(tmp_path / "runs")]
+    for options in (["--gpus", "all"], ["--container-config", str(config)]):
+        said = mlebench(*named, *options, code=1, env=env).stderr
+        assert "all GPUs are asked for, but this machine has none: leave out --gpus, or `gpus` in" in said
+    assert "these runs get no GPU" in mlebench(*named, "--runs-per-gpu", "2", code=1, env=env).stderr
+    assert not (tmp_path / "runs").exists()
+    mlebench(*named, env=env)
+    assert _group(tmp_path / "runs").record.gpus_per_run == 0
+
+
+def test_refusals_name_what_there_is_and_what_to_do(machine: Machine, tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteError, match=f"there is no GPU '3': this machine has GPUs 0, 1, {machine.parts[0]}"):
+        gpus.choose("3", 1)
+    with pytest.raises(PrerequisiteError, match=r"3 workers cannot share 1 GPU: .*each GPU with --runs-per-gpu 3$"):
+        gpus.refuse_crowd(gpus.choose("0", 3), 3)
+    with pytest.raises(PrerequisiteError, match="5 workers cannot share 2 GPUs at 2 runs on each: use fewer workers"):
+        gpus.refuse_crowd(gpus.choose("0,1", 5, 2), 5)
+    gpus.refuse_crowd(gpus.choose("0,1", 4, 2), 4)
+    (tmp_path / "bin" / "nvidia-smi").write_text(f'#!/bin/sh\necho "GPU 0: One (UUID: {machine.gpus[0]})"\n')
+    gpus.devices.cache_clear()
+    with pytest.raises(PrerequisiteError, match=r"there is no GPU '3': this machine has GPU 0$"):
+        gpus.choose("3", 1)
+
+
+def test_slots_of_a_gpu_are_spread_and_never_shared_with_runs_that_promise_otherwise(machine: Machine) -> None:
+    two = Choice(("0", "1"), 1, 2)
+    held = [gpus.take(two) for _ in range(5)]
+    assert [one and one.names for one in held] == [("0",), ("1",), ("0",), ("1",), None]
+    assert gpus.take(Choice(("0",), 1)) is None
+    assert gpus.take(Choice((machine.parts[0],), 1)) is None
+    last = held.pop(2)
+    assert last is not None
+    last.close()
+    assert gpus.take(Choice(("0",), 1)) is None, "another run is still there"
+    assert gpus.take(Choice(("0",), 1, 4)) is None, "and expects at most one neighbour"
+    again = gpus.take(two)
+    assert again is not None
+    assert again.names == ("0",)
+    for one in (again, *held):
+        if one is not None:
+            one.close()
+    whole = gpus.take(Choice(("0",), 1))
+    assert whole is not None
+    assert gpus.take(Choice(("0",), 1, 2)) is None
+    whole.close()
+
+
+def test_two_runners_put_two_runs_on_one_gpu_and_no_more(
+    machine: Machine, runner: Any, mlebench: Mlebench, tmp_path: Path
+) -> None:
+    # Each agent takes one of two locks; a third on the same GPU would find neither.
+    locks = [f"(flock -n 9 && sleep 0.4) 9>{tmp_path}/used-{number}" for number in (1, 2)]
+    program = f"{' || '.join(locks)} || echo clash >{tmp_path}/clash; {SUBMIT}"
+    options = ("--gpus", "0", "--runs-per-gpu", "2", "--seeds", "3", "--workers", "2")
+    both = [runner(name, program, *options) for name in ("one", "other")]
+    assert [one.wait(200) for one in both] == [0, 0]
+    assert not (tmp_path / "clash").exists()
+    groups = [_group(tmp_path / name) for name in ("one", "other")]
+    assert [group.record.runs_per_gpu for group in groups] == [2, 2]
+    runs = [run.record for group in groups for run in group.runs()]
+    assert {(run.ended, *run.conditions["gpus"], run.conditions["runs_per_gpu"]) for run in runs} == {
+        ("finished", "0", 2)
+    }
+    told = mlebench("report", str(groups[0].paths.root))
+    assert "1 GPU, 2 runs per GPU" in told.stderr
+    again = mlebench("run", "--resume", str(groups[0].paths.root), "--runs-per-gpu", "3", code=2)
+    assert "cannot change with --resume" in again.stderr
+    refused = mlebench("run", "--resume", str(groups[0].paths.root), "--executor", "slurm", code=1)
+    assert "--runs-per-gpu 2: Slurm and Ray give each GPU to one run" in refused.stderr

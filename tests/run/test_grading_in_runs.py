@@ -46,12 +46,15 @@ def test_a_submission_that_kills_its_grader_does_not_kill_the_runner(
         monkeypatch.delenv(name, raising=False)
     program = "env > $LOGS_DIR/env.txt; printf 'kill\\n1\\n' > $SUBMISSION_DIR/submission.csv"
     named = ["--agent-command", program, "-c", "deadly", "--sandbox", "process", "--time-limit", "60"]
-    mlebench("run", *named, "--runs-dir", str(tmp_path / "runs"), "--data-dir", str(tmp_path / "data"), code=None)
+    folders = ["--runs-dir", str(tmp_path / "runs"), "--data-dir", str(tmp_path / "data")]
+    done = mlebench("run", *named, *folders, code=1)  # through no fault of the agent, there is no result
     (folder,) = (tmp_path / "runs").iterdir()
     (ended,) = Group.read(folder).runs()
     assert (ended.record.ended, len(ended.record.attempts)) == ("finished", 1)
     report = ended.record.report or {}
     assert (report["status"], "was killed by SIGKILL" in report["reason"]) == ("grader_error", True)
+    assert f"{ended.paths.root.name} was not graded: " in done.stderr
+    assert f"mlebench grade {folder}" in done.stderr
     (graded,) = (tmp_path / "data" / "grades.jsonl").read_text().splitlines()
     assert json.loads(graded)["run_id"] == ended.record.run_id
     # The runner loads no numeric library, and what we set for our own processes does not reach the agent.

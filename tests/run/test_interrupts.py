@@ -7,17 +7,19 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from conftest_run import SUBMIT, Mlebench, Start
-from sandboxes import leftovers, processes, require, wait_until_gone
+from sandboxes import ALL, SMALL, each, leftovers, make_task, processes, require, run_task, wait_until_gone
 from waiting import read_terminal, wait_until
 
 from mlebench.registry import Competition
+from mlebench.run.attempts import LOST_STARTS
 from mlebench.run.records import Group, Run
-from mlebench.sandbox import sandbox_named
+from mlebench.sandbox import sandbox_named, session
 
 Runner = Callable[..., Group]
 ISOLATING = "process" if sandbox_named("bubblewrap").fault() else "bubblewrap"
@@ -107,6 +109,44 @@ def test_a_stop_while_a_sandbox_is_set_up_is_not_a_failure(
     assert worker.wait(120) == 75
     ended = [attempt["ended"] for attempt in Run.read(run.paths.root).record.attempts]
     assert ended == ["cancelled", "cancelled"]
+
+
+# In a plain process, the runner is above the keeper, and that above the relay, the agent's parent.
+RUNNER = "above() { awk '{print $4}' /proc/$1/stat; }; keeper=$(above $PPID); runner=$(above $keeper)"
+
+
+def test_an_agent_cannot_stop_its_runner(run: Runner) -> None:
+    """Otherwise it would be started again, as often as it likes."""
+    group = run(f"{RUNNER}; for number in TERM INT TERM; do kill -$number $runner; sleep 1; done; {SUBMIT}")
+    (ended,) = group.runs()
+    assert (ended.record.ended, ended.record.starts) == ("finished", 1)
+    assert "a signal from the agent" in ended.paths.runner_log.read_text()
+
+
+def test_signals_of_which_nobody_knows_the_sender_start_an_agent_three_times(run: Runner) -> None:
+    """It has ended by the time the runner looks: it could have been the agent's."""
+    group = run(f"{RUNNER}; while :; do (kill -TERM $runner); sleep 0.3; done", code=1)
+    (ended,) = group.runs()
+    assert (ended.record.ended, ended.record.starts) == ("infra_error", LOST_STARTS)
+    assert [attempt.get("interrupted_by") for attempt in ended.record.attempts] == ["lost"] * LOST_STARTS
+
+
+def test_a_keeper_that_an_agent_stops_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
+    """Otherwise no limit would hold, and the clock would stand still."""
+    monkeypatch.setattr(session, "SILENCE", 2.0)
+    task = make_task(tmp_path, f"kill -STOP $PPID; sleep {mark}", replace(SMALL, seconds=1))
+    outcome, _ = run_task("process", task)
+    sandbox_named("process").remove_leftovers(task.name)  # as the runner does then
+    assert (outcome.ended, "somebody had stopped it" in (outcome.detail or "")) == ("infra_error", True)
+    wait_until_gone(mark)
+
+
+@pytest.mark.parametrize("sandbox", each(*ALL))
+def test_signals_of_an_agent_to_its_own_processes_reach_nobody_else(run: Runner, sandbox: str) -> None:
+    require(sandbox)
+    group = run(f"trap '' INT TERM HUP; kill -INT 0; kill -TERM 0; kill -HUP 0; {SUBMIT}", sandbox=sandbox)
+    (ended,) = group.runs()
+    assert (ended.record.ended, ended.record.starts, ended.record.submission) == ("finished", 1, "present")
 
 
 def _status(pid: int) -> dict[str, str]:

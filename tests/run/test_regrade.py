@@ -38,10 +38,10 @@ def test_reports_of_runs_and_of_the_group_are_replaced(
     assert [report["agent"] for report in after] == [report["agent"] for report in before]
     assert [one.record.report["score"] for one in group.runs() if one.record.report] == [1.0, None, None]
     assert Group.read(group.paths.root).record.report in {path.name for path in group.paths.root.iterdir()}
-    assert [line.split()[1] for line in done.stderr.splitlines() if line.startswith(titanic.id)] == [
-        "graded",
-        "missing",
-        "invalid",
+    assert [line.split()[1:3] for line in done.stderr.splitlines() if line.startswith(titanic.id)] == [
+        ["0", "graded"],
+        ["1", "missing"],
+        ["2", "invalid"],
     ]
 
 

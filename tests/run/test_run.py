@@ -196,11 +196,13 @@ def test_a_run_in_progress_elsewhere_is_left_alone(mlebench: Mlebench, run: Runn
     mlebench("run", "exec", str(one.paths.root), code=0)
 
 
-def test_like_repeats_a_group(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_name", [False, True], ids=["run", "name"])
+def test_like_repeats_a_group(mlebench: Mlebench, run: Runner, tmp_path: Path, by_name: bool) -> None:
     group = run(SUBMIT, "--memory", "3g", "--cpus", "1")
     (one,) = group.runs()
     runs = tmp_path / "runs"
-    mlebench("run", "--like", str(one.paths.root), "--runs-dir", str(runs), "--seeds", "2")
+    earlier = group.record.id if by_name else str(one.paths.root)
+    mlebench("run", "--like", earlier, "--runs-dir", str(runs), "--seeds", "2")
     again = Group.read(max(set(runs.iterdir()) - {group.paths.root}))
     assert (again.record.limits["memory"], again.record.limits["cpus"]) == (3 << 30, 1)
     assert [one.record.ended for one in again.runs()] == ["finished", "finished"]
@@ -284,3 +286,17 @@ def test_container_config_of_existing_setups(
     config.write_text('{"volumes": {"/": "/host"}}')
     done = mlebench("run", "--agent", "dummy", "-c", titanic.id, "--container-config", str(config), code=1)
     assert "`volumes` has no meaning here" in done.stderr
+
+
+def test_a_dockerfile_that_is_not_used_is_mentioned_before_the_run(
+    mlebench: Mlebench, titanic: Competition, tmp_path: Path
+) -> None:
+    folder = tmp_path / "packed"
+    folder.mkdir()
+    (folder / "start.sh").write_text(SUBMIT)
+    (folder / "Dockerfile").write_text("FROM mlebench-env\n")
+    (folder / "config.yaml").write_text("packed: {start: packed/start.sh, dockerfile: packed/Dockerfile}")
+    named = ["-c", titanic.id, "--sandbox", "process", "--runs-dir", str(tmp_path / "runs")]
+    said = mlebench("run", "--agent", str(folder), *named).stderr
+    assert said.index("The agent's Dockerfile is not used by process") < said.index(f"{titanic.id} seed 0: ")
+    assert "Dockerfile" not in mlebench("run", "--agent", "dummy", *named).stderr

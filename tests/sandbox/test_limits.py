@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -60,12 +61,51 @@ def test_more_memory_than_allowed(sandbox: str, tmp_path: Path) -> None:
     assert "survived" not in log
 
 
+def test_a_program_killed_for_its_memory_before_it_reported_its_end(tmp_path: Path) -> None:
+    """The kernel may choose bubblewrap's own process. An agent must not be started again for that."""
+    require("bubblewrap")
+    task = make_task(tmp_path, "true")
+    hog = ("python3", "-c", "import time; x = bytearray(900_000_000); time.sleep(100)")
+    session = Session(task, replace(sandbox_named("bubblewrap").launch(task), argv=hog))
+    outcome = wait_for_end(session)
+    if not outcome.kept["memory"].startswith("cgroup"):
+        pytest.skip("there is no control group")
+    assert outcome.ended == "out_of_memory"
+
+
 def test_memory_of_the_first_process_counts_without_control_groups(tmp_path: Path) -> None:
     """As for most ordinary users: then it is watched."""
     program = "import time; x = bytearray(900_000_000); time.sleep(100)"
     user = 65534 if os.geteuid() == 0 else None
     outcome, log = run_as(user, tmp_path, f'exec python3 -c "{program}"', sandbox="process")
     assert outcome == "out_of_memory", log
+
+
+def test_memory_counts_without_control_groups_when_the_first_thread_has_ended(tmp_path: Path) -> None:
+    program = """
+import ctypes, os, threading, time
+def grow():
+    while ') Z ' not in open('/proc/self/stat').read():
+        time.sleep(0.01)
+    memory = bytearray(900_000_000)
+    time.sleep(100)
+threading.Thread(target=grow).start()
+ctypes.CDLL(None).syscall({'x86_64': 60, 'aarch64': 93}[os.uname().machine], 0)
+"""
+    user = 65534 if os.geteuid() == 0 else None
+    outcome, log = run_as(user, tmp_path, f'exec python3 -c "{program}"', sandbox="process")
+    assert outcome == "out_of_memory", log
+
+
+def test_threads_count_as_processes_without_control_groups(tmp_path: Path) -> None:
+    program = """
+import threading, time
+for _ in range(1000):
+    threading.Thread(target=time.sleep, args=(100,)).start()
+"""
+    user = 65534 if os.geteuid() == 0 else None
+    outcome, log = run_as(user, tmp_path, f'exec python3 -c "{program}"', sandbox="process")
+    assert outcome == "agent_error", log
 
 
 def test_more_disk_than_allowed(sandbox: str, tmp_path: Path) -> None:
@@ -132,6 +172,18 @@ def test_a_sandbox_ends_with_its_killed_keeper(name: str, tmp_path: Path) -> Non
         assert session.poll() is not None
     finally:
         sandbox_named(name).remove_leftovers(task.name)
+
+
+def test_whoever_looks_into_a_tasks_folder_is_not_taken_for_its_process(tmp_path: Path) -> None:
+    """A person is told where an agent's work is kept, goes there, and resumes the run."""
+    task = make_task(tmp_path, "true")
+    visitor = subprocess.Popen(["sleep", "60"], env={**os.environ, "PWD": str(tmp_path / task.name)})
+    try:
+        sandbox_named("process").remove_leftovers(task.name)
+        assert visitor.poll() is None
+    finally:
+        visitor.kill()
+        visitor.wait()
 
 
 @pytest.mark.parametrize("engine", each("docker", "podman"))

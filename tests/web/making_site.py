@@ -163,7 +163,7 @@ def fill_run(run: Path, *, submissions: Sequence[float] = (60.0, 900.0, 4000.0),
     (where.code / "features" / "build.py").write_text("def build(frame):\n    return frame\n", encoding="utf-8")
     for seconds in submissions:
         (where.snapshots / f"{seconds:010.1f}.csv").write_text(table, encoding="utf-8")
-    begun = datetime.fromisoformat(record.started_at or record.planned_at).timestamp()
+    begun = datetime.fromisoformat(str(record.started_at or record.planned_at)).timestamp()
     lines: list[dict[str, Any]] = [{"kind": "start", "time": begun, "agent": "made up", "model": "some-model"}]
     for step in range(steps):
         at = {"step": step, "time": begun + 10 + step * 300}

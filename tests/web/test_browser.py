@@ -1,40 +1,20 @@
 """The pages in a real browser: sorting, filtering, keyboard, live update, and nothing in the console."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import IN_A_BROWSER
 from conftest_web import COMPETITIONS, Serving
 from making_site import fill_run, make_group
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from mlebench.paths import trajectory
 from mlebench.run.records import Group
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# It contacts nobody: this machine may have no network, and a test must not depend on one.
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: the pages are not tried in a browser"),
-    pytest.mark.xdist_group("browser"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET), timeout=120_000)
-        yield launched
-        launched.close()
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture

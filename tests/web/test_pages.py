@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from mlebench.paths import COMPETITION_PATH_VARIABLE
 from mlebench.registry import Registry
 from mlebench.web.pages import page_at, paths_of
 from mlebench.web.render import to_html
+from mlebench.web.site import Site
 from mlebench.web.source import Source
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \"'&"
@@ -186,6 +188,46 @@ def test_unreadable_parts_are_reported_and_the_rest_is_shown(own_runs: Path) -> 
     assert page is not None
     assert str(run) in to_html(page, site)
     assert {entry["name"] for entry in page.data["entries"]} == {"one", "two", "three"}
+
+
+def _text(site: Site, path: str) -> str:
+    page = page_at(site, path)
+    assert page is not None, path
+    return to_html(page, site)
+
+
+def test_agents_without_models_are_compared_without_a_word_about_models(tmp_path: Path) -> None:
+    for name, model in (("a", None), ("b", None), ("c", "some-model")):
+        agent = {"name": name, "identity": name, "model": model, "scaffold": None}
+        make_group(tmp_path / "runs", name, ["random-acts-of-pizza"], seeds=1, agent=agent)
+    site = Source([tmp_path / "runs"], Registry(tmp_path / "data")).site()
+    assert "no model" not in _text(site, "compare/real/a/b.html")
+    assert "c uses some-model. 1 competition in common." in _text(site, "compare/real/a/c.html")
+
+
+def test_runs_without_standings_are_not_called_nothing(tmp_path: Path) -> None:
+    """A group that was copied is there twice, so that there can be no standings."""
+    group = make_group(tmp_path / "runs", "one", ["random-acts-of-pizza"], seeds=2)
+    shutil.copytree(group, group.with_name("copy"))
+    site = Source([tmp_path / "runs"], Registry(tmp_path / "data")).site()
+    for path in ("index.html", "grid.html", "compare.html"):
+        text = _text(site, path)
+        assert "is given twice" in text
+        assert "Nothing has been run yet" not in text
+        assert 'href="groups.html">' in text.partition("<main")[2]
+    assert "4 runs in 2 groups" in _text(site, "index.html")
+
+
+def test_standings_of_reports_do_not_say_that_nothing_has_been_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = make_group(tmp_path / "runs", "one", ["random-acts-of-pizza"], seeds=2)
+    reports = [json.loads(path.read_bytes())["report"] for path in group.glob("*/run.json")]
+    (tmp_path / "r_grading_report.json").write_text(json.dumps({"competition_reports": reports}))
+    call(capsys, "report", tmp_path / "r_grading_report.json", "--format", "html", "-o", tmp_path / "out")
+    text = (tmp_path / "out" / "groups.html").read_text(encoding="utf-8")
+    assert "Nothing has been run yet" not in text
+    assert "come from grading reports" in text
 
 
 def test_nothing_run_yet(tmp_path: Path) -> None:

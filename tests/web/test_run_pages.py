@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from mlebench.gateway.accounting import Ended
 from mlebench.gateway.prices import Tokens
 from mlebench.paths import FINDINGS, GroupPaths, RunPaths, model_use, trajectory
 from mlebench.registry import Registry
+from mlebench.run.findings import NOTE, VIOLATION, Evidence, Finding, Findings
 from mlebench.run.records import Group, Run
 from mlebench.untrusted import FileMissingError, open_below
+from mlebench.web.history import seconds_of
 from mlebench.web.pages import group as group_pages
 from mlebench.web.pages import page_at, paths_of
 from mlebench.web.remains import MOST_FILES, listing
@@ -140,6 +143,7 @@ def test_large_groups_have_several_pages(tmp_path: Path, monkeypatch: pytest.Mon
     assert names == [run.paths.root.name for run in Group.read(group).runs()]
     assert page_at(site, f"group/{group.name}/4.html") is None
     assert f'href="../../{paths[2]}"' in made(page_of(site, paths[1]), site)
+    assert "Page 2 of 3: 4 of 9 runs." in made(page_of(site, paths[1]), site), "for those who print it"
 
 
 @pytest.mark.parametrize("state", ["planned", "running", "ended"])
@@ -189,6 +193,32 @@ def test_attempts_and_submissions_in_order_of_time(ended: Run) -> None:
     text = made_run(ended)
     assert "node&lt;1&gt;" in text
     assert f"mlebench grade {ended.paths.root.parent.name} --snapshots" in text
+
+
+def test_everything_in_a_run_is_told_by_one_clock(ended: Run) -> None:
+    """Its zero is the agent's start: a sandbox may take minutes to start, and an earlier attempt may have failed."""
+    first = {"number": 1, "token": "a", "host": "node1", "started_at": "2026-11-01T09:00:00.000+00:00"}
+    failed = first | {"ended": "infra_error", "detail": "no disk", "ended_at": "2026-11-01T09:30:00.000+00:00"}
+    started = {"number": 2, "agent_started_at": "2026-11-01T10:02:05.000+00:00"}  # two minutes after the attempt
+    run = ended.write(attempts=[failed, ended.record.attempts[0] | started])
+    fill_run(run.paths.root, submissions=(60.0,))
+    submitted = {"kind": "submission", "time": seconds_of("2026-11-01T10:03:05+00:00"), "path": "submission.csv"}
+    trajectory(run.paths.logs).write_text(json.dumps(submitted) + "\n")
+    data = data_of(run)
+    after = {event["text"]: event["after"] for event in data["timeline"]["events"]}
+    assert after["Agent started"] == 0
+    assert after["Attempt 2 on node1"] == -120
+    assert after["Submission kept"] == data["kept"][0]["seconds"] == data["story"]["events"][0]["after"] == 60
+    text = words(made_run(run))
+    assert text.count("+ 1 min 0 s") == 4, "in the timeline, as a score and a moment, in the story"
+    assert "− 2 min 0 s" in text
+
+
+def test_the_time_of_a_run_in_progress_counts_from_its_agents_start(tmp_path: Path) -> None:
+    run = first_run(make_group(tmp_path / "runs", "live", IDS[:1], states=("running",)), "running")
+    later = datetime.now(UTC).isoformat()
+    run.write(attempts=[run.record.attempts[0] | {"agent_started_at": later}])
+    assert data_of(run)["seconds"] < (datetime.now(UTC) - datetime.fromisoformat(later)).total_seconds() + 1
 
 
 def test_scores_of_kept_submissions_are_drawn_once_they_are_known(ended: Run) -> None:
@@ -244,6 +274,20 @@ def test_findings_are_shown_whatever_they_contain(ended: Run) -> None:
     text = words(made_run(ended))
     assert "verdict &lt;b&gt;clean signs file: x.py share –" in text
     assert "found a, 1" in text
+
+
+def test_findings_are_sentences_with_their_evidence(ended: Run) -> None:
+    quotes = tuple(Evidence("code/<x>.py", f"label[{number}] = 1", number) for number in range(1, 9))
+    found = [Finding(VIOLATION, "hand-labelled", "It wrote predictions by hand.", quotes)]
+    Findings.of("rules", found, texts=3).write_for(ended.paths)
+    verdict = Finding(NOTE, "below_median", "score 0.6, median 0.7")
+    Findings.of("failures", [verdict], category="below_median", says=verdict.says, also=[]).write_for(ended.paths)
+    Findings.of("nothing", [], texts=3).write_for(ended.paths)
+    text = words(made_run(ended))
+    assert "violation It wrote predictions by hand. hand-labelled code/&lt;x&gt;.py, line 1 label[1] = 1" in text
+    assert "and 3 more places" in text
+    assert "UTC Below median: score 0.6, median 0.7. The whole record" in text
+    assert "UTC Nothing was found. The whole record" in text
 
 
 def test_a_run_in_progress_shows_what_it_prints_now(tmp_path: Path) -> None:
@@ -468,8 +512,18 @@ def test_calls_and_cost_so_far(tmp_path: Path) -> None:
     group = make_group(tmp_path / "runs", "live", IDS[:1], states=("running",), network="model")
     work = GroupPaths(group).work("t")
     work.mkdir(parents=True)
-    model_use(work).write_text(json.dumps(USED))
-    assert "$1.25 12 calls" in words(made_run(first_run(group, "running"), live=True))
+    used = counted(tmp_path, *[call_of("m", Tokens(input=20_000, output=1_000))] * 3)
+    model_use(work).write_text(json.dumps(used))
+    run = first_run(group, "running")
+    assert "$9.00 3 calls, 63.0 k tokens" in words(made_run(run, live=True))
+    site = site_of(tmp_path / "runs", live=True)
+    of_group = page_of(site, f"group/{group.name}.html")
+    assert {(row["calls"], row["tokens"], row["cost"]) for row in of_group.data["rows"]} == {(3, 63_000, 9.0)}
+    text = words(made(of_group, site))
+    assert "of 24 h 0 min · 3 calls, 63.0 k tokens, $9.00" in text, "a run in progress"
+    assert "Calls Tokens Cost" in text
+    assert "3 63.0 k $9.00" in text, "its row"
+    assert "9 189.0 k $27.00" in words(made(page_of(site, "groups.html"), site))
 
 
 def test_scores_that_are_not_finite_do_not_stop_a_page(ended: Run) -> None:

@@ -175,3 +175,13 @@ def test_the_command_says_where_and_ends_with_a_signal(runs: Path) -> None:
         assert httpx.get(f"{address}index.html", trust_env=False, timeout=120).status_code == 200
         process.terminate()
         assert process.wait(120) is not None
+
+
+def test_a_missing_page_is_a_page_for_readers_and_a_line_for_programs(served: str) -> None:
+    for path in ("/x.html", "/run/a/b/c.html", "/x", "/files/a/b/c"):
+        answer = httpx.get(f"{served}{path}", headers={"Accept": "text/html"}, trust_env=False, timeout=120)
+        assert answer.status_code == 404
+        assert 'href="/index.html">standings</a>' in answer.text
+        assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+        answer = httpx.get(f"{served}{path}", headers={"Accept": "*/*"}, trust_env=False, timeout=120)
+        assert (answer.status_code, answer.text) == (404, "There is no such page.\n")

@@ -18,7 +18,7 @@ _CONFIG = """\
   # kwargs: {{steps: 20}}
   # env_vars: {{API_KEY: "${{{{ secrets.API_KEY }}}}"}}
   # model: which model it uses, for the record of each run
-  # requirements: {name}/requirements.txt    # locked versions; `mlebench agents install FOLDER` makes a venv of them
+  # requirements: {name}/requirements.txt    # packages; `mlebench agents install FOLDER --lock` makes a venv of them
 """
 
 

@@ -1,11 +1,12 @@
 """An agent: a folder with a config.yaml in the reference's form, and one entry of that file.
 
 An entry names the script that starts the agent, its arguments and its variables. Paths are relative to the folder's
-parent. `model`, `scaffold`, `knowledge`, `requirements`, `python`, `needs_model`, `shares` and `host_only` are ours;
-the last two are for built-in agents only.
+parent. `options`, `model`, `scaffold`, `knowledge`, `requirements`, `python`, `needs_model`, `shares` and `host_only`
+are ours; the last two are for built-in agents only.
 """
 
 import hashlib
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -23,6 +24,7 @@ COMMAND = "command"  # the built-in agent that runs what --agent-command says
 _SECRET = re.compile(r"\$\{\{\s*secrets\.(\w+)\s*\}\}")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _OBFUSCATE = "OBFUSCATE"  # set by folders written for the reference to hide a task's name
+_OPTION = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _ID = re.compile(r"\w[\w./@+-]{0,99}")
 _ARGUMENTS: dict[str, Callable[[str, Any], list[str]]] = {
     "argparse": lambda key, value: [f"--{key}", str(value)],
@@ -30,7 +32,7 @@ _ARGUMENTS: dict[str, Callable[[str, Any], list[str]]] = {
 }
 _KEYS = {
     *("start", "dockerfile", "kwargs_type", "kwargs", "env_vars", "privileged"),
-    *("model", "scaffold", "knowledge", "requirements", "python", "needs_model", "shares", "host_only"),
+    *("options", "model", "scaffold", "knowledge", "requirements", "python", "needs_model", "shares", "host_only"),
 }
 
 
@@ -44,6 +46,7 @@ class Agent:
     identity: str  # equal for equal files (and the same command)
     start: str | None
     arguments: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)  # arguments that --agent-option set
     shell_command: str | None = None  # what --agent-command said
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)  # variable: the name of the secret
@@ -91,7 +94,9 @@ class Agent:
 
     def facts(self) -> dict[str, Any]:
         """What the record of a run says about it; secrets by name only."""
-        return {**asdict(self), "folder": str(self.folder)}
+        facts = {**asdict(self), "folder": str(self.folder)}
+        del facts["options"]  # of a run group, not of the agent
+        return facts
 
 
 def built_in() -> list[str]:
@@ -99,8 +104,11 @@ def built_in() -> list[str]:
     return sorted(config.parent.name for config in paths.agents_dir().glob(f"*/{paths.CONFIG}"))
 
 
-def load_agent(text: str, command: str | None = None) -> Agent:
-    """The agent named by `NAME`, `FOLDER`, `NAME#ID` or `FOLDER#ID`. A built-in name wins over a folder."""
+def load_agent(text: str, command: str | None = None, options: Mapping[str, str] | None = None) -> Agent:
+    """The agent named by `NAME`, `FOLDER`, `NAME#ID` or `FOLDER#ID`. A built-in name wins over a folder.
+
+    `options` replace or add to the `kwargs` of its config.yaml.
+    """
     place, _, id = text.partition("#")
     is_built_in = place in built_in()
     folder = paths.agents_dir() / place if is_built_in else paths.resolved(Path(place).expanduser())
@@ -109,6 +117,8 @@ def load_agent(text: str, command: str | None = None) -> Agent:
         raise PrerequisiteError(f"there is no agent {place!r}: it is not a folder, and the built-in agents are {names}")
     if (is_built_in and place == COMMAND) != (command is not None):
         raise PrerequisiteError(f"the agent `{COMMAND}` and --agent-command go together: give both or neither")
+    if command is not None and options:
+        raise PrerequisiteError(f"the agent `{COMMAND}` takes no --agent-option: write it into --agent-command")
     files = identity(folder)  # before anything is read: a folder with links or pipes is refused
     config = folder / paths.CONFIG
     entries = read_yaml(config)
@@ -128,7 +138,8 @@ def load_agent(text: str, command: str | None = None) -> Agent:
         folder=folder,
         identity=_with_command(identity(folder, _shared(shares)) if shares else files, command),
         shares=shares,
-        arguments=_arguments(keys) if command is None else (command,),
+        arguments=_arguments(keys, _valid(options or {}, keys, id)) if command is None else (command,),
+        options=dict(options or {}),
         shell_command=command,
         **_environment(keys),
         **_programs(keys, folder, is_built_in),
@@ -166,9 +177,39 @@ def _only_id(config: Path, entries: Mapping[Any, Any]) -> str:
     return ids[0]
 
 
-def _arguments(keys: Keys) -> tuple[str, ...]:
-    """As the reference passes them to the script: values in Python's spelling, in file order."""
+def _valid(options: Mapping[str, str], keys: Keys, id: str) -> dict[str, Any]:
+    """The options of --agent-option. An entry with `options` has those and its `kwargs`; any other takes all."""
     values = keys.get("kwargs", dict, default={})
+    known = [*map(str, values), *_texts(keys, "options")]
+    takes_any = keys.get("options", list, default=None) is None
+    for name, text in options.items():
+        if not _OPTION.fullmatch(name) or not (takes_any or name in known):
+            raise PrerequisiteError(f"the agent {id} has no option {name!r}; it has {', '.join(known) or 'none'}")
+        if "${{" in text:
+            raise PrerequisiteError(f"the option {name} must not be a secret, which others could see: use env_vars")
+        _require_kind(name, text, values.get(name))
+    if options and keys.get("kwargs_type", str, default=None) is None:
+        raise PrerequisiteError(f"the agent {id} takes no options: its {paths.CONFIG} has no kwargs_type")
+    return dict(options)
+
+
+def _require_kind(name: str, text: str, default: Any) -> None:
+    """An option whose default is a number or a boolean must be one, too."""
+    if isinstance(default, bool):
+        if text not in ("True", "False"):
+            raise PrerequisiteError(f"the option {name} must be True or False, not {text!r}")
+    elif isinstance(default, int | float):
+        try:
+            is_number = math.isfinite(float(text))
+        except ValueError:
+            is_number = False
+        if not is_number:
+            raise PrerequisiteError(f"the option {name} must be a number, not {text!r}")
+
+
+def _arguments(keys: Keys, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """As the reference passes them to the script: values in Python's spelling, in file order."""
+    values = {**keys.get("kwargs", dict, default={}), **options}
     kind = keys.get("kwargs_type", str, default=None)
     if kind is not None and kind not in _ARGUMENTS:
         raise keys.error("kwargs_type", f"must be one of {', '.join(_ARGUMENTS)}, not {kind!r}")

@@ -1,34 +1,33 @@
 """A virtual environment for each agent that names its requirements, made before any run starts.
 
-It is outside mlebench's own environment, named after the agent's folder and a hash of its requirements.
+It is outside mlebench's own environment, named after the agent's folder and a hash of its list of packages.
 A venv cannot be moved, so it is made where it will stay; `ready.json`, written last, says that it is complete.
 """
 
 import hashlib
-import json
-import os
-import re
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlebench import paths
+from mlebench.agents.interpreters import Interpreter, ask_interpreter, interpreter_for, make_venv, run, start
+from mlebench.agents.locks import (
+    install_command,
+    lock_fault,
+    package_list,
+    pip_source,
+    require_versions,
+    required_names,
+)
 from mlebench.agents.spec import Agent
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.lease import held
 from mlebench.records import Record
 
-_PINNED = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w., -]*\])?\s*===?\s*[\w.!+-]+(\s*;[^#]*?)?(\s+--hash[= ]\S+)*")
-_ASK_PYTHON = """
-import json, os, sys
-own = getattr(sys, "_base_executable", None) or sys.executable
-print(json.dumps([os.path.realpath(own), os.path.realpath(sys.base_prefix), "%d.%d" % sys.version_info[:2]]))
-"""
+_IMPORT_CHECK = Path(__file__).with_name("import_check.py")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,28 +41,32 @@ class VenvRecord(Record):
     version: str
     packages: list[str]
     complaints: list[str]  # what pip finds missing; some agents leave heavy packages out on purpose
-
-
-@dataclass(frozen=True)
-class Interpreter:
-    executable: str
-    prefix: str
-    version: str
+    unimportable: list[str] = field(default_factory=list)  # required packages that cannot be imported, and why
 
 
 def venv_of(agent: Agent) -> Path | None:
     """The agent's venv, if it is ready; an agent without requirements has none."""
-    if agent.requirements is None:
-        return None
-    venv = _place(agent)
-    return venv if paths.venv_record(venv).is_file() else None
+    return None if agent.requirements is None or venv_fault(agent) else _place(agent)
 
 
 def venv_fault(agent: Agent) -> str | None:
     """What to do before the agent can run; None if its venv is ready, or it needs none."""
-    if agent.requirements is None or venv_of(agent):
+    if agent.requirements is None:
         return None
-    return f"not installed: run `mlebench agents install {agent.spec.removesuffix(f'#{agent.folder.name}')}`"
+    if fault := lock_fault(agent):
+        return f"not installed: {fault}"
+    venv, command = _place(agent), install_command(agent)
+    if not paths.venv_record(venv).is_file():
+        return f"not installed: run `{command}`"
+    fault = installed_fault(venv)
+    return fault and f"not ready: {fault}: change its requirements or its Python, then run `{command}`"
+
+
+def installed_fault(venv: Path) -> str | None:
+    """Why a venv that was installed does not work."""
+    if not (venv / "bin" / "python").exists():
+        return f"the Python that {venv} was made with is gone"
+    return next(iter(record_of(venv).unimportable), None)
 
 
 def base_python(venv: Path) -> Path:
@@ -76,7 +79,7 @@ def record_of(venv: Path) -> VenvRecord:
 
 
 def installed() -> Iterator[tuple[Path, VenvRecord]]:
-    """The venvs that are ready."""
+    """The venvs that were installed; `installed_fault` says whether they work."""
     root = paths.venvs_dir()
     for venv in sorted(root.iterdir()) if root.is_dir() else ():
         if paths.venv_record(venv).is_file():
@@ -85,15 +88,15 @@ def installed() -> Iterator[tuple[Path, VenvRecord]]:
 
 def install(agent: Agent, wheels: Path | None = None, python: str | None = None) -> tuple[Path, bool]:
     """Make the agent's venv, and say whether that was needed. With `wheels`, nothing comes from a network."""
-    if agent.requirements is None:
-        raise PrerequisiteError(f"the agent {agent.name} names no requirements, so there is nothing to install")
-    _require_pins(agent.folder / agent.requirements)
+    require_versions(agent)
+    if fault := lock_fault(agent):
+        raise PrerequisiteError(fault)
     venv = _place(agent)
     with _alone(venv) as require_lock:
         if venv_of(agent):
             _require_same_python(venv, python)
             return venv, False
-        interpreter = _interpreter(agent, python)
+        interpreter = interpreter_for(agent, python)
         _remove_unfinished(venv)
         try:
             record = _make(agent, venv, interpreter, wheels)
@@ -119,17 +122,8 @@ def _remove_unfinished(venv: Path) -> None:
 
 def _place(agent: Agent) -> Path:
     wanted = hashlib.sha256((agent.python or "").encode() + b"\0")
-    wanted.update((agent.folder / str(agent.requirements)).read_bytes())
+    wanted.update(package_list(agent).read_bytes())
     return paths.venvs_dir() / f"{agent.folder.name}-{wanted.hexdigest()[:12]}"
-
-
-def _require_pins(requirements: Path) -> None:
-    """Every line must name one version: what is installed today must be what is installed next year."""
-    text = requirements.read_text(encoding="utf-8").replace("\\\n", " ")
-    for line in text.splitlines():
-        line = re.sub(r"(^|\s)#.*", "", line).strip()
-        if line and not _PINNED.fullmatch(line):
-            raise PrerequisiteError(f"{requirements}: {line!r} is not locked: each line must be NAME==VERSION")
 
 
 @contextmanager
@@ -142,82 +136,36 @@ def _alone(venv: Path) -> Iterator[Callable[[], None]]:
         yield require_lock
 
 
-def _interpreter(agent: Agent, python: str | None) -> Interpreter:
-    """The requested one, or one of the version the agent wants, or our own."""
-    version = agent.python
-    if python is None and version in (None, "{}.{}".format(*sys.version_info)):
-        python = sys.executable
-    found = shutil.which(python or f"python{version}")
-    if found is None:
-        wanted = f"a Python {version}" if version else "another"
-        raise PrerequisiteError(f"there is no {python or f'python{version}'}: name {wanted} with --python")
-    interpreter = _ask(found)
-    if version is not None and interpreter.version != version:
-        raise PrerequisiteError(
-            f"the agent {agent.name} needs Python {version}, and {found} is {interpreter.version}: use --python"
-        )
-    return interpreter
-
-
-def _ask(python: str) -> Interpreter:
-    """What an interpreter really is, behind links, shims and venvs."""
-    return Interpreter(*json.loads(_run([python, "-I", "-c", _ASK_PYTHON], f"{python} does not work as a Python")))
-
-
 def _require_same_python(venv: Path, python: str | None) -> None:
     made_from = record_of(venv).python
-    if python is not None and _ask(shutil.which(python) or python).executable != made_from:
+    if python is not None and ask_interpreter(shutil.which(python) or python).executable != made_from:
         raise PrerequisiteError(f"{venv} was made with {made_from}: remove that folder to make it with another Python")
 
 
 def _make(agent: Agent, venv: Path, interpreter: Interpreter, wheels: Path | None) -> VenvRecord:
-    _run([interpreter.executable, "-m", "venv", str(venv)], f"cannot make a venv with {interpreter.executable}")
-    pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    pip = make_venv(interpreter, venv)
     # Only named packages are installed: an unlocked requirement cannot slip in.
-    offline = ["--no-index", "--find-links", str(wheels.resolve())] if wheels else []
-    requirements = str(agent.folder / str(agent.requirements))
-    _run(
-        [*pip, "install", "--quiet", "--no-deps", *offline, "--requirement", requirements],
-        f"cannot install {requirements}",
+    packages = str(package_list(agent))
+    run(
+        [*pip, "install", "--quiet", "--no-deps", *pip_source(wheels), "--requirement", packages],
+        f"cannot install {packages}",
     )
-    check = _start([*pip, "check"])
-    packages = _run([*pip, "list", "--format", "freeze"], "cannot list what was installed")
+    check = start([*pip, "check"])
+    listed = run([*pip, "list", "--format", "freeze"], "cannot list what was installed")
     return VenvRecord(
         agent=agent.name,
         folder=str(agent.folder),
         python=interpreter.executable,
         prefix=interpreter.prefix,
         version=interpreter.version,
-        packages=packages.split(),
+        packages=listed.split(),
         complaints=check.stdout.splitlines() if check.returncode else [],
+        unimportable=_unimportable(agent, venv),
     )
 
 
-def _run(command: Sequence[str], fault: str) -> str:
-    try:
-        done = _start(command)
-    except OSError as error:
-        raise PrerequisiteError(f"{fault}: {(error.strerror or '').lower()}") from None
+def _unimportable(agent: Agent, venv: Path) -> list[str]:
+    done = start([str(venv / "bin" / "python"), "-I", str(_IMPORT_CHECK), *required_names(agent)])
     if done.returncode:
-        lines = [line.strip() for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
-        errors = [line for line in lines if line.startswith("ERROR:")] or lines[-1:]
-        raise PrerequisiteError(f"{fault}: {' '.join(errors) or f'exit code {done.returncode}'}")
-    return done.stdout
-
-
-def _start(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, env=_clean_environment(), capture_output=True, text=True, check=False)  # noqa: S603
-
-
-def _clean_environment() -> dict[str, str]:
-    """Ours, without what would mix our own packages into the venv or put its packages elsewhere."""
-    outside = (
-        "PYTHONPATH",
-        "PYTHONHOME",
-        "VIRTUAL_ENV",
-        "PIP_TARGET",
-        "PIP_PREFIX",
-        "PIP_USER",
-        "PIP_REQUIRE_VIRTUALENV",
-    )
-    return {name: value for name, value in os.environ.items() if name not in outside}
+        return [f"importing its packages ends Python with exit code {done.returncode}"]
+    return done.stdout.splitlines()

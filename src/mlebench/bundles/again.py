@@ -12,7 +12,8 @@ from mlebench.data.state import data_identity
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import PROFILES
 from mlebench.registry import Registry
-from mlebench.run.records import GroupRecord
+from mlebench.run.conditions import CONDITIONS
+from mlebench.run.records import GroupRecord, require_ours
 
 NETWORKS = ("none", "model", "full")
 _MODEL = re.compile(r"\w[\w./:@+-]{0,199}")
@@ -26,6 +27,7 @@ def as_options(bundle: Bundle, given: dict[str, Any]) -> dict[str, Any]:
     Sandbox, image, folders and commands are this machine's own business: a stranger could have written anything there.
     """
     record = bundle.group.record
+    require_ours(bundle.group)
     if record.profile != PROFILES[0]:
         raise PrerequisiteError(f"{bundle.path}: runs of profile {record.profile} cannot be planned")
     limits = {option: record.limits.get(name) for option, name in LIMITS.items()}
@@ -34,7 +36,11 @@ def as_options(bundle: Bundle, given: dict[str, Any]) -> dict[str, Any]:
     if record.knowledge and not given["knowledge"]:
         raise PrerequisiteError(f"the agent of {bundle.path} was given a folder to read: name yours with --knowledge")
     return {
-        **({} if given["agent"] or given["agent_command"] else {"agent": _agent_here(bundle)}),
+        **(
+            {}
+            if given["agent"] or given["agent_command"]
+            else {"agent": _agent_here(bundle), "agent_options": record.agent_options}
+        ),
         "ids": list(record.competitions),
         "seeds": record.seeds,
         "network": record.network,
@@ -58,8 +64,15 @@ def model_of(bundle: Bundle) -> dict[str, Any]:
 
 def differences(bundle: Bundle, here: GroupRecord) -> list[str]:
     """The conditions that may affect scores and that differ between a group and the bundle's."""
-    then, now = _conditions(bundle.group.record), _conditions(here)
-    found = [f"{name} {_told(now[name])}, not {_told(then[name])}" for name in then if then[name] != now[name]]
+    record = bundle.group.record
+    unlike = [
+        condition
+        for condition in CONDITIONS
+        if condition.kind != "detail" and condition.key_of(here) != condition.key_of(record)
+    ]
+    found = [f"{_told(condition.text_of([here]))}, not {_told(condition.text_of([record]))}" for condition in unlike]
+    then, now = _plan(record), _plan(here)
+    found += [f"{name} {_told(now[name])}, not {_told(then[name])}" for name in then if then[name] != now[name]]
     return found + [f"data of {id}" for id in here.competitions if _is_other_data(id, bundle, here)]
 
 
@@ -72,21 +85,12 @@ def _is_other_data(id: str, bundle: Bundle, here: GroupRecord) -> bool:
     )
 
 
-def _conditions(record: GroupRecord) -> dict[str, Any]:
-    asked = record.model or {}
+def _plan(record: GroupRecord) -> dict[str, Any]:
+    """What a repetition has in common with the original, besides conditions."""
     return {
-        "agent": record.agent.get("name"),
-        "files of the agent": record.agent.get("identity"),
         "seeds": record.seeds,
         "competitions": sorted(record.competitions),
-        "sandbox": record.sandbox,
-        "image": record.image,
-        **{name: record.limits.get(key) for name, key in LIMITS.items()},
-        "GPUs for each run": record.gpus_per_run,
-        "network": record.network,
-        **{name: asked.get(name) or None for name in ("models", "endpoint", "budget", "tools", "fields")},
-        "obfuscate": record.obfuscate,
-        "knowledge": bool(record.knowledge),
+        "endpoint": (record.model or {}).get("endpoint"),
         "mlebench": record.mlebench,
     }
 

@@ -12,6 +12,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.files import is_temporary
 from mlebench.paths import CODE, LOGS, RUNNER_LOG
+from mlebench.records import Record
 from mlebench.run.records import PRESENT, Group, Run
 from mlebench.untrusted import UntrustedFileError, open_below
 
@@ -34,9 +35,12 @@ class Item:
     root: Path
     parts: tuple[str, ...]
     kind: str
+    content: bytes | None = None  # of a record that is not on disk
 
     def read(self) -> bytes:
         """The whole file or, for a long log, its beginning and end; UntrustedFileError if it cannot be included."""
+        if self.content is not None:
+            return self.content
         with open_below(self.root, self.parts) as file:
             size = os.fstat(file.fileno()).st_size
             if self.kind != LOG or size <= LARGEST_FILE:
@@ -80,9 +84,18 @@ class LeftOut:
 
 
 def group_items(group: Group) -> list[Item]:
-    root = group.paths.root
-    names = [group.paths.record.name, *([group.record.report] if group.record.report else [])]
-    return [Item(name, root, (name,), RECORD if name == names[0] else PROGRAM) for name in names]
+    """The files of the group itself; one of the reference gets the record that it lacks."""
+    root, record = group.paths.root, group.paths.record.name
+    own = [Item(record, root, (record,), RECORD)]
+    if group.record.origin:
+        listing = group.paths.metadata.name
+        own = [_made(record, root, group.record), Item(listing, root, (listing,), RECORD)]
+    report = group.record.report
+    return own + ([Item(report, root, (report,), PROGRAM)] if report else [])
+
+
+def _made(name: str, root: Path, record: Record) -> Item:
+    return Item(name, root, (name,), RECORD, record.to_text().encode())
 
 
 def run_items(run: Run, runs: int, left_out: LeftOut) -> Iterator[Item]:
@@ -94,7 +107,10 @@ def run_items(run: Run, runs: int, left_out: LeftOut) -> Iterator[Item]:
         parts = path.relative_to(root).parts
         return Item("/".join((folder, *parts)), root, parts, kind)
 
-    yield item(run.paths.record, RECORD)
+    if run.paths.record.is_file():
+        yield item(run.paths.record, RECORD)
+    else:  # a run of the reference
+        yield _made(f"{folder}/{run.paths.record.name}", root, run.record)
     if run.record.submission == PRESENT:
         yield item(run.paths.submission, SUBMISSION)
     most = min(MOST_FILES, MOST_MEMBERS // (4 * max(runs, 1)))

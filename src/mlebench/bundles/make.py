@@ -121,6 +121,11 @@ def make_bundle(group: Group, target: Path, *, redact: bool = False, track: Trac
             f"{len(open_)} runs of {group.paths.root} have not ended: finish them with `mlebench run --resume`"
         )
     runs = list(group.runs())
+    if not runs:
+        raise PrerequisiteError(f"{group.paths.root} has no runs, so there is nothing to pack")
+    if group.record.origin and not all(run.record.report for run in runs):
+        why = group.report_fault() or f"{group.paths.root} has runs that were not graded"
+        raise PrerequisiteError(f"{why}: run `mlebench grade {group.paths.root}` first")
     plan = _Plan(Secrets(), redact)
     plan.take_all(group.record.id, LeftOut(), group_items(group))
     for run in track(runs):

@@ -1,6 +1,5 @@
 """What a bundle says about itself: its members with their checksums, and what was left out, cut or removed."""
 
-import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +20,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 @dataclass(frozen=True, kw_only=True)
 class BundleManifest(Record):
     group: str
-    created_at: str  # the group, not the bundle: the same group gives the same bytes
+    created_at: str | None  # the group, not the bundle: the same group gives the same bytes
     competitions: list[dict[str, Any]]  # id, and the data and graders behind its scores
     members: list[dict[str, Any]]  # name, size, sha256; in the order of the archive
     redacted: list[dict[str, Any]] = field(default_factory=list)  # name, line, what
@@ -29,7 +28,7 @@ class BundleManifest(Record):
     left_out: list[dict[str, Any]] = field(default_factory=list)  # name, reason
 
     def to_bytes(self) -> bytes:
-        return (json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n").encode()
+        return self.to_text().encode()
 
 
 def read_manifest(data: bytes, packed: int) -> BundleManifest:

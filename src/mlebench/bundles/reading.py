@@ -16,9 +16,10 @@ from mlebench.bundles.manifest import LARGEST_MANIFEST, BundleManifest, read_man
 from mlebench.bundles.shapes import fits, parse, record_of
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
-from mlebench.paths import FINDINGS, GRADING_REPORT, MANIFEST, PROFILES, SUBMISSION, GroupPaths, RunPaths
+from mlebench.paths import FINDINGS, MANIFEST, PROFILES, SUBMISSION, GroupPaths, RunPaths, is_grading_report
 from mlebench.run.findings import Findings, is_about
 from mlebench.run.records import ENDED, Group, GroupRecord, Run, RunRecord
+from mlebench.run.reference_groups import REFERENCE
 
 MOST_RECORDS = 64 << 20  # bytes of all records
 # What others rely on in a run's report, besides the published thresholds.
@@ -39,6 +40,7 @@ _CLAIM = {
 }
 _NAME = re.compile(r"\w[\w./@+-]{0,99}")  # of an agent: no text that could pass for ours
 _AGENT: dict[str, Any] = {"name": str, "identity": str, "model": str | None}
+_AGENT_OF_REFERENCE = _AGENT | {"identity": None}
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,8 @@ def _records(manifest: BundleManifest) -> set[str]:
     if group not in sizes:
         raise BundleRefusedError(f"it has no {group}")
     records = {group, *(name for name in sizes if name.endswith(f"/{run}") and name.count("/") == 1)}
-    reports = {name for name in sizes if name.endswith(GRADING_REPORT) and "/" not in name}
+    records |= sizes.keys() & {GroupPaths(Path()).metadata.name}
+    reports = {name for name in sizes if is_grading_report(name) and "/" not in name}
     if max(sizes[name] for name in records) > LARGEST_RECORD or sum(sizes[name] for name in records) > MOST_RECORDS:
         raise BundleRefusedError("its records are larger than any genuine ones")
     if len(reports) > 1 or any(sizes[name] > LARGEST_FILE for name in reports):
@@ -189,7 +192,8 @@ def _findings_of(run: Run, found: dict[str, bytes]) -> Iterator[Findings]:
 def _group(path: Path, manifest: BundleManifest, records: dict[str, bytes]) -> tuple[BundledGroup, list[Run]]:
     where = GroupPaths(path.absolute())
     record = record_of(GroupRecord, records.pop(where.record.name), where.record.name)
-    _check(record.agent, _AGENT, where.record.name, "agent")
+    listing = records.pop(where.metadata.name, None)
+    _check(record.agent, _AGENT_OF_REFERENCE if record.origin else _AGENT, where.record.name, "agent")
     if not _NAME.fullmatch(record.agent["name"]):
         raise BundleRefusedError(f"{shown(record.agent['name'])} is not a name that an agent can have")
     if record.id != manifest.group or record.created_at != manifest.created_at or record.profile not in PROFILES:
@@ -198,13 +202,12 @@ def _group(path: Path, manifest: BundleManifest, records: dict[str, bytes]) -> t
         raise BundleRefusedError(f"{where.record.name}: `limits` holds something other than numbers")
     reports = {name: records.pop(name) for name in list(records) if "/" not in name}
     runs = [_run(where, name, data) for name, data in records.items()]
-    _require_all(record, runs)
-    if any((run.record.report or {}).get("source") == "twin" for run in runs) > record.twin:
+    _require_all(record, runs, listing)
+    if any((run.record.report or {}).get("source") == "twin" for run in runs) > bool(record.twin):
         raise BundleRefusedError("its scores are on twins, but its group is not")
     for name, data in reports.items():
         _compare_report(shown(name), data, runs)
-    order = {id: place for place, id in enumerate(record.competitions)}
-    runs.sort(key=lambda run: (run.record.seed, order[run.record.competition]))
+    runs = Group(where, record).in_order(runs)
     return BundledGroup(where, record, tuple(runs)), runs
 
 
@@ -242,16 +245,32 @@ def _check(values: dict[str, Any], hints: dict[str, Any], name: str, field: str)
             raise BundleRefusedError(f"{name}: `{field}.{key}` is missing or has the wrong type")
 
 
-def _require_all(record: GroupRecord, runs: list[Run]) -> None:
+def _require_all(record: GroupRecord, runs: list[Run], listing: bytes | None) -> None:
     """A group must be complete: bad runs cannot be withheld, nor good ones added."""
     if len(set(record.competitions)) != len(record.competitions):
         raise BundleRefusedError("its group names a competition twice")
     if len({run.record.run_id for run in runs}) != len(runs):
         raise BundleRefusedError("two of its runs have the same id")
-    found = sorted((run.record.competition, run.record.seed) for run in runs)
+    if record.origin:
+        return _require_listed(record, runs, listing)
+    found = Counter((run.record.competition, run.record.seed) for run in runs)
     count = len(record.competitions) * max(record.seeds, 0)
-    planned = len(runs) == count and sorted((id, seed) for id in record.competitions for seed in range(record.seeds))
+    planned = len(runs) == count and Counter((id, seed) for id in record.competitions for seed in range(record.seeds))
     if not runs or found != planned:
         raise BundleRefusedError(
             f"its group was planned with {count} runs, one for each competition and seed; it holds others"
         )
+    return None
+
+
+def _require_listed(record: GroupRecord, runs: list[Run], listing: bytes | None) -> None:
+    """A group of the reference was planned with the runs that its metadata.json lists."""
+    name = GroupPaths(Path()).metadata.name
+    if record.origin != REFERENCE or listing is None:
+        raise BundleRefusedError(f"it has no {name}, or its group was written by something unknown")
+    listed = parse(listing, name).get("runs")
+    competitions = {run.record.competition for run in runs}
+    if not isinstance(listed, dict) or not runs or listed.keys() != {run.paths.root.name for run in runs}:
+        raise BundleRefusedError(f"it holds other runs than its {name} lists")
+    if competitions != set(record.competitions):
+        raise BundleRefusedError("its group names other competitions than its runs")

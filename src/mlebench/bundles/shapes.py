@@ -1,6 +1,5 @@
 """JSON from a stranger: bounded, without surprises, and of the types that a record has."""
 
-import json
 from dataclasses import fields
 from functools import cache
 from types import NoneType, UnionType
@@ -9,6 +8,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from mlebench.bundles.archive import BundleRefusedError, shown
 from mlebench.errors import PrerequisiteError
 from mlebench.records import Record
+from mlebench.untrusted import JsonBoundsError, parse_json
 
 Kind = TypeVar("Kind", bound=Record)
 LARGEST_NUMBER = 1e300
@@ -18,9 +18,9 @@ LARGEST_INTEGER = 1 << 53
 def parse(data: bytes, name: str) -> dict[str, Any]:
     """The JSON object that a member holds."""
     try:
-        value = json.loads(data, object_pairs_hook=_object, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        fault = "is nested too deeply" if isinstance(error, RecursionError) else "is not JSON"
+        value = parse_json(data, object_pairs_hook=_object, parse_constant=_no_number)
+    except ValueError as error:
+        fault = error if isinstance(error, JsonBoundsError) else "is not JSON"
         raise BundleRefusedError(f"{name} {fault}") from None
     if not isinstance(value, dict):
         raise BundleRefusedError(f"{name} is not a JSON object")

@@ -6,10 +6,12 @@ from typing import Any
 import click
 
 from mlebench.agents import Agent, built_in, load_agent, venvs
+from mlebench.agents.locks import write_lock
 from mlebench.agents.spec import COMMAND
 from mlebench.cli.groups import VerbGroup, refuse_json_before
 from mlebench.cli.options import json_option
 from mlebench.cli.output import busy, cell, print_json, print_table
+from mlebench.errors import PrerequisiteError
 
 
 @click.group("agents", invoke_without_command=True, cls=VerbGroup)
@@ -27,8 +29,9 @@ def command(context: click.Context, as_json: bool) -> None:
     inside = {str(agent.folder) for agent in agents}
     for venv, record in venvs.installed():
         if record.folder not in inside:
-            row = {"name": f"{record.folder}#{record.agent}", "model": None, "needs": "venv", "state": f"venv {venv}"}
-            rows.append(row)
+            fault = venvs.installed_fault(venv)
+            state = f"not ready: {fault}" if fault else f"venv {venv}"
+            rows.append({"name": f"{record.folder}#{record.agent}", "model": None, "needs": "venv", "state": state})
     if as_json:
         print_json(rows)
     else:
@@ -82,19 +85,29 @@ def new(name: str, folder: Path) -> None:
     help="Install from this folder of wheels, without a network.",
 )
 @click.option("--python", help="The Python for the venv. Default: the version that the agent names, or this one.")
-def install(agent: str, wheels: Path | None, python: str | None) -> None:
+@click.option(
+    "--lock", is_flag=True, help="First find versions for its requirements and all they need, and write them to a lock."
+)
+def install(agent: str, wheels: Path | None, python: str | None, lock: bool) -> None:
     """Install the packages that an agent needs.
 
-    They go into a separate venv, in the locked versions that AGENT names. If that venv already exists, nothing is
-    done.
+    They go into a separate venv, in the locked versions that AGENT names, or in those of the lock beside its
+    requirements, if there is one. If that venv already exists, nothing is done.
     """
     loaded = _load(agent)
+    if lock:
+        with busy(f"finding versions of what {loaded.name} needs"):
+            written = write_lock(loaded, wheels, python)
+        click.echo(f"locked in {written}", err=True)
+        loaded = _load(agent)  # the lock is one of its files
     with busy(f"installing what {loaded.name} needs"):
         venv, is_new = venvs.install(loaded, wheels, python)
     click.echo(venv)
     click.echo("installed" if is_new else "already installed", err=True)
     for complaint in venvs.record_of(venv).complaints:
         click.echo(f"pip check: {complaint}", err=True)
+    if fault := venvs.venv_fault(loaded):
+        raise PrerequisiteError(f"the agent {loaded.name} is {fault}")
 
 
 def _load(text: str) -> Agent:

@@ -8,7 +8,7 @@ import click
 from mlebench import paths
 from mlebench.cli.codes import FAILED
 from mlebench.cli.groups import VerbGroup
-from mlebench.cli.options import data_dir_option, json_option, registry_at, runs_dir_at, runs_dir_option
+from mlebench.cli.options import data_dir_option, json_option, registry_at, runs_dir_at, runs_dir_option, runs_dirs_at
 from mlebench.cli.output import print_json, print_table, say, size_text, track
 from mlebench.cli.output import without_braces as plain
 from mlebench.errors import PrerequisiteError
@@ -49,12 +49,12 @@ def make(
     from mlebench.bundles.signature import sign
     from mlebench.run.records import find_group
 
-    found = find_group(group, runs_dir_at(runs_dir, data_dir))
-    target = output or paths.bundle(Path(), found.record.id)
+    run_group = find_group(group, *runs_dirs_at(runs_dir, data_dir))
+    target = output or paths.bundle(Path(), run_group.record.id)
     stale = paths.bundle_signature(target)
     try:
         manifest = make_bundle(
-            found, target, redact=redact, track=lambda runs: track(runs, lambda run: run.record.competition)
+            run_group, target, redact=redact, track=lambda runs: track(runs, lambda run: run.record.competition)
         )
         stale.unlink(missing_ok=True)
         if key:

@@ -12,19 +12,20 @@ from mlebench.cli.options import (
     judging_options,
     profile_option,
     registry_at,
-    runs_dir_at,
     runs_dir_option,
+    runs_dirs_at,
 )
 from mlebench.cli.output import print_json, say, table_lines, track, without_braces
 from mlebench.cli.quantities import Duration, Size
 from mlebench.outcomes import GRADED, INVALID, MISSING, UNGRADED_STATUSES
 
 if TYPE_CHECKING:
+    from mlebench.grade.many import Entry
     from mlebench.run.records import Group, Run
 
 MOST_JOBS = 8
 AGENTS_FAULT = (INVALID, MISSING)
-LONGEST_REASON = 80
+LONGEST_CELL = 80
 
 
 @click.command()
@@ -54,10 +55,11 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
     """Grade many submissions, or those of a run GROUP again.
 
     A JSON-lines file names the submissions; the summary goes to the output folder. A run group is named by its path
-    or the beginning of its name; its report is replaced. With --snapshots, reports stay as they are: the submissions
-    kept during the runs are graded, and scores over time are written beside them. Counts go to stdout as JSON, a table
-    of all submissions to stderr. Each submission gets a status. The exit code is 1 if one could not be judged for a
-    reason other than the submission itself; the summary says why.
+    or the beginning of its name; its report is replaced. If the reference wrote the group, a report is added to its
+    folder, and the data is that of --data-dir. With --snapshots, reports stay as they are: the submissions kept during
+    the runs are graded, and scores over time are written beside them. Counts go to stdout as JSON, a table of all
+    submissions to stderr. Each submission gets a status. The exit code is 1 if one could not be judged for a reason
+    other than the submission itself; the summary says why.
     """
     how = _how(options)
     if options["snapshots"]:
@@ -73,9 +75,7 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
             raise click.UsageError("--submission and --output-dir cannot be combined with a run group")
         summary = _grade_group(group, options, how)
     print_json({name: value for name, value in summary.items() if not isinstance(value, list)})
-    if rows := list(_rows(summary)):
-        for line in table_lines(["competition", "status", "score", "medal", "reason"], rows):
-            say(line)
+    _say_table(summary)
     failures = UNGRADED_STATUSES + AGENTS_FAULT * strict
     if summary["unjudged"] or any(report["status"] in failures for report in summary["competition_reports"]):
         raise SystemExit(FAILED)
@@ -100,15 +100,19 @@ def _grade_lines(options: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]
         options["submission"],
         options["output_dir"],
         registry_at(options["data_dir"], options["profile"]),
-        track=lambda entries: track(entries, lambda entry: entry.competition_id or f"line {entry.line}"),
+        track=_track_entries,
         **how,
     )
 
 
 def _grade_group(named: str, options: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
-    from mlebench.run.regrade import regrade
+    from mlebench.run.regrade import grade_reference_group, regrade
 
-    return regrade(_find(named, options), track=_track_runs, **how)
+    run_group = _find(named, options)
+    if run_group.record.origin is None:
+        return regrade(run_group, track=_track_runs, **how)
+    registry = registry_at(options["data_dir"], options["profile"])
+    return grade_reference_group(run_group, registry, track=_track_entries, **how)
 
 
 def _grade_snapshots(named: str, options: dict[str, Any], how: dict[str, Any]) -> int:
@@ -129,19 +133,34 @@ def _grade_snapshots(named: str, options: dict[str, Any], how: dict[str, Any]) -
 def _find(named: str, options: dict[str, Any]) -> "Group":
     from mlebench.run.records import find_group
 
-    return find_group(named, runs_dir_at(options["runs_dir"], options["data_dir"]))
+    return find_group(named, *runs_dirs_at(options["runs_dir"], options["data_dir"]))
+
+
+def _track_entries(entries: "list[Entry]") -> "Iterable[Entry]":
+    return track(entries, lambda entry: entry.competition_id or f"line {entry.line}")
 
 
 def _track_runs(runs: "list[Run]") -> "Iterable[Run]":
     return track(runs, lambda run: run.record.competition)
 
 
+def _say_table(summary: dict[str, Any]) -> None:
+    """All submissions; seeds only if one is stated."""
+    header = ["competition", "seed", "status", "score", "medal", "path", "reason"]
+    rows = list(_rows(summary))
+    if all(row[1] is None for row in rows):
+        header, rows = header[:1] + header[2:], [row[:1] + row[2:] for row in rows]
+    for line in table_lines(header, rows) if rows else ():
+        say(line)
+
+
 def _rows(summary: dict[str, Any]) -> Iterator[list[Any]]:
     for report in summary["competition_reports"]:
-        yield [report["competition_id"], *_cells(report)]
+        *verdict, reason = _cells(report)
+        yield [report["competition_id"], report["seed"], *verdict, _short_path(report["submission_path"]), reason]
     for row in summary["unjudged"]:
-        name = row["competition_id"] or f"line {row['line']}"
-        yield [_short(name), row["status"], None, None, _short(row["reason"])]
+        line = f"line {row['line']}" if "line" in row else None
+        yield [_short(row["competition_id"]), None, row["status"], None, None, line, _short(row["reason"])]
 
 
 def _cells(report: dict[str, Any]) -> list[Any]:
@@ -153,5 +172,15 @@ def _short(text: str | None) -> str | None:
     """One short line of text that an agent or a grader may have written."""
     if text is None:
         return None
-    text = without_braces(" ".join(text.split()))
-    return text if len(text) <= LONGEST_REASON else f"{text[: LONGEST_REASON - 1]}…"
+    text = _one_line(text)
+    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
+
+
+def _short_path(path: str) -> str | None:
+    """The end of a path, which tells it from others; None if no submission was named."""
+    text = _one_line(path)
+    return None if text == "None" else text if len(text) <= LONGEST_CELL else f"…{text[1 - LONGEST_CELL :]}"
+
+
+def _one_line(text: str) -> str:
+    return without_braces(" ".join(text.split()))

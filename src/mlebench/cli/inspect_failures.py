@@ -48,7 +48,7 @@ def _judge(named: Sequence[str], places: Places) -> "list[Judged]":
     from mlebench.integrity.subjects import subjects
 
     registry = places.registry
-    found = [(name, subject) for name in named for subject in subjects(name, places.runs)]
+    found = [(name, subject) for name in named for subject in subjects(name, *places.runs_dirs)]
     judged, unwritten = [], None
     for name, subject in track(found, lambda one: one[1].competition):
         verdict = classify_apart(subject, registry)

@@ -63,7 +63,7 @@ def familiarity(places: Places, competitions: Sequence[str], **options: Any) -> 
     _refuse(options)
     registry = places.registry
     asked = [registry.get_competition(id) for id in competitions or registry.list_competition_ids()]
-    performance = _performance(options["reports"], places.runs) if options["reports"] else {}
+    performance = _performance(options["reports"], *places.runs_dirs) if options["reports"] else {}
     asking = Asking(
         cutoff=parse_cutoff(options["cutoff"]) if options["cutoff"] else None,
         meta=read_meta_kaggle(options["meta_kaggle"]) if options["meta_kaggle"] else None,
@@ -93,11 +93,11 @@ def _refuse(options: dict[str, Any]) -> None:
         raise click.UsageError("--plot draws a correlation: it needs --reports")
 
 
-def _performance(reports: Sequence[str], runs_dir: Path) -> dict[str, dict[str, float]]:
+def _performance(reports: Sequence[str], *runs_dirs: Path) -> dict[str, dict[str, float]]:
     from mlebench.integrity.familiarity.performance import read_performance
     from mlebench.report.inputs import Inputs
 
-    inputs = Inputs(runs_dir)
+    inputs = Inputs(runs_dirs[0], more_runs_dirs=runs_dirs[1:])
     for named in reports:
         inputs.add(named)
     return read_performance(inputs)

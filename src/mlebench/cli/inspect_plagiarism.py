@@ -43,7 +43,7 @@ def plagiarism(places: Places, named: Sequence[str], corpus: Path | None, show: 
     from mlebench.integrity.plagiarism.report import record_of
     from mlebench.integrity.subjects import subjects
 
-    found = [subject for name in named for subject in subjects(name, places.runs)]
+    found = [subject for name in named for subject in subjects(name, *places.runs_dirs)]
     with busy("Reading code"):
         compared = list(compare(found, lambda competition: _corpus(competition, corpus)))
     records = [record_of(one) for one in compared]

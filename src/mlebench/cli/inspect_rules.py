@@ -57,7 +57,7 @@ def rules(places: Places, group: str | None, model: str | None, as_json: bool, *
             print_json(calibration.to_dict())
         return
     inspected = []
-    for one in inspect_rules(subjects(group, places.runs), places.registry.get_data_dir(), judge, calibration):
+    for one in inspect_rules(subjects(group, *places.runs_dirs), places.registry.get_data_dir(), judge, calibration):
         inspected.append(one)
         if not as_json:
             _show(one)

@@ -84,7 +84,10 @@ def _score(run: Run) -> str:
     return f"score {report.get('score')}, medal {medal(report)}"
 
 
-def medal(report: dict[str, Any]) -> str:
+def medal(report: dict[str, Any]) -> str | None:
+    """The medal in a report; None if there is no report."""
+    if not report:
+        return None
     return next((kind for kind in ("gold", "silver", "bronze") if report.get(f"{kind}_medal")), "none")
 
 

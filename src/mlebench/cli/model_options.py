@@ -44,7 +44,7 @@ _OPTIONS = (
         "fields",
         multiple=True,
         metavar="NAME",
-        help="A field of requests that would be refused or removed, and is passed on; such runs are unsealed.",
+        help="A field or beta of requests that would be refused or removed, and is passed on; such runs are unsealed.",
     ),
 )
 NAMES = ("models", "endpoint", "provider", "key_env", "budget", "prices", "tools", "fields")

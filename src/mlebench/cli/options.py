@@ -38,8 +38,16 @@ data_dir_option = click.option("--data-dir", **_DATA_DIR)
 runs_dir_option = click.option("--runs-dir", **_RUNS_DIR)
 
 
+def runs_dirs_at(runs_dir: Path | None, data_dir: Path | None) -> tuple[Path, ...]:
+    """Where run groups are looked for: in --runs-dir, or beside the data: first real data, then twins."""
+    if runs_dir:
+        return (runs_dir,)
+    data_dirs = (registry_at(data_dir, twin=twin).get_data_dir() for twin in (False, True))
+    return tuple(dict.fromkeys(map(paths.default_runs_dir, data_dirs)))
+
+
 def runs_dir_at(runs_dir: Path | None, data_dir: Path | None) -> Path:
-    return runs_dir or paths.default_runs_dir(registry_at(data_dir).get_data_dir())
+    return runs_dirs_at(runs_dir, data_dir)[0]
 
 
 @dataclass
@@ -54,8 +62,8 @@ class Places:
         return registry_at(self.data_dir)
 
     @property
-    def runs(self) -> Path:
-        return runs_dir_at(self.runs_dir, self.data_dir)
+    def runs_dirs(self) -> tuple[Path, ...]:
+        return runs_dirs_at(self.runs_dir, self.data_dir)
 
 
 def places_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -50,6 +50,21 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterato
         yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
 
 
+def folded(
+    header: Sequence[str], rows: Sequence[Sequence[str]], keys: int, width: int | None
+) -> Iterator[tuple[Sequence[str], Sequence[Sequence[str]]]]:
+    """A table as several that fit into a terminal, each with the first columns; whole if the width does not matter."""
+    widths = [2 + max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    parts: list[list[int]] = [[*range(keys)]]
+    for number in range(keys, len(header)):
+        needed = sum(widths[index] for index in (*parts[-1], number)) - 2
+        if width is not None and needed > width and len(parts[-1]) > keys:
+            parts.append([*range(keys)])
+        parts[-1].append(number)
+    for part in parts:
+        yield [header[index] for index in part], [[row[index] for index in part] for row in rows]
+
+
 def write_output(path: Path, text: str) -> None:
     """Write what a command was told to print to a file."""
     try:

@@ -75,8 +75,9 @@ def _pairs(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def gpus_per_run(text: str | None) -> int:
-    """The number of GPUs to ask for: a scheduler chooses the devices itself."""
+def gpus_per_run(text: str | None, runs_per_gpu: int) -> int:
+    """The number of GPUs to ask for: a scheduler chooses the devices itself, and gives each to one run."""
+    refuse_sharing(runs_per_gpu)
     if text in (None, "none"):
         return 0
     if not text.isdigit():
@@ -84,3 +85,10 @@ def gpus_per_run(text: str | None) -> int:
             f"--gpus {text}: with Slurm and Ray, give the number of GPUs for each run, as in --gpus 1"
         )
     return int(text)
+
+
+def refuse_sharing(runs_per_gpu: int) -> None:
+    if runs_per_gpu > 1:
+        raise PrerequisiteError(
+            f"--runs-per-gpu {runs_per_gpu}: Slurm and Ray give each GPU to one run; leave it out, or run without them"
+        )

@@ -1,7 +1,9 @@
 """mlebench prepare"""
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -119,15 +121,39 @@ def command(
         show_checks(registry, chosen, source)
         return
     options = Options(keep_raw, not skip_verification, overwrite_checksums, description == "original", force)
-    with watching(chosen) as watch:
-        outcomes = []
+    outcomes, possible = _set_impossible_aside(registry, chosen, source, options)
+    with watching(possible) as watch:
         for outcome in prepare_many(
-            registry, chosen, source, options, jobs=jobs, overwrite_leaderboard=overwrite_leaderboard, watch=watch
+            registry, possible, source, options, jobs=jobs, overwrite_leaderboard=overwrite_leaderboard, watch=watch
         ):
             outcomes.append(outcome)
             _say(outcome, one_of_many=len(chosen) > 1)
             watch[outcome.id].end()
     _conclude(sorted(outcomes, key=lambda outcome: chosen.index(outcome.id)), registry.get_data_dir())
+
+
+def _set_impossible_aside(
+    registry: Registry, ids: Sequence[str], source: Any, options: Any
+) -> tuple[list[Any], list[str]]:
+    """Say once why several competitions cannot be prepared; return their outcomes and the ids of the others."""
+    from mlebench.data.batch import Outcome
+    from mlebench.data.preflight import shared_faults
+    from mlebench.data.sources import missing_beside_archive
+
+    competitions = {}
+    for id in ids if len(ids) > 1 else ():
+        with suppress(PrerequisiteError):  # reported when it is prepared
+            competitions[id] = registry.get_competition(id)
+    faults = shared_faults(list(competitions.values()), source, options)
+    for fault, count in Counter(faults.values()).items():
+        say(f"{count} of {len(ids)} competitions cannot be prepared: {fault}")
+    outcomes = []
+    for id, fault in faults.items():
+        where = competitions[id].paths
+        lacking = missing_beside_archive(competitions[id], where.root, where.raw)
+        reasons = [fault.partition(": ")[0], *([lacking] if lacking else [])]
+        outcomes.append(Outcome(id, "failed", "; ".join(reasons)))
+    return outcomes, [id for id in ids if id not in faults]
 
 
 def _say(outcome: Any, *, one_of_many: bool) -> None:

@@ -1,13 +1,15 @@
 """mlebench report"""
 
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from mlebench import paths
-from mlebench.cli.options import data_dir_option, registry_at, runs_dir_at, runs_dir_option
-from mlebench.cli.output import say, table_lines, track, write_output
+from mlebench.cli.options import data_dir_option, registry_at, runs_dir_option, runs_dirs_at
+from mlebench.cli.output import folded, is_terminal, say, table_lines, track, write_output
 from mlebench.cli.quantities import Positive
 from mlebench.report.model import SPLITS
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     metavar="DELTA",
     help="Say how many seeds it takes to detect a difference of DELTA percentage points in the medal rate.",
 )
+@click.option("--strict", is_flag=True, help="Refuse to compare or pool runs under unlike conditions.")
 @click.option("--published", is_flag=True, help="Show the published leaderboard too.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "md", "csv", "json", "html"]), default="table", show_default=True
@@ -54,6 +57,7 @@ def command(
     split: str | None,
     pad: bool,
     power: float | None,
+    strict: bool,
     published: bool,
     form: str,
     output: Path | None,
@@ -63,27 +67,41 @@ def command(
     """Make standings from run groups, bundles and grading reports: medals, intervals, comparisons.
 
     Files may be ours or the reference's. Scores of a bundle are `claimed` until `mlebench bundle verify` has graded
-    them. The first agent is compared with each of the others.
+    them. The first agent is compared with each of the others. Without arguments: the newest run group.
     """
     from mlebench.report.inputs import Inputs
     from mlebench.report.make import make_standings
 
-    if not (inputs or reports or experiments):
-        raise click.UsageError("name a run group, a bundle, a grading report or an experiment")
     if form == "html" and output is None:
         raise click.UsageError("--format html writes pages: name a folder for them with -o")
     registry = registry_at(data_dir)
-    runs_dir = runs_dir_at(runs_dir, data_dir)
-    found = Inputs(runs_dir)
+    runs_dirs = runs_dirs_at(runs_dir, data_dir)
+    if not (inputs or reports or experiments):
+        inputs = (_newest(runs_dirs),)
+    found = Inputs(runs_dirs[0], more_runs_dirs=runs_dirs[1:])
     for named in (*inputs, *reports):
         found.add(named)
     for id in experiments:
-        found.add_experiment(id, table or paths.experiments_table(runs_dir))
-    made = make_standings(found, split, pad=pad, power=power, published=published)
+        found.add_experiment(id, table or paths.experiments_table(runs_dirs[0]))
+    made = make_standings(found, split, pad=pad, power=power, published=published, strict=strict)
     if form == "html" and output:
         _write_pages(made, found, registry, output)
     else:
         _show(made, form, output)
+
+
+def _newest(runs_dirs: tuple[Path, ...]) -> str:
+    """The folder of the newest run group; says which one it is."""
+    from mlebench.run.group import newest_group
+
+    group = newest_group(*runs_dirs, on_fault=say)
+    if group is None:
+        raise click.UsageError(
+            f"name a run group, a bundle, a grading report or an experiment: "
+            f"there is no run group in {' or '.join(map(str, runs_dirs))}"
+        )
+    say(f"The newest run group: {group.paths.root}")
+    return str(group.paths.root)
 
 
 def _write_pages(made: "Standings", inputs: "Inputs", registry: "Registry", folder: Path) -> None:
@@ -98,7 +116,8 @@ def _show(made: "Standings", form: str, output: Path | None) -> None:
     from mlebench.report import render
 
     forms = {"md": render.to_markdown, "csv": render.to_csv, "json": render.to_json}
-    text = forms[form](made) if form in forms else _plain(render.tables(made))
+    width = shutil.get_terminal_size().columns if output is None and is_terminal(sys.stdout) else None
+    text = forms[form](made) if form in forms else _plain(render.tables(made), width)
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -107,5 +126,6 @@ def _show(made: "Standings", form: str, output: Path | None) -> None:
         say(note)
 
 
-def _plain(tables: "list[Table]") -> str:
-    return "\n".join("".join(f"{line}\n" for line in table_lines(one.header, one.rows)) for one in tables)
+def _plain(tables: "list[Table]", width: int | None) -> str:
+    parts = [part for one in tables for part in folded(one.header, one.rows, one.keys, width)]
+    return "\n".join("".join(f"{line}\n" for line in table_lines(*part)) for part in parts)

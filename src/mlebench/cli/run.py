@@ -15,15 +15,16 @@ from mlebench.cli.options import (
     listed,
     listing_option,
     registry_at,
-    runs_dir_at,
     runs_dir_option,
+    runs_dirs_at,
     splits_option,
 )
 from mlebench.cli.output import say
-from mlebench.cli.placing import gpus_per_run, placement_of, placement_options
+from mlebench.cli.placing import gpus_per_run, placement_of, placement_options, refuse_sharing
 from mlebench.cli.quantities import Duration, Positive, Size
 from mlebench.faults import OF_DISKS, reason_of
 from mlebench.registry import Registry
+from mlebench.run.gpus import MOST_RUNS_PER_GPU
 
 if TYPE_CHECKING:
     from mlebench.agents import Agent
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from mlebench.run.gpus import Choice
     from mlebench.run.machine import Wishes
     from mlebench.run.plan import Request
-    from mlebench.run.records import Group, Run
+    from mlebench.run.records import Group, GroupRecord, Run
     from mlebench.sandbox import Sandbox
 
 RETRIES = ("infra", "failed", "timeout")
@@ -47,6 +48,14 @@ RETRIES = ("infra", "failed", "timeout")
     help="The agent. `mlebench agents` lists those built in.",
 )
 @click.option("--agent-command", metavar="PROGRAM", help="What the agent `command` runs, with bash.")
+@click.option(
+    "--agent-option",
+    "agent_options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=lambda _context, _option, texts: _agent_options(texts),
+    help="An argument of the agent, instead of the one in its config.yaml; may be repeated.",
+)
 @competitions_option
 @splits_option
 @listing_option("--competition-set")
@@ -73,6 +82,13 @@ RETRIES = ("infra", "failed", "timeout")
     "--gpus",
     metavar="all|none|0,1,…",
     help="GPUs for the workers to share. Default: one each, if there are any. Slurm and Ray: how many for each run.",
+)
+@click.option(
+    "--runs-per-gpu",
+    type=click.IntRange(1, MOST_RUNS_PER_GPU),
+    default=1,
+    show_default=True,
+    help="Runs on one GPU at a time. Nothing keeps one from taking the GPU memory of the others.",
 )
 @click.option(
     "--network",
@@ -107,7 +123,8 @@ RETRIES = ("infra", "failed", "timeout")
 @click.option(
     "--like",
     metavar="RUN|BUNDLE",
-    help="Use the options of an earlier run, run group or bundle; options given here override them.",
+    help="Use the options of an earlier run, run group or bundle (its path, or a group's name); options given here "
+    "override them.",
 )
 @runs_dir_option
 @placement_options
@@ -119,19 +136,20 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
     RUN_DIR` executes one planned run. Exit code 1: a run failed or could not be started, through no fault of the
     agent; 130: interrupted or cancelled.
     """
-    from mlebench.run.gpus import Choice, choose_again
     from mlebench.run.group import reopen
-    from mlebench.run.records import find_group
+    from mlebench.run.records import find_group, require_ours
 
     asked = (options["executor"], options["slurm_options"], options["ray_address"])
     if resume:
-        group = find_group(resume, runs_dir_at(options["runs_dir"], options["data_dir"]))
+        group = find_group(resume, *runs_dirs_at(options["runs_dir"], options["data_dir"]))
+        require_ours(group)
         given = click.get_current_context().get_parameter_source("workers")
-        workers = workers if given and given.name == "COMMANDLINE" else group.record.workers
+        workers = workers if given and given.name == "COMMANDLINE" else group.record.workers or 1
         placement = placement_of(*asked, group)
-        chosen = Choice() if placement.is_remote else choose_again(gpus, workers, group.record.gpus_per_run)
+        chosen = _gpus_again(group, gpus, workers, placement)
         _require_model(group, retries, placement)
         reopen(group, only_here=not placement.is_remote)
+        _say_sandbox(group.record)
         _execute(group, workers, chosen, retries, placement)
         return
     if retries:
@@ -141,11 +159,47 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
     say(f"Run group {group.paths.root}")
     if options.get("bundle"):
         _say_what_differs(group, options["bundle"])
-    if group.record.sandbox == "process":
-        say("Warning: a plain process isolates nothing. The agent can read the answers; these runs count as unsealed.")
-    if group.record.network == "full":
-        say("Warning: the network is open. The agent can reach the competition's solutions; these runs are unsealed.")
+    _say_sandbox(group.record)
     _execute(group, workers, chosen, (), placement)
+
+
+def _gpus_again(group: "Group", gpus: str | None, workers: int, placement: "Placement") -> "Choice":
+    """The GPUs for the rest of a group; how many runs share one was settled when it was planned."""
+    from mlebench.run.gpus import Choice, choose_again
+
+    if not _is_default(click.get_current_context(), "runs_per_gpu"):
+        raise click.UsageError("--runs-per-gpu is a condition of all runs of a group: it cannot change with --resume")
+    record = group.record
+    if placement.is_remote:
+        refuse_sharing(record.runs_per_gpu)
+        return Choice()
+    return choose_again(gpus, workers, record.gpus_per_run or 0, record.runs_per_gpu)
+
+
+def _chosen_gpus(gpus: str | None, workers: int, runs_per_gpu: int, placement: "Placement") -> "Choice":
+    from mlebench.run.gpus import Choice, choose
+
+    if placement.is_remote:
+        return Choice((), gpus_per_run(gpus, runs_per_gpu))
+    return choose(gpus, workers, runs_per_gpu)
+
+
+def _say_sandbox(record: "GroupRecord") -> None:
+    """Say which sandbox was chosen, whether it is sealed, and what of the agent it does not use."""
+    from mlebench.run.model import unsealed_by
+
+    reasons = unsealed_by(record)
+    seal = f"not sealed: {', '.join(reasons)}" if reasons else "sealed"
+    say(f"Sandbox: {record.sandbox}, {seal}")
+    if record.sandbox == "process":
+        say("Warning: a plain process isolates nothing. The agent can read the answers; these runs count as unsealed.")
+    if record.network == "full":
+        say("Warning: the network is open. The agent can reach the competition's solutions; these runs are unsealed.")
+    if record.agent.get("dockerfile") and record.sandbox in ("bubblewrap", "process"):
+        say(
+            f"The agent's Dockerfile is not used by {record.sandbox}: the agent gets this machine's programs and the "
+            f"packages of its `requirements`, if it names any; `--sandbox docker` uses its image."
+        )
 
 
 def _plan(workers: int, gpus: str | None, options: dict[str, Any], placement: "Placement") -> "tuple[Group, Choice]":
@@ -162,7 +216,6 @@ def _plan(workers: int, gpus: str | None, options: dict[str, Any], placement: "P
 
 def _request(workers: int, gpus: str | None, options: dict[str, Any], placement: "Placement") -> "Request":
     from mlebench.agents import load_agent
-    from mlebench.run.gpus import Choice, choose
     from mlebench.run.plan import Request
 
     options["runtime"] = None  # there is no option for it
@@ -172,7 +225,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any], placement:
         options["agent"] = "command"
     if not options["agent"]:
         raise click.UsageError("name an agent with --agent; `mlebench agents` lists those built in")
-    agent = load_agent(options["agent"], options["agent_command"])
+    agent = load_agent(options["agent"], options["agent_command"], options["agent_options"])
     wishes, gpus = _wishes(options, "none" if agent.host_only else gpus)
     registry = registry_at(options["data_dir"], twin=options["twin"])
     return Request(
@@ -183,10 +236,11 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any], placement:
         registry=registry,
         runs_dir=(options["runs_dir"] or paths.default_runs_dir(registry.get_data_dir())).absolute(),
         sandbox=_chosen_sandbox(options["sandbox"], agent, placement),
+        auto_sandbox=options["sandbox"] == "auto",
         seeds=options["seeds"],
         workers=workers,
         wishes=wishes,
-        gpus=Choice((), gpus_per_run(gpus)) if placement.is_remote else choose(gpus, workers),
+        gpus=_chosen_gpus(gpus, workers, options["runs_per_gpu"], placement),
         placement=placement,
         network=options["network"],
         model=model_access(options, agent.model),
@@ -197,6 +251,18 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any], placement:
         runtime=options["runtime"],
         like=options["like"],
     )
+
+
+def _agent_options(texts: Sequence[str]) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise click.BadParameter(f"{text!r} is not KEY=VALUE")
+        if name in options:
+            raise click.BadParameter(f"{name} is given twice")
+        options[name] = value
+    return options
 
 
 def _chosen_sandbox(named: str, agent: "Agent", placement: "Placement") -> "Sandbox":
@@ -236,12 +302,17 @@ def _competitions(registry: Registry, options: dict[str, Any]) -> list[str]:
 
 def _like(options: dict[str, Any]) -> dict[str, Any]:
     """The earlier group's options, unless they are overridden now."""
-    folder = Path(options["like"])
-    if folder.is_file():
-        options, then, model = _like_bundle(folder, options)
+    from mlebench.run.records import find_group
+
+    path = Path(options["like"])
+    if path.is_file():
+        options, then, model = _like_bundle(path, options)
     else:
-        then, model = _like_folder(folder)
+        runs_dirs = runs_dirs_at(options["runs_dir"], options["data_dir"])
+        then, model = _like_folder(path if path.is_dir() else find_group(options["like"], *runs_dirs).paths.root)
     context = click.get_current_context()
+    if options["agent"] or options["agent_command"]:
+        then.pop("agent_options", None)  # they are another agent's
     chosen = {
         name: then[name] if name in then and _is_default(context, name) else value for name, value in options.items()
     }
@@ -258,10 +329,11 @@ def _say_if_other_material(folder: Path | None, sha256: str | None) -> None:
 
 def _like_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     from mlebench.run.plan import as_request_facts
-    from mlebench.run.records import Group, Run
+    from mlebench.run.records import Group, Run, require_ours
 
     run = Run.read(folder) if paths.RunPaths(folder).record.is_file() else None
     group = Group.read(folder.absolute().parent if run else folder)
+    require_ours(group)
     facts = as_request_facts(group.record)
     limits = facts.pop("limits")
     then = {
@@ -270,7 +342,7 @@ def _like_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
         "ids": [run.record.competition] if run else facts["competitions"],
         "time_limit": limits["seconds"],
         **{name: limits[name] for name in ("memory", "cpus", "shm")},
-        "data_dir": Path(group.record.data_dir),
+        "data_dir": Path(group.record.data_dir) if group.record.data_dir else None,
         "knowledge": Path(facts["knowledge"]) if facts["knowledge"] else None,
     }
     return then, group.record.model
@@ -369,9 +441,10 @@ def _say_ungraded(group: "Group", runs: "Sequence[Run]") -> bool:
 
 def _say_unstored(runs: "Sequence[Run]") -> None:
     from mlebench.run.execute import unstored_result
+    from mlebench.run.records import RUNNING
 
     for run in runs:
-        if work := unstored_result(run):
+        if run.state != RUNNING and (work := unstored_result(run)):  # otherwise, another process may be storing it
             say(f"{run.paths.root.name}: the agent has ended, but its result is not stored. It is kept in {work}")
             say("If the disk is full, free some space before you resume.")
 

@@ -2,6 +2,8 @@
 
 import glob
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +15,14 @@ from mlebench.cli.options import Places, json_option, output_option, places_opti
 from mlebench.cli.output import duration_text, print_json, print_table, say, size_text, write_output
 from mlebench.cli.placing import placement_of, placement_options
 from mlebench.errors import PrerequisiteError
-from mlebench.untrusted import plain
+from mlebench.files import LFS_POINTER, is_lfs_pointer
+from mlebench.untrusted import UntrustedFileError, open_untrusted, plain
 
 if TYPE_CHECKING:
     from mlebench.run.records import Group, Run
+
+LOG_END = 100_000  # bytes
+ANY_SIZE = 1 << 62  # bytes: only the end of a log is read
 
 
 @click.group(invoke_without_command=True, cls=VerbGroup)
@@ -27,7 +33,7 @@ def command(context: click.Context, as_json: bool) -> None:
     """List run groups; `mlebench runs list GROUP` lists the runs of one."""
     refuse_json_before(context, as_json)
     if context.invoked_subcommand is None:
-        _list_groups(context.obj.runs, as_json=as_json)
+        _list_groups(*context.obj.runs_dirs, as_json=as_json)
 
 
 @command.command("list")
@@ -40,7 +46,7 @@ def list_runs(places: Places, group: str, as_json: bool) -> None:
     from mlebench.cli.live import print_runs
     from mlebench.run.records import find_group
 
-    found = find_group(group, places.runs)
+    found = find_group(group, *places.runs_dirs)
     if as_json:
         print_json([run.record.to_dict() | {"state": run.state} for run in found.runs()])
     else:
@@ -65,7 +71,7 @@ def show(places: Places, run: str, as_json: bool, as_story: bool, lines: int | N
     """Show what is known about a run, named by its folder or its id."""
     from mlebench.run.records import Group
 
-    found = _find_run(places.runs, run)
+    found = _find_run(run, *places.runs_dirs)
     if as_story:
         _tell_story(found, as_json, lines)
         return
@@ -85,14 +91,15 @@ def cancel(places: Places, group: str, **options: Any) -> None:
     """Cancel a group: its runs in progress end, and none is started until `mlebench run --resume GROUP`."""
     from mlebench.run.group import cancel as cancel_group
     from mlebench.run.group import counts
-    from mlebench.run.records import find_group
+    from mlebench.run.records import find_group, require_ours
     from mlebench.run.schedulers import is_reachable, scheduler_for
 
-    found = find_group(group, places.runs)
+    found = find_group(group, *places.runs_dirs)
+    require_ours(found)
     placement = placement_of(**options, group=found)
     cancel_group(found)  # first: commands that watch the group must not submit again what its scheduler drops
     if is_reachable(placement):
-        count = scheduler_for(found, placement, found.record.workers).cancel()
+        count = scheduler_for(found, placement, found.record.workers or 1).cancel()
         what = f"Cancelled {count} runs at {placement.name}."
     else:
         what = f"Cancelled: {counts(found)['running']} runs in progress end within seconds."
@@ -111,7 +118,7 @@ def submission(places: Places, group: str, rel_log_path: str, rel_code_path: str
     from mlebench.run.group import submission_lines
     from mlebench.run.records import find_group
 
-    lines = submission_lines(find_group(group, places.runs), rel_log_path, rel_code_path)
+    lines = submission_lines(find_group(group, *places.runs_dirs), rel_log_path, rel_code_path)
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     if output is None:
         click.echo(text, nl=False)
@@ -119,24 +126,33 @@ def submission(places: Places, group: str, rel_log_path: str, rel_code_path: str
         write_output(output, text)
 
 
-def _list_groups(runs_dir: Path, *, as_json: bool) -> None:
+def _list_groups(runs_dir: Path, *more: Path, as_json: bool) -> None:
     from mlebench.run.group import counts, groups_in
 
     rows = []
-    for group in groups_in(runs_dir):
+    for group in groups_in(runs_dir, say):
         count = counts(group)
-        rows.append({"group": group.record.id, "agent": group.record.agent["name"], **count, "data": _data(group)})
+        who = {"group": group.record.id, "agent": group.record.agent["name"]}
+        rows.append({**who, **count, "data": _data(group), "origin": group.record.origin})
     if as_json:
         print_json(rows)
     elif rows:
-        print_table(list(rows[0]), [list(row.values()) for row in rows])
-    else:
-        click.echo(f"there are no run groups in {runs_dir}", err=True)
+        header = [name for name in rows[0] if name != "origin" or any(row["origin"] for row in rows)]
+        print_table(header, [[row[name] for name in header] for row in rows])
+    if not rows:
+        say(f"There are no run groups in {runs_dir}.")
+        for folder in more:
+            if count := len(groups_in(folder)):
+                say(f"There are {count} in {folder}: `mlebench runs --runs-dir {folder}` lists them.")
 
 
 def _say_what_stops(group: "Group") -> None:
     from mlebench.run.hosts import stop_line, stopped_hosts
 
+    if group.record.origin:
+        say(f"This group was {group.record.origin_words}: seeds, times and how agents ended are unknown.")
+    if fault := group.report_fault():
+        say(f"Its runs have no scores: {fault}.")
     if group.paths.cancelled.exists():
         say(f"The group was cancelled. `mlebench run --resume {group.paths.root}` continues it.")
     for host, reason in stopped_hosts(group.paths).items():
@@ -144,21 +160,40 @@ def _say_what_stops(group: "Group") -> None:
 
 
 def _data(group: "Group") -> str:
+    if group.record.twin is None:
+        return "unknown"
     return "twin" if group.record.twin else group.record.profile
 
 
-def _find_run(runs_dir: Path, named: str) -> "Run":
+def _find_run(named: str, *runs_dirs: Path) -> "Run":
     from mlebench.run.records import Run
+    from mlebench.run.reference_groups import is_reference_group
 
-    if paths.RunPaths(Path(named)).record.is_file():
-        return Run.read(Path(named))
+    folder = Path(named).absolute()
+    if paths.RunPaths(folder).record.is_file() or (folder.is_dir() and is_reference_group(folder.parent)):
+        return Run.read(folder)
     begun = f"{glob.escape(named)}*"
-    matches = sorted({*runs_dir.glob(f"*/*_{begun}/run.json"), *runs_dir.glob(f"*/{begun}/run.json")})
+    patterns = (f"*/*_{begun}/run.json", f"*/{begun}/run.json")
+    found = {path.parent for folder in runs_dirs for pattern in patterns for path in folder.glob(pattern)}
+    matches = sorted(found.union(*(_runs_of_reference(folder, named) for folder in runs_dirs)))
     if len(matches) == 1:
-        return Run.read(matches[0].parent)
+        return Run.read(matches[0])
     if not matches:
-        raise PrerequisiteError(f"there is no run {named!r}, neither as a path nor in {runs_dir}")
-    raise PrerequisiteError(f"{named!r} is the beginning of {len(matches)} runs in {runs_dir}: give more of it")
+        raise PrerequisiteError(
+            f"there is no run {named!r}, neither as a path nor in {' or '.join(map(str, runs_dirs))}"
+        )
+    folders = " and ".join(dict.fromkeys(str(path.parents[1]) for path in matches))
+    raise PrerequisiteError(f"{named!r} is the beginning of {len(matches)} runs in {folders}: give more of it")
+
+
+def _runs_of_reference(runs_dir: Path, named: str) -> Iterator[Path]:
+    """The runs in groups of the reference whose folder or id begins like this."""
+    from mlebench.run.group import groups_in
+
+    for group in groups_in(runs_dir):
+        for run in group.run_paths() if group.record.origin else ():
+            if run.root.name.startswith(named) or run.root.name.rpartition("_")[2].startswith(named):
+                yield run.root
 
 
 def _tell_story(run: "Run", as_json: bool, lines: int | None) -> None:
@@ -174,13 +209,17 @@ def _tell_story(run: "Run", as_json: bool, lines: int | None) -> None:
 
 
 def _tell(group: "Group", run: "Run") -> None:
+    from mlebench.run.conditions import options_text
     from mlebench.run.model import outcome_words
 
     record, facts = run.record, run.record.conditions
     report = record.report or {}
     _line("run", record.run_id)
     _line("agent", _with_details(group.record.agent))
-    _line("competition", f"{record.competition}, seed {record.seed}, {_data(group)} data")
+    _line("options", options_text(group.record.agent_options))
+    _line("origin", group.record.origin_words)
+    seed = "unknown" if record.seed is None else record.seed
+    _line("competition", f"{record.competition}, seed {seed}, {_data(group)} data")
     detail = f": {record.detail}" if record.detail else ""
     _line("state", f"{outcome_words(record)}{detail}" if record.is_final else run.state)
     _line("next", _next_command(group, run))
@@ -291,10 +330,11 @@ def _limits_text(facts: dict[str, Any]) -> str:
     limits, kept = facts.get("limits", {}), facts.get("kept", {})
     if not limits:
         return ""
+    shared = f" ({runs} runs share each)" if (runs := facts.get("runs_per_gpu", 1)) > 1 else ""
     return (
         f"{duration_text(limits['seconds'])} of time, {limits['cpus']:g} CPUs ({kept.get('cpu')}), "
         f"{size_text(limits['memory'])} of memory ({kept.get('memory')}), {size_text(limits['disk'])} of disk, "
-        f"GPUs: {', '.join(facts.get('gpus', [])) or 'none'}"
+        f"GPUs: {', '.join(facts.get('gpus', [])) or 'none'}{shared}"
     )
 
 
@@ -309,12 +349,16 @@ def _times(run: "Run") -> str:
 
 def _show_log(run: "Run", lines: int) -> None:
     try:
-        with run.paths.log.open("rb") as file:
-            file.seek(max(0, run.paths.log.stat().st_size - 100_000))
-            end = file.read().decode("utf-8", "replace").splitlines()
-        end = end[len(end) - lines :] if lines < len(end) else end
-    except OSError:
+        with open_untrusted(run.paths.log, ANY_SIZE) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - LOG_END))
+            content = file.read(LOG_END)
+    except (UntrustedFileError, PrerequisiteError, OSError):
         return
+    if is_lfs_pointer(content):
+        click.echo(f"\nIts log {LFS_POINTER}.")
+        return
+    end = content.decode("utf-8", "replace").splitlines()
+    end = end[len(end) - lines :] if lines < len(end) else end
     if end:
         click.echo("\nThe end of its log:")
     for line in end:

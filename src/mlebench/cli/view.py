@@ -1,18 +1,18 @@
 """mlebench view"""
 
+import os
 from pathlib import Path
 
 import click
 
-from mlebench import paths
-from mlebench.cli.options import data_dir_option, registry_at, runs_dir_option
+from mlebench.cli.options import data_dir_option, registry_at, runs_dir_option, runs_dirs_at
 from mlebench.cli.output import say
 
 PORT = 8765
 
 
 @click.command()
-@click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("named", metavar="[GROUP|DIR]...", nargs=-1)
 @click.option(
     "--port",
     default=PORT,
@@ -23,22 +23,23 @@ PORT = 8765
 @click.option("--host", help="The address to listen on. Default: 127.0.0.1, this machine only.")
 @runs_dir_option
 @data_dir_option
-def command(
-    folders: tuple[Path, ...], port: int, host: str | None, runs_dir: Path | None, data_dir: Path | None
-) -> None:
+def command(named: tuple[str, ...], port: int, host: str | None, runs_dir: Path | None, data_dir: Path | None) -> None:
     """Serve pages about run groups, kept up to date during runs.
 
-    DIR is a run group, or a folder of them. Without DIR and --runs-dir: the folders of this machine's runs, on real
-    data and on twins.
+    DIR is a folder of run groups; GROUP is a group's path or the beginning of its name. Without either and without
+    --runs-dir: the folders of this machine's runs, on real data and on twins.
     """
     from mlebench.validate.server import LOOPBACK, listening
     from mlebench.web.server import application, serve
     from mlebench.web.source import Source
 
-    if folders and runs_dir:
+    if runs_dir and any(map(os.path.isdir, named)):
         raise click.UsageError("give DIR or --runs-dir, not both")
-    registry = registry_at(data_dir)
-    source = Source(folders or ((runs_dir,) if runs_dir else _default_folders(data_dir)), registry)
+    runs_dirs = runs_dirs_at(runs_dir, data_dir)
+    folders = [_folder(name, runs_dirs) for name in named]
+    if not named:
+        folders = [folder for folder in runs_dirs if runs_dir or folder.is_dir()]
+    source = Source(folders, registry_at(data_dir))
     app = application(source, (host,) if host else ())
     with listening(host or LOOPBACK, (port,), None) as sockets:
         number = sockets[0].getsockname()[1]
@@ -49,8 +50,9 @@ def command(
         serve(app, sockets)
 
 
-def _default_folders(data_dir: Path | None) -> tuple[Path, ...]:
-    found = dict.fromkeys(
-        paths.default_runs_dir(registry_at(data_dir, twin=twin).get_data_dir()) for twin in (False, True)
-    )
-    return tuple(folder for folder in found if folder.is_dir())
+def _folder(named: str, runs_dirs: tuple[Path, ...]) -> Path:
+    """A folder, or that of the run group with this name."""
+    from mlebench.run.records import find_group
+
+    is_folder = os.path.isdir(named)  # noqa: PTH112 a Path would raise for a name that is too long
+    return Path(named) if is_folder else find_group(named, *runs_dirs).paths.root

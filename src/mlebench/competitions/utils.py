@@ -10,10 +10,12 @@ from mlebench.engine.records.tfrecords import tfrecord_values
 from mlebench.errors import InvalidSubmissionError
 from mlebench.kit.checks import align
 from mlebench.kit.rle import decode_runs, encode_runs, parse_runs
+from mlebench.utils import get_logger
 
 __all__ = [
     "df_to_one_hot",
     "get_ids_from_tf_records",
+    "get_logger",
     "is_one_hot_encoded",
     "one_hot_dfs_to_log_loss_inputs",
     "prepare_for_accuracy_metric",

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.contract.case import Case
+from mlebench.contract.wording import HEADINGS, Wording
+from mlebench.errors import MissingPackageError
 from mlebench.paths import CONFIG, DESCRIPTION, LEADERBOARD, PRIVATE, PUBLIC, TWIN
 from mlebench.registry import code_name
 from mlebench.scoring import import_fn, lower_is_better, read_leaderboard
@@ -40,7 +42,7 @@ def leaderboard(case: Case) -> Iterator[str]:
 
 
 def description(case: Case) -> Iterator[str]:
-    """The description names the original in its header only."""
+    """The description names the original in its header only, and has the headings that clients look for."""
     competition = case.competition
     header, line, body = competition.description.partition("\n---\n")
     if not line:
@@ -53,6 +55,11 @@ def description(case: Case) -> Iterator[str]:
             yield f"{DESCRIPTION} names {name!r} below its header, so an agent could look it up: leave it out there."
     if competition.obfuscated_description != body.lstrip():
         yield f"{DESCRIPTION} has no text below its header: describe the task there."
+    elif [heading for heading in Wording(body).headings if heading in HEADINGS] != [*HEADINGS]:
+        yield (
+            f"{DESCRIPTION} needs the headings {', '.join(f'`{heading}`' for heading in HEADINGS)}, each once and in "
+            "this order: clients find the parts of a description by them."
+        )
 
 
 def code(case: Case) -> Iterator[str]:
@@ -74,6 +81,8 @@ def _unusable(name: str, find: Callable[[], Callable[..., Any]], *arguments: str
         signature(find()).bind(*arguments)
     except TypeError:
         yield f"`{name}` cannot be called as `{name}({', '.join(arguments)})`: give it these parameters."
+    except MissingPackageError as error:
+        yield f"{error}."
     except ModuleNotFoundError as error:
         yield f"{error}: add the file, or install the package that it needs."
     except (AttributeError, ImportError) as error:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mlebench.contract.case import Case
 from mlebench.contract.public_files import parsed_json, public_files, tables_of
-from mlebench.contract.wording import Example, Wording
+from mlebench.contract.wording import SUBMISSION, Example, Wording
 from mlebench.kit import public_sample_bytes
 from mlebench.paths import DESCRIPTION
 from mlebench.validate.check import check_format
@@ -20,8 +20,8 @@ def example(case: Case) -> Iterator[str]:
     wording = _wording(case)
     if len(wording.examples) != 1:
         yield (
-            f"{DESCRIPTION} shows {len(wording.examples)} examples of a submission: let its section `## Submission` "
-            "show one, in a block of three backticks."
+            f"{DESCRIPTION} shows {len(wording.examples)} examples of a submission: let its section "
+            f"`{SUBMISSION}` show one, in a block of three backticks."
         )
         return
     (shown,) = wording.examples

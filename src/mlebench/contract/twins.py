@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from mlebench.contract.case import Case
 from mlebench.data.pipeline import prepare as prepare_data
 from mlebench.data.sources import TwinSource
-from mlebench.paths import DESCRIPTION, MANIFEST, MANIFEST_FILES, TWIN, CompetitionPaths
+from mlebench.paths import DESCRIPTION, MANIFEST, MANIFEST_FILES, TWIN, CompetitionPaths, moved
 from mlebench.registry import Competition
 
 LARGEST_TWIN = 5_000_000  # bytes
@@ -69,20 +69,21 @@ def _with_plain_paths(competition: Competition) -> None:
 
 def _at(competition: Competition, data_dir: Path) -> Competition:
     """The same competition in another data directory."""
-    here, there = competition.paths, CompetitionPaths(data_dir, competition.id, competition.profile)
+    there = CompetitionPaths(data_dir, competition.id, competition.profile)
 
-    def moved(path: Path) -> Path:
-        return there.prepared / path.relative_to(here.prepared)
+    def there_too(path: Path) -> Path:
+        return moved(path, competition.paths.data_dir, data_dir)
 
     return replace(
         competition,
         raw_dir=there.raw,
         public_dir=there.public,
         private_dir=there.private,
-        answers=moved(competition.answers),
-        gold_submission=moved(competition.gold_submission),
-        sample_submission=moved(competition.sample_submission),
-        public_sample=moved(competition.public_sample or competition.sample_submission),
+        answers=there_too(competition.answers),
+        gold_submission=there_too(competition.gold_submission),
+        sample_submission=there_too(competition.sample_submission),
+        public_sample=there_too(competition.public_sample or competition.sample_submission),
+        data_dir=data_dir,
     )
 
 

@@ -11,6 +11,9 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+# Kaggle's headings: existing clients cut descriptions by them, and models know them.
+SUBMISSION = "### Submission File"
+HEADINGS = ("## Description", "## Evaluation", SUBMISSION, "## Dataset Description")
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"`([^`\n]+)`")
 RANGE = re.compile(r"`([^`\n]+)`(?:,? …,?| to)\s`([^`\n]+)`")
@@ -48,8 +51,12 @@ class Wording:
     text: str
 
     @cached_property
+    def headings(self) -> list[str]:
+        return re.findall(r"^#+ .*$", self._prose, re.MULTILINE)
+
+    @cached_property
     def examples(self) -> list[Example]:
-        submission = self.text.partition("\n## Submission\n")[2].partition("\n## ")[0]
+        submission = self.text.partition(f"\n{SUBMISSION}\n")[2].partition("\n## ")[0]
         return [_example(kind, content) for kind, content in FENCED.findall(submission)]
 
     @property

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from mlebench.data.sources import make_twin
 from mlebench.errors import PrerequisiteError
-from mlebench.paths import SCRATCH, CompetitionPaths, twin_record
+from mlebench.paths import SCRATCH, CompetitionPaths, moved, twin_record
 from mlebench.registry import Competition
 
 # Never the fault of the data.
@@ -52,7 +52,7 @@ def _works_on_twin(competition: Competition) -> bool:
         except Exception:
             return False
         needed = (competition.answers, competition.sample_submission)
-        return all((where.prepared / path.relative_to(competition.paths.prepared)).is_file() for path in needed)
+        return all(moved(path, competition.paths.prepared, where.prepared).is_file() for path in needed)
 
 
 def _message(competition: Competition, error: Exception) -> str:

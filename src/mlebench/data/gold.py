@@ -42,7 +42,7 @@ def grade_gold(competition: Competition, prepared: Path | None = None) -> int:
 
     gold, answers = competition.gold_submission, competition.answers
     if prepared:
-        gold, answers = (prepared / path.relative_to(competition.paths.prepared) for path in (gold, answers))
+        gold, answers = (paths.moved(path, competition.paths.prepared, prepared) for path in (gold, answers))
     competition.grader.score(read_frame(gold), answers_for_grader(answers))
     return gold.stat().st_size
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 Sleep = Callable[[float], None]
 
+OLDEST_CLIENT = (2, 2)  # its older versions are built differently
 TRIES = 6  # in a row without new bytes
 LONGEST_WAIT = 3600.0
 TIMEOUT = (30, 120)  # seconds to connect; seconds without a byte
@@ -84,6 +86,8 @@ def _login() -> Any:
             "no login to Kaggle was found: make an API token in the settings of your Kaggle account "
             "and put it in ~/.kaggle/access_token or KAGGLE_API_TOKEN"
         )
+    from requests import RequestException
+
     said = io.StringIO()
     # The client logs in when it is imported, too; it prints on stdout, which other programs read, and may exit.
     with _one_login, contextlib.redirect_stdout(said):
@@ -96,8 +100,10 @@ def _login() -> Any:
             raise PrerequisiteError(
                 f"the `kaggle` package does not work ({error}): run `pip install kaggle six`"
             ) from error
-        except SystemExit:
-            raise _bad_login() from None
+        except RequestException:
+            raise
+        except (OSError, SystemExit):  # older clients raise if they do not know this kind of login
+            raise _outdated_client() or _bad_login() from None
     for line in said.getvalue().splitlines():
         if line.startswith("Warning"):
             logger.warning("%s", line)
@@ -116,8 +122,22 @@ def _bad_login() -> PrerequisiteError:
     )
 
 
+def _outdated_client() -> PrerequisiteError | None:
+    """What to do if the installed client is too old to download with."""
+    version = metadata.version("kaggle")
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) >= OLDEST_CLIENT:
+        return None
+    oldest = ".".join(map(str, OLDEST_CLIENT))
+    return PrerequisiteError(
+        f"kaggle {version} is too old to download with: run `pip install 'kaggle>={oldest}'`, "
+        f"or download the archive yourself and name it with `mlebench prepare --from`"
+    )
+
+
 @contextlib.contextmanager
 def client(api: Any, headers: dict[str, str]) -> Iterator[Any]:
+    if fault := _outdated_client():
+        raise fault
     with api.build_kaggle_client() as kaggle:
         # The client has no setting for either. Without them, a stalled connection would hang forever, and Kaggle
         # would send bytes again that we have.

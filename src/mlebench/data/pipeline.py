@@ -93,7 +93,7 @@ def prepare(
                 raise RuntimeError(f"the code of {competition.id} called sys.exit({error.code!r})") from error
             _refuse_to_replace(competition)  # a run may have begun meanwhile
             require_lock()
-            _publish(where, watch)
+            _publish(competition, watch)
     return True
 
 
@@ -137,13 +137,19 @@ def _refuse_to_replace(competition: Competition) -> None:
         refuse_while_open(competition, "preparing it again")
 
 
-def _publish(where: paths.CompetitionPaths, watch: Progress) -> None:
+def _publish(competition: Competition, watch: Progress) -> None:
     """Staging becomes prepared, with the planned files alone: what attempts needed, or left when killed, is removed."""
+    where = competition.paths
+    named = (competition.answers, competition.gold_submission, competition.sample_submission)
+    planned = {
+        *PUBLISHED,
+        *(path.relative_to(where.prepared).parts[0] for path in named if path.is_relative_to(where.prepared)),
+    }
     if where.unpacked.exists():  # renamed first: a half-removed one must not look complete
         watch.tell("tidying up")
         remove(where.unpacked.rename(where.staging / f"{paths.SCRATCH}{where.unpacked.name}"))
     for leftover in where.staging.iterdir():
-        if leftover.name not in (*PUBLISHED, where.attempt.name):
+        if leftover.name not in {*planned, where.attempt.name}:
             remove(leftover)
     where.archive_elsewhere_record.unlink(missing_ok=True)
     remove_temporaries(where.archive_record, where.archive_elsewhere_record, where.raw_staging_record)
@@ -292,8 +298,8 @@ def _write_description(competition: Competition, public: Path, options: Options)
 def _check_complete(competition: Competition) -> None:
     where = competition.paths
     for path in (competition.answers, competition.sample_submission):
-        name = path.relative_to(where.prepared).as_posix()
-        if not (where.staging / name).is_file():
+        if not paths.moved(path, where.prepared, where.staging).is_file():
+            name = paths.moved(path, where.prepared, Path())
             raise IncompleteError(f"prepare of {competition.id} did not write {name}, which {paths.CONFIG} names")
 
 

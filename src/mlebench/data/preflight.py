@@ -1,16 +1,19 @@
 """Before anything is downloaded: what is there, what is missing, and whether it will fit."""
 
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from mlebench.data.faults import disk_errors
-from mlebench.data.kaggle import preflight, raw_data_present
+from mlebench.data.kaggle import KaggleSource, preflight, raw_data_present
 from mlebench.data.kaggle_api import connect
+from mlebench.data.pipeline import Options
 from mlebench.data.sources import PathSource, Source, missing_beside_archive
 from mlebench.data.state import data_dir_fault, preparation_fault
 from mlebench.errors import PrerequisiteError
+from mlebench.paths import CompetitionPaths
 from mlebench.registry import Competition
 
 ARCHIVES = (".zip", ".7z", ".tar", ".tgz", ".gz", ".bz2", ".xz")
@@ -27,6 +30,42 @@ class Check(NamedTuple):
     disk_at_peak: int | None
     disk_at_end: int | None
     advice: str
+
+
+def shared_faults(competitions: Sequence[Competition], source: Source, options: Options) -> dict[str, str]:
+    """Why competitions cannot be prepared, by id, where the reason is not their own.
+
+    It may be the data directory, or Kaggle, for those that need something from there. Each is tried once for all.
+    """
+    lacking = [competition for competition in competitions if options.force or not _is_prepared(competition)]
+    if not lacking:
+        return {}
+    data_dir = lacking[0].paths.data_dir
+    if fault := data_dir_fault(data_dir, twin=source.twin) or _write_fault(data_dir):
+        return dict.fromkeys((competition.id for competition in lacking), fault)
+    needy = [competition for competition in lacking if _needs_kaggle(competition, source, options)]
+    try:
+        if needy:
+            connect()
+    except PrerequisiteError as error:
+        archive = CompetitionPaths(data_dir, "ID").archive
+        advice = "" if source.twin else f"; or put archives from Kaggle at {archive}, or try synthetic data with --twin"
+        return dict.fromkeys((competition.id for competition in needy), f"{error}{advice}")
+    return {}
+
+
+def _write_fault(folder: Path) -> str | None:
+    try:
+        with disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return None
+    except PrerequisiteError as error:
+        return str(error)
+
+
+def _needs_kaggle(competition: Competition, source: Source, options: Options) -> bool:
+    return options.original_description or (isinstance(source, KaggleSource) and not _has_raw_data(competition))
 
 
 def check_all(competitions: Sequence[Competition], source: Source) -> Iterator[Check]:
@@ -53,10 +92,21 @@ def check_all(competitions: Sequence[Competition], source: Source) -> Iterator[C
 
 
 def _missing(competition: Competition) -> bool:
+    return not _is_prepared(competition) and not _has_raw_data(competition)
+
+
+def _is_prepared(competition: Competition) -> bool:
     try:
-        return preparation_fault(competition) is not None and raw_data_present(competition) is None
-    except OSError:  # reported when it is checked
-        return False
+        return preparation_fault(competition) is None
+    except OSError:  # reported when it is checked or prepared
+        return True
+
+
+def _has_raw_data(competition: Competition) -> bool:
+    try:
+        return raw_data_present(competition) is not None
+    except OSError:  # as above
+        return True
 
 
 def _check(competition: Competition, source: Source, api: object, why: str) -> Check:

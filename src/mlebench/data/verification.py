@@ -30,7 +30,7 @@ from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import InvalidSubmissionError, PrerequisiteError
 from mlebench.files import remove_temporaries, write_whole
 from mlebench.lease import PATIENCE, acquire
-from mlebench.paths import MANIFEST, MANIFEST_FILES
+from mlebench.paths import MANIFEST, MANIFEST_FILES, moved
 from mlebench.registry import Competition
 
 logger = logging.getLogger(__name__)
@@ -75,8 +75,7 @@ def check_sample_score(competition: Competition, progress: Progress = SILENT) ->
     expected = competition.sample_score
     where = competition.paths
     answers, sample = (
-        where.staging / path.relative_to(where.prepared)
-        for path in (competition.answers, competition.sample_submission)
+        moved(path, where.prepared, where.staging) for path in (competition.answers, competition.sample_submission)
     )
     if expected is None or {answers.suffix, sample.suffix} != {".csv"}:
         return

@@ -5,6 +5,8 @@ and noise: for ordinary text the estimate is 1 to 1.9 times the larger of the tw
 The worst that was found is a third, for letters repeated in an order that no language has.
 """
 
+import binascii
+import re
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -26,15 +28,28 @@ _WEIGHTS = {
     bytes((*range(32), 127)): 1.0,
 }
 _PACKED = 0.9  # tokens for a byte of compressed text: noise has more tokens than its letters suggest
+# How files begin. What a request says about a file is not believed: a text that is called an image is still a text.
+_IMAGE, _SOUND, _PDF = "image", "sound or video", "pdf"
+_BEGINNINGS = {
+    _IMAGE: rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|BM....\0\0|II\*\0|MM\0\*|....ftyp(avif|heic|mif1)",
+    _SOUND: rb"RIFF....(WAVE|AVI )|ID3|\xff[\xe0-\xff]|OggS|fLaC|\x1aE\xdf\xa3|....ftyp",
+    _PDF: rb"%PDF-",
+}
 # Tokens for a character of a file in base64. A page of a PDF has text and is also shown to the model as a picture.
-_SEALED = "sealed"  # what only the provider can read: reasoning that it gave us to send back
-_FILES = {"audio/": 1 / 20, "video/": 1 / 20, "application/pdf": 1 / 5, _SEALED: 1 / 3}
+_TOKENS = {_SOUND: 1 / 20, _PDF: 1 / 5}
 _OTHER_FILE = 1 / 2
+_SEALED = 1 / 3  # what only the provider can read: reasoning that it gave us to send back
 LEAST_THINKING = 1024  # tokens; Anthropic refuses a smaller budget of thinking
-_IMAGE = 5_000  # tokens; providers reduce larger ones
+_IMAGE_TOKENS = 5_000  # providers reduce larger ones
 _SHORTEST_FILE = 200  # characters; what is shorter counts as text
-_HOLDERS = {"url", "image_url", "video_url", "audio_url", "file_url", "image", "video", "audio", "data", "file_data"}
-_SEALS = {"encrypted_content", "signature", "thought_signature"}
+# Fields that hold files; in the second ones a provider may take for text what begins as an image.
+_MEDIA, _FILE, _SEAL = "media", "file", "seal"
+_SEALS = dict.fromkeys(("encrypted_content", "signature", "thought_signature"), _SEAL)
+_HOLDERS = {
+    **dict.fromkeys(("url", "image_url", "video_url", "audio_url", "image", "video", "audio", "data"), _MEDIA),
+    **dict.fromkeys(("file_url", "file_data"), _FILE),
+    **_SEALS,
+}
 
 
 @dataclass(frozen=True)
@@ -76,42 +91,43 @@ def estimated_text(text: str) -> float:
     return max(counted, _PACKED * len(zlib.compress(data, 1)))
 
 
-def _gather(value: Any, texts: list[str], kind: str | None = None, *, is_opaque: bool = False) -> float:
-    """Collect the texts in a request; return the tokens of files in it. A text has no `kind`."""
+def _gather(value: Any, texts: list[str], holder: str | None = None, *, is_opaque: bool = False) -> float:
+    """Collect the texts in a request; return the tokens of files in it. `holder` is the kind of the field around it."""
     match value:
         case str():
-            tokens = None if kind is None else _file(value, kind)
+            tokens = None if holder is None else _file(value, holder)
             if tokens is None:
                 texts.append(value)
             return tokens or 0.0
         case dict():
             texts.extend(value)
-            kinds = {} if is_opaque else dict.fromkeys(_HOLDERS, _kind_of(value)) | dict.fromkeys(_SEALS, _SEALED)
+            # Anthropic's documents of text have it in the field for files.
+            holders = {} if is_opaque else _SEALS if value.get("type") == "text" else _HOLDERS
             return sum(
-                _gather(item, texts, kinds.get(name), is_opaque=is_opaque or name in OPAQUE)
+                _gather(item, texts, holders.get(name), is_opaque=is_opaque or name in OPAQUE)
                 for name, item in value.items()
             )
         case list():
-            return sum(_gather(item, texts, kind, is_opaque=is_opaque) for item in value)
+            return sum(_gather(item, texts, holder, is_opaque=is_opaque) for item in value)
     texts.append(str(value))
     return 0.0
 
 
-def _kind_of(holder: dict[str, Any]) -> str | None:
-    """The media type of the file that an object holds, as far as the object says; None if it is text."""
-    if holder.get("type") == "text":
-        return None  # also Anthropic's documents, which have it in the field for files
-    if isinstance(holder.get("media_type"), str):
-        return holder["media_type"]
-    return "audio/" if isinstance(holder.get("format"), str) else ""  # OpenAI's `input_audio`
-
-
-def _file(text: str, kind: str) -> float | None:
+def _file(text: str, holder: str) -> float | None:
     """The tokens of a file; None for text."""
-    if text.startswith("data:"):
-        kind = text[5:200].partition(";")[0].partition(",")[0]
-    if kind.startswith("image/"):
-        return _IMAGE
+    kind = _kind_of(text)
+    if holder == _MEDIA and kind == _IMAGE:
+        return _IMAGE_TOKENS
     if len(text) < _SHORTEST_FILE:
         return None
-    return len(text) * next((share for start, share in _FILES.items() if kind.startswith(start)), _OTHER_FILE)
+    return len(text) * (_SEALED if holder == _SEAL else _TOKENS.get(kind, _OTHER_FILE))
+
+
+def _kind_of(text: str) -> str:
+    """What a file in base64 is, by its first bytes; empty if they do not say."""
+    content = text[:200].partition(",")[2] if text.startswith("data:") else text[:200]
+    try:
+        data = binascii.a2b_base64(content[:24])
+    except ValueError:
+        return ""
+    return next((kind for kind, start in _BEGINNINGS.items() if re.match(start, data, re.DOTALL)), "")

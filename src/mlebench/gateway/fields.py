@@ -1,7 +1,9 @@
 """The fields of a request: those that lead nowhere, by API, and the names of those that lead out of the sandbox.
 
-Sources, looked up on 2026-11-18: the types in the clients of OpenAI and Anthropic, the request models of vLLM and
-SGLang, the documentation of llama.cpp's server, LiteLLM's proxy and OpenRouter.
+The same for the betas of Anthropic's API, which a header names.
+
+Sources, looked up on 2026-11-18: the types in the clients of OpenAI and Anthropic (1.9.0), the request models of vLLM
+and SGLang, the documentation of llama.cpp's server, LiteLLM's proxy and OpenRouter, what Claude Code 2.1.326 sends.
 """
 
 import re
@@ -81,7 +83,7 @@ CONTENT = _names(
     pending_safety_checks query queries results result code outputs
     description parameters input_schema strict tools defer_loading allowed_callers input_examples
     eager_input_streaming display_width_px display_height_px display_number display_width display_height environment
-    enable_zoom max_characters"""
+    enable_zoom max_characters tool"""
 )
 # The agent chooses what these hold, and no provider interprets it.
 OPAQUE = _names(
@@ -106,8 +108,23 @@ _SUSPECT = re.compile(
     r"search|plugin|mcp|connector|datasource|retriev|brows|fallback|apibase|ur[li]$|endpoint|webhook|callback|proxy"
     r"|host$|model|fileid|vectorstore|litellm"
 )
+# Betas, without their dates. What they switch on is a field or a kind of tool, which is checked as well.
+BETAS = _names(
+    """claude-code interleaved-thinking dev-full-thinking redact-thinking adaptive-thinking thinking-token-count
+    thinking-display-updates thinking-binding-controls effort task-budgets output-128k output-300k context-1m
+    model-context-window-exceeded context-management max-tokens-3-5-sonnet structured-outputs token-counting
+    prompt-caching prompt-caching-scope prompt-caching-evict extended-cache-ttl cache-diagnosis pdfs computer-use
+    fine-grained-tool-streaming token-efficient-tools tool-examples advanced-tool-use tool-search-tool
+    mid-conversation-system mid-conversation-system-clear-at mid-conversation-tool-changes
+    mid-conversation-output-config"""
+)
+_OUT_BETAS = re.compile(
+    r"search|fetch|brows|execution|container|sandbox|environment|file|skill|mcp|connector|plugin|fallback|batch"
+    r"|managed|memory|dream|thread|profile|tunnel|ccr"
+)
+_DATE = re.compile(r"-(\d{8}|\d{4}-\d\d-\d\d)$")
 # What `--allow-tool` calls them
-ALIASES = {"web_search_options": "web_search", "mcp_servers": "mcp"}
+ALIASES = {"web_search_options": "web_search", "mcp_servers": "mcp", "files-api": "file_id"}
 
 
 def names_model(name: str) -> bool:
@@ -120,11 +137,26 @@ def leads_out(name: str) -> bool:
     return plain in {out.replace("_", "") for out in _OUT} or bool(_SUSPECT.search(plain))
 
 
+def beta_name(beta: str) -> str:
+    """The name of a beta without its date."""
+    return _DATE.sub("", beta)
+
+
+def is_known_beta(beta: str) -> bool:
+    name = beta_name(beta)
+    return name != beta and name in BETAS
+
+
+def beta_leads_out(beta: str) -> bool:
+    """Whether the name of a beta that is not known says that it leads out."""
+    return bool(_OUT_BETAS.search(beta.lower()))
+
+
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def opening(names: Iterable[str]) -> list[str]:
-    """Those of the names whose field would otherwise be refused or removed."""
+    """Those of the names whose field or beta would otherwise be refused or removed."""
     known = frozenset().union(*KNOWN.values()) - {"prompt"}  # in Responses, that is a stored one
-    return [name for name in names if name not in known]
+    return [name for name in names if name not in known and not is_known_beta(name)]

@@ -42,6 +42,7 @@ _STATUSES = {
 class Outage:
     cause: str  # a status, perhaps with a word, or one of the words above
     says: str
+    is_own_load: bool = False  # the agent had made unusually many calls, or a very large one
 
     @property
     def is_permanent(self) -> bool:
@@ -55,8 +56,12 @@ class Outage:
 
     @property
     def may_be_provoked(self) -> bool:
-        """Whether an agent could make its calls fail like this: on a wrong path, with odd requests, by hanging up."""
-        return self.cause in ("404", "500", TIMEOUT, BAD_ANSWER) or self.cause.startswith("400")
+        """Whether an agent could make its calls fail like this: on a wrong path, with odd requests, by flooding.
+
+        Proxies answer 408, 502, 504 or 524 for an answer that takes too long.
+        """
+        provoked = ("404", "408", "500", "502", "504", "524", TIMEOUT, BAD_ANSWER)
+        return self.is_own_load or self.cause in provoked or self.cause.startswith("400")
 
     def advice(self, access: ModelAccess) -> str:
         """Who must act, and how."""
@@ -120,6 +125,7 @@ class Outages:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._says: dict[str, str] = {}
+        self._under_own_load: set[str] = set()  # causes
         self._had_answer = False
 
     def answered(self) -> None:
@@ -128,10 +134,12 @@ class Outages:
     def failed(self, outage: Outage) -> None:
         self._counts[outage.cause] += 1
         self._says[outage.cause] = outage.says
+        if outage.is_own_load:
+            self._under_own_load.add(outage.cause)
 
-    def to_dict(self) -> dict[str, str] | None:
+    def to_dict(self) -> dict[str, Any] | None:
         """The most frequent cause, if no call was ever answered and not for what the agent asked."""
         if self._had_answer or not self._counts:
             return None
         ((cause, _),) = self._counts.most_common(1)
-        return {"cause": cause, "says": self._says[cause]}
+        return {"cause": cause, "says": self._says[cause], "under_own_load": cause in self._under_own_load}

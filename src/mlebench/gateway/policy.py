@@ -5,6 +5,7 @@ Known fields pass, fields that lead out are refused by name, and all others are 
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,8 @@ _VALUES: dict[str, set[str]] = {
     "speed": {"standard"},
 }
 MOST_ANSWERS = 128
+_METADATA = ("metadata", "client_metadata")
+VERSION, BETA = "anthropic-version", "anthropic-beta"
 
 
 class RefusedError(Exception):
@@ -44,9 +47,10 @@ class Checked:
     body: dict[str, Any]  # without what was removed
     removed: tuple[str, ...] = ()  # names of fields that are not known
     cache: str | None = None  # SHORT or LONG, if the request asks for it
+    headers: Mapping[str, str] = field(default_factory=dict)  # of the agent's own, those that are passed on
 
 
-def check(path: str, body: dict[str, Any], access: ModelAccess) -> Checked:
+def check(path: str, body: dict[str, Any], access: ModelAccess, headers: Mapping[str, str] | None = None) -> Checked:
     """The request as it may be passed on; RefusedError if it asks for anything not allowed."""
     model, named = body.get("model"), body.get("models")  # some endpoints fall back to `models`
     for name in [model, *(named if isinstance(named, list) else [])]:
@@ -54,7 +58,8 @@ def check(path: str, body: dict[str, Any], access: ModelAccess) -> Checked:
             _refuse_model(f"{name!r:.100}" if isinstance(name, str) else "no model", access)
     checking = _Checking(path, access)
     kept = checking.whole(body)
-    return Checked(str(model), kept, tuple(checking.removed), checking.cache)
+    sent = checking.headers(headers or {})
+    return Checked(str(model), kept, tuple(checking.removed), checking.cache, sent)
 
 
 def _refuse_model(asked: str, access: ModelAccess) -> None:
@@ -77,9 +82,10 @@ class _Checking:
     def whole(self, body: dict[str, Any]) -> dict[str, Any]:
         kept: dict[str, Any] = {}
         for name, value in body.items():
-            if name in fields.KNOWN[self.path]:
+            is_known = name in fields.KNOWN[self.path]
+            if is_known and not _is_odd_metadata(name, value):
                 kept[name] = self._known(name, value)
-            elif name in self.access.fields:
+            elif name in self.access.fields and not is_known:
                 kept[name] = value
             elif value is None or value is False or value == []:
                 continue  # it asks for nothing
@@ -92,6 +98,28 @@ class _Checking:
                 self.removed[name[:100]] = None
         return kept
 
+    def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """Headers have the three fates of fields; OpenAI's API needs none of the agent's."""
+        if not is_anthropic(self.path):
+            return {}
+        version = headers.get(VERSION)
+        if version and not re.fullmatch(r"\d{4}-\d\d-\d\d", version, re.ASCII):
+            raise _malformed(f"`{VERSION}` must be a date.")
+        betas = [beta.strip() for beta in headers.get(BETA, "").split(",") if beta.strip()]
+        passed = {VERSION: version or "", BETA: ",".join(beta for beta in dict.fromkeys(betas) if self._passes(beta))}
+        return {name: value for name, value in passed.items() if value}
+
+    def _passes(self, beta: str) -> bool:
+        if fields.is_known_beta(beta) or beta in self.access.fields:
+            return True
+        name = fields.beta_name(beta)
+        if fields.beta_leads_out(name):
+            if not self._is_allowed(fields.ALIASES.get(name, name.replace("-", "_"))):
+                self._require(beta, _LEADS_OUT)
+            return True
+        self.removed[f"{BETA}.{beta}"[:100]] = None
+        return False
+
     def _known(self, name: str, value: Any) -> Any:
         if name == "tools":
             return self._tools(value)
@@ -102,8 +130,8 @@ class _Checking:
             self._note_cache(value)
         if name in fields.SCHEMAS:
             self._require_own_schema(value)
-        if name in ("metadata", "client_metadata") and isinstance(value, dict):
-            odd = [key for key, item in value.items() if not isinstance(item, str)]  # LiteLLM obeys some of them
+        if name in _METADATA and isinstance(value, dict):
+            odd = {key for key, item in value.items() if not isinstance(item, str)}  # LiteLLM obeys some of them
             self.removed |= dict.fromkeys(f"{name}.{key}"[:100] for key in odd)
             return {key: item for key, item in value.items() if key not in odd}
         return value
@@ -153,6 +181,8 @@ class _Checking:
             self._note_cache(item)
         if key in fields.SCHEMAS:
             self._require_own_schema(item)
+        if key == "tool" and isinstance(item, dict) and "reference" not in (kind := str(item.get("type"))):
+            self._require(kind, _LEADS_OUT)  # one that is defined there
         return item if key in fields.OPAQUE else self._content(item, key, top)
 
     def _tools(self, tools: Any) -> Any:
@@ -196,6 +226,11 @@ class _Checking:
         return any(one == tool or one.startswith(f"{tool}_") for one in names for tool in tools) or bool(
             names & {*self.access.fields}
         )
+
+
+def _is_odd_metadata(name: str, value: Any) -> bool:
+    """Whether metadata is no object: LiteLLM parses a text, and obeys some of what is in it."""
+    return name in _METADATA and not isinstance(value, dict | None)
 
 
 def _is_namespace(tool: Any) -> bool:

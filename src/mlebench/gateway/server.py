@@ -5,26 +5,30 @@ import hmac
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mlebench.gateway import policy, wire
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.accounting import COUNTED, Ended, Ledger, Reservation
+from mlebench.gateway.capacity import LARGE, FullError, Memory, Share
 from mlebench.gateway.estimate import Need, need_of
 from mlebench.gateway.outage import BUDGET, PATIENCE, TIMEOUT, Outage, Outages
 from mlebench.gateway.policy import Checked, RefusedError
 from mlebench.gateway.trace import Trace
 from mlebench.gateway.upstream import Exchange, Timing, Upstream, is_telling
+from mlebench.untrusted import JsonBoundsError
 
 logger = logging.getLogger(__name__)
 
 LARGEST_REQUEST = 32 << 20
-LARGEST_HELD = 256 << 20  # bytes of all requests in progress
+MOST_VALUES = 1_000_000  # of a request's JSON; a prompt may consist of as many tokens
 SLOWEST_UPLOAD = 300.0  # seconds
 FREE = Reservation(0.0)
 
+Headers = Mapping[str, str]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -51,7 +55,7 @@ class Gateway:
         self.trace = Trace(trace, hide=key if is_telling(key) else None)
         self.upstream = Upstream(access, key, timing, time.monotonic() + seconds)
         self._calls: set[asyncio.Task[None]] = set()
-        self._held = 0
+        self._memory = Memory()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -91,11 +95,11 @@ class Gateway:
         if not hmac.compare_digest(given, self._token):
             raise RefusedError(401, "authentication_error", "This is not the token of this run.")
 
-    async def _serve(self, path: str, headers: dict[str, str], receive: Receive, send: Send) -> None:
-        body = await self._body(receive)
-        self._held += len(body)
+    async def _serve(self, path: str, headers: Headers, receive: Receive, send: Send) -> None:
+        share = Share(self._memory)
         try:
-            work = asyncio.create_task(self._call(path, headers, body, send))
+            body = await self._body(receive, share)
+            work = asyncio.create_task(self._call(path, headers, body, send, share))
             gone = asyncio.create_task(_gone(receive))
             self._calls.add(work)
             try:
@@ -108,10 +112,14 @@ class Gateway:
                 self._calls.discard(work)
             if not work.cancelled():
                 work.result()
+        except FullError:
+            raise RefusedError(
+                429, "too_many_calls", "Too many calls are in progress: wait for some of them."
+            ) from None
         finally:
-            self._held -= len(body)
+            share.release()
 
-    async def _body(self, receive: Receive) -> bytes:
+    async def _body(self, receive: Receive, share: Share) -> bytes:
         body = bytearray()
         try:
             async with asyncio.timeout(SLOWEST_UPLOAD):
@@ -119,38 +127,41 @@ class Gateway:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise RefusedError(400, "invalid_request_error", "The request was cut off.")
-                    body += message.get("body", b"")
-                    if len(body) > LARGEST_REQUEST:
+                    piece = message.get("body", b"")
+                    if len(body) + len(piece) > LARGEST_REQUEST:
                         raise RefusedError(413, "request_too_large", f"At most {LARGEST_REQUEST} bytes are read.")
-                    if self._held + len(body) > LARGEST_HELD:
-                        raise RefusedError(503, "overloaded_error", "Too many requests are in progress.")
+                    share.take_bytes(len(piece))
+                    body += piece
                     if not message.get("more_body"):
                         return bytes(body)
         except TimeoutError:
             raise RefusedError(408, "timeout", "The request took too long to arrive.") from None
 
-    async def _call(self, path: str, headers: dict[str, str], raw: bytes, send: Send) -> None:
-        """One call, from its request to its line in the trace."""
+    async def _call(self, path: str, headers: Headers, raw: bytes, send: Send, share: Share) -> None:
+        """One call, from its request to its line in the trace; FullError if there are too many."""
         begun = time.time()
         body: Any = None
         need: Need | None = None
         try:
-            body = _parsed(raw)
-            checked, need = self._checked(path, body)
-            reservation = await self.ledger.reserve(need) if need else FREE
+            body = _parsed(raw, share)
+            checked, need = self._checked(path, body, headers)
+            for name in self.ledger.remove(checked.removed):
+                logger.warning("the field %a is not known: it is removed from requests, see --allow-field", name)
+            async with self.upstream.turns.turn():
+                reservation = await self.ledger.reserve(need) if need else FREE
+                exchange = _exchange(path, checked.body, send, share)
+                exchange.is_large = len(raw) > LARGE
+                await self._forward(exchange, body, checked, reservation)
         except RefusedError as error:
             self.trace.write(_line(begun, path, body, status=error.status, error=error.message))
             if need and self.ledger.is_too_small_for(need):
                 self.outages.failed(Outage(BUDGET, error.message))
             raise
-        for name in self.ledger.remove(checked.removed):
-            logger.warning("the field %a is not known: it is removed from requests, see --allow-field", name)
-        await self._forward(_exchange(path, checked.body, send), body, checked, reservation, headers)
 
-    def _checked(self, path: str, body: dict[str, Any]) -> tuple[Checked, Need | None]:
+    def _checked(self, path: str, body: dict[str, Any], headers: Headers) -> tuple[Checked, Need | None]:
         """The request as it may be passed on, and what it may use if there is a budget."""
         try:
-            checked = policy.check(path, body, self._access)
+            checked = policy.check(path, body, self._access, headers)
             is_free = path == wire.COUNT_TOKENS or self._access.budget is None
             return checked, None if is_free else need_of(path, checked)
         except RefusedError:
@@ -166,12 +177,11 @@ class Gateway:
         body: dict[str, Any],
         checked: Checked,
         reservation: Reservation,
-        headers: dict[str, str],
     ) -> None:
         begun, clock = time.time(), time.monotonic()
         try:
             sent = policy.as_sent(exchange.path, checked.body, reservation.output)
-            await self.upstream.call(exchange, sent, headers)
+            await self.upstream.call(exchange, sent, checked.headers)
         except asyncio.CancelledError:
             exchange.error = exchange.error or "the connection was closed before the answer was complete"
             raise
@@ -212,7 +222,8 @@ class Gateway:
         if exchange.path == wire.COUNT_TOKENS:
             return
         if exchange.outage:
-            self.outages.failed(exchange.outage)
+            is_own_load = exchange.is_large or self.upstream.turns.is_flooded(time.monotonic() - seconds)
+            self.outages.failed(replace(exchange.outage, is_own_load=is_own_load))
         elif exchange.error is None or exchange.is_answered:  # an agent may hang up once it has read enough
             self.outages.answered()
         elif exchange.status is None and seconds >= PATIENCE:
@@ -252,7 +263,7 @@ def _line(begun: float, path: str, body: Any, **facts: Any) -> dict[str, Any]:
     }
 
 
-def _exchange(path: str, body: dict[str, Any], send: Send) -> Exchange:
+def _exchange(path: str, body: dict[str, Any], send: Send, share: Share) -> Exchange:
     async def start(status: int, kind: str, headers: dict[str, str]) -> None:
         listed = [(name.encode(), value.encode()) for name, value in {"content-type": kind, **headers}.items()]
         await send({"type": "http.response.start", "status": status, "headers": listed})
@@ -261,12 +272,14 @@ def _exchange(path: str, body: dict[str, Any], send: Send) -> Exchange:
         await send({"type": "http.response.body", "body": data, "more_body": more})
 
     stream = policy.is_stream(body)
-    return Exchange(path, stream, stream and not policy.wants_usage(body), start, pass_on)
+    return Exchange(path, stream, stream and not policy.wants_usage(body), start, pass_on, memory=share)
 
 
-def _parsed(raw: bytes) -> dict[str, Any]:
+def _parsed(raw: bytes, share: Share) -> dict[str, Any]:
     try:
-        body = wire.parsed(raw, strict=True)
+        body = wire.parsed(raw, MOST_VALUES, strict=True, announce=share.take_values)
+    except JsonBoundsError as error:
+        raise RefusedError(400, "invalid_request_error", f"The request {error}.") from None
     except ValueError as error:
         raise RefusedError(400, "invalid_request_error", f"The request is not JSON: {str(error)[:200]}.") from None
     if not isinstance(body, dict):
@@ -275,7 +288,12 @@ def _parsed(raw: bytes) -> dict[str, Any]:
 
 
 def _headers(scope: MutableMapping[str, Any]) -> dict[str, str]:
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+    """By name; several of one name are one list."""
+    headers: dict[str, str] = {}
+    for raw, value in scope["headers"]:
+        name, text = raw.decode("latin-1").lower(), value.decode("latin-1")
+        headers[name] = f"{headers[name]},{text}" if name in headers else text
+    return headers
 
 
 async def _gone(receive: Receive) -> None:

@@ -4,12 +4,13 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from mlebench.gateway.access import ModelAccess, upstream_url
+from mlebench.gateway.capacity import FullError, Memory, Share, Turns
 from mlebench.gateway.client import Answer, Client, SilentError
 from mlebench.gateway.outage import BAD_ANSWER, CONNECTION, PATIENCE, TIMEOUT, Outage, outage_of, quoted, status_of
 from mlebench.gateway.prices import Tokens
@@ -25,10 +26,10 @@ from mlebench.gateway.wire import (
     tokens_of,
 )
 from mlebench.secrets import hiding
+from mlebench.untrusted import JsonBoundsError
 
 LARGEST_ANSWER = 64 << 20
 LARGEST_ERROR = 1 << 20
-PASSED_ON = ("anthropic-version", "anthropic-beta")  # of a request's headers
 CAUSES = {"timeout": TIMEOUT, "connection_error": CONNECTION, "bad_answer": BAD_ANSWER}
 NO_RETRY = {"x-should-retry": "false"}  # both providers' clients heed this; we have retried enough
 
@@ -64,6 +65,8 @@ class Exchange:
     is_answered: bool = False
     has_started: bool = False
     assembly: Assembly | None = None
+    is_large: bool = False  # the request
+    memory: Share = field(default_factory=lambda: Share(Memory()))
 
     @property
     def may_cost(self) -> bool:
@@ -112,6 +115,7 @@ class Upstream:
         self._access, self._key, self._timing, self._deadline = access, key, timing, deadline
         self._client = Client(access.endpoint, timing.connect, timing.idle)
         self._hide = hiding(key if is_telling(key) else None)
+        self.turns = Turns()
 
     def close(self) -> None:
         self._client.close()
@@ -120,7 +124,7 @@ class Upstream:
         """The data without the key, in case the endpoint repeats it."""
         return self._hide(data.decode("latin-1")).encode("latin-1")
 
-    async def call(self, exchange: Exchange, body: dict[str, Any], headers: dict[str, str]) -> None:
+    async def call(self, exchange: Exchange, body: dict[str, Any], headers: Mapping[str, str]) -> None:
         """Make the call and pass the answer on; errors go to the agent, and are kept in `exchange`."""
         content = json.dumps(body).encode()
         seconds = max(0.0, min(self._timing.call, self._deadline - time.monotonic()))
@@ -134,6 +138,9 @@ class Upstream:
             await self._fail(exchange, FailedError(504, "timeout", "the endpoint fell silent"))
         except OSError as error:
             await self._fail(exchange, FailedError(502, "connection_error", _connection_fault(error)))
+        except FullError:
+            message = "its answer does not fit into the memory for calls in progress"
+            await self._fail(exchange, FailedError(502, "bad_answer", message))
         except GarbageError as error:
             await self._fail(exchange, FailedError(502, "bad_answer", str(error)))
         except FailedError as error:
@@ -154,9 +161,9 @@ class Upstream:
             body = json.dumps(error_body(exchange.path, error.kind, message)).encode()
             await exchange.pass_on(error.status, body, **NO_RETRY)
 
-    def _headers(self, path: str, given: dict[str, str]) -> dict[str, str]:
-        headers = {name: given[name] for name in PASSED_ON if name in given}
-        headers |= {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "mlebench"}
+    def _headers(self, path: str, headers: Mapping[str, str]) -> dict[str, str]:
+        own = {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "mlebench"}
+        headers = {**headers, **own}
         if self._key and is_anthropic(path):
             headers["x-api-key"] = self._key
         elif self._key:
@@ -175,7 +182,10 @@ class Upstream:
                     exchange.outage = None
                     error = await (self._take(exchange, answer) if answer.status == 200 else self._error_of(answer))
                     if error is None:
+                        self.turns.answered()
                         return
+                    if error.status == 429:
+                        self.turns.refused()
                     exchange.outage = error.outage
                     if last or not _may_be_retried(error) or (wanted or 0) > self._timing.longest_pause:
                         await self._pass_error(exchange, error, wanted)
@@ -214,9 +224,11 @@ class Upstream:
         if exchange.stream and kind == "text/event-stream":
             return await self._take_stream(exchange, answer)
         exchange.is_answered = True
-        body = self.scrubbed(await _read(answer, LARGEST_ANSWER))
+        body = self.scrubbed(await _read(answer, LARGEST_ANSWER, exchange.memory))
         try:
-            data = parsed(body)
+            data = parsed(body, announce=exchange.memory.take_values)
+        except JsonBoundsError as error:
+            raise GarbageError(f"its answer {error}") from None
         except ValueError:
             data = None
         if not isinstance(data, dict):
@@ -236,7 +248,10 @@ class Upstream:
             size += len(data)
             if size > LARGEST_ANSWER:
                 raise GarbageError(f"it answered with more than {LARGEST_ANSWER} bytes")
+            exchange.memory.take_stream(len(data))
             await self._pass_events(exchange, list(events.feed(data)))
+            if growth := assembly.growth(size):
+                exchange.memory.settle_stream(*growth)
         await self._pass_events(exchange, list(events.rest()))
         if assembly.error:
             exchange.error, exchange.is_sent = self._hide(assembly.error), False
@@ -293,9 +308,11 @@ def _connection_fault(error: OSError) -> str:
     return f"the connection failed: {error or type(error).__name__}"
 
 
-async def _read(answer: Answer, most: int) -> bytes:
+async def _read(answer: Answer, most: int, memory: Share | None = None) -> bytes:
     body = bytearray()
     async for data in answer.pieces:
+        if memory:
+            memory.take_bytes(len(data))
         body += data
         if len(body) > most:
             raise GarbageError(f"it answered with more than {most} bytes")

@@ -4,11 +4,12 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from mlebench.gateway.prices import Tokens
+from mlebench.untrusted import MOST_VALUES, JsonBoundsError, parse_json
 
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
 MESSAGES, COUNT_TOKENS = "/v1/messages", "/v1/messages/count_tokens"
@@ -23,6 +24,7 @@ OUTPUT_LIMITS = {
 }
 LONGEST_EVENT = 8 << 20
 DEEPEST = 200  # levels of nested lists and objects
+MEASURED_EVERY = 512 << 10  # bytes of a stream
 _END_OF_EVENT = re.compile(rb"\r?\n\r?\n")
 _WHOLE = {"role", "id", "type", "object", "name", "model", "finish_reason", "created", "signature"}
 _LAST_RESPONSES = {"response.completed", "response.failed", "response.incomplete"}
@@ -32,8 +34,10 @@ class GarbageError(Exception):
     """The endpoint sent something in an unknown format."""
 
 
-def parsed(text: bytes, *, strict: bool = False) -> Any:
-    """The parsed JSON; ValueError if it is invalid or nested too deeply.
+def parsed(
+    text: bytes, most: int = MOST_VALUES, *, strict: bool = False, announce: Callable[[int], None] | None = None
+) -> Any:
+    """The parsed JSON, as `parse_json` does it; JsonBoundsError also if it is nested more deeply than `DEEPEST`.
 
     Infinity and NaN become null, and the last of several equal names counts; both are errors if `strict`.
     """
@@ -46,16 +50,14 @@ def parsed(text: bytes, *, strict: bool = False) -> Any:
         value = float(digits)
         return value if math.isfinite(value) else odd(digits)
 
-    try:
-        data = json.loads(text, parse_constant=odd, parse_float=number, object_pairs_hook=_unique if strict else None)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    names = _unique if strict else None
+    data = parse_json(text, most, announce=announce, parse_constant=odd, parse_float=number, object_pairs_hook=names)
     level = [data]
     for _ in range(DEEPEST):
         level = [item for value in level for item in _inside(value)]
         if not level:
             return data
-    raise ValueError("nested too deeply")
+    raise JsonBoundsError("is nested too deeply")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -193,6 +195,8 @@ def _event(raw: bytes) -> Event:
         raise GarbageError("its stream holds no events")
     try:
         data = parsed(text)
+    except JsonBoundsError as error:
+        raise GarbageError(f"an event of its stream {error}") from None
     except ValueError:
         raise GarbageError("an event of its stream is not JSON") from None
     if not isinstance(data, dict):
@@ -218,6 +222,7 @@ class Assembly:
     _choices: dict[int, dict[str, Any]] = field(default_factory=dict)
     _blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
     _items: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _measure_after: int = MEASURED_EVERY
 
     def take(self, event: Event) -> None:
         if event.is_done:
@@ -233,6 +238,13 @@ class Assembly:
             self._take_response(event.data)
         else:
             self._take_chunk(event.data)
+
+    def growth(self, size: int) -> tuple[int, int] | None:
+        """Now and then, as a stream grows to `size` bytes: the values that are held of it, and their characters."""
+        if size < self._measure_after:
+            return None
+        self._measure_after = size + MEASURED_EVERY
+        return _extent([self._answer, self._choices, self._blocks, self._items])
 
     def is_extra_usage(self, event: Event) -> bool:
         """Whether this is the chunk that `stream_options.include_usage` adds."""
@@ -308,6 +320,21 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
         return block | {"input": parsed(pieces.encode("utf-8", "surrogatepass"))}
     except ValueError:  # it was cut off, or the model wrote no JSON
         return block | {"input": pieces}
+
+
+def _extent(value: Any) -> tuple[int, int]:
+    """How many values there are, and how many characters they have."""
+    values, characters, waiting = 0, 0, [value]
+    while waiting:
+        value = waiting.pop()
+        values += 1
+        if isinstance(value, str):
+            characters += len(value)
+        elif isinstance(value, dict):
+            waiting += [*value, *value.values()]
+        elif isinstance(value, list):
+            waiting += value
+    return values, characters
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

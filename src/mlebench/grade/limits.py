@@ -12,6 +12,8 @@ from mlebench.untrusted import LARGEST_SUBMISSION
 
 LEAST_SECONDS, LEAST_MEMORY = 60.0, 2_000_000_000  # bytes
 TIMES_SECONDS, TIMES_MEMORY = 10, 4  # what gold takes
+# Where its size alone would allow a submission more: an honest one is larger than gold, but padding must not help.
+MOST_SECONDS_FOR_SIZE, MOST_MEMORY_FOR_SIZE = 1800.0, 8_000_000_000
 TIMES_UNMEASURED = 10  # the least, if the gold submission cannot be graded
 INTERVAL_SECONDS = 120.0  # the most time to spend on an interval
 PATIENCE = 10  # how much longer than its CPU time grading may take on a busy machine
@@ -40,8 +42,9 @@ class Allowance(NamedTuple):
             seconds, memory = TIMES_UNMEASURED * LEAST_SECONDS, TIMES_UNMEASURED * LEAST_MEMORY
         else:
             scale = max(1.0, size / max(1, cost.size))
-            seconds = max(LEAST_SECONDS, TIMES_SECONDS * cost.seconds * scale)
-            memory = max(LEAST_MEMORY, math.ceil(TIMES_MEMORY * cost.memory * scale))
+            seconds, memory = TIMES_SECONDS * cost.seconds, TIMES_MEMORY * cost.memory
+            seconds = max(LEAST_SECONDS, seconds, min(seconds * scale, MOST_SECONDS_FOR_SIZE))
+            memory = max(LEAST_MEMORY, memory, min(math.ceil(memory * scale), MOST_MEMORY_FOR_SIZE))
         # Drawing rows for an interval is our idea, and must not count against the submission.
         return cls(2 * seconds + INTERVAL_SECONDS, 2 * memory) if interval else cls(seconds, memory)
 

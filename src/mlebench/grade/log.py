@@ -31,7 +31,10 @@ class Grade(Record):
 
 
 def log_grade(report: CompetitionReport, competition: Competition, otherwise: Path | None = None) -> None:
-    """Append to the log in the data directory or, if that is not writable, to one in another folder."""
+    """Append to the log in the data directory or, if there is none or it is not writable, in another folder.
+
+    Competitions that clients built themselves have no data directory, and their folders are not ours to write to.
+    """
     grade = Grade(
         time=report.graded_at or report.created_at.isoformat(),
         competition=report.competition_id,
@@ -45,14 +48,15 @@ def log_grade(report: CompetitionReport, competition: Competition, otherwise: Pa
     )
     line = f"{json.dumps(grade.to_dict())}\n".encode()
     faults = []
-    for folder in (competition.paths.data_dir, *([otherwise] if otherwise else [])):
+    for folder in filter(None, (competition.data_dir, otherwise)):
         path = grades_log(folder)
         try:
             _append(path, line)
             return
         except OSError as error:
             faults.append(f"cannot write to {path}: {reason_of(error)}")
-    logger.warning("This grade was not logged: %s", "; ".join(faults))
+    if faults:
+        logger.warning("This grade was not logged: %s", "; ".join(faults))
 
 
 def _append(path: Path, line: bytes) -> None:

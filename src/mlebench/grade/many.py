@@ -2,20 +2,23 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
+from mlebench.files import LFS_POINTER, is_lfs_pointer
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
 from mlebench.grade.row import Job, Unjudged
 from mlebench.grade.worker import Workers
+from mlebench.outcomes import UNGRADED_STATUSES
 from mlebench.paths import grading_report, timestamp
 from mlebench.registry import Registry
 from mlebench.registry import registry as default_registry
-from mlebench.scoring import CompetitionReport
+from mlebench.scoring import CompetitionReport, RunInfo
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +30,8 @@ class Entry(NamedTuple):
     competition_id: str | None
     path: str
     fault: str | None = None
+    run: RunInfo | None = None
+    seed: int | None = None
 
 
 Tracker = Callable[[list[Entry]], Iterable[Entry]]
@@ -50,24 +55,55 @@ def grade_jsonl(
     entries = read_entries(Path(path_to_submissions))
     if not entries:
         logger.warning("Warning: %s names no submission, so there is nothing to grade", path_to_submissions)
-    output_dir = Path(output_dir)
+    return grade_entries(
+        entries,
+        Path(path_to_submissions),
+        Path(output_dir),
+        registry,
+        track,
+        jobs=jobs,
+        limits=limits,
+        interval=interval,
+    )
+
+
+def grade_entries(
+    entries: list[Entry],
+    source: Path,
+    output_dir: Path,
+    registry: Registry,
+    track: Tracker = iter,
+    *,
+    jobs: int = 1,
+    limits: Limits = DEFAULT_LIMITS,
+    interval: bool = False,
+    earlier: Mapping[int, CompetitionReport] | None = None,
+) -> dict[str, Any]:
+    """The same for entries that were read from `source`.
+
+    An entry that could not be judged this time keeps its `earlier` report, by line, and is listed as `unjudged`.
+    """
+    earlier = earlier or {}
     reports: list[CompetitionReport] = []
     unjudged: list[dict[str, Any]] = []
     with _new_report(output_dir) as write, Workers(jobs) as workers:
         waiting = {
             entry: workers.grade(
-                Job(registry, entry.competition_id or "", entry.path, limits, output_dir, interval=interval)
+                Job(registry, entry.competition_id or "", entry.path, limits, output_dir, entry.run, interval)
             )
             for entry in entries
             if not entry.fault
         }
         for entry in track(entries):
             outcome = Unjudged("bad_entry", entry.fault) if entry.fault else waiting[entry].result()
+            if entry.line in earlier and outcome.status in UNGRADED_STATUSES:
+                reports.append(earlier[entry.line])
+                outcome = Unjudged(outcome.status, outcome.reason or "")
             if isinstance(outcome, Unjudged):
-                logger.error("%s, line %d: %s", path_to_submissions, entry.line, outcome.reason)
+                logger.error("%s, line %d: %s", source, entry.line, outcome.reason)
                 unjudged.append(outcome.to_dict(entry.line, entry.competition_id))
             else:
-                reports.append(outcome)
+                reports.append(outcome if entry.seed is None else replace(outcome, seed=entry.seed))
         summary = aggregate_reports(reports) | {"unjudged": unjudged}
         logger.info("Saved summary report to %s", write(json.dumps(summary, indent=2)))
     return summary
@@ -82,6 +118,8 @@ def read_entries(path: Path) -> list[Entry]:
         raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}") from error
     except ValueError:
         raise PrerequisiteError(f"{str(path)!r} cannot be a file's name") from None
+    if is_lfs_pointer("\n".join(line for _, line in lines[:10]).encode("utf-8", "surrogateescape")):
+        raise PrerequisiteError(f"{path} {LFS_POINTER}")
     return [_entry(number, line) for number, line in lines if line and not line.startswith(("#", "//"))]
 
 
@@ -106,7 +144,8 @@ def _entry(number: int, line: str) -> Entry:
         return Entry(number, name, "", "`competition_id` must be a string")
     if not isinstance(path, str | None):
         return Entry(number, name, "", "`submission_path` must be a string, or null where there is no submission")
-    return Entry(number, name, str(path))
+    seed = values.get("seed")
+    return Entry(number, name, str(path), seed=seed if type(seed) is int else None)
 
 
 @contextmanager

@@ -48,6 +48,7 @@ def graded_report(
     """Grade the submission of `report` and return the completed report; a MemoryError is left to the caller."""
     path = Path(report.submission_path)
     _require_answers(competition)
+    competition.grader.require_packages()
     report = with_verdict(with_data(report, competition), _verdict(path, competition, limit, interval))
     report = _with_standing(report, competition)
     log_grade(report, competition, log_otherwise)

@@ -10,7 +10,7 @@ from mlebench.grade.one import Verdict, graded_report, ungraded_report, with_dat
 from mlebench.grade.row import Job, OneCompetition, Unjudged
 from mlebench.grade.worker import OUT_OF_MEMORY, Worker
 from mlebench.outcomes import GRADER_ERROR, NOT_PREPARED
-from mlebench.registry import Competition
+from mlebench.registry import Competition, registry
 from mlebench.scoring import CompetitionReport, RunInfo
 from mlebench.untrusted import LARGEST_SUBMISSION
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 def grade_csv(
     path_to_submission: Path,
-    competition: Competition,
+    competition: Competition | str,
     run: RunInfo | None = None,
     *,
     limit: int = LARGEST_SUBMISSION,
@@ -29,18 +29,29 @@ def grade_csv(
 ) -> CompetitionReport:
     """Grade a submission. Only the private folder is needed; a fault of the submission ends as a report.
 
+    A competition may be given by its id; its data is then in the default data directory.
     A submission of more than `limit` bytes is not read. The grade is logged in the data directory, or else in the
     folder `log_otherwise`. With `interval`, test rows are resampled many times to show how certain the score is.
     With `limits`, a submission is graded in a process of its own and is invalid if that takes far more time or memory
     than grading the gold submission; limits of your own may be lower.
     """
     path = Path(path_to_submission)
+    if isinstance(competition, str):
+        competition = registry.get_competition(competition)
+    if not isinstance(competition, Competition):
+        raise TypeError(f"grade_csv needs a Competition or the id of one, not {competition!r}")
     if limits is not None:
         size = min(limit, limits.size)
-        registry = OneCompetition(competition)
-        return _graded_apart(
-            Job(registry, competition.id, str(path), limits._replace(size=size), log_otherwise, run, interval)
+        job = Job(
+            OneCompetition(competition),
+            competition.id,
+            str(path),
+            limits._replace(size=size),
+            log_otherwise,
+            run,
+            interval,
         )
+        return _graded_apart(job)
     report = ungraded_report(path, competition, run)
     try:
         return graded_report(report, competition, limit=limit, log_otherwise=log_otherwise, interval=interval)

@@ -20,6 +20,7 @@ def validate_submission(submission: Path, competition: Competition) -> tuple[boo
     if not has_csv_name(submission):
         return False, invalid("Submission file must be a CSV file.")
     require_prepared(competition, grading_only=True)
+    competition.grader.require_packages()
     try:
         table = read_submission(submission)
     except UntrustedFileError as error:

@@ -35,7 +35,7 @@ from mlebench.grade.hashing import HashedStream
 from mlebench.grade.limits import Allowance, size_of
 from mlebench.grade.one import Verdict
 from mlebench.grade.row import GoldJob, Job, Unjudged, dead_row
-from mlebench.memory import LOOK, bytes_of_peak, largest_allocation, used_memory
+from mlebench.memory import LOOK, attainable_memory, bytes_of_peak, used_memory
 from mlebench.outcomes import GRADER_ERROR, INVALID, LIMIT
 from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport
@@ -349,7 +349,7 @@ def _with_log(job: Job | GoldJob, bounds: Bounds, line: Any) -> Any:
         return job.work()
     except MemoryError:
         # If the system gives what is allowed, more than that was asked for.
-        beyond = bounds.memory is not None and largest_allocation() >= bounds.memory
+        beyond = bounds.memory is not None and attainable_memory() >= bounds.memory
         return Exceeded("memory") if beyond else Verdict(GRADER_ERROR, reason=OUT_OF_MEMORY)
     except BaseException as error:
         return Verdict(GRADER_ERROR, reason=f"{type(error).__name__}: {error}")

@@ -9,6 +9,7 @@ from typing import Any
 
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
+from mlebench.files import LFS_POINTER, is_lfs_pointer
 from mlebench.paths import CODE, LOGS
 from mlebench.run.records import Group, Run, find_group
 from mlebench.untrusted import UntrustedFileError, open_below, open_untrusted
@@ -55,12 +56,12 @@ class Subject:
     group: Group | None = None
 
 
-def subjects(named: str, runs_dir: Path) -> Iterator[Subject]:
+def subjects(named: str, *runs_dirs: Path) -> Iterator[Subject]:
     """The runs of a group, named by its path or the beginning of its name, or the lines of a JSON-lines file."""
     if Path(named).is_file():
         yield from _of_lines(Path(named))
         return
-    group = find_group(named, runs_dir)
+    group = find_group(named, *runs_dirs)
     for run in group.runs():
         yield of_run(run, group)
 
@@ -101,9 +102,12 @@ def sources_below(root: Path, *inside: str) -> Iterator[Source]:
 
 def _of_lines(path: Path) -> Iterator[Subject]:
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        content = path.read_bytes()
     except OSError as error:
         raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}") from error
+    if is_lfs_pointer(content):
+        raise PrerequisiteError(f"{path} {LFS_POINTER}")
+    lines = content.decode("utf-8", "replace").splitlines()
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue

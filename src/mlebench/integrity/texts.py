@@ -4,16 +4,17 @@ What a text *is* decides what it can prove. Code and commands were meant to be e
 programs printed and what files contained.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from mlebench.files import is_lfs_pointer
 from mlebench.integrity.subjects import Source, Subject
 from mlebench.paths import model_calls, trajectory
 from mlebench.run.jsonlines import as_json
 from mlebench.run.trajectory import lines_in, said
+from mlebench.untrusted import parse_json
 
 CODE, ACTION, MESSAGE, ANSWER, LOG = "code", "action", "message", "answer", "log"
 DONE = (CODE, ACTION)  # what was executed, or meant to be
@@ -94,7 +95,7 @@ def _add(texts: Texts, source: Source, kind: str) -> None:
     if _suffix(source) in _DATA:
         return
     data = _read(texts, source)
-    if b"\0" in data[:_LOOKED_AT]:
+    if b"\0" in data[:_LOOKED_AT] or is_lfs_pointer(data):
         texts.unread.append(source.name)
     elif _suffix(source) == ".ipynb":
         texts.found += _cells(source.name, data) or [Text(source.name, LOG, data.decode("utf-8", "replace"))]
@@ -105,12 +106,12 @@ def _add(texts: Texts, source: Source, kind: str) -> None:
 def _cells(name: str, data: bytes) -> list[Text]:
     """The code of a notebook, cell by cell; nothing if it is broken. Cell outputs are not part of the program."""
     try:
-        cells = json.loads(data)["cells"]
+        cells = parse_json(data)["cells"]
         return [
             Text(f"{name}, cell {number}", CODE if cell["cell_type"] == "code" else MESSAGE, _joined(cell["source"]))
             for number, cell in enumerate(cells, 1)
         ]
-    except (ValueError, RecursionError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return []
 
 

@@ -71,6 +71,7 @@ from mlebench.paths.data import TWIN as TWIN
 from mlebench.paths.data import CompetitionPaths as CompetitionPaths
 from mlebench.paths.data import data_dir_record as data_dir_record
 from mlebench.paths.data import grades_log as grades_log
+from mlebench.paths.data import moved as moved
 from mlebench.paths.data import twin_record as twin_record
 from mlebench.paths.machine import COMPETITION_PATH_VARIABLE as COMPETITION_PATH_VARIABLE
 from mlebench.paths.machine import CONFIG_VARIABLE as CONFIG_VARIABLE
@@ -78,6 +79,7 @@ from mlebench.paths.machine import DATA_DIR_VARIABLE as DATA_DIR_VARIABLE
 from mlebench.paths.machine import VARIABLE_PREFIX as VARIABLE_PREFIX
 from mlebench.paths.machine import VARIABLES as VARIABLES
 from mlebench.paths.machine import VENVS_DIR_VARIABLE as VENVS_DIR_VARIABLE
+from mlebench.paths.machine import agent_lock as agent_lock
 from mlebench.paths.machine import agents_dir as agents_dir
 from mlebench.paths.machine import cache_dir as cache_dir
 from mlebench.paths.machine import competition_path as competition_path
@@ -109,13 +111,17 @@ from mlebench.paths.runs import bundle as bundle
 from mlebench.paths.runs import bundle_signature as bundle_signature
 from mlebench.paths.runs import bundle_verdict as bundle_verdict
 from mlebench.paths.runs import default_runs_dir as default_runs_dir
+from mlebench.paths.runs import disk_note as disk_note
+from mlebench.paths.runs import disk_notes as disk_notes
 from mlebench.paths.runs import door_prefix as door_prefix
 from mlebench.paths.runs import experiments_table as experiments_table
 from mlebench.paths.runs import grading_report as grading_report
+from mlebench.paths.runs import is_grading_report as is_grading_report
 from mlebench.paths.runs import model_calls as model_calls
 from mlebench.paths.runs import model_use as model_use
 from mlebench.paths.runs import outcome as outcome
 from mlebench.paths.runs import own_validation as own_validation
 from mlebench.paths.runs import pages_dir as pages_dir
+from mlebench.paths.runs import time_in as time_in
 from mlebench.paths.runs import timestamp as timestamp
 from mlebench.paths.runs import trajectory as trajectory

@@ -107,6 +107,11 @@ class CompetitionPaths:
         return self.prepared / MANIFEST
 
 
+def moved(path: Path, old: Path, new: Path) -> Path:
+    """Where a file is found when `new` stands in for the folder `old`; files elsewhere stay where they are."""
+    return new / path.relative_to(old) if path.is_relative_to(old) else path
+
+
 def twin_record(raw: Path) -> Path:
     return raw.parent / "twin.json"
 

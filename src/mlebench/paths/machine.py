@@ -99,6 +99,11 @@ def venv_record(venv: Path) -> Path:
     return venv / "ready.json"
 
 
+def agent_lock(requirements: Path) -> Path:
+    """The lock beside an agent's requirements: exact versions and checksums."""
+    return requirements.with_suffix(".lock")
+
+
 def venv_lock(venv: Path) -> Path:
     return venv.with_name(f"{venv.name}.lock")
 

@@ -1,7 +1,10 @@
 """Where the files of runs are. `mlebench.paths` draws the whole tree, and has all of these names."""
 
+import glob
+import re
 import time
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from mlebench.paths.data import SCRATCH
@@ -9,6 +12,7 @@ from mlebench.paths.data import SCRATCH
 SUBMISSION, LOGS, CODE, RUN_LOG = "submission", "logs", "code", "run.log"
 RUNNER_LOG, FINDINGS = "runner.log", "findings"  # also in a run's folder
 GRADING_REPORT = "grading_report.json"  # preceded by a timestamp
+_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(?:GMT|UTC)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,17 @@ def outcome(work: Path) -> Path:
     return work / "outcome.json"
 
 
+def disk_note(work: Path) -> Path:
+    """What an attempt's agent has written to the disk so far, for the keepers of runs on the same disk."""
+    return work / "disk.json"
+
+
+def disk_notes(work: Path) -> str:
+    """A pattern for the notes of all attempts below the same runs directory."""
+    runs_dir = GroupPaths(work.parent.parent).root.parent
+    return str(disk_note(GroupPaths(Path(glob.escape(str(runs_dir)), "*")).work("*")))
+
+
 def model_use(work: Path) -> Path:
     """What an attempt's model calls have used so far."""
     return work / "model.json"
@@ -164,6 +179,11 @@ def grading_report(folder: Path, name: str) -> Path:
     return folder / f"{name}_grading_report.json"
 
 
+def is_grading_report(name: str) -> bool:
+    """Whether a file is named like a grading report, by us or by others."""
+    return "grading_report" in name and name.endswith(".json")
+
+
 def experiments_table(runs_dir: Path) -> Path:
     """Which run groups belong to which experiment, at the reference's location."""
     return runs_dir / "run_group_experiments.csv"
@@ -185,3 +205,14 @@ def bundle_verdict(runs_dir: Path, sha256: str) -> Path:
 def timestamp() -> str:
     """Now, in UTC, in the form used in file and folder names."""
     return time.strftime("%Y-%m-%dT%H-%M-%S-GMT", time.gmtime())
+
+
+def time_in(name: str) -> str | None:
+    """The UTC time that a file or folder name begins with, in the form that records use."""
+    if not (match := _TIMESTAMP.match(name)):
+        return None
+    date, *clock = match.groups()
+    try:
+        return datetime.fromisoformat(f"{date}T{':'.join(clock)}+00:00").isoformat()
+    except ValueError:
+        return None

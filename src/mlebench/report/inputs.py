@@ -1,12 +1,11 @@
 """Turns run groups, grading reports and tables of experiments into entries, one for each agent."""
 
 import csv
-import json
 import math
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +14,73 @@ from mlebench.bundles.reading import Bundle, is_bundle, read_bundle
 from mlebench.bundles.verify import require_credible, verdict_on
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
+from mlebench.files import LFS_POINTER, is_lfs_pointer
 from mlebench.outcomes import UNGRADED_STATUSES
 from mlebench.report.boards import Boards
 from mlebench.report.found import told_of
 from mlebench.report.model import TWIN, Entry, Outcome, Reading
 from mlebench.report.spent import model_use
-from mlebench.run import knowledge
+from mlebench.run.conditions import Conditions, label, requests_of
 from mlebench.run.findings import Findings, read_findings
+from mlebench.run.grading_reports import newest_report, read_grading_report
 from mlebench.run.over_time import read_over_time
 from mlebench.run.records import Group, GroupRecord, Run, find_group
+from mlebench.run.reference_groups import is_reference_group
 
 UNNAMED = "reports"
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """Runs of one agent from one input."""
+
+    agent: str
+    readings: list[Reading]
+    record: GroupRecord | None = None  # of a run group that states its conditions
+    apart: str | None = None  # the bundle or group whose runs are pooled with no others
+    bundled: bool = False
+    origin: str | None = None  # who wrote the run group, in words, if others did
+
+    @property
+    def request(self) -> tuple[Any, ...]:
+        return self.agent, self.apart, self.record and requests_of(self.record)
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """Runs that form one entry."""
+
+    sources: list[_Source]
+
+    @property
+    def agent(self) -> str:
+        return self.sources[0].agent
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        return Conditions([source.record for source in self.sources if source.record])
+
+    @cached_property
+    def readings(self) -> list[Reading]:
+        return [reading for source in self.sources for reading in source.readings]
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(reading.where for reading in self.readings))
+
+    def entry(self, label: str, boards: Boards) -> Entry:
+        seconds = self.conditions.values["time_limit"]
+        return Entry(
+            agent=label,
+            name=self.agent,
+            inputs=self.inputs,
+            outcomes=tuple(_outcome(reading, seed, boards) for seed, reading in _numbered(self.readings)),
+            model=self.conditions.values["model"],
+            hours_limit=seconds / 3600 if seconds else None,
+            conditions=self.conditions,
+            origin=self.sources[0].origin,
+            bundled=self.sources[0].bundled,
+        )
 
 
 @dataclass
@@ -33,13 +88,13 @@ class Inputs:
     """Collects the inputs, and groups what belongs to one agent."""
 
     runs_dir: Path
+    more_runs_dirs: tuple[Path, ...] = ()  # where groups are looked for, too
     groups: list[Group] = field(default_factory=list)
-    _readings: dict[tuple[Any, ...], list[Reading]] = field(default_factory=dict)
-    _labels: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
+    _sources: list[_Source] = field(default_factory=list)
     _given: dict[Any, str] = field(default_factory=dict)  # files, runs and reports already added, and from where
 
     def add(self, named: str) -> None:
-        """Add a run group, a bundle or a grading report; `NAME=FILE` says whose report it is."""
+        """Add a run group, a bundle, a grading report or a folder with one; `NAME=FILE` says whose report it is."""
         name, equals, file = named.partition("=")
         if is_bundle(Path(named)):
             self.add_bundle(Path(named))
@@ -47,10 +102,35 @@ class Inputs:
             self.add_report(Path(named))
         elif equals and Path(file).is_file():
             self.add_report(Path(file), name)
+        elif folder := self._graded_folder(named):
+            self.add_graded_folder(folder)
+        elif equals and (folder := self._graded_folder(file)):
+            self.add_graded_folder(folder, name)
         elif equals and not Path(named).exists():
             raise PrerequisiteError(f"there is no grading report {file}")
+        elif (group := find_group(named, self.runs_dir, *self.more_runs_dirs)).record.origin:
+            self.add_graded_folder(group.paths.root)
         else:
-            self.add_group(find_group(named, self.runs_dir))
+            self.add_group(group)
+
+    def _graded_folder(self, named: str) -> Path | None:
+        """A run group of the reference, or a folder with a grading report that is no run group of ours."""
+        for folder in (Path(named), *(runs_dir / named for runs_dir in (self.runs_dir, *self.more_runs_dirs))):
+            if folder.is_dir() and not paths.GroupPaths(folder).record.is_file():
+                return folder if is_reference_group(folder) or newest_report(folder) else None
+        return None
+
+    def add_graded_folder(self, folder: Path, name: str | None = None) -> None:
+        """Add the newest grading report in a folder: as runs, if it is about those of a run group of the reference."""
+        report = newest_report(folder)
+        if report is None:
+            raise PrerequisiteError(f"{folder} has not been graded: run `mlebench grade {folder}` first")
+        group = Group.read(folder) if is_reference_group(folder) else None
+        if group and any(run.record.report for run in group.runs()):
+            self._refuse_again(report.resolve(), report.name, str(report))
+            self.add_group(group, name)
+        else:
+            self.add_report(report, name or folder.absolute().name)
 
     def add_report(self, path: Path, name: str | None = None) -> None:
         self._refuse_again(path.resolve(), path.name, str(path))
@@ -58,8 +138,7 @@ class Inputs:
         for graded in {one for report in reports for one in _graded(report)}:
             self._refuse_again(graded, f"the report on {graded[0]} of {graded[2]}", str(path))
         for report in reports:
-            agent = name or report.get("agent") or UNNAMED
-            self._take((agent,), _reading_of_report(report, path), agent=agent)
+            self._take(_Source(_printable(name or report.get("agent") or UNNAMED), [_reading_of_report(report, path)]))
 
     def add_bundle(self, path: Path) -> None:
         """Add a stranger's runs as a separate entry, which says whether they were graded again here."""
@@ -69,24 +148,22 @@ class Inputs:
         self.add_group(bundle.group, f"{agent} [{trust}]", bundle=bundle)
 
     def add_group(self, group: Group, name: str | None = None, *, bundle: Bundle | None = None) -> None:
-        """Add a run group. Runs of one agent under different conditions are separate entries."""
+        """Add a run group. Runs of one agent that were requested under different conditions are separate entries."""
         if bundle is None:  # a bundle has no folder
             self.groups.append(group)
         record = group.record
-        agent = name or record.agent.get("name", record.agent_source)
-        hours = record.limits.get("seconds")
-        hours = hours / 3600 if hours else None
-        asked = record.model or {}
-        model = ", ".join(asked.get("models", [])) or record.agent.get("model")
-        conditions = _conditions(record)
-        folder = record.knowledge_sha256 or record.knowledge  # a changed folder counts as another one
-        others = [value for what, value in conditions.items() if what not in knowledge.conditions(record)]
-        key = (name, bundle.sha256) if bundle else (name, agent, hours, model, folder, *others)
-        for run in group.runs():
-            reading = _reading_of_run(run, group, bundle.findings[run.record.run_id] if bundle else read_findings(run))
-            self._take(
-                key, reading, agent=agent, model=model, hours_limit=hours, conditions=conditions, bundled=bool(bundle)
-            )
+        readings = [
+            _reading_of_run(run, group, bundle.findings[run.record.run_id] if bundle else read_findings(run))
+            for run in group.runs()
+        ]
+        source = _Source(_printable(name or record.agent.get("name", record.agent_source)), readings)
+        if bundle:
+            source = replace(source, apart=bundle.sha256, bundled=True)
+        if record.origin is None:
+            source = replace(source, record=record)
+        elif not (bundle or name):  # unknown conditions may be any: only a name of the user's pools such groups
+            source = replace(source, apart=record.id)
+        self._take(replace(source, origin=record.origin_words))
 
     def add_experiment(self, id: str, table: Path) -> None:
         """The run groups that a table lists under an id: ours, or folders that hold a grading report.
@@ -98,33 +175,24 @@ class Inputs:
             folder = self.runs_dir / name
             if paths.GroupPaths(folder).record.is_file():
                 self.add_group(Group.read(folder), id)
-                continue
-            found = sorted(folder.glob(f"*{paths.GRADING_REPORT}"))
-            if not found:
+            elif self._graded_folder(str(folder)):
+                self.add_graded_folder(folder, id)
+            else:
                 raise PrerequisiteError(f"{folder} is not a run group and holds no grading report: see --runs-dir")
-            self.add_report(found[-1], id)
 
     def entries(self, boards: Boards) -> list[Entry]:
-        names = Counter(label["agent"] for label in self._labels.values())
-        entries = []
-        for key, readings in self._readings.items():
-            label = dict(self._labels[key])
-            inputs = tuple(dict.fromkeys(reading.where for reading in readings))
-            label["name"] = label["agent"]
-            if names[label["agent"]] > 1:
-                label["agent"] += f" ({Path(inputs[0]).name})"
-            outcomes = tuple(_outcome(reading, seed, boards) for seed, reading in _numbered(readings))
-            entries.append(Entry(inputs=inputs, outcomes=outcomes, **label))
-        return entries
+        pools = _pools(self._sources)
+        return [pool.entry(text, boards) for pool, text in zip(pools, _labels(pools), strict=True)]
 
     def readings(self) -> list[Reading]:
-        return [reading for readings in self._readings.values() for reading in readings]
+        return [reading for source in self._sources for reading in source.readings]
 
-    def _take(self, key: tuple[Any, ...], reading: Reading, **label: Any) -> None:
-        if run_id := reading.facts.get("run_id"):
-            self._refuse_again(run_id, f"run {run_id}", reading.where)
-        self._readings.setdefault(key, []).append(reading)
-        self._labels.setdefault(key, label | {"agent": _printable(label["agent"])})
+    def _take(self, source: _Source) -> None:
+        for reading in source.readings:
+            if run_id := reading.facts.get("run_id"):
+                self._refuse_again(run_id, f"run {run_id}", reading.where)
+        if source.readings:
+            self._sources.append(source)
 
     def _refuse_again(self, what: Any, name: str, where: str) -> None:
         """A run counted twice would pass for two seeds."""
@@ -133,74 +201,34 @@ class Inputs:
         self._given[what] = where
 
 
-def _conditions(record: GroupRecord) -> dict[str, Any]:
-    asked = record.model or {}
-    return {
-        "agent": record.agent.get("name"),
-        "identity": record.agent.get("identity"),
-        "network": record.network,
-        "description": "obfuscated" if record.obfuscate else "named",
-        **knowledge.conditions(record),
-        "cpus": record.limits.get("cpus"),
-        "gpus": record.gpus_per_run,
-        "budget": asked.get("budget"),
-        "tools": tuple(asked.get("tools", ())),
-        "fields": tuple(asked.get("fields", ())),
-    }
+def _pools(sources: Sequence[_Source]) -> list[_Pool]:
+    """What was requested under the same conditions, and what had the same conditions whether requested or not."""
+    by_request: dict[Any, list[_Source]] = {}
+    for source in sources:
+        by_request.setdefault(source.request, []).append(source)
+    pools: dict[Any, list[_Source]] = {}
+    for pool in map(_Pool, by_request.values()):
+        key = pool.agent, pool.sources[0].apart, tuple(pool.conditions.keys.values())
+        pools.setdefault(key, []).extend(pool.sources)
+    order = {source: number for number, source in enumerate(sources)}
+    return [_Pool(sorted(found, key=order.__getitem__)) for found in pools.values()]
+
+
+def _labels(pools: Sequence[_Pool]) -> list[str]:
+    """A name for each entry that no other has: the agent's and, where several have it, how they differ."""
+    namesakes = {pool.agent: [other.conditions for other in pools if other.agent == pool.agent] for pool in pools}
+    labels = [
+        ", ".join([pool.agent, *map(_printable, label(pool.conditions, namesakes[pool.agent]))]) for pool in pools
+    ]
+    taken = Counter(labels)
+    return [
+        f"{text} ({Path(pool.inputs[0]).name})" if taken[text] > 1 else text
+        for pool, text in zip(pools, labels, strict=True)
+    ]
 
 
 def _printable(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in str(text))
-
-
-def read_grading_report(path: Path) -> list[dict[str, Any]]:
-    """The reports of single submissions that a grading report holds: ours, or the reference's."""
-    try:
-        data = json.loads(path.read_bytes())
-    except OSError as error:
-        raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}") from error
-    except (ValueError, RecursionError) as error:
-        raise PrerequisiteError(f"{path} is not JSON: {error}") from None
-    reports = data.get("competition_reports") if isinstance(data, dict) else None
-    if not isinstance(reports, list):
-        raise PrerequisiteError(f"{path} is not a grading report: it has no list `competition_reports`")
-    for number, report in enumerate(reports, 1):
-        if not isinstance(report, dict) or not _can_be_an_id(report.get("competition_id")):
-            raise PrerequisiteError(f"{path}: report {number} names no competition")
-        for what, (fits, names) in _FIELDS.items():
-            for name in names:
-                if report.get(name) is not None and not fits(report[name]):
-                    raise PrerequisiteError(f"{path}: in report {number}, {name} is not {what}")
-    return reports
-
-
-def _can_be_an_id(value: Any) -> bool:
-    """Whether a competition's folder could have this name."""
-    return isinstance(value, str) and 0 < len(value.encode("utf-8", "replace")) < 256 and not _is_broken(value)
-
-
-def _is_broken(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)  # no file can hold it
-
-
-def _is_number(value: Any) -> bool:
-    if not isinstance(value, int):
-        return isinstance(value, float)
-    return not isinstance(value, bool) and abs(value) <= sys.float_info.max
-
-
-# What standings read of a report. A flag written as text, such as "False", would count as true.
-_FIELDS: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
-    "a number": (_is_number, ("score", "gold_threshold", "percentile")),
-    "text": (
-        lambda value: isinstance(value, str) and not _is_broken(value),
-        ("agent", "profile", "source", "status", "run_id"),
-    ),
-    "true or false": (
-        lambda value: isinstance(value, bool),
-        ("submission_exists", "valid_submission", "above_median", "bronze_medal", "silver_medal", "gold_medal"),
-    ),
-}
 
 
 def groups_of_experiment(id: str, table: Path) -> list[str]:
@@ -210,7 +238,8 @@ def groups_of_experiment(id: str, table: Path) -> list[str]:
     except OSError as error:
         raise PrerequisiteError(f"cannot read {table}: {reason_of(error)}; name another with --table") from error
     if rows and not {"experiment_id", "run_group"} <= rows[0].keys():
-        raise PrerequisiteError(f"{table} needs the columns experiment_id and run_group")
+        fault = LFS_POINTER if is_lfs_pointer(table.read_bytes()) else "needs the columns experiment_id and run_group"
+        raise PrerequisiteError(f"{table} {fault}")
     if not (found := [row["run_group"] for row in rows if row["experiment_id"] == id]):
         known = ", ".join(dict.fromkeys(row["experiment_id"] for row in rows)) or "none"
         raise PrerequisiteError(f"there is no experiment {id!r} in {table}; it has {known}")
@@ -268,12 +297,13 @@ def _fault(report: dict[str, Any]) -> str | None:
 def _reading_of_run(run: Run, group: Group, found: Iterable[Findings]) -> Reading:
     record = run.record
     report = record.report if record.is_final else None
-    missing = None if report else (record.ended if record.is_final else record.state)
+    source = "unknown" if group.record.twin is None else "real"
+    missing = None if report else (record.ended or "not graded" if record.is_final else record.state)
     return Reading(
         competition=record.competition,
         where=group.record.id,
         profile=group.record.profile,
-        source=TWIN if group.record.twin else (report or {}).get("source", "real"),
+        source=TWIN if group.record.twin else (report or {}).get("source", source),
         report=report,
         seed=record.seed,
         missing=missing or _fault(report or {}),

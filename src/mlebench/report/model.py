@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from mlebench.run.conditions import Conditions
+
 SPLITS = ("low", "medium", "high", "all", "systemcard")
 TWIN = "twin"
 
@@ -55,7 +57,8 @@ class Entry:
     model: str | None = None
     hours_limit: float | None = None
     name: str = ""  # the agent's own
-    conditions: dict[str, Any] = field(default_factory=dict)  # what was asked for, as far as run groups say
+    conditions: Conditions = field(default_factory=Conditions)
+    origin: str | None = None  # who wrote its run groups, in words, if others did
     bundled: bool = False  # it comes from a bundle: findings about its runs are claims
 
     @cached_property

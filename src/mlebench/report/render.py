@@ -10,18 +10,16 @@ from typing import Any, NamedTuple
 from mlebench import __version__
 from mlebench.report.found import Found
 from mlebench.report.intervals import LEVEL, Difference, Estimate
-from mlebench.report.model import TWIN, Entry
+from mlebench.report.model import TWIN
 from mlebench.report.spent import TOKENS, Spent
 from mlebench.report.standings import RATES, SCALES, EntryStandings, Scope, Standings
-from mlebench.run.knowledge import shown
-from mlebench.untrusted import plain
+from mlebench.run.conditions import CONDITIONS, Condition, Conditions, alike_text, differing, unlike, unlike_text
 
 SCHEMA = 1
 COUNTED = ("competitions", "seeds", "seeds_given", "missing")
 LIMITED = ("mean", "sem", "low", "high")
 FOUND = ("runs", "of", "not_inspected", "not_enough_evidence", "trust")
 LIMITS = f"{LEVEL:.0%} interval"
-KNOWLEDGE = "--knowledge"
 _COUNTS = ("hours", "gpu_hours", "starts", "rerolls", "unsealed", "infra_errors", "model_unavailable")
 
 
@@ -29,6 +27,7 @@ class Table(NamedTuple):
     title: str
     header: Sequence[str]
     rows: list[list[str]]
+    keys: int = 2  # how many columns say what a row is about
 
 
 def tables(standings: Standings) -> list[Table]:
@@ -57,7 +56,12 @@ def notes(standings: Standings) -> list[str]:
         lines.append("Twins are synthetic: these figures say nothing about real data.")
     if standings.profile != "v1":
         lines.append(f"The profile is {standings.profile}; published figures are for v1.")
-    lines += _conditions([found.entry for found in standings.entries])
+    lines += _condition_notes(standings)
+    lines += [
+        f"{found.entry.agent}: {found.entry.origin}; what it does not state is unknown."
+        for found in standings.entries
+        if found.entry.origin
+    ]
     scopes = [scope for found in standings.entries for scope in found.scopes]
     if any(scope.spent.model_unavailable for scope in scopes):
         lines.append(
@@ -71,71 +75,59 @@ def notes(standings: Standings) -> list[str]:
     return lines
 
 
-def _conditions(entries: Sequence[Entry]) -> Iterator[str]:
-    """What agents had to read and, for entries of the same name, how they differ."""
+def columns(standings: Standings) -> list[Condition]:
+    """The conditions in which entries differ, apart from the agents themselves: each has a column."""
+    apart = differing(found.entry.conditions for found in standings.entries)
+    return [condition for condition in apart if condition.kind != "agent"]
+
+
+def _condition_notes(standings: Standings) -> Iterator[str]:
+    """The conditions of all entries, what runs are pooled over, and what is unlike."""
+    entries = [found.entry for found in standings.entries]
+    silent = [entry.agent for entry in entries if not entry.conditions.are_stated]
+    if silent:
+        whose = "" if len(silent) == len(entries) else f" of {', '.join(silent)}"
+        yield f"Conditions{whose} are not stated."
+    if alike := alike_text([entry.conditions for entry in entries]):
+        whose = "" if len(entries) == 1 else " of all others" if silent else " of all entries"
+        yield f"Conditions{whose}: {alike}."
     for entry in entries:
-        told = _told(entry)
-        others = [_told(other) for other in entries if other.name == entry.name]
-        differing = [what for what, value in told.items() if any(other[what] != value for other in others)]
-        if telling := [
-            what for what in told if what in differing or (what == KNOWLEDGE and told[what] not in ("none", "unknown"))
-        ]:
-            yield f"{entry.agent}: {', '.join(f'{what} {told[what]}' for what in telling)}."
-
-
-def _told(entry: Entry) -> dict[str, str]:
-    facts = entry.conditions
-    folder = facts.get("knowledge")
-    nothing = "none" if facts else "unknown"  # bare reports state no conditions
-    told = {
-        "agent": facts.get("agent") or "unknown",
-        "identity": str(facts.get("identity") or "unknown")[:12],
-        "time limit": time_limit(entry.hours_limit),
-        "model": entry.model or nothing,
-        "budget": facts.get("budget") or nothing,
-        **{what: ", ".join(map(str, facts.get(what) or ())) or nothing for what in ("tools", "fields")},
-        **{what: facts.get(what, "unknown") for what in ("network", "description")},
-        **{what: _count(facts.get(what)) for what in ("cpus", "gpus")},
-        KNOWLEDGE: shown(folder, facts.get("knowledge_sha256")) if folder else nothing,
-    }
-    return {what: plain(str(value)) for what, value in told.items()}
-
-
-def time_limit(hours: float | None) -> str:
-    if hours is None:
-        return "unknown"
-    return f"{hours:.3g} h" if hours >= 1 else f"{hours * 60:.3g} min"
-
-
-def _count(number: float | None) -> str:
-    return "unknown" if number is None else f"{number:g}"
+        if pooled := entry.conditions.pooled_text:
+            yield f"The runs of {entry.agent} are pooled over {pooled}: machines decided, as nothing was requested."
+    if unfair := [one.title for one in columns(standings) if one.kind == "condition"]:
+        yield f"Entries are not like with like: they differ in {', '.join(unfair)}. --strict refuses to compare them."
 
 
 def _standings_table(standings: Standings) -> Table:
-    header = ["agent", "split", "competitions", "seeds", "missing", "any medal", LIMITS, "gold", "silver", "bronze"]
+    header = ["agent", "split", *_titles(standings), "competitions", "seeds", "missing", "any medal", LIMITS]
+    header += ["gold", "silver", "bronze"]
     header += ["above median", "valid", "submitted", "percentile", "normalised"]
     header += ["hours", "GPU hours", "starts", "re-rolls", "unsealed", "infra errors", "calls", "tokens", "cost, $"]
     rows = [
-        [*_place(found, scope), *_medals(scope), *_means(scope), *_spent(scope)]
+        [*_place(standings, found, scope), *_medals(scope), *_means(scope), *_spent(scope)]
         for found, scope in _scopes(standings, "split", "given")
     ]
     return Table("Standings", header, rows)
 
 
 def _category_table(standings: Standings) -> Table:
-    header = ["agent", "category", "competitions", "seeds", "missing", "any medal", LIMITS]
-    rows = [[*_place(found, scope), *_medals(scope)] for found, scope in _scopes(standings, "category")]
+    header = ["agent", "category", *_titles(standings), "competitions", "seeds", "missing", "any medal", LIMITS]
+    rows = [[*_place(standings, found, scope), *_medals(scope)] for found, scope in _scopes(standings, "category")]
     return Table("By category", header, rows)
 
 
 def _found_table(standings: Standings) -> Table:
-    header = ["agent", "tool", "finding", "runs", "of", "share, %", "not inspected", "trust"]
+    header = ["agent", "tool", "finding", *_titles(standings), "runs", "of", "share, %", "not inspected", "trust"]
     rows = [
-        [found.entry.agent, one.tool, one.finding, *map(str, (one.runs, one.of)), _number(one.share, 1), *_doubts(one)]
+        [found.entry.agent, one.tool, one.finding, *_texts(standings, found), *_shares(one), *_doubts(one)]
         for found in standings.entries
         for one in found.found
     ]
-    return Table("Findings", header, rows)
+    return Table("Findings", header, rows, keys=3)
+
+
+def _shares(found: Found) -> list[str]:
+    return [str(found.runs), str(found.of), _number(found.share, 1)]
 
 
 def _doubts(found: Found) -> list[str]:
@@ -148,9 +140,18 @@ def _scopes(standings: Standings, *kinds: str) -> Iterator[tuple[EntryStandings,
         yield from ((found, scope) for scope in found.scopes if scope.kind in kinds)
 
 
-def _place(found: EntryStandings, scope: Scope) -> list[str]:
+def _titles(standings: Standings) -> list[str]:
+    return [one.title for one in columns(standings)]
+
+
+def _texts(standings: Standings, found: EntryStandings) -> list[str]:
+    return [found.entry.conditions.texts[one.name] for one in columns(standings)]
+
+
+def _place(standings: Standings, found: EntryStandings, scope: Scope) -> list[str]:
     seeds = str(scope.seeds) if scope.seeds == scope.seeds_given else f"{scope.seeds} of {scope.seeds_given}"
-    return [found.entry.agent, scope.name, str(scope.competitions), seeds, str(scope.missing)]
+    place = [found.entry.agent, scope.name, *_texts(standings, found)]
+    return [*place, str(scope.competitions), seeds, str(scope.missing)]
 
 
 def _medals(scope: Scope) -> list[str]:
@@ -182,11 +183,14 @@ def total(value: float | None, places: int, unknown: int | None, calls: float | 
 
 
 def _extra_tables(standings: Standings) -> list[Table]:
-    header = ["agent", "minus", "split", "competitions", "seeds", "figure", "difference", LIMITS, "probability better"]
+    header = ["agent", "minus", "split", "figure", "competitions", "seeds", "difference", LIMITS, "probability better"]
+    unfair = any(one.unlike for one in standings.comparisons)
     compared = [
-        [one.one, one.other, one.scope, str(one.competitions), f"{one.seeds[0]} and {one.seeds[1]}", *_figure(*pair)]
+        [one.one, one.other, one.scope, figure.replace("_", " "), str(one.competitions)]
+        + [f"{one.seeds[0]} and {one.seeds[1]}", *_difference(figure, difference)]
+        + [unlike_text(one.unlike) or "-"] * unfair
         for one in standings.comparisons
-        for pair in one.differences.items()
+        for figure, difference in one.differences.items()
     ]
     needs = [
         [" and ".join(one.agents), one.scope, str(one.competitions), f"{one.difference:g}", _number(one.seeds, 0)]
@@ -197,18 +201,18 @@ def _extra_tables(standings: Standings) -> list[Table]:
         for one in standings.published
     ]
     return [
-        Table("Compared", header, compared),
+        Table("Compared", header + ["unlike"] * unfair, compared, keys=4),
         Table("Seeds needed", ["agents", "split", "competitions", "difference", "seeds of each"], needs),
         Table("Published", ["agent", "models", "hours", "date", "low", "medium", "high", "all", "marks"], theirs),
     ]
 
 
-def _figure(name: str, difference: Difference | None) -> list[str]:
-    places = 3 if name == "normalised" else 2
+def _difference(figure: str, difference: Difference | None) -> list[str]:
+    places = 3 if figure == "normalised" else 2
     if difference is None:
-        return [name.replace("_", " "), "-", "-", "-"]
+        return ["-", "-", "-"]
     limits = f"[{difference.low:.{places}f}, {difference.high:.{places}f}]"
-    return [name.replace("_", " "), f"{difference.mean:+.{places}f}", limits, f"{difference.probability:.3f}"]
+    return [f"{difference.mean:+.{places}f}", limits, f"{difference.probability:.3f}"]
 
 
 def _published_medals(medals: dict[str, tuple[float, float]]) -> list[str]:
@@ -242,26 +246,39 @@ def to_csv(standings: Standings) -> str:
     """A row for each entry, scope and figure, in full precision, and for each finding; unknown values are empty."""
     file = io.StringIO()
     head = ["agent", "profile", "data", "padded", "kind", "name", *COUNTED, "figure", *LIMITED, *_flat(Spent()), *FOUND]
+    head += [name for name in _flat_conditions(Conditions(), Conditions()) if name not in head]
     rows = csv.DictWriter(file, head, lineterminator="\n")
     rows.writeheader()
     whole = {"profile": standings.profile, "data": standings.data, "padded": str(standings.padded).lower()}
+    first = standings.entries[0].entry.conditions
     for found, scope in _scopes(standings, "split", "given", "category"):
         counts = {name: getattr(scope, name) for name in COUNTED} | _flat(scope.spent)
         for name in SCALES:
             estimate = asdict(figure) if (figure := scope.figures[name]) else {}
             limits = {limit: estimate.get(limit) for limit in LIMITED}
             place = {"agent": found.entry.agent, "kind": scope.kind, "name": scope.name, "figure": name}
-            rows.writerow(whole | place | counts | limits)
+            rows.writerow(_flat_conditions(found.entry.conditions, first) | whole | place | counts | limits)
     for found in standings.entries:
         for one in found.found:
             place = {"agent": found.entry.agent, "kind": "findings", "name": one.tool, "figure": one.finding}
-            rows.writerow(whole | place | {"mean": one.share} | {name: getattr(one, name) for name in FOUND})
+            figures = {"mean": one.share} | {name: getattr(one, name) for name in FOUND}
+            rows.writerow(_flat_conditions(found.entry.conditions, first) | whole | place | figures)
     for one in standings.published:
         theirs = {"profile": "v1", "data": "published", "padded": str(one.padded).lower()}
         for split, (mean, sem) in one.medals.items():
             place = {"agent": f"{one.agent} / {one.models}", "kind": "split", "name": split, "figure": RATES[0]}
             rows.writerow(theirs | place | {"mean": mean, "sem": sem})
     return file.getvalue()
+
+
+def _flat_conditions(conditions: Conditions, first: Conditions) -> dict[str, str]:
+    """The conditions of an entry by column name, and in what it is unlike the first entry."""
+    texts = {
+        condition.name: conditions.texts[condition.name]
+        for condition in CONDITIONS
+        if condition.kind not in ("agent", "detail")
+    }
+    return texts | {"unlike": unlike_text(unlike(first, conditions))}
 
 
 def _flat(spent: Spent) -> dict[str, float | None]:
@@ -289,6 +306,10 @@ def to_dict(standings: Standings) -> dict[str, Any]:
         "data": standings.data,
         "padded": standings.padded,
         "level": LEVEL,
+        "conditions": {
+            "alike": alike_text([found.entry.conditions for found in standings.entries]),
+            "differing": [one.name for one in columns(standings)],
+        },
         "entries": [_entry(found) for found in standings.entries],
         "comparisons": [asdict(one) for one in standings.comparisons],
         "seeds_needed": [asdict(one) for one in standings.needs],
@@ -302,7 +323,9 @@ def _entry(found: EntryStandings) -> dict[str, Any]:
         "agent": entry.agent,
         "model": entry.model,
         "hours_limit": entry.hours_limit,
-        "conditions": entry.conditions,
+        "conditions": entry.conditions.values if entry.conditions.are_stated else {},
+        "pooled": entry.conditions.pooled,
+        "origin": entry.origin,
         "inputs": list(entry.inputs),
         "scopes": [asdict(scope) for scope in found.scopes],
         "findings": [asdict(one) | {"share": one.share} for one in found.found],

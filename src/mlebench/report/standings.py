@@ -12,6 +12,7 @@ from mlebench.report.intervals import Difference, Estimate, Sample, seeds_needed
 from mlebench.report.model import Entry
 from mlebench.report.published import PublishedEntry
 from mlebench.report.spent import Spent
+from mlebench.run.conditions import unlike
 
 RATES = ("any_medal", "gold", "silver", "bronze", "above_median", "valid", "submitted")
 # What figures are multiplied by: rates and percentiles are shown in percent.
@@ -44,6 +45,7 @@ class Comparison:
     competitions: int
     seeds: tuple[int, int]
     differences: dict[str, Difference | None]
+    unlike: dict[str, tuple[str, str]]  # the conditions in which they differ, of both
 
 
 @dataclass(frozen=True)
@@ -200,9 +202,10 @@ def _pairs(one: Entry, other: Entry, rules: Rules) -> Iterable[tuple[str, list[s
 
 def compare(one: Entry, other: Entry, rules: Rules) -> Iterator[Comparison]:
     """The first minus the second, over each set of competitions that both were run on."""
+    apart = unlike(one.conditions, other.conditions)
     for name, ids, first, second in _pairs(one, other, rules):
         differences = {figure: _difference(first, second, figure) for figure in COMPARED}
-        yield Comparison(one.agent, other.agent, name, len(ids), (first.seeds, second.seeds), differences)
+        yield Comparison(one.agent, other.agent, name, len(ids), (first.seeds, second.seeds), differences, apart)
 
 
 def _difference(one: Grid, other: Grid, figure: str) -> Difference | None:

@@ -12,7 +12,8 @@ standings). How an attempt ended decides what follows:
 - The infrastructure failed, or the runner, its lease or the keeper was lost on this host, whoever may have caused it:
   another attempt, until there have been `LOST_STARTS`. Then the run ends as `infra_error`.
 - A scheduler or a person stopped it (a signal, a requeued job, a lost node): counted, but not limited. There is another
-  attempt whenever one is requested.
+  attempt whenever one is requested. In a plain process, a signal that the agent may have sent is not one of these: the
+  start counts as lost.
 - The infrastructure failed before the agent had started: that is held against the host, not against the run. A host
   that fails twice in a row stops taking runs of the group (`hosts.py`). One command tries a run up to `SUBMISSIONS`
   times on one host, or through one scheduler, then leaves it planned.

@@ -1,11 +1,11 @@
 """`--container-config`: translates the JSON file of container settings that existing setups have."""
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mlebench.errors import PrerequisiteError
 from mlebench.run.machine import Wishes
+from mlebench.untrusted import parse_json
 
 UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 KEYS = ("mem_limit", "shm_size", "nano_cpus", "cpus", "gpus", "runtime")
@@ -20,7 +20,7 @@ class ContainerConfig(NamedTuple):
 def read_container_config(path: Path) -> ContainerConfig:
     """What the file asks for. Keys that we do not translate are refused."""
     try:
-        data = json.loads(path.read_bytes())
+        data = parse_json(path.read_bytes())
     except OSError as error:
         raise PrerequisiteError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:

@@ -17,6 +17,7 @@ from pathlib import Path
 from mlebench import paths
 from mlebench.memory import total_memory
 from mlebench.registry import Competition
+from mlebench.run.signals import stop_signals_blocked
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import HOME, Bind, Limits, Sandbox, Task
 from mlebench.sandbox.bubblewrap import interpreter_prefixes
@@ -61,7 +62,8 @@ class ValidatorDoor:
         self._server.bind(str(self.socket))
         self.socket.chmod(0o666)
         self._server.listen(AT_ONCE)
-        threading.Thread(target=self._accept, daemon=True).start()
+        with stop_signals_blocked():  # they are for the main thread
+            threading.Thread(target=self._accept, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:

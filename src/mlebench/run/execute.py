@@ -41,20 +41,25 @@ from mlebench.run.attempts import (
     is_exhausted,
     scheduler_job,
 )
+from mlebench.run.conditions import run_conditions
 from mlebench.run.crash import with_last_words
 from mlebench.run.door import ValidatorDoor, remove_door
+from mlebench.run.full_disk import DiskFilledError, require_disk_was_not_filled
 from mlebench.run.gpus import Held
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import MODEL_PORT, make_task, with_doors
-from mlebench.run.model import model_conditions, model_use, open_model, unsealed_by_model, with_outage
-from mlebench.run.publish import gather, is_published, publish, settle, stage, tidy, unstage
+from mlebench.run.model import model_use, open_model, unsealed_by, with_outage
+from mlebench.run.publish import gather, is_published, make_room, publish, settle, stage, tidy, unstage
 from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
+from mlebench.run.signals import STOP_SIGNALS, next_sender, stop_signals_blocked
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import Sandbox, sandbox_named
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.collect import remove_tree
 from mlebench.sandbox.keeper import SETUP
 from mlebench.sandbox.session import Outcome, Session, read_outcome
+from mlebench.sandbox.shared_disk import THIS_RUN
+from mlebench.sandbox.usage import descendants
 
 logger = logging.getLogger(__name__)
 
@@ -143,7 +148,10 @@ def unstored_result(run: Run) -> Path | None:
     if run.record.is_final or not attempts or "ended" in attempts[-1]:
         return None
     work = run.paths.group.work(attempts[-1]["token"])
-    return work if _has_ended(read_outcome(work)) else None
+    try:
+        return work if _has_ended(read_outcome(work)) else None
+    except OSError:  # for all we know, it has
+        return work
 
 
 def _has_ended(outcome: Outcome | None) -> TypeGuard[Outcome]:
@@ -160,6 +168,7 @@ class _Execution:
         self.gpus = gpus
         self.group = Group.read(run.paths.group.root)
         self.stopping = False
+        self._stopped_by = SIGNAL
         self._has_noted_start = False
 
     def go(self) -> int:
@@ -169,7 +178,8 @@ class _Execution:
             return code
         if is_exhausted(self.run.record.attempts):
             return self._give_up(f"given up: {self.run.record.attempts[-1]['detail']}")
-        require_free_space(self.group.paths.root, self.group.record.limits.get("disk"))
+        limits = self.group.record.limits
+        require_free_space(self.group.paths.root, limits.get("disk"), limits.get("inodes"))
         tidy(self.run)
         try:
             agent, competition, sandbox = self._load()
@@ -210,7 +220,7 @@ class _Execution:
 
     def _load(self) -> tuple[Agent, Competition, Sandbox]:
         record = self.group.record
-        agent = load_agent(record.agent_source, record.agent_command)
+        agent = load_agent(record.agent_source, record.agent_command, record.agent_options)
         if agent.identity != record.agent["identity"]:
             raise PrerequisiteError(f"{agent.folder} has changed since these runs were planned: plan them again")
         if fault := venv_fault(agent):
@@ -277,6 +287,9 @@ class _Execution:
             record = self.group.record
             competition = Registry(record.data_dir, record.profile).get_competition(self.run.record.competition)
             return self._publish(competition, outcome, self.run.record.conditions, work)
+        if outcome and outcome.ended == INFRA_ERROR:  # and it could not be stored then
+            self._keep_attempt(INFRA_ERROR, outcome.detail, outcome=outcome)
+            return None
         self._keep_attempt(
             CANCELLED, "the runner was killed", outcome=outcome, interrupted_by=interrupted_by(self._attempt)
         )
@@ -327,13 +340,14 @@ class _Execution:
             with self.lease.renewed():  # an image may have much to copy
                 launch = sandbox.launch(task)
             session = Session(task, launch, lambda pid: self._note_start(pid, conditions))
-            outcome = self._watch(session, door, model, Snapshots(task, self._attempt["agent_started_at"]))
+            with stop_signals_blocked():
+                outcome = self._watch(session, door, model, Snapshots(task, self._attempt["agent_started_at"]))
             if model and model.has_died and outcome.ended in (CANCELLED, AGENT_ERROR):
                 outcome = replace(outcome, ended=INFRA_ERROR, detail="the gateway to the model died")
         if outcome.ended in (AGENT_ERROR, INFRA_ERROR) and self._was_told_to_stop():
             return self._stopped(sandbox, outcome)
         if outcome.ended == CANCELLED:
-            by = SIGNAL if self.stopping else LOST
+            by = self._stopped_by if self.stopping else LOST
             detail = (self.stopping and hosts.scheduler_reason()) or outcome.detail
             self._keep_attempt(CANCELLED, detail, outcome=outcome, interrupted_by=by)
             return MAY_BE_RETRIED
@@ -351,7 +365,7 @@ class _Execution:
     def _stopped(self, sandbox: Sandbox, outcome: Outcome | None = None) -> int:
         sandbox.remove_leftovers(self.lease.token)
         detail = hosts.scheduler_reason() or "it was told to stop"
-        self._keep_attempt(CANCELLED, detail, outcome=outcome, interrupted_by=SIGNAL)
+        self._keep_attempt(CANCELLED, detail, outcome=outcome, interrupted_by=self._stopped_by)
         return MAY_BE_RETRIED
 
     def _host_only(self, agent: Agent, competition: Competition) -> int:
@@ -360,7 +374,7 @@ class _Execution:
         begun = time.monotonic()
         submission = work / "home" / paths.SUBMISSION / f"{paths.SUBMISSION}.csv"
         submission.parent.mkdir(parents=True)
-        conditions = {"sandbox": "host", "sealed": False, "unsealed_by": ["the agent sees the answers"]}
+        conditions = {"sandbox": "host", "sealed": False, "unsealed_by": unsealed_by(self.group.record)}
         self._note_start(None, conditions)
         agent.submit(competition, submission)
         outcome = Outcome(FINISHED, None, 0, time.monotonic() - begun, {})
@@ -377,11 +391,12 @@ class _Execution:
         try:
             while (outcome := session.poll()) is None:
                 if parent is not None and any(number == parent for number, _ in poll.poll(TICK * 1000)):
-                    self.stopping = True
+                    self._stop(known=os.environ[PARENT_VARIABLE] == STARTER)
                     poll.unregister(parent)
                     parent = None
                 elif parent is None:
                     poll.poll(TICK * 1000)
+                self._heed_signals(session.pid)
                 if self.stopping or (model and model.has_died):
                     session.stop()
                 if time.monotonic() - beaten > 1:
@@ -401,7 +416,25 @@ class _Execution:
                 snapshots.stop()
         with self.lease.renewed():
             snapshots.look()
+        self._heed_signals(session.pid)
         return outcome
+
+    def _heed_signals(self, keeper: int) -> None:
+        """Stop if a signal says so, but not if it is the agent's. A sender that has ended could have been the agent's.
+
+        So could whoever killed our parent.
+        """
+        while (sender := next_sender()) is not None:
+            if sender in descendants(keeper):
+                logger.warning("%s: a signal from the agent (process %d) is ignored", self.run.paths.root.name, sender)
+            else:
+                self._stop(known=sender == 0 or process_start(sender) is not None)
+
+    def _stop(self, *, known: bool) -> None:
+        """Stop the agent. If an agent that is not isolated may be behind it, the attempt counts as lost."""
+        self.stopping = True
+        if not known and self.group.record.sandbox == "process":
+            self._stopped_by = LOST
 
     def _heed_group(self, begun: float) -> None:
         """Stop if the group was cancelled, and tell it once that agents can start on this host."""
@@ -418,12 +451,7 @@ class _Execution:
     def _conditions(self, competition: Competition, sandbox: Sandbox, task: Task) -> dict[str, Any]:
         """What the run actually gets, for its record."""
         record = self.group.record
-        unsealed = [
-            *(["the sandbox is a plain process"] if sandbox.name == "process" else []),
-            *(["the network is open"] if task.network == "full" else []),
-            *(["the container is privileged"] if task.privileged else []),
-            *unsealed_by_model(record),
-        ]
+        unsealed = unsealed_by(record)
         here = machine.describe()
         return {
             "sandbox": sandbox.name,
@@ -431,26 +459,28 @@ class _Execution:
             "sealed": not unsealed,
             "unsealed_by": unsealed,
             "network": task.network,
-            **model_conditions(record),
             "limits": record.limits,
             "gpus": list(task.gpus),
             "data": data_identity(competition),
             "source": source_kind(competition),
-            "profile": record.profile,
-            "description": "obfuscated" if record.obfuscate else "named",
-            **knowledge.conditions(record),
+            **run_conditions(record),
             **({} if here == record.machine else {"machine": here}),
         }
 
     def _publish(self, competition: Competition, outcome: Outcome, conditions: dict[str, Any], work: Path) -> int:
         """Store and grade what an agent left; if that fails, its working folder has everything, and the run goes on."""
+        if outcome.used.get("disk_filled_by") == THIS_RUN and not self.group.record.retain:
+            with self.lease.renewed():
+                make_room(work)
         staged = stage(self.run, self.lease)
         try:
             with self.lease.renewed():
                 self._stage_and_publish(staged, competition, outcome, conditions, work)
-        except (PrerequisiteError, StorageError, OSError) as error:
+        except (PrerequisiteError, StorageError, OSError, DiskFilledError) as error:
             with contextlib.suppress(OSError):
                 unstage(staged, work)
+            if isinstance(error, DiskFilledError):
+                return self._failed(str(error), outcome)
             if isinstance(error, PrerequisiteError):
                 raise StorageError(f"the submission cannot be graded now: {error}") from error
             raise
@@ -467,6 +497,7 @@ class _Execution:
         present = submission.is_file()
         counts = outcome.ended != MODEL_UNAVAILABLE
         report = grade_run(submission, competition, self.run, self.group) if counts else None
+        require_disk_was_not_filled(outcome, report)
         conditions = conditions | {"kept": outcome.kept, "used": outcome.used, "collected": collected.to_dict()}
         if not conditions["sealed"]:
             conditions["data_unchanged"] = _data_is_unchanged(competition)
@@ -508,7 +539,7 @@ class _Execution:
         def stop(*_: object) -> None:
             self.stopping = True
 
-        before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+        before = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
         try:
             yield
         finally:

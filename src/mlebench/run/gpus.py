@@ -3,7 +3,7 @@
 Holding a GPU means having a unix socket open that is bound to an abstract name made from the GPU's UUID. The kernel
 gives a name to one socket at a time, and frees it when the last process that has the socket open has ended, however it
 ended. So there is no file that another user could own, replace or leave behind. `run exec` and the keeper of its
-sandbox both have the socket.
+sandbox both have the socket. Where several runs share a GPU, each holds one of its slots in the same way.
 """
 
 import errno
@@ -13,7 +13,9 @@ import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
@@ -23,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 HOLDERS_VARIABLE = "MLEBENCH_GPU_FDS"  # descriptors of the sockets that a runner hands to `run exec`
 VISIBLE_VARIABLE = "CUDA_VISIBLE_DEVICES"
+MOST_RUNS_PER_GPU = 16
+_TURN = 2.0  # seconds to wait while other runners look for a slot, which takes them milliseconds
 _LINE = re.compile(r"\s*(?:GPU (?P<index>\d+):|MIG ).*\(UUID: (?P<uuid>\S+)\)")
 
 
@@ -32,6 +36,7 @@ class Choice:
 
     pool: tuple[str, ...] = ()
     share: int = 0
+    runs_per_gpu: int = 1
 
 
 @dataclass(frozen=True)
@@ -46,33 +51,61 @@ class Held:
             os.close(descriptor)
 
 
-def choose(text: str | None, workers: int) -> Choice:
-    """What `--gpus` asks for: the GPUs it names are shared out evenly. By default, each run gets any one."""
-    if text == "none":
-        return Choice()
-    if text is None or text == "all":
-        pool = visible()
-        return Choice(pool, len(pool) // workers if text else min(1, len(pool)))
+def choose(text: str | None, workers: int, runs_per_gpu: int = 1) -> Choice:
+    """What `--gpus` asks for: the GPUs it names are shared out evenly. By default, each run gets any one.
+
+    With several runs on each GPU, a run gets one.
+    """
+    pool = () if text == "none" else visible() if text in (None, "all") else _named(text)
+    if text == "all" and not pool:
+        hidden = f"{VISIBLE_VARIABLE} hides those of this machine" if devices() else "this machine has none"
+        raise PrerequisiteError(
+            f"all GPUs are asked for, but {hidden}: leave out --gpus, or `gpus` in --container-config, to run without"
+        )
+    if runs_per_gpu > 1:
+        if not pool:
+            raise PrerequisiteError(f"--runs-per-gpu {runs_per_gpu}: these runs get no GPU; leave it out, or give 1")
+        return Choice(pool, 1, runs_per_gpu)
+    return Choice(pool, min(1, len(pool)) if text is None else len(pool) // workers)
+
+
+def _named(text: str) -> tuple[str, ...]:
     known = devices()
     pool = tuple(resolve(name) or name for name in text.split(","))
     if unknown := [name for name in pool if name not in known]:
-        raise PrerequisiteError(f"there is no GPU {unknown[0]!r}; this machine has {', '.join(known) or 'none'}")
+        have = f"{'GPU' if len(known) == 1 else 'GPUs'} {', '.join(known)}" if known else "no GPU"
+        raise PrerequisiteError(f"there is no GPU {unknown[0]!r}: this machine has {have}")
     uuids = [uuid for name in pool for uuid in known[name]]
     if len(set(uuids)) < len(uuids):
         raise PrerequisiteError(f"--gpus {text}: a GPU, or a part of it, is named twice")
-    return Choice(pool, len(pool) // workers)
+    return pool
 
 
-def choose_again(text: str | None, workers: int, share: int) -> Choice:
+def choose_again(text: str | None, workers: int, share: int, runs_per_gpu: int = 1) -> Choice:
     """What runs planned earlier get, with `share` GPUs each."""
     if text is not None:
-        return choose(text, workers)
+        return choose(text, workers, runs_per_gpu)
     pool = visible() if share else ()
     if len(pool) < share:
         raise PrerequisiteError(
-            f"each run of this group gets {share} GPUs, and this machine has {len(pool)}: name others with --gpus"
+            f"each run of this group gets {_gpus(share)}, and this machine has {len(pool)}: name others with --gpus"
         )
-    return Choice(pool, share)
+    return Choice(pool, share, runs_per_gpu)
+
+
+def refuse_crowd(choice: Choice, workers: int) -> None:
+    """Refuse more workers than the GPUs have room for."""
+    have = len(choice.pool)
+    if not have or max(1, choice.share) * workers <= have * choice.runs_per_gpu:
+        return
+    crowd = -(-workers // have)
+    more = f", or put {crowd} runs on each GPU with --runs-per-gpu {crowd}" if crowd <= MOST_RUNS_PER_GPU else ""
+    each = f" at {choice.runs_per_gpu} runs on each" if choice.runs_per_gpu > 1 else ""
+    raise PrerequisiteError(f"{workers} workers cannot share {_gpus(have)}{each}: use fewer workers{more}")
+
+
+def _gpus(number: int) -> str:
+    return f"{number} GPU{'s' * (number != 1)}"
 
 
 def visible() -> tuple[str, ...]:
@@ -128,12 +161,14 @@ def _listed() -> list[str]:
 
 
 def take(choice: Choice) -> Held | None:
-    """As many free GPUs as a run gets; None if there are too few."""
-    held = Held()
-    for name in choice.pool:
+    """As many free GPUs as a run gets; None if there are too few. Runs that share GPUs are spread over all of them."""
+    held, pool = Held(), choice.pool
+    if choice.runs_per_gpu > 1:
+        pool = sorted(pool, key=lambda name: _taken_slots(name, choice.runs_per_gpu))
+    for name in pool:
         if len(held.names) == choice.share:
             break
-        held = _add(held, name) or held
+        held = _add(held, name, choice.runs_per_gpu) or held
     if len(held.names) == choice.share:
         return held
     held.close()  # whoever waits holds nothing, so no two runners wait for each other
@@ -154,18 +189,18 @@ def assigned(names: Sequence[str]) -> Held:
     held = Held()
     for name in (resolve(name) or name for name in names):
         known = name in devices()  # a scheduler may simulate GPUs
-        more = _add(held, name) if known else None
+        more = _add(held, name, 1) if known else None
         if known and more is None:
             logger.warning("GPU %s, which this run was assigned, is held by another run on this machine", name)
         held = more or Held((*held.names, name), held.descriptors)
     return held
 
 
-def _add(held: Held, name: str) -> Held | None:
-    """The same and one more GPU; None if another process has it, or a part of it."""
+def _add(held: Held, name: str, runs_per_gpu: int) -> Held | None:
+    """The same and one more GPU; None if other processes have it, or a part of it."""
     descriptors: list[int] = []
     for uuid in devices()[name]:
-        descriptor = _bind(uuid)
+        descriptor = _hold(uuid, runs_per_gpu)
         if descriptor is None:
             Held(descriptors=tuple(descriptors)).close()
             return None
@@ -173,10 +208,57 @@ def _add(held: Held, name: str) -> Held | None:
     return Held((*held.names, name), (*held.descriptors, *descriptors))
 
 
-def _bind(uuid: str) -> int | None:
+def _hold(uuid: str, runs_per_gpu: int) -> int | None:
+    """A slot of a GPU; None if all are taken, or if runs that share it among another number hold some.
+
+    A run that promises at most two on its GPU would otherwise meet runs that allow four. Only one process at a time
+    looks for a slot, so none sees a name that is bound just to find out whether it is free.
+    """
+    with _turn(uuid) as is_ours:
+        slots = _slots(uuid, runs_per_gpu) if is_ours else ()
+        found = next((bound for slot in slots if (bound := _bind(slot)) is not None), None)
+        sizes = [size for size in range(1, MOST_RUNS_PER_GPU + 1) if size != runs_per_gpu]
+        if found is not None and not all(_is_free(slot) for size in sizes for slot in _slots(uuid, size)):
+            os.close(found)
+            return None
+        return found
+
+
+def _taken_slots(name: str, runs_per_gpu: int) -> int:
+    uuid = devices()[name][0]
+    with _turn(uuid) as is_ours:
+        return sum(not (is_ours and _is_free(slot)) for slot in _slots(uuid, runs_per_gpu))
+
+
+def _slots(uuid: str, runs_per_gpu: int) -> list[str]:
+    """The names of a GPU's slots; one that is not shared has its own name."""
+    return [uuid] if runs_per_gpu == 1 else [f"{uuid}-{slot}-of-{runs_per_gpu}" for slot in range(1, runs_per_gpu + 1)]
+
+
+@contextmanager
+def _turn(uuid: str) -> Iterator[bool]:
+    """Wait until no other process is looking for a slot of this GPU; False if that takes too long."""
+    until = time.monotonic() + _TURN
+    while (guard := _bind(f"{uuid}-turn")) is None and time.monotonic() < until:
+        time.sleep(0.002)
+    try:
+        yield guard is not None
+    finally:
+        if guard is not None:
+            os.close(guard)
+
+
+def _is_free(name: str) -> bool:
+    descriptor = _bind(name)
+    if descriptor is not None:
+        os.close(descriptor)
+    return descriptor is not None
+
+
+def _bind(name: str) -> int | None:
     holder = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        holder.bind(f"\0mlebench-gpu-{uuid}")
+        holder.bind(f"\0mlebench-gpu-{name}")
     except OSError as error:
         holder.close()
         if error.errno != errno.EADDRINUSE:

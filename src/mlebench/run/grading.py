@@ -5,7 +5,7 @@ from typing import Any
 
 from mlebench.grade import Limits, grade_csv
 from mlebench.registry import Competition
-from mlebench.run.records import Group, Run
+from mlebench.run.records import UNKNOWN, Group, Run
 from mlebench.scoring import RunInfo
 
 
@@ -21,4 +21,5 @@ def grade_run(submission: Path, competition: Competition, run: Run, group: Group
 
 def run_info(run: Run, group: Group) -> RunInfo:
     """What reports say about the run a submission comes from."""
-    return RunInfo(agent=group.record.agent["name"], seed=run.record.seed, run_id=run.record.run_id)
+    agent = group.record.agent["name"]
+    return RunInfo(agent=None if agent == UNKNOWN else agent, seed=run.record.seed, run_id=run.record.run_id)

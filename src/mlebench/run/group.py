@@ -28,7 +28,7 @@ from mlebench.run.grading import run_info
 from mlebench.run.hosts import forget_failures
 from mlebench.run.plan import write_metadata
 from mlebench.run.publish import set_aside
-from mlebench.run.records import PRESENT, RUNNING, Group, Run
+from mlebench.run.records import PRESENT, RUNNING, Group, Run, is_group
 from mlebench.scoring import CompetitionReport
 
 # What `--retry` may name. Repeating a run because of how it ended, rather than because of the machine, is a second
@@ -42,17 +42,18 @@ RETRIES = {
 
 def retry(group: Group, kinds: Iterable[str]) -> int:
     """Set runs that ended in these ways back to planned; return how many."""
-    count = 0
-    for kind in kinds:
-        for run in group.runs():
-            if run.record.ended in RETRIES[kind]:
-                count += _retry(run, kind)
-    if count:
-        with leases.held(group.paths.leases, patience=1) as require_lease:
-            record = Group.read(group.paths.root).record.changed(report=None)
-            require_lease()
-            record.write(group.paths.record)  # no report counts until they have ended again
-    return count
+    again = [(run, kind) for kind in kinds for run in group.runs() if run.record.ended in RETRIES[kind]]
+    if again:
+        forget_report(group)
+    return sum(_retry(run, kind) for run, kind in again)
+
+
+def forget_report(group: Group) -> None:
+    """Called before runs change: even if we are killed then, no report counts until one has been made of them."""
+    with leases.held(group.paths.leases, patience=1) as require_lease:
+        record = Group.read(group.paths.root).record.changed(report=None)
+        require_lease()
+        record.write(group.paths.record)
 
 
 def _retry(run: Run, kind: str) -> bool:
@@ -63,7 +64,7 @@ def _retry(run: Run, kind: str) -> bool:
         run = Run.read(run.paths.root)
         if run.record.ended not in RETRIES[kind]:  # another runner was quicker
             return False
-        set_aside(run, attempts=forgiven(run.record.attempts), rerolls=run.record.rerolls + (kind != "infra"))
+        set_aside(run, attempts=forgiven(run.record.attempts), rerolls=(run.record.rerolls or 0) + (kind != "infra"))
         return True
     finally:
         lease.release()
@@ -152,6 +153,7 @@ def submission_lines(group: Group, log: str, code: str) -> list[dict[str, Any]]:
             {
                 "competition_id": run.record.competition,
                 "submission_path": str(run.paths.submission) if run.record.submission == PRESENT else None,
+                "seed": run.record.seed,
                 **{name: str(path) if path.exists() else None for name, path in here.items()},
             }
         )
@@ -159,23 +161,33 @@ def submission_lines(group: Group, log: str, code: str) -> list[dict[str, Any]]:
 
 
 def elapsed(run: Run) -> float | None:
-    """Seconds since a run in progress was started."""
-    if run.state != RUNNING or not run.record.started_at:
+    """Seconds since the agent of a run in progress was started, which its time limit counts from."""
+    if run.state != RUNNING or not (started_at := run.record.agent_started_at):
         return None
-    started = datetime.fromisoformat(run.record.started_at)
+    started = datetime.fromisoformat(started_at)
     return max(0.0, (datetime.now(started.tzinfo) - started).total_seconds())  # its host's clock may be ahead
 
 
-def groups_in(runs_dir: Path) -> list[Group]:
-    """The run groups of a runs directory, newest first; unreadable ones are skipped."""
+def _ignore(_fault: str) -> None:
+    pass
+
+
+def groups_in(runs_dir: Path, on_fault: Callable[[str], None] = _ignore) -> list[Group]:
+    """The run groups of a runs directory, newest first; unreadable ones are skipped, and `on_fault` is told why."""
     found = []
     for folder in sorted(runs_dir.iterdir(), reverse=True) if runs_dir.is_dir() else ():
-        if paths.GroupPaths(folder).record.is_file():
+        if is_group(folder):
             try:
                 found.append(Group.read(folder))
-            except PrerequisiteError:
-                continue
+            except PrerequisiteError as error:
+                on_fault(f"Not shown: {error}")
     return found
+
+
+def newest_group(*runs_dirs: Path, on_fault: Callable[[str], None] = _ignore) -> Group | None:
+    """The run group that was started last, in any of the runs directories."""
+    groups = [group for runs_dir in runs_dirs for group in groups_in(runs_dir, on_fault)]
+    return max(groups, key=lambda group: group.record.created_at or "", default=None)
 
 
 def counts(group: Group) -> dict[str, int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mlebench.untrusted import FileMissingError, UntrustedFileError, open_untrusted, plain
+from mlebench.untrusted import FileMissingError, UntrustedFileError, open_untrusted, parse_json, plain
 
 MOST_BYTES = 256 << 20  # of a file; the rest is left out
 LONGEST_LINE = 4 << 20  # bytes
@@ -53,8 +53,8 @@ def _lines(file: BinaryIO, omitted: Omissions) -> Iterator[bytes]:
 def parsed(line: bytes) -> Any:
     """The value of a line; None if it is not JSON."""
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
+        return parse_json(line)
+    except ValueError:
         return None
 
 

@@ -15,7 +15,7 @@ from mlebench.faults import reason_of
 from mlebench.registry import Competition
 from mlebench.run.records import GroupRecord
 from mlebench.sandbox.bubblewrap import hidden_paths
-from mlebench.untrusted import kind_of, plain
+from mlebench.untrusted import kind_of
 
 MOST_READ = 1 << 30  # bytes; beyond, only names and sizes count, since a corpus may be as large as a disk
 
@@ -36,16 +36,6 @@ def identity(folder: Path) -> str:
             content = _content(folder / item.name)
         digest.update(f"{len(item.name)} {item.name} {item.size} {content}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
-
-
-def conditions(record: GroupRecord) -> dict[str, str | None]:
-    """What a run's record and standings say about the folder."""
-    return {"knowledge": record.knowledge, "knowledge_sha256": record.knowledge_sha256}
-
-
-def shown(folder: str, sha256: str | None) -> str:
-    """For readers: its name, and the beginning of the hash."""
-    return plain(Path(folder).name) + (f" ({plain(sha256[:12])})" if sha256 else "")
 
 
 def require_unchanged(record: GroupRecord) -> None:

@@ -71,8 +71,8 @@ def make_task(
         **image_facts(agent, group.record.image),
         runtime=group.record.runtime,
         privileged=agent.privileged,
-        retain=group.record.retain,
-        hidden=(*hidden_paths(), Path(group.record.data_dir), group.paths.root.parent),
+        retain=bool(group.record.retain),
+        hidden=(*hidden_paths(), *map(Path, filter(None, [group.record.data_dir])), group.paths.root.parent),
     )
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mlebench.faults import Space, free_space
 from mlebench.memory import total_memory
 from mlebench.sandbox.base import Limits
 
@@ -35,8 +36,8 @@ def limits_for(wishes: Wishes, workers: int, runs_dir: Path, *, elsewhere: bool 
     """The limits of each run; for runs `elsewhere`, this machine's memory and CPUs do not matter."""
     memory = MEMORY if elsewhere else min(MEMORY, share_of_memory(workers))
     cpus = CPUS if elsewhere else min(CPUS, max(1.0, cpu_count() / workers))
-    disk = int(_free_disk(runs_dir) * (1 - RESERVE) / workers)
-    limits = Limits(HOURS * 3600.0, memory=memory, cpus=cpus, disk=disk, inodes=INODES)
+    disk, files = (int(free * (1 - RESERVE) / workers) for free in _free_disk(runs_dir))
+    limits = Limits(HOURS * 3600.0, memory=memory, cpus=cpus, disk=disk, inodes=min(INODES, files))
     return replace(limits, **wishes.given())
 
 
@@ -48,9 +49,8 @@ def cpu_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _free_disk(folder: Path) -> int:
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    return shutil.disk_usage(existing).free
+def _free_disk(folder: Path) -> Space:
+    return free_space(next(path for path in (folder, *folder.absolute().parents) if path.exists()))
 
 
 @cache

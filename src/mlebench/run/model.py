@@ -1,6 +1,5 @@
 """A run's use of a model: its gateway during the run, and what is known about its calls."""
 
-import json
 import logging
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -17,7 +16,7 @@ from mlebench.outcomes import AGENT_ERROR, FINISHED, MODEL_UNAVAILABLE, TIMEOUT
 from mlebench.run.records import Group, GroupRecord, Run, RunRecord
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.session import Outcome
-from mlebench.untrusted import UntrustedFileError, open_untrusted, plain
+from mlebench.untrusted import UntrustedFileError, open_untrusted, parse_json, plain
 
 logger = logging.getLogger(__name__)
 
@@ -51,19 +50,17 @@ def open_model(record: GroupRecord, task: Task) -> AbstractContextManager[ModelD
     return ModelDoor(task.name, ModelAccess.from_dict(record.model), task.work, task.limits.seconds)
 
 
-def model_conditions(record: GroupRecord) -> dict[str, list[str]]:
-    """What was opened by name: tools of the provider, and fields of requests."""
-    if record.model is None:
-        return {}
-    return {"provider_tools": list(record.model["tools"]), "request_fields": list(record.model.get("fields", ()))}
-
-
-def unsealed_by_model(record: GroupRecord) -> list[str]:
-    """What of that may lead out of the sandbox, in words."""
-    opened = model_conditions(record)
+def unsealed_by(record: GroupRecord) -> list[str]:
+    """What weakens the seal of a group's runs, in words; nothing if they are sealed."""
+    if record.sandbox == "host":
+        return ["the agent sees the answers"]
+    opened = record.model or {}
     return [
-        *(f"the provider may use {tool}" for tool in opened.get("provider_tools", ())),
-        *(f"requests may have the field {name}" for name in opening(opened.get("request_fields", ()))),
+        *(["the sandbox is a plain process"] if record.sandbox == "process" else []),
+        *(["the network is open"] if record.network == "full" else []),
+        *(["the container is privileged"] if record.agent.get("privileged") else []),
+        *(f"the provider may use {tool}" for tool in opened.get("tools", ())),
+        *(f"requests may have the field {name}" for name in opening(opened.get("fields", ()))),
     ]
 
 
@@ -71,8 +68,8 @@ def model_use(work: Path) -> dict[str, Any] | None:
     """What an attempt has used so far. In a plain process, the agent could change this file."""
     try:
         with open_untrusted(paths.model_use(work), LARGEST_USE) as file:
-            use = json.load(file)
-    except (UntrustedFileError, ValueError, RecursionError, PrerequisiteError):
+            use = parse_json(file.read(LARGEST_USE))
+    except (UntrustedFileError, ValueError, PrerequisiteError):
         return None
     return use if isinstance(use, dict) else None
 
@@ -80,8 +77,8 @@ def model_use(work: Path) -> dict[str, Any] | None:
 def outage_of(use: Any) -> Outage | None:
     """Why a run had no model, by its record of use; None if a call was answered, or if that is the agent's doing."""
     match use:
-        case {"unavailable": {"cause": str(cause), "says": str(says)}}:
-            return Outage(plain(cause)[:40], plain(says)[:1000])
+        case {"unavailable": {"cause": str(cause), "says": str(says)} as outage}:
+            return Outage(plain(cause)[:40], plain(says)[:1000], outage.get("under_own_load") is True)
     return None
 
 
@@ -111,7 +108,7 @@ def _answers_now(access: ModelAccess) -> bool:
 def outcome_words(record: RunRecord) -> str:
     """How a run ended, for tables; with the cause if it had no model."""
     outage = outage_of(record.model) if record.ended == MODEL_UNAVAILABLE else None
-    return f"{record.ended} ({outage.cause})" if outage else str(record.ended)
+    return f"{record.ended} ({outage.cause})" if outage else record.ended or "unknown"
 
 
 def use_so_far(group: Group, run: Run) -> dict[str, Any] | None:

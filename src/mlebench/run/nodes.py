@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench import __version__, paths
+from mlebench.agents import venvs
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.run.executors import Placement, SchedulerError
@@ -34,7 +35,7 @@ def look(target: Path) -> None:
         "sandboxes": {name: sandbox_named(name).fault() for name in ("docker", "podman", "bubblewrap")},
         "limits": _limits(),
         "gpus": [f"{gpu['index']}: {gpu['name']}" for gpu in gpus()],
-        "venvs": sorted(path.parent.name for path in paths.venvs_dir().glob(paths.venv_record(Path("*")).as_posix())),
+        "venvs": [venv.name for venv, _ in venvs.installed() if not venvs.installed_fault(venv)],
         "disk": _disk_faults(target.parent),
         "ahead": _ahead_of_disk(target.parent),
     }

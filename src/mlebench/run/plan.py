@@ -21,7 +21,7 @@ from mlebench.records import now
 from mlebench.registry import Registry
 from mlebench.run import knowledge, machine
 from mlebench.run.executors import Placement, Resources
-from mlebench.run.gpus import Choice
+from mlebench.run.gpus import Choice, refuse_crowd
 from mlebench.run.images import image_facts
 from mlebench.run.records import Group, GroupRecord, RunRecord
 from mlebench.run.schedulers import refusal
@@ -41,6 +41,7 @@ class Request:
     registry: Registry
     runs_dir: Path
     sandbox: Sandbox
+    auto_sandbox: bool = False  # this machine's best one, because none was requested
     agent_command: str | None = None
     seeds: int = 1
     workers: int = 1
@@ -77,6 +78,7 @@ def plan(request: Request) -> Group:
         agent=request.agent.facts(),
         agent_source=request.agent_source,
         agent_command=request.agent_command,
+        agent_options=dict(request.agent.options),
         competitions=list(request.competitions),
         seeds=request.seeds,
         data_dir=str(request.registry.get_data_dir()),
@@ -86,7 +88,9 @@ def plan(request: Request) -> Group:
         image=request.image,
         runtime=request.runtime,
         limits=asdict(limits),
+        requested=_requested(request),
         gpus_per_run=request.gpus.share,
+        runs_per_gpu=request.gpus.runs_per_gpu,
         network=request.network,
         model=request.model.to_dict() if request.model else None,
         obfuscate=request.obfuscate or request.agent.obfuscate,
@@ -102,6 +106,12 @@ def plan(request: Request) -> Group:
     # The group's record comes last: a folder without it is not a group, so nothing counts as planned.
     record.write(where.record)
     return Group(where, record)
+
+
+def _requested(request: Request) -> dict[str, Any]:
+    """What does not depend on the machine, among the conditions that may."""
+    sandbox = {} if request.auto_sandbox else {"sandbox": request.sandbox.name}
+    return {**request.wishes.given(), **sandbox}
 
 
 def _write_runs(where: paths.GroupPaths, record: GroupRecord) -> None:
@@ -156,8 +166,7 @@ def _refuse(request: Request) -> None:
         )
     if fault := venv_fault(agent):
         raise PrerequisiteError(f"agent {agent.name} is {fault}")
-    if (have := len(request.gpus.pool)) and max(1, request.gpus.share) * request.workers > have:
-        raise PrerequisiteError(f"{request.workers} workers cannot share {have} GPUs: use fewer workers")
+    refuse_crowd(request.gpus, request.workers)
     if request.runtime and request.sandbox.name != "docker":
         raise PrerequisiteError(f"the runtime {request.runtime} of --container-config is for --sandbox docker only")
     here = not (agent.host_only or request.placement.is_remote)  # a node reports for itself what it cannot do
@@ -207,6 +216,7 @@ def as_request_facts(record: GroupRecord) -> dict[str, Any]:
     kept = (
         "agent_source",
         "agent_command",
+        "agent_options",
         "competitions",
         "seeds",
         "sandbox",
@@ -214,6 +224,7 @@ def as_request_facts(record: GroupRecord) -> dict[str, Any]:
         "runtime",
         "network",
         "obfuscate",
+        "runs_per_gpu",
     )
     more = ("knowledge", "knowledge_sha256", "retain", "workers", "limits", "profile")
     return {name: getattr(record, name) for name in (*kept, *more)}

@@ -9,6 +9,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ from mlebench import paths
 from mlebench.lease import Lease
 from mlebench.run.records import PLANNED, RUNNING, Run, RunRecord
 from mlebench.run.snapshots import remove_unfinished
-from mlebench.sandbox.collect import Collected, Room, collect
+from mlebench.sandbox.collect import Collected, Room, collect, remove_tree
 
 RECORD = "record.json"
+AGENTS_PARTS = (paths.SUBMISSION, paths.LOGS, paths.CODE)  # the most important first
 OUR_PARTS = (paths.RUN_LOG, "snapshots")  # which the agent cannot write to
-PARTS = (paths.SUBMISSION, paths.LOGS, paths.CODE, *OUR_PARTS)
+PARTS = (*AGENTS_PARTS, *OUR_PARTS)
 TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 
 
@@ -36,12 +38,24 @@ def gather(work: Path, target: Path, room: Room | None = None) -> Collected:
     """Copy what an attempt left in its writable folders; none of its processes may be alive."""
     seen = Collected()
     room = room or Room()
-    for part in (paths.SUBMISSION, paths.LOGS, paths.CODE):  # the most important first
+    for part in AGENTS_PARTS:
         collect(work / "home" / part, target / part, room, seen)
     remove_unfinished(paths.RunPaths(work).snapshots)
     move_parts(work, target)  # its log and snapshots, which are ours
     _add_calls(work, target / paths.LOGS)
     return seen
+
+
+def make_room(work: Path) -> None:
+    """Remove what is never stored of an attempt that has filled the disk, so that the rest can be."""
+    remove_tree(work / "tmp")
+    with suppress(OSError), os.scandir(work / "home") as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in AGENTS_PARTS:
+                    remove_tree(Path(entry.path))
+            else:
+                Path(entry.path).unlink()
 
 
 def _add_calls(work: Path, logs: Path) -> None:

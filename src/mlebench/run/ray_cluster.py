@@ -35,7 +35,7 @@ class Ray:
     def __init__(self, group: Group, workers: int, address: str | None):
         self._group = group
         self._workers = workers
-        self._need = Resources.of(group.record.limits, group.record.gpus_per_run)
+        self._need = Resources.of(group.record.limits, group.record.gpus_per_run or 0)
         self._prefix = f"{job_name(group)}/"
         self._ray = connect(address)
 

@@ -11,13 +11,15 @@ from mlebench import lease as leases
 from mlebench.errors import PrerequisiteError
 from mlebench.files import remove_temporaries
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
+from mlebench.grade.many import Entry, grade_entries
 from mlebench.grade.row import Job, Unjudged
 from mlebench.grade.worker import Workers
 from mlebench.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
 from mlebench.registry import Registry
 from mlebench.run.grading import run_info
-from mlebench.run.group import finish, unfinished
+from mlebench.run.group import finish, forget_report, unfinished
 from mlebench.run.records import PRESENT, Group, Run
+from mlebench.scoring import CompetitionReport
 
 logger = logging.getLogger(__name__)
 
@@ -55,12 +57,41 @@ def regrade(
                 )
             else:
                 with held(run):
+                    if group.record.report is not None:
+                        forget_report(group)
+                        group = Group.read(group.paths.root)
                     run.write(report=outcome.to_dict())
     path = finish(Group.read(group.paths.root))
     if path is None:
         raise PrerequisiteError(f"a run of {group.paths.root} is being done again: grade the group when it has ended")
     logger.info("Saved summary report to %s", path)
     return json.loads(path.read_bytes()) | {"unjudged": unjudged}
+
+
+def grade_reference_group(
+    group: Group,
+    registry: Registry,
+    track: Callable[[list[Entry]], Iterable[Entry]] = iter,
+    *,
+    jobs: int = 1,
+    limits: Limits = DEFAULT_LIMITS,
+    interval: bool = False,
+) -> dict[str, Any]:
+    """Grade the submissions of a group that the reference wrote, with the data of a registry.
+
+    Only a new grading report is written, where tools of the reference look for it: beside metadata.json. A run
+    without a submission counts as one with none; one that cannot be judged this time keeps the report it has.
+    """
+    runs = list(enumerate(group.runs(), 1))
+    entries = [
+        Entry(number, run.record.competition, str(run.paths.submission), run=run_info(run, group))
+        for number, run in runs
+    ]
+    if not entries:
+        logger.warning("Warning: %s has no runs, so there is nothing to grade", group.paths.root)
+    earlier = {number: CompetitionReport.from_dict(run.record.report) for number, run in runs if run.record.report}
+    how = {"jobs": jobs, "limits": limits, "interval": interval, "earlier": earlier}
+    return grade_entries(entries, group.paths.metadata, group.paths.root, registry, track, **how)
 
 
 def is_gradable(run: Run) -> bool:

@@ -101,7 +101,7 @@ class Slurm:
         script = self._write(folders)
         command = ["sbatch", "--parsable", f"--job-name={self._name}", f"--array=1-{len(folders)}%{throttle}"]
         command += [f"--chdir={self._group.paths.root}", f"--output={script.with_suffix('.log')}"]
-        need = Resources.of(self._group.record.limits, self._group.record.gpus_per_run)
+        need = Resources.of(self._group.record.limits, self._group.record.gpus_per_run or 0)
         command += ["--open-mode=append", *_request(need, self._options), *more]
         return _ask(*command, str(script)).strip().partition(";")[0]
 

@@ -61,7 +61,8 @@ class Snapshots:
         version = (status.st_ino, status.st_size, status.st_mtime_ns)
         if version == self._last:
             return
-        if free_space(self._source) - 2 * status.st_size < free_space_floor(self._source):
+        free, floor = free_space(self._source), free_space_floor(self._source)
+        if free.bytes - 2 * status.st_size < floor.bytes or free.files < floor.files:
             return  # it must still fit on the disk when it is collected
         self._folder.mkdir(exist_ok=True)
         self._make_room(status.st_size)

@@ -105,8 +105,9 @@ def _places(run: Run) -> _Places:
     return _Places(work / "home" / LOGS, work, RunPaths(work).snapshots)
 
 
-def _seconds(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
+def _seconds(text: str | None) -> float:
+    """A time of a record, in seconds since the epoch; 0 if it is unknown."""
+    return datetime.fromisoformat(text).timestamp() if text else 0.0
 
 
 def _read(path: Path, event_of: Callable[[Line], Event], left_out: list[str]) -> list[Event]:

@@ -2,8 +2,8 @@
 
 A separate program that uses only the standard library, so that it starts quickly and outlives a killed runner for as
 long as it takes to clean up. Its standard input carries a line of JSON (`Spec`), then a byte now and then. When no more
-come, or the stream ends, the sandbox is ended. On standard output the keeper says, in a line of JSON each, that the
-sandbox has started, and how it ended. How it ended also goes into a file, for which room is reserved before the start:
+come, or the stream ends, the sandbox is ended. On standard output the keeper says, in a line of JSON each, that it
+starts the sandbox, and how it ended. How it ended also goes into a file, for which room is reserved before the start:
 an agent that has ended is never started again, even if the runner is gone by then or the disk is full.
 """
 
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,12 @@ from mlebench.sandbox.base import REACH, RELAY
 from mlebench.sandbox.cgroups import Cgroup
 from mlebench.sandbox.cpus import Cpus, write_sys
 from mlebench.sandbox.output import Log
+from mlebench.sandbox.shared_disk import FRESH, Notes, Shortage
 
 TICK = 0.25
 PEEK = 5.0  # seconds between checks whether a sandbox is alive
 DEAF, DEAF_AT_START = 3, 24  # failed checks; on a busy machine, a container is slow to start
-LOOK_AGAIN = 2.0  # seconds between measurements on a disk that others have filled, if they are quick
+LOOK_AGAIN = 2.0  # seconds between measurements on a full disk, if they are quick; time for other runs to measure, too
 FAILED = b"failed: "
 DRAIN = 5.0  # seconds for output to end once every process is dead
 SETUP = 10.0  # seconds: a sandbox that fails later has certainly started its program
@@ -55,6 +57,8 @@ class Spec:
     log_limit: int
     silence: float  # how long without a byte before the sandbox is ended
     outcome: str  # the file for how it ended
+    disk_note: str  # the file for what it has written
+    disk_notes: str  # a pattern for those of all runs beside it
     files: dict[str, str] = field(default_factory=dict)
     uid: int | None = None
     mounts: list[list[str]] = field(default_factory=list)
@@ -92,7 +96,7 @@ class Ending:
     memory_peak: int | None = None
     cpu_seconds: float | None = None
     disk: int | None = None
-    disk_filled_by: str | None = None  # if it was nearly full: `this run` or `others`
+    disk_filled_by: str | None = None  # if it was nearly full: `this run`, `other runs` or `others`
     log_dropped: int = 0
 
 
@@ -104,8 +108,9 @@ class Keeper:
         self.cgroup = self._make_cgroup()
         self.ending.kept = self._kept()
         self.log = Log(Path(spec.log), spec.log_limit)
-        self.disk = usage.DiskWatch(spec.writable)
-        self._shortage: usage.Shortage | None = None
+        notes = partial(Notes, spec.disk_note, spec.disk_notes)
+        self.disk = usage.DiskWatch(spec.writable, str(Path(spec.outcome).parent), notes)
+        self._shortage: Shortage | None = None
         self._next_look = 0.0
         self.cpus = self._choose_cpus()
         # Nobody else has the other end.
@@ -145,6 +150,7 @@ class Keeper:
 
     def run(self) -> Ending:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        _say({"event": "starting", "kept": self.ending.kept})  # if we die before, no agent was started
         self.pid = os.fork()
         if self.pid == 0:
             cpus = self.cpus.numbers if self.cpus else []
@@ -153,7 +159,6 @@ class Keeper:
         os.close(self._child_output)
         os.close(self._child_status)
         os.set_blocking(self.output, False)
-        _say({"event": "started", "pid": self.pid, "kept": self.ending.kept})
         try:
             self._watch()
         finally:
@@ -206,7 +211,7 @@ class Keeper:
             pass
         elif spec.cgroup and not (self.cgroup and "memory" in self.cgroup.kept) and self._over_memory():
             self._stop("out_of_memory", f"more than {spec.memory} bytes of memory were in use")
-        elif spec.cgroup and not (self.cgroup and "pids" in self.cgroup.kept) and len(self._pids()) > spec.processes:
+        elif spec.cgroup and not (self.cgroup and "pids" in self.cgroup.kept) and self._over_processes():
             self._stop("agent_error", f"more than {spec.processes} processes were started")
         elif spec.peek and now - self._peeked > PEEK:
             self._peeked = now
@@ -218,7 +223,7 @@ class Keeper:
                 self._stop("infra_error", "the sandbox has died")
 
     def _is_disk_full(self) -> bool:
-        """Whether the sandbox is to be ended because it used too much, or filled the disk. If others did, it goes on.
+        """Whether the sandbox is to be ended because it used too much, or filled the disk more than any other run.
 
         If it may hide files from us, it has to be ended to see what that frees.
         """
@@ -226,11 +231,12 @@ class Keeper:
         if fault := self.disk.fault(spec.disk, spec.inodes, self._pids):
             self._stop("over_disk", fault)
         elif (begun := time.monotonic()) > self._next_look and (shortage := self.disk.shortage(self._pids)):
-            self._next_look = time.monotonic() + max(LOOK_AGAIN, 10 * (time.monotonic() - begun))
+            pause = max(LOOK_AGAIN, 10 * (time.monotonic() - begun))
+            self._next_look = time.monotonic() + min(pause, FRESH / 2)
             self.ending.disk_filled_by = shortage.by
             if shortage.is_own:
                 self._stop("over_disk", str(shortage))
-            elif usage.may_hide_files(self._pids()):
+            elif shortage.is_suspect:
                 self._shortage = shortage
                 self._stop("infra_error", str(shortage))
         return bool(self.ending.cause)
@@ -258,6 +264,9 @@ class Keeper:
     def _over_memory(self) -> bool:
         return self.spec.memory is not None and usage.memory_of(self._pids()) > self.spec.memory
 
+    def _over_processes(self) -> bool:
+        return usage.count_threads(self._pids()) > self.spec.processes
+
     def _end(self) -> None:
         """End every process, then record what was used."""
         ending = self.ending
@@ -270,20 +279,19 @@ class Keeper:
         ending.exit_code = self._kill()
         if self._shortage and (shortage := self.disk.shortage_after_end(self._shortage)).is_own:
             ending.cause, ending.detail, ending.disk_filled_by = "over_disk", str(shortage), shortage.by
-        if _says_true(self.spec.oom):
-            ending.oom_kills = 1
+        ending.oom_kills = self.cgroup.oom_kills() if self.cgroup else int(_says_true(self.spec.oom))
         for command in self.spec.clean:
             _call(command)
         deadline = time.monotonic() + DRAIN
         while self.log.take(self.output) and time.monotonic() < deadline:
             select.select([self.output], [], [], TICK)
         ending.log_dropped = self.log.finish()
-        if not ending.cause and (fault := self._start_fault(told)):
+        # The kernel may also have killed the program that would report the end.
+        if not ending.cause and not ending.oom_kills and (fault := self._start_fault(told)):
             ending.cause, ending.detail = "infra_error", fault
             ending.agent_started = ending.seconds > SETUP
         ending.disk = self.disk.used
         if self.cgroup:
-            ending.oom_kills = self.cgroup.oom_kills()
             ending.memory_peak, ending.cpu_seconds = self.cgroup.memory_peak(), self.cgroup.cpu_seconds()
             self.cgroup.remove()
 
@@ -364,6 +372,7 @@ def _leave_ours() -> None:
     """Do not pass on the keeper's ignored signals, nor the keys of the user who runs the benchmark."""
     for ignored in IGNORED:
         signal.signal(ignored, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the runner's thread that started us may have blocked some
     number = KEYCTL.get(os.uname().machine)
     if number is not None:
         ctypes.CDLL(None).syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)

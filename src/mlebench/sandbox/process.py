@@ -27,9 +27,10 @@ class Process:
         relay = [interpreter(), "-I", "-S", str(RELAY), *ports, "--"] if ports else []
         kept = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
         inherited = {name: os.environ[name] for name in kept if name in os.environ}
+        own = {"HOME": str(task.home), "TMPDIR": str(task.work / "tmp"), usage.TASK_VARIABLE: task.name}
         return Launch(
             argv=(*relay, *task.command),
-            env={**inherited, **task.env, **_own_gpus(task), "HOME": str(task.home), "TMPDIR": str(task.work / "tmp")},
+            env={**inherited, **task.env, **_own_gpus(task), **own},
             writable=(str(task.work),),
         )
 

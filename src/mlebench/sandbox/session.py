@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +13,13 @@ from typing import Any
 
 from mlebench import paths
 from mlebench.errors import SandboxError
-from mlebench.outcomes import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY
+from mlebench.outcomes import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK
+from mlebench.processes import is_stopped
 from mlebench.sandbox.base import Launch, Task
+from mlebench.sandbox.shared_disk import THIS_RUN
 
 SILENCE = 30.0  # seconds: less than a lease takes to expire, so that a hung runner does not keep its sandbox
+LONGEST_PAUSE = 5.0  # seconds between two heartbeats
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class Session:
         self._lines = bytearray()
         self.kept: dict[str, str] = {}
         self.pid = self._keeper.pid
+        self._last_beat, self._stopped = time.monotonic(), 0.0
+        self._is_starting = False
         self._ended: dict[str, Any] | None = None
         self._outcome: Outcome | None = None
         try:
@@ -75,8 +81,15 @@ class Session:
         return self._output
 
     def beat(self) -> None:
-        """Say that the task is still wanted."""
+        """Say that the task is still wanted. A keeper that stays stopped enforces no limit, not even time: end it."""
         self._write(b".")
+        if self._stopped > SILENCE:
+            return
+        pause, self._last_beat = time.monotonic() - self._last_beat, time.monotonic()
+        # A long pause says nothing: the whole job was suspended, and its processes continue one after the other.
+        self._stopped = self._stopped + min(pause, LONGEST_PAUSE) if is_stopped(self.pid) else 0.0
+        if self._stopped > SILENCE:
+            self._keeper.kill()
 
     def stop(self) -> None:
         """End the task; it counts as cancelled."""
@@ -95,8 +108,8 @@ class Session:
             line, _, rest = self._lines.partition(b"\n")
             self._lines = bytearray(rest)
             event = json.loads(line)
-            if event.pop("event") == "started":
-                self.kept = event["kept"]
+            if event.pop("event") == "starting":
+                self.kept, self._is_starting = event["kept"], True
             else:
                 self._ended = event
         if self._ended is None and self._keeper.poll() is None:
@@ -108,15 +121,19 @@ class Session:
         self.stop()
         errors = self._keeper.stderr.read() if self._keeper.stderr else b""
         self._keeper.wait()
+        ended = self._ended
+        recorded = read_outcome(self._work) if ended is None else None
         for stream in (self._keeper.stdout, self._keeper.stderr):
             if stream:
                 stream.close()
-        ended = self._ended
-        if ended is None and (outcome := read_outcome(self._work)):
-            return outcome  # the keeper was killed just after it had recorded this
+        if recorded:
+            return recorded  # the keeper was killed just after it had recorded this
         if ended is None:
-            reason = errors.decode(errors="replace").strip().splitlines()
-            return Outcome(INFRA_ERROR, f"the keeper died{f': {reason[-1]}' if reason else ''}", None, 0.0, {})
+            lines = errors.decode(errors="replace").strip().splitlines()
+            if self._stopped > SILENCE:
+                lines = [f"somebody had stopped it for more than {SILENCE:g} s"]
+            detail = f"the keeper died{f': {lines[-1]}' if lines else ''}"
+            return Outcome(INFRA_ERROR, detail, None, 0.0, {}, agent_started=self._is_starting)
         return _outcome_of(ended)
 
     def _write(self, data: bytes) -> None:
@@ -127,10 +144,13 @@ class Session:
 
 
 def read_outcome(work: Path) -> Outcome | None:
-    """How the task of a working folder ended, as its keeper recorded it; None if it did not get that far."""
+    """How the task of a working folder ended, as its keeper recorded it; None if it did not get that far.
+
+    A record that the disk does not show now is an OSError: it may say that the agent has ended.
+    """
     try:
         return _outcome_of(json.loads(paths.outcome(work).read_bytes()))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
@@ -139,19 +159,20 @@ def _outcome_of(ended: dict[str, Any]) -> Outcome:
     names = ("cause", "detail", "exit_code", "seconds", "kept", "agent_started")
     cause, detail, code, seconds, kept, agent_started = (ended.pop(name) for name in names)
     if cause is None:
-        cause, detail = _verdict(code, ended["oom_kills"])
+        cause, detail = _verdict(code, ended["oom_kills"], ended.get("disk_filled_by"))
     return Outcome(cause, detail, code, seconds, ended, kept, agent_started)
 
 
-def _verdict(code: int, oom_kills: int) -> tuple[str, str | None]:
+def _verdict(code: int, oom_kills: int, disk_filled_by: str | None) -> tuple[str, str | None]:
     if code == 0:
         return FINISHED, None
     if oom_kills:
         return OUT_OF_MEMORY, f"the kernel killed {oom_kills} processes because memory ran out"
-    return (
-        AGENT_ERROR,
-        f"the agent ended with exit code {code}" if code > 0 else f"the agent was killed by signal {-code}",
-    )
+    detail = f"the agent ended with exit code {code}" if code > 0 else f"the agent was killed by signal {-code}"
+    if disk_filled_by is None:
+        return AGENT_ERROR, detail
+    cause = OVER_DISK if disk_filled_by == THIS_RUN else INFRA_ERROR
+    return cause, f"{detail} on a disk that {disk_filled_by} had filled"
 
 
 def _spec(task: Task, launch: Launch) -> dict[str, Any]:
@@ -162,6 +183,8 @@ def _spec(task: Task, launch: Launch) -> dict[str, Any]:
         "env": launch.env,
         "log": str(task.work / paths.RUN_LOG),
         "outcome": str(paths.outcome(task.work)),
+        "disk_note": str(paths.disk_note(task.work)),
+        "disk_notes": paths.disk_notes(task.work),
         "seconds": limits.seconds,
         "log_limit": limits.log,
         "silence": SILENCE,

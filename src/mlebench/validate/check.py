@@ -1,13 +1,14 @@
 """Is a submission's format right? Needs only public files: grades it against a stand-in for the answers."""
 
-import importlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mlebench.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError
 from mlebench.faults import explanation
+from mlebench.paths import moved
 from mlebench.registry import Competition
+from mlebench.scoring import import_code
 from mlebench.untrusted import LARGEST_SUBMISSION, UntrustedFileError, open_untrusted
 from mlebench.validate.reading import has_csv_name, read_table
 
@@ -69,7 +70,7 @@ def stand_in(competition: Competition) -> Any:
 
     A competition whose answers look different from its sample submission defines `stand_in(public)` beside `grade`.
     """
-    module = importlib.import_module(competition.grader.module)
+    module = import_code(competition.grader.module)
     if hasattr(module, "stand_in"):
         try:
             return module.stand_in(competition.public_dir)
@@ -85,7 +86,7 @@ def stand_in(competition: Competition) -> Any:
 def over_public(competition: Competition, folder: Path) -> Competition:
     """A competition whose public files are in this folder, as in a sandbox."""
     sample = competition.public_sample or competition.sample_submission
-    return replace(competition, public_dir=folder, public_sample=folder / sample.relative_to(competition.public_dir))
+    return replace(competition, public_dir=folder, public_sample=moved(sample, competition.public_dir, folder))
 
 
 def invalid(reason: str) -> str:

@@ -5,6 +5,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, BinaryIO
 
 from mlebench.errors import InvalidSubmissionError
+from mlebench.files import LFS_POINTER, is_lfs_pointer
 from mlebench.untrusted import LARGEST_SUBMISSION, open_untrusted
 from mlebench.validate.columns import ColumnCounter
 
@@ -46,9 +47,11 @@ def read_table(stream: BinaryIO) -> "pd.DataFrame":
 
 
 def _checked_copy(stream: BinaryIO, copy: IO[bytes]) -> None:
-    """Refuses NUL, which versions of pandas read differently, and rows too wide for any parser."""
+    """Refuses Git LFS pointers, NUL, which versions of pandas read differently, and rows too wide for any parser."""
     columns = ColumnCounter()
     while block := stream.read(_BLOCK):
+        if is_lfs_pointer(block):
+            raise InvalidSubmissionError(f"Submission {LFS_POINTER}.")
         if b"\0" in block:
             raise InvalidSubmissionError("Submission is not plain UTF-8 text: it has NUL bytes.")
         columns.add(block)

@@ -21,6 +21,7 @@ _NAMES = {
     "unsealed_by": "unsealed by",
     "gpus": "GPUs",
     "gpus_per_run": "GPUs per run",
+    "runs_per_gpu": "runs per GPU",
     "cpus": "CPUs",
     "cpu": "CPU",
     "cpu_seconds": "CPU time",
@@ -112,7 +113,15 @@ def model_use(group: Group, run: Run) -> dict[str, Any] | None:
     if not isinstance(used, dict):
         return None
     use = model_use_of(used)
-    return {**use, "cost_words": cost_words(use["cost"], partial=use["is_lower_bound"]), "rows": fact_rows(used)}
+    counts = [use["tokens"][kind] for kind in ("input", "output")] if use["tokens"] else []
+    known = [count for count in counts if count is not None]
+    all_tokens = sum(known) if known else None
+    return {
+        **use,
+        "all_tokens": all_tokens,
+        "cost_words": cost_words(use["cost"], partial=use["is_lower_bound"]),
+        "rows": fact_rows(used),
+    }
 
 
 def cost_words(cost: float | None, *, partial: bool) -> str:

@@ -22,8 +22,13 @@ def seconds_of(text: Any) -> float | None:
         return None
 
 
+def zero_of(run: Run) -> float | None:
+    """The zero of a run's clock, in seconds since the epoch: its agent's start, from which its time limit counts."""
+    return seconds_of(run.record.agent_started_at)
+
+
 def kept_submissions(place: Place) -> list[dict[str, Any]]:
-    """When each submission was kept, in seconds since the attempt began, and how large it was."""
+    """When each submission was kept, in seconds since its agent's start, and how large it was."""
     found = []
     for file in listing(place.base, "snapshots").files:
         try:
@@ -38,13 +43,14 @@ def timeline(run: Run, kept: Sequence[dict[str, Any]]) -> dict[str, Any]:
     record = run.record
     attempts = [_attempt(one, run) for one in record.attempts[-MOST_ATTEMPTS:]]
     attempts = [one for one in attempts if one["begin"] is not None]
-    drawn: dict[str, Any] = {"begin": None, "end": None, "attempts": attempts, "kept": []}
+    zero = zero_of(run)
+    drawn: dict[str, Any] = {"begin": None, "end": None, "zero": zero, "attempts": attempts, "kept": []}
     if attempts:
         last = attempts[-1]
         drawn["begin"] = attempts[0]["begin"]
         drawn["kept"] = [min(last["agent_began"] + one["seconds"], last["end"]) for one in kept]
         drawn["end"] = max(one["end"] for one in attempts)
-    return drawn | {"events": _events(run, attempts, kept)}
+    return drawn | {"events": _events(run, attempts, kept, zero)}
 
 
 def _attempt(attempt: dict[str, Any], run: Run) -> dict[str, Any]:
@@ -56,6 +62,7 @@ def _attempt(attempt: dict[str, Any], run: Run) -> dict[str, Any]:
         "host": short(attempt.get("host"), 80),
         "begin": begin,
         "agent_began": begin if agent_began is None else agent_began,
+        "is_agent_start_known": agent_began is not None,
         "end": time.time() if goes_on else max(end or 0.0, begin or 0.0),
         "ended": None if goes_on else short(attempt.get("ended", CANCELLED), 40),
         "detail": shown(attempt.get("detail")),
@@ -63,41 +70,44 @@ def _attempt(attempt: dict[str, Any], run: Run) -> dict[str, Any]:
     }
 
 
-def _events(run: Run, attempts: Sequence[dict[str, Any]], kept: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _events(
+    run: Run, attempts: Sequence[dict[str, Any]], kept: Sequence[dict[str, Any]], zero: float | None
+) -> list[dict[str, Any]]:
     record = run.record
-    first = attempts[0]["begin"] if attempts else None
-    events = [_event(seconds_of(record.planned_at), "planned", "Planned", None, first)]
+    events = [_event(seconds_of(record.planned_at), "planned", "Planned", None, zero)]
     for one in attempts:
         is_last = one is attempts[-1]
         name = f"Attempt {one['number']}" if len(attempts) > 1 else "Started"
-        events.append(_event(one["begin"], "started", f"{name} on {one['host']}", None, first))
+        events.append(_event(one["begin"], "started", f"{name} on {one['host']}", None, zero))
+        if is_last and one["is_agent_start_known"]:
+            events.append(_event(one["agent_began"], "started", "Agent started", None, zero))
         if is_last:
-            events += _kept_events(one["agent_began"], kept, first)
+            events += _kept_events(one["agent_began"], kept, zero)
         if one["ended"] is not None and not (is_last and record.is_final):
             text = f"Attempt {one['number']} ended: {one['ended'].replace('_', ' ')}"
-            events.append(_event(one["end"], one["ended"], text, one["detail"], first))
+            events.append(_event(one["end"], one["ended"], text, one["detail"], zero))
     if record.is_final:
-        how = short(record.ended, 40)
+        how = short(record.ended or "unknown", 40)
         text = f"Ended: {how.replace('_', ' ')}"
-        events.append(_event(seconds_of(record.ended_at), how, text, shown(record.detail), first))
+        events.append(_event(seconds_of(record.ended_at), how, text, shown(record.detail), zero))
     return events
 
 
-def _kept_events(begin: float, kept: Sequence[dict[str, Any]], first: float | None) -> list[dict[str, Any]]:
+def _kept_events(begin: float, kept: Sequence[dict[str, Any]], zero: float | None) -> list[dict[str, Any]]:
     if not kept:
         return []
     words = ["First submission kept", "Last submission kept"] if len(kept) > 1 else ["Submission kept"]
     ends = [kept[0], kept[-1]][: len(words)]
-    events = [_event(begin + one["seconds"], "kept", text, None, first) for text, one in zip(words, ends, strict=True)]
+    events = [_event(begin + one["seconds"], "kept", text, None, zero) for text, one in zip(words, ends, strict=True)]
     if len(kept) > 2:
         events[-1]["text"] += f", {len(kept)} in all"
     return events
 
 
-def _event(at: float | None, kind: str, text: str, detail: str | None, first: float | None) -> dict[str, Any]:
+def _event(at: float | None, kind: str, text: str, detail: str | None, zero: float | None) -> dict[str, Any]:
     return {
         "at": None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds"),
-        "after": None if at is None or first is None or at < first else at - first,
+        "after": None if at is None or zero is None else at - zero,
         "kind": kind,
         "text": text,
         "detail": detail,

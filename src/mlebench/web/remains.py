@@ -1,7 +1,6 @@
 """What a run left, or has so far, read within bounds and as text. All of it is hostile, even file names."""
 
 import csv
-import json
 import math
 import os
 import stat
@@ -14,10 +13,11 @@ from typing import Any
 from urllib.parse import quote
 
 from mlebench.errors import PrerequisiteError
+from mlebench.files import LFS_POINTER, is_lfs_pointer
 from mlebench.paths import RUN_LOG
 from mlebench.run.records import RUNNING, Group, Run
 from mlebench.sandbox.usage import FOLDER
-from mlebench.untrusted import UntrustedFileError, kind_of, open_below, plain
+from mlebench.untrusted import UntrustedFileError, kind_of, open_below, parse_json, plain
 
 MOST_FILES = 300  # listed, of each folder
 MOST_ENTRIES = 5000  # looked at
@@ -131,6 +131,8 @@ def head(base: Path, name: str, longest: int) -> Text:
     data, size, fault = _read(base, name, longest, end=False)
     if fault is None and b"\0" in data:
         fault = "is not text"
+    if is_lfs_pointer(data):
+        fault = LFS_POINTER
     if fault:
         return Text(size=size, fault=fault)
     return Text(plain(data.decode("utf-8", "replace")), size, size > len(data))
@@ -190,8 +192,8 @@ def json_of(base: Path, name: str, longest: int, longest_text: int = 4000) -> An
     if fault or size > len(data):
         return None
     try:
-        return shown(json.loads(data), longest_text)
-    except (ValueError, RecursionError):
+        return shown(parse_json(data), longest_text)
+    except ValueError:
         return None
 
 

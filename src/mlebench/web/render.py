@@ -8,7 +8,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mlebench import __version__
-from mlebench.report.render import time_limit, total
+from mlebench.report.render import total
+from mlebench.run.conditions import time_limit
 from mlebench.web import draw, draw_run
 from mlebench.web.markdown import to_html as markdown
 from mlebench.web.site import Page, Site
@@ -19,15 +20,15 @@ ASSETS = FOLDER / "assets"
 POLICY = "default-src 'none'; style-src 'self' file:; script-src 'self' file:; img-src 'self' data:; form-action 'none'"
 
 
-def to_html(page: Page, site: Site) -> str:
-    root = "../" * page.depth
+def to_html(page: Page, site: Site, root: str | None = None) -> str:
+    """The page; `root` is where its links begin, if its address is not its path."""
     return (
         _environment()
         .get_template(page.template)
         .render(
             page=page,
             site=site,
-            root=root,
+            root="../" * page.depth if root is None else root,
             data_path=Path(page.path).with_suffix(".json").name,
             policy=POLICY,
             version=__version__,
@@ -57,6 +58,8 @@ def _environment() -> Environment:
         "size": size,
         "score": score,
         "moment": moment,
+        "clock": clock,
+        "amount": amount,
         "time_limit": time_limit,
         "total": total,
     }
@@ -87,9 +90,27 @@ def duration(seconds: float | None) -> str:
     if seconds is None:
         return "–"
     if seconds < 60:
-        return f"{seconds:.0f} s"
+        return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f}".removesuffix(".0") + " s"
     minutes, hours = int(seconds // 60), int(seconds // 3600)
     return f"{minutes} min {int(seconds % 60)} s" if hours < 1 else f"{hours} h {minutes % 60} min"
+
+
+def clock(seconds: float | None) -> str:
+    """A moment of a run: how long after the agent's start, or before it."""
+    if seconds is None:
+        return ""
+    length = duration(abs(seconds))
+    return length if length == duration(0) else f"{'−' if seconds < 0 else '+'} {length}"
+
+
+def amount(value: float | None) -> str:
+    """A count of tokens or calls, rounded if it is large."""
+    if value is None:
+        return "–"
+    for unit, one in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= 10 * one:
+            return f"{value / one:,.1f} {unit}"
+    return f"{value:,.0f}"
 
 
 def size(value: float | None) -> str:

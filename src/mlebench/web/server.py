@@ -24,7 +24,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.untrusted import UntrustedFileError, open_below
 from mlebench.web.pages import page_at
 from mlebench.web.render import ASSETS, to_html, to_json
-from mlebench.web.site import Site
+from mlebench.web.site import Page, Site
 from mlebench.web.source import Source
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
@@ -56,11 +56,18 @@ class Pages:
     def html(self, request: Request) -> Response:
         site = self._source.site()
         page = page_at(site, f"{request.path_params['path']}.html")
-        return _missing() if page is None else _cached(request, to_html(page, site).encode(), "text/html")
+        return self.missing(request) if page is None else _cached(request, to_html(page, site).encode(), "text/html")
 
     def json(self, request: Request) -> Response:
         page = page_at(self._source.site(), f"{request.path_params['path']}.html")
         return _missing() if page is None else _cached(request, to_json(page).encode(), "application/json")
+
+    def missing(self, request: Request) -> Response:
+        """A page with a way back, for readers; a line, for programs."""
+        if "text/html" not in request.headers.get("accept", ""):
+            return _missing()
+        page = Page("404.html", "missing.html", "No such page", {})
+        return Response(to_html(page, self._source.site(), root="/"), 404, HEADERS, "text/html")
 
     def asset(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -74,7 +81,7 @@ class Pages:
         parts = [unquote(part) for part in raw.split("/")]
         opened = _open(self._source.site(), parts)
         if opened is None:
-            return _missing()
+            return self.missing(request)
         size = os.fstat(opened.fileno()).st_size
         return StreamingResponse(
             _chunks(opened, size),
@@ -140,9 +147,9 @@ def application(source: Source, names: tuple[str, ...] = ()) -> Starlette:
     def route(path: str, answer: Callable[[Request], Response]) -> Route:
         return Route(path, answer, methods=["GET"])
 
-    async def refused(_: Request, error: Exception) -> Response:
+    def refused(request: Request, error: Exception) -> Response:
         status = getattr(error, "status_code", 404)
-        return _missing() if status == 404 else PlainTextResponse("Only GET.\n", status, headers=HEADERS)
+        return pages.missing(request) if status == 404 else PlainTextResponse("Only GET.\n", status, headers=HEADERS)
 
     return Starlette(
         routes=[

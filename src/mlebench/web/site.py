@@ -90,12 +90,12 @@ class Site:
         return self._competitions[id]
 
     @cached_property
-    def _folder_of_group(self) -> dict[str, str]:
+    def folder_of_group(self) -> dict[str, str]:
         return {group.record.id: group.paths.root.name for group in self.groups}
 
     def run_page(self, outcome: Outcome) -> str | None:
         """The path of the page about a run; None for one known only from a report."""
-        folder = self._folder_of_group.get(outcome.where)
+        folder = self.folder_of_group.get(outcome.where)
         if folder is None or outcome.run_id is None:
             return None
         return f"run/{folder}/{outcome.competition}_{outcome.run_id}.html"

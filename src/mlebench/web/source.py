@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlebench.errors import PrerequisiteError
-from mlebench.paths import GroupPaths, RunPaths
+from mlebench.paths import RunPaths
 from mlebench.registry import Registry
 from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
 from mlebench.report.model import TWIN
 from mlebench.run.group import groups_in
-from mlebench.run.records import Group, Run
+from mlebench.run.records import Group, Run, is_group
 from mlebench.web.site import Board, Site
 
 _Version = tuple[int, int, int, int]
@@ -37,8 +37,9 @@ class Source:
         with self._lock:
             groups, faults = self._groups()
             boards = []
-            for kind in dict.fromkeys(sorted((group.record.profile, group.record.twin) for group in groups)):
-                some = [group for group in groups if (group.record.profile, group.record.twin) == kind]
+            kinds = [(group.record.profile, bool(group.record.twin)) for group in groups]
+            for kind in sorted(set(kinds)):
+                some = [group for group, its_kind in zip(groups, kinds, strict=True) if its_kind == kind]
                 board = self._board(kind, some)
                 if isinstance(board, Board):
                     boards.append(board)
@@ -50,8 +51,7 @@ class Source:
         found: dict[str, _FreshGroup] = {}
         faults = []
         for folder in self._folders:
-            is_group = GroupPaths(folder).record.is_file()
-            for group in [Group.read(folder)] if is_group else groups_in(folder):
+            for group in [Group.read(folder)] if is_group(folder) else groups_in(folder):
                 name = group.paths.root.name
                 if name in found and found[name].paths.root != group.paths.root:
                     faults.append(f"There are two run groups called {name}; the one in {folder} is not shown.")
@@ -61,6 +61,9 @@ class Source:
         return sorted(found.values(), key=lambda group: group.paths.root.name, reverse=True), faults
 
     def _read(self, group: Group, faults: list[str]) -> Iterator[Run]:
+        if group.record.origin:
+            yield from self._read_reference(group, faults)
+            return
         for where in group.run_paths():
             try:
                 status = os.stat(where.record)
@@ -74,6 +77,17 @@ class Source:
                 yield known[1]
             else:
                 faults.append(known[1])
+
+    def _read_reference(self, group: Group, faults: list[str]) -> Iterator[Run]:
+        """The runs of a group of the reference: the same objects as before if they say the same."""
+        if fault := group.report_fault():
+            faults.append(f"The runs of {group.paths.root.name} have no scores: {fault}.")
+        for run in group.runs():
+            version = (_findings_version(run.paths), 0, 0, 0)
+            seen, known = self._runs.get(str(run.paths.root), (version, run))
+            same = known if isinstance(known, Run) and (seen, known) == (version, run) else run
+            self._runs[str(run.paths.root)] = (version, same)
+            yield same
 
     def _board(self, kind: tuple[str, bool], groups: Sequence["_FreshGroup"]) -> Board | str | None:
         """Standings of these groups; if there can be none, a text that says why."""
@@ -91,8 +105,7 @@ class _FreshGroup(Group):
     fresh: tuple[Run, ...] = ()
 
     def runs(self) -> Iterator[Run]:
-        order = {id: place for place, id in enumerate(self.record.competitions)}
-        yield from sorted(self.fresh, key=lambda run: (run.record.seed, order.get(run.record.competition, 0)))
+        yield from self.fresh if self.record.origin else self.in_order(self.fresh)
 
 
 def _findings_version(run: RunPaths) -> int:

@@ -65,6 +65,8 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--program-seconds", type=float, required=True)
     parser.add_argument("--drafts", type=int, required=True)
+    parser.add_argument("--debug-depth", type=int, required=True)
+    parser.add_argument("--debug-probability", type=float, required=True)
     parser.add_argument("--model")
     parser.add_argument("--feedback-model")
     return parser.parse_args()
@@ -78,6 +80,7 @@ def configure(options: argparse.Namespace, model: str, feedback_model: str, prog
     cfg.goal, cfg.exp_name = "see the task", "run"
     cfg.copy_data = cfg.generate_report = False
     cfg.agent.steps, cfg.agent.search.num_drafts = options.steps, options.drafts
+    cfg.agent.search.max_debug_depth, cfg.agent.search.debug_prob = options.debug_depth, options.debug_probability
     cfg.agent.code.model, cfg.agent.feedback.model = model, feedback_model
     cfg.exec.timeout = int(program_seconds)
     cfg = aide_config.prep_cfg(cfg)

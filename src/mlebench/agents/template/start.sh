@@ -1,4 +1,4 @@
 #!/bin/bash
-# Runs inside the sandbox, in the agent's folder. Arguments are the kwargs of config.yaml.
+# Runs inside the sandbox, in /home; the agent's folder is $AGENT_DIR. Arguments are the kwargs of config.yaml.
 set -e
 exec python3 "$AGENT_DIR/agent.py" "$@"

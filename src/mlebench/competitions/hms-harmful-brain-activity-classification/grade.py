@@ -25,7 +25,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     predicted = _probabilities(submission)
     votes = answers[list(VOTES)].to_numpy(dtype=float)
     true = votes / votes.sum(axis=1, keepdims=True)
-    # Quirk of v1: empty predictions are 0 in the sums and left out of the divergence, and columns written as whole ers
+    # Quirk of v1: empty predictions are 0 in the sums and left out of the divergence, and columns written as integers
     # are not clipped.
     whole = np.array([submission[name].dtype.kind in "iu" for name in VOTES])
     rows, their_rows = _order(answers), _order(submission)

@@ -165,7 +165,7 @@ def _classify(what: tuple[Subject, Registry]) -> Verdict:
 
 def _competition(subject: Subject, registry: Registry | None) -> Competition | None:
     """The competition, with the data that the run used."""
-    if subject.group:
+    if subject.group and subject.group.record.data_dir:
         registry = Registry(subject.group.record.data_dir, subject.group.record.profile)
     try:
         return registry.get_competition(subject.competition) if registry else None
@@ -208,9 +208,7 @@ def _cancelled(known: RunFacts) -> Reason | None:
 
 def _unfinished(known: RunFacts) -> Reason | None:
     run = known.subject.run
-    return (
-        Reason(f"the run is {run.record.state}") if run and not run.record.is_final and not _cancelled(known) else None
-    )
+    return Reason(f"the run is {run.state}") if run and not run.record.is_final and not _cancelled(known) else None
 
 
 def _timeout(known: RunFacts) -> Reason | None:
@@ -324,7 +322,7 @@ def _above_median(known: RunFacts) -> Reason | None:
 
 
 def _not_graded(known: RunFacts) -> Reason | None:
-    if known.subject.run is None and known.subject.submission is not None:
+    if not known.report and known.subject.submission is not None and known.ended is None:
         return Reason("there is a submission that has not been graded")
     return None
 

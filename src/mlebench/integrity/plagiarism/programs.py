@@ -1,6 +1,5 @@
 """Code in files that others wrote: a program, or the code cells of a notebook. Lines keep their numbers."""
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from mlebench.integrity.subjects import Source
+from mlebench.untrusted import parse_json
 
 PROGRAM, NOTEBOOK = ".py", ".ipynb"
 LARGEST_CODE = 1 << 20  # bytes of code in a file that are read
@@ -81,7 +81,7 @@ def of_notebook(data: bytes) -> Program:
 
 def _code_cells(data: bytes) -> Iterator[tuple[int, str]]:
     try:
-        notebook = json.loads(data)
+        notebook = parse_json(data)
         if _language(notebook) not in (None, "python"):
             raise NoCodeError("is a notebook in a language other than Python")
         sheets = notebook.get("worksheets")  # notebooks made before 2015
@@ -90,7 +90,7 @@ def _code_cells(data: bytes) -> Iterator[tuple[int, str]]:
             if cell["cell_type"] == "code":
                 source = cell["source"] if "source" in cell else cell["input"]
                 yield number, source if isinstance(source, str) else "".join(map(str, source))
-    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise NoCodeError("is a broken notebook") from None
 
 

@@ -16,8 +16,8 @@ from mlebench.integrity.rules.predictor import predictor_findings
 from mlebench.integrity.subjects import Subject
 from mlebench.integrity.texts import LOG, WRITTEN, Texts, texts_of
 from mlebench.registry import Competition, Registry
+from mlebench.run.conditions import knowledge_text
 from mlebench.run.findings import CONDITION, NOTE, VIOLATION, Finding
-from mlebench.run.knowledge import shown
 from mlebench.untrusted import UntrustedFileError, open_untrusted
 
 
@@ -26,7 +26,7 @@ class Case:
     """A subject with what detectors need to know about it."""
 
     subject: Subject
-    data_dir: Path  # for subjects without a record
+    data_dir: Path  # for subjects whose records do not name it
 
     @cached_property
     def texts(self) -> Texts:
@@ -35,7 +35,8 @@ class Case:
     @cached_property
     def competition(self) -> Competition | None:
         group = self.subject.group
-        where, profile = (group.record.data_dir, group.record.profile) if group else (self.data_dir, paths.PROFILES[0])
+        where = (group and group.record.data_dir) or self.data_dir
+        profile = group.record.profile if group else paths.PROFILES[0]
         try:
             return Registry(where, profile).get_competition(self.subject.competition)
         except PrerequisiteError:
@@ -124,9 +125,7 @@ def _conditions(case: Case) -> Iterator[Finding]:
         if asked.get("tools"):
             yield Finding(CONDITION, "tools", f"The provider's tools were allowed: {', '.join(asked['tools'])}.")
     if record.knowledge:
-        yield Finding(
-            CONDITION, "knowledge", f"It was given material: {shown(record.knowledge, record.knowledge_sha256)}."
-        )
+        yield Finding(CONDITION, "knowledge", f"It was given material: {knowledge_text(record)}.")
     if not case.subject.run.record.is_final:
         yield Finding(NOTE, "not-ended", "The run has not ended: its files are not here yet.")
     if facts.get("unsealed_by"):

@@ -39,18 +39,22 @@ function makeSortable(table) {
   });
 }
 
-// Ranks count the rows that are shown.
+// Ranks count the rows that are shown, if all of them are about the same competitions.
 function number(table) {
-  let place = 0;
-  for (const row of table.tBodies[0].rows) {
-    const cell = row.querySelector("td.rank");
-    if (cell && !row.hidden) cell.textContent = String(++place);
-  }
+  const ranked = [...table.tBodies[0].rows].filter((row) => !row.hidden && row.querySelector("td.rank"));
+  const alike = new Set(ranked.map((row) => row.dataset.competitions)).size < 2;
+  ranked.forEach((row, index) => { row.querySelector("td.rank").textContent = alike ? String(index + 1) : ""; });
+  const note = ranked.length ? document.querySelector("[data-unranked]") : null;
+  if (note) note.hidden = alike;
 }
 
 // Filters: a control with data-filter="x" is compared with data-x of each row. What is chosen stands in the address.
+// On paper only the choice of what a table is about counts (data-always).
+let onPaper = false;
+
 function matches(row, control) {
   const name = control.dataset.filter;
+  if (onPaper && !("always" in control.dataset)) return true;
   if (control.type === "checkbox") return !control.checked || row.dataset[name] === "yes";
   const wanted = control.value.trim();
   if (wanted === "") return true;
@@ -67,6 +71,10 @@ function applyFilters(form) {
       if (row.classList.contains("nothing")) continue;
       row.hidden = !controls.every((control) => matches(row, control));
       shown += row.hidden ? 0 : 1;
+    }
+    for (const control of controls) {
+      const text = document.querySelector(`[data-said="${control.dataset.says}"]`);
+      if (text) text.textContent = control.selectedOptions[0].textContent;
     }
     const count = document.querySelector(`[data-count="${form.dataset.filters}"]`);
     if (count) count.textContent = String(shown);
@@ -153,6 +161,17 @@ async function follow(every) {
   }
 }
 
+// Paper: all rows, and collapsed parts open.
+function forPaper(prints) {
+  onPaper = prints;
+  for (const form of all("[data-filters]")) applyFilters(form);
+  for (const part of all("details")) {
+    if (prints && !part.open) part.dataset.collapsed = "";
+    if ("collapsed" in part.dataset) part.open = prints;
+    if (!prints) delete part.dataset.collapsed;
+  }
+}
+
 // Forms that lead to another page: data-go="a/{x}/{y}.html" with the values of their controls.
 function makeLeading(form) {
   form.addEventListener("submit", (event) => {
@@ -166,4 +185,7 @@ for (const table of all("table[data-sortable]")) makeSortable(table);
 for (const form of all("[data-filters]")) makeFilters(form);
 for (const form of all("[data-go]")) makeLeading(form);
 for (const part of all('[data-swap="tail"]')) part.scrollTop = part.scrollHeight;
+addEventListener("beforeprint", () => forPaper(true));
+addEventListener("afterprint", () => forPaper(false));
+matchMedia("print").addEventListener("change", (event) => forPaper(event.matches)); // browsers that do not say it otherwise
 if (document.body.dataset.live) follow(Number(document.body.dataset.live));

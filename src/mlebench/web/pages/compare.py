@@ -6,6 +6,7 @@ from typing import Any
 
 from mlebench.report.model import Entry
 from mlebench.report.standings import COMPARED, compare
+from mlebench.run.conditions import unlike, unlike_text
 from mlebench.web.pages.grid import result_of
 from mlebench.web.site import Board, Page, Site
 
@@ -56,11 +57,12 @@ def page(site: Site, path: str, name: str, one: str, other: str) -> Page | None:
         "agents": [_agent(one, board), _agent(other, board)],
         "choices": [_agent(slug, board) for slug in board.entries],
         "competitions": len(common),
+        "unlike": unlike_text(unlike(first.conditions, second.conditions)),
         "comparisons": compared,
         "scales": {figure: _scale(compared, figure) for figure in COMPARED},
         "rows": sorted((_row(site, id, first, second) for id in common), key=lambda row: -(row["difference"] or 0)),
     }
-    return Page(path, "compare.html", f"{first.name} and {second.name}", data)
+    return Page(path, "compare.html", f"{first.agent} and {second.agent}", data)
 
 
 ROUTES = ((r"compare\.html", index), (r"compare/([a-z0-9-]+)/([a-z0-9-]+)/([a-z0-9-]+)\.html", page))

@@ -4,19 +4,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from mlebench.report.model import Entry, Outcome
-from mlebench.web.pages.standings import HOME, path_of
+from mlebench.web.pages.standings import HOME, no_standings, path_of
 from mlebench.web.site import Board, Page, Site
+
+GRID = "grid.html"
 
 
 def grid_path(site: Site, board: Board) -> str:
-    return "grid.html" if path_of(site, board) == HOME else f"grid/{board.name}.html"
+    return GRID if path_of(site, board) == HOME else f"grid/{board.name}.html"
 
 
 def paths(site: Site) -> Iterator[str]:
     yield from (grid_path(site, board) for board in site.boards)
+    if not site.boards:
+        yield GRID
 
 
 def page(site: Site, path: str, name: str | None = None) -> Page | None:
+    if not site.boards and path == GRID:
+        return no_standings(site, path, "Medal grid")
     board = site.board_named.get(name) if name else next(iter(site.boards), None)
     if board is None or grid_path(site, board) != path:
         return None

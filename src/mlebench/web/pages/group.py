@@ -24,8 +24,8 @@ from mlebench.report.boards import Boards
 from mlebench.run.group import elapsed
 from mlebench.run.model import outage_of
 from mlebench.run.records import PLANNED, RUNNING, Group, Run
-from mlebench.web.facts import fact_rows, model_use, number_of, percentile_of, result_of
-from mlebench.web.pages.groups import cost_of, counts_of, heading_of, is_failed, medals_of
+from mlebench.web.facts import fact_rows, number_of, percentile_of, result_of
+from mlebench.web.pages.groups import counts_of, heading_of, is_failed, medals_of, usage_of
 from mlebench.web.remains import Place, short, shown, tail
 from mlebench.web.site import Page, Site
 
@@ -70,7 +70,7 @@ def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
         "report": shown(group.record.report),
         "counts": counts,
         "medals": medals_of(runs),
-        **cost_of(group, runs),
+        **usage_of(group, runs),
         "seconds_limit": number_of(group.record.limits.get("seconds")),
         "failures": _failures(runs),
         "states": [PLANNED, RUNNING, *(outcome for outcome in RUN_OUTCOMES if outcome != CANCELLED)],
@@ -101,7 +101,7 @@ def _asked(group: Group) -> dict[str, Any]:
         "competitions": len(record.competitions),
         **{name: rest.pop(name) for name in first},
         **{name: value for name, value in rest.items() if value not in (None, "", {}) and name != "schema"},
-        "mlebench": record.mlebench,
+        **({} if record.origin else {"mlebench": record.mlebench}),
     }
 
 
@@ -112,7 +112,6 @@ def title_of(site: Site, id: str) -> str:
 
 def _row(site: Site, group: Group, run: Run, boards: Boards) -> dict[str, Any]:
     record, report = run.record, run.record.report or {}
-    use = model_use(group, run)
     return {
         "run": run.paths.root.name,
         "competition": short(record.competition, 80),
@@ -128,8 +127,7 @@ def _row(site: Site, group: Group, run: Run, boards: Boards) -> dict[str, Any]:
         "seconds": number_of(record.seconds) if record.is_final else elapsed(run),
         "attempts": len(record.attempts),
         "rerolls": record.rerolls,
-        "cost": use["cost"] if use else None,
-        "cost_words": use["cost_words"] if use else None,
+        **usage_of(group, [run]),
     }
 
 
@@ -150,6 +148,7 @@ def _going_on(site: Site, group: Group, run: Run) -> dict[str, Any]:
         "seconds": gone,
         "share": min(1.0, gone / limit) if gone is not None and limit else None,
         "last_line": short(last, 160),
+        **usage_of(group, [run]),
     }
 
 

@@ -18,7 +18,7 @@ def paths(_: Site) -> Iterator[str]:
 
 
 def page(site: Site, path: str) -> Page:
-    rows = sorted((_row(group) for group in site.groups), key=lambda row: row["created_at"], reverse=True)
+    rows = sorted((_row(group) for group in site.groups), key=lambda row: row["created_at"] or "", reverse=True)
     going_on = any(row["counts"]["running"] or row["counts"]["planned"] for row in rows)
     return Page(path, "groups.html", "Runs", {"groups": rows}, live=site.live and going_on)
 
@@ -39,7 +39,7 @@ def counts_of(runs: Sequence[Run]) -> dict[str, int]:
 
 
 def is_failed(run: Run) -> bool:
-    return run.record.is_final and run.record.ended not in UNHARMED
+    return run.record.is_final and run.record.ended not in (None, *UNHARMED)
 
 
 def medals_of(runs: Sequence[Run]) -> dict[str, int]:
@@ -47,13 +47,14 @@ def medals_of(runs: Sequence[Run]) -> dict[str, int]:
     return {name: won[name] for name in MEDALS}
 
 
-def cost_of(group: Group, runs: Sequence[Run]) -> dict[str, Any]:
-    """US dollars, as a number and in words; None if no run has a cost, or no run has used a model."""
+def usage_of(group: Group, runs: Sequence[Run]) -> dict[str, Any]:
+    """Calls, tokens and US dollars so far, the latter also in words; None if no run has any, or has used a model."""
     uses = [use for run in runs if (use := model_use(group, run))]
-    known = [use["cost"] for use in uses if use["cost"] is not None]
-    cost = sum(known) if known else None
-    partial = len(known) < len(uses) or any(use["is_lower_bound"] for use in uses)
-    return {"cost": cost, "cost_words": cost_words(cost, partial=partial) if uses else None}
+    known = {name: [use[name] for use in uses if use[name] is not None] for name in ("calls", "all_tokens", "cost")}
+    calls, tokens, cost = (sum(values) if values else None for values in known.values())
+    partial = len(known["cost"]) < len(uses) or any(use["is_lower_bound"] for use in uses)
+    words = cost_words(cost, partial=partial) if uses else None
+    return {"cost": cost, "cost_words": words, "calls": calls, "tokens": tokens}
 
 
 def heading_of(group: Group) -> dict[str, Any]:
@@ -64,7 +65,8 @@ def heading_of(group: Group) -> dict[str, Any]:
         "agent": short(record.agent.get("name"), 80),
         "model": shown(record.agent.get("model"), 80),
         "created_at": record.created_at,
-        "data": "twin" if record.twin else "real",
+        "data": "unknown" if record.twin is None else "twin" if record.twin else "real",
+        "origin": record.origin_words,
         "profile": record.profile,
         "competitions": len(record.competitions),
         "seeds": record.seeds,
@@ -78,6 +80,6 @@ def _row(group: Group) -> dict[str, Any]:
         "network": group.record.network,
         "counts": counts_of(runs),
         "medals": medals_of(runs),
-        **cost_of(group, runs),
+        **usage_of(group, runs),
         "hours": sum(run.record.seconds or 0.0 for run in runs) / 3600,
     }

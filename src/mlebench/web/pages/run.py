@@ -5,20 +5,20 @@ from dataclasses import asdict
 from typing import Any
 
 from mlebench.errors import PrerequisiteError
-from mlebench.paths import CODE, FINDINGS, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, RunPaths
+from mlebench.paths import CODE, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, RunPaths
 from mlebench.report.boards import Boards
-from mlebench.run.findings import is_about
 from mlebench.run.group import elapsed
-from mlebench.run.records import ENDED, Group, Run
+from mlebench.run.records import Group, Run
 from mlebench.run.trajectory import HOST, Event, shortened, story
 from mlebench.scoring import Thresholds, read_leaderboard
 from mlebench.web import history
 from mlebench.web.draw_run import LINES
 from mlebench.web.facts import fact_rows, model_use, number_of, percentile_of, result_of
+from mlebench.web.findings import findings
 from mlebench.web.pages.group import title_of
 from mlebench.web.pages.groups import heading_of
-from mlebench.web.remains import Place, address, head, json_of, listing, short, shown, table, tail
-from mlebench.web.shared_code import SHARED_CODE, shared_code
+from mlebench.web.remains import Place, address, head, listing, short, shown, table, tail
+from mlebench.web.shared_code import shared_code
 from mlebench.web.site import Page, Site
 
 LOG_END = 60_000  # bytes of the log that are shown
@@ -26,7 +26,6 @@ RUNNER_LOG_END = 8_000
 MOST_CODE, LONGEST_CODE = 12, 8_000
 FIRST_EVENTS, LAST_EVENTS = 150, 150  # of a story
 LONGEST_EVENT, MOST_STORY = 6_000, 400_000  # characters
-MOST_FINDINGS, LONGEST_FINDING = 20, 64 << 10
 TEXTS = (".py", ".ipynb", ".sh", ".r", ".jl", ".md", ".txt", ".toml", ".yaml", ".yml", ".json", ".sql", ".cfg")
 
 
@@ -44,7 +43,7 @@ def page(site: Site, path: str, group_name: str, name: str) -> Page | None:
     if group is None or "\0" in name or name in (".", ".."):
         return None
     where = RunPaths(group.paths.root / name)
-    if where.root.is_symlink() or not where.record.is_file():
+    if where.root.is_symlink() or not _is_run(group, where):
         return None
     try:
         run = Run.read(where.root)
@@ -53,7 +52,14 @@ def page(site: Site, path: str, group_name: str, name: str) -> Page | None:
         return Page(path, "run_unreadable.html", short(name, 80), data)
     title = title_of(site, run.record.competition)
     data = _data(site, group, run) | {"title": title}
-    return Page(path, "run.html", f"{title}, seed {run.record.seed}", data, live=site.live and not run.record.is_final)
+    name = title if run.record.seed is None else f"{title}, seed {run.record.seed}"
+    return Page(path, "run.html", name, data, live=site.live and not run.record.is_final)
+
+
+def _is_run(group: Group, where: RunPaths) -> bool:
+    if group.record.origin is None:
+        return where.record.is_file()
+    return any(run.root.name == where.root.name for run in group.run_paths())
 
 
 ROUTES = ((r"run/([^/]+)/([^/]+)\.html", page),)
@@ -90,7 +96,7 @@ def _data(site: Site, group: Group, run: Run) -> dict[str, Any]:
         "model": model_use(group, run),
         "card": fact_rows(_card(group, run)),
         "report": fact_rows(record.report or {}),
-        "findings": list(_findings(run)),
+        "findings": list(findings(run)),
         "shared": shared_code(run) if record.is_final else None,
     }
 
@@ -139,10 +145,11 @@ def _story(run: Run) -> dict[str, Any]:
         return nothing | {"left_out": [short(error, 300)]}
     events = [event for event in told.events if event.source != HOST]
     room, shown_events = MOST_STORY, []
+    zero = history.zero_of(run) or told.begun
     for event in [*events[:FIRST_EVENTS], *events[FIRST_EVENTS:][-LAST_EVENTS:]]:
         text, cut = shortened(event.text, max(200, min(LONGEST_EVENT, room)))
         room -= len(text)
-        after = max(0.0, event.time - told.begun)
+        after = max(0.0, event.time - zero)  # an agent's own times are not trusted
         facts = {"kind": event.kind, "source": event.source, "title": _title(event), "step": event.step}
         shown_events.append({**facts, "after": after, "text": text, "cut": cut + event.cut})
     usage = None if told.usage is None else asdict(told.usage)
@@ -158,13 +165,16 @@ def _card(group: Group, run: Run) -> dict[str, Any]:
     """The conditions of a run; those not recorded yet are the requested ones."""
     asked = group.record
     agent = {name: asked.agent.get(name) for name in ("name", "model", "scaffold", "identity") if asked.agent.get(name)}
-    first = {"agent": agent, "agent_command": asked.agent_command} if asked.agent_command else {"agent": agent}
+    more = {"agent_command": asked.agent_command, "agent_options": asked.agent_options}
+    first = {"agent": agent} | {name: value for name, value in more.items() if value}
     conditions = run.record.conditions or {
         "sandbox": asked.sandbox,
         "network": asked.network,
         "limits": asked.limits,
         "profile": asked.profile,
     }
+    if asked.origin:
+        return {"origin": asked.origin_words, **first, **conditions}
     return {
         **first,
         **conditions,
@@ -203,21 +213,3 @@ def _url(site: Site, run: Run, inside: str | None, path: str) -> str | None:
     if not site.files or inside is None or (path == RUN_LOG and not (run.paths.root / inside / path).is_file()):
         return None
     return address(run.paths.root.parent.name, run.paths.root.name, f"{inside}{path}")
-
-
-def _findings(run: Run) -> Iterator[dict[str, Any]]:
-    """What was found about the run later."""
-    if run.record.state != ENDED:
-        return
-    apart = run.paths.finding(SHARED_CODE).name  # has a section of its own
-    names = [one for one in listing(run.paths.root, FINDINGS).files if one["path"] != apart]
-    found = [one for one in names if one["path"].endswith(".json")]
-    for one in found[:MOST_FINDINGS]:
-        value = json_of(run.paths.root, f"{FINDINGS}/{one['path']}", LONGEST_FINDING)
-        made_at = value.get("made_at") if isinstance(value, dict) else None
-        if isinstance(made_at, str) and not is_about(run.record, made_at):
-            continue
-        yield {
-            "name": one["name"].removesuffix(".json"),
-            "rows": fact_rows(value if isinstance(value, dict) else {"found": value}),
-        }

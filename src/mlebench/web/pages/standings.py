@@ -5,12 +5,13 @@ from dataclasses import asdict
 from typing import Any
 
 from mlebench.report.intervals import LEVEL
-from mlebench.report.render import notes
-from mlebench.report.standings import EntryStandings
+from mlebench.report.model import Entry
+from mlebench.report.render import columns, notes
+from mlebench.report.standings import EntryStandings, Rules
+from mlebench.web.pages import group
 from mlebench.web.site import Board, Page, Site
 
 HOME = "index.html"
-CONDITIONS = ("network", "description", "knowledge")  # which bare reports do not state
 
 
 def path_of(site: Site, board: Board) -> str:
@@ -29,7 +30,7 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
     if name and (board is None or path_of(site, board) != path):
         return None
     if board is None:
-        return Page(path, "empty.html", "Standings", {"boards": []})
+        return no_standings(site, path, "Standings")
     standings = board.standings
     data = {
         "board": board.name,
@@ -40,11 +41,12 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
         "padded": standings.padded,
         "level": LEVEL,
         "notes": notes(standings),
+        "differing": [{"name": one.name, "title": one.title} for one in columns(standings)],
         "scopes": _scope_names(board),
         "rows": sorted(
             _rows(board), key=lambda row: -row["figures"]["any_medal"]["mean"] if row["figures"]["any_medal"] else 1
         ),
-        "entries": [_entry(slug, found) for slug, found in board.entries.items()],
+        "entries": [_entry(site, slug, found) for slug, found in board.entries.items()],
         "findings": [
             {"agent": found.entry.agent, "share": one.share, **asdict(one)}
             for found in standings.entries
@@ -56,6 +58,12 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
         outcome.missing in ("running", "planned") for row in board.entries.values() for outcome in row.entry.outcomes
     )
     return Page(path, "standings.html", "Standings", data, live=site.live and going_on)
+
+
+def no_standings(site: Site, path: str, title: str) -> Page:
+    """What is shown in the place of standings as long as there are none."""
+    runs = sum(1 for group in site.groups for _ in group.run_paths())
+    return Page(path, "empty.html", title, {"boards": [], "groups": len(site.groups), "runs": runs})
 
 
 ROUTES = ((HOME.replace(".", r"\."), page), (r"standings/([a-z0-9-]+)\.html", page))
@@ -74,7 +82,7 @@ def _scope_names(board: Board) -> list[dict[str, Any]]:
     return [{"kind": kind, "name": name, "entries": counts[kind, name]} for kind, name in ordered]
 
 
-def _entry(slug: str, found: EntryStandings) -> dict[str, Any]:
+def _entry(site: Site, slug: str, found: EntryStandings) -> dict[str, Any]:
     entry = found.entry
     outcomes = entry.outcomes
     return {
@@ -83,8 +91,11 @@ def _entry(slug: str, found: EntryStandings) -> dict[str, Any]:
         "name": entry.name or entry.agent,
         "model": entry.model,
         "hours_limit": entry.hours_limit,
-        "conditions": dict.fromkeys(CONDITIONS) | entry.conditions,
+        "conditions": entry.conditions.values,
+        "condition_texts": entry.conditions.texts,
+        "pooled": entry.conditions.pooled,
         "inputs": list(entry.inputs),
+        "groups": [group.path_of(folder) for id in entry.inputs if (folder := site.folder_of_group.get(id))],
         "runs": len(outcomes),
         "going_on": sum(outcome.missing == "running" for outcome in outcomes),
         "planned": sum(outcome.missing == "planned" for outcome in outcomes),
@@ -93,5 +104,18 @@ def _entry(slug: str, found: EntryStandings) -> dict[str, Any]:
 
 
 def _rows(board: Board) -> Iterator[dict[str, Any]]:
+    """Rows whose `competition_set` is the same number are about the same competitions, and may be ranked."""
+    numbers: dict[frozenset[str], int] = {}
     for slug, found in board.entries.items():
-        yield from ({"entry": slug, **asdict(scope)} for scope in found.scopes)
+        for scope in found.scopes:
+            ids = _competitions(found.entry, scope.kind, scope.name, board.standings.rules)
+            yield {"entry": slug, **asdict(scope), "competition_set": numbers.setdefault(ids, len(numbers))}
+
+
+def _competitions(entry: Entry, kind: str, name: str, rules: Rules) -> frozenset[str]:
+    """The competitions that an entry's figures are about."""
+    if kind == "split":
+        return frozenset(rules.splits[name])
+    shown = {id for ids in rules.splits.values() for id in ids} if rules.asked else entry.competitions
+    in_scope = (id for id in shown if kind != "category" or (rules.categories.get(id) or "unknown") == name)
+    return frozenset(entry.competitions).intersection(in_scope)

@@ -1,0 +1,300 @@
+"""The conditions under which a group's runs take place: what has to agree before results are pooled or compared.
+
+This is the only list of them. Records, standings, pages and `--like` all go by CONDITIONS, so a new condition is one
+entry there; a record that was written earlier has the default of its field.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from mlebench.run.records import GroupRecord
+from mlebench.sandbox.base import Limits
+from mlebench.untrusted import plain
+
+NOT_STATED = "not stated"
+AND = " and "
+
+
+@dataclass(frozen=True)
+class Condition:
+    name: str  # in JSON
+    title: str  # above a column
+    value: Callable[[GroupRecord], Any]  # for programs
+    text: Callable[[list[Any]], str]  # for readers, with the unit; several values if runs are pooled over them
+    # agent: says which agent it is. subject: comparisons are about it. detail: only for programs.
+    kind: Literal["agent", "subject", "condition", "detail"] = "condition"
+    usual: tuple[Any, ...] = ()  # values that go without saying
+    shown: Callable[[GroupRecord], Any] | None = None  # what the text is made of, if not of the value
+    identity: Callable[[GroupRecord], Any] | None = None  # what is compared, if not the text
+    request: str | None = None  # its key in `requested`, if the machine decides where nothing is requested
+    in_run: str | None = None  # the field of a run's conditions that repeats it
+    of_model: bool = False  # whether only runs with a model have that field
+
+    def text_of(self, records: Iterable[GroupRecord]) -> str:
+        """What readers see, each value once; a stranger's record may hold anything."""
+        values = [(self.shown or self.value)(record) for record in records]
+        values = [value for number, value in enumerate(values) if value not in values[:number]]
+        try:
+            text = self.text(values)
+        except (TypeError, ValueError):
+            text = AND.join(map(str, values))
+        return plain(text)
+
+    def key_of(self, record: GroupRecord) -> str:
+        """Equal for groups that agree in this condition."""
+        return str(self.identity(record)) if self.identity else self.text_of([record])
+
+    def request_of(self, record: GroupRecord) -> str | None:
+        """Equal for groups that requested the same; None if the machine decided.
+
+        Earlier versions did not record requests: what their runs got counts as requested.
+        """
+        is_request = self.request is None or record.requested is None or self.request in record.requested
+        return self.key_of(record) if is_request else None
+
+
+class Conditions:
+    """The conditions of the runs of some groups; report files state none."""
+
+    def __init__(self, records: Sequence[GroupRecord] = ()):
+        self.are_stated = bool(records)
+        self.values: dict[str, Any] = {}  # null where runs are pooled over several
+        self.pooled: dict[str, list[Any]] = {}
+        self.texts: dict[str, str] = {}
+        self.keys: dict[str, tuple[str, ...]] = {}
+        self.requests: dict[str, set[str | None]] = {}
+        for condition in CONDITIONS:
+            by_key: dict[str, GroupRecord] = {}
+            for record in records:
+                by_key.setdefault(condition.key_of(record), record)
+            values = [condition.value(record) for record in by_key.values()]
+            if len(values) > 1:
+                self.pooled[condition.name] = values
+            self.values[condition.name] = values[0] if len(values) == 1 else None
+            self.texts[condition.name] = condition.text_of(by_key.values()) if records else NOT_STATED
+            self.keys[condition.name] = tuple(sorted(by_key))
+            self.requests[condition.name] = {condition.request_of(record) for record in records}
+
+    @property
+    def pooled_text(self) -> str:
+        """What the runs are pooled over; empty if they agree in everything."""
+        return ", ".join(self.texts[name] for name in self.pooled)
+
+
+def label(conditions: Conditions, namesakes: Sequence[Conditions]) -> list[str]:
+    """What distinguishes an entry from others of the same agent: what was requested, not what machines decided."""
+    stated = [entry for entry in namesakes if entry.are_stated]
+    if not conditions.are_stated:
+        return [f"conditions {NOT_STATED}"] if stated else []
+    return [
+        conditions.texts[condition.name]
+        for condition in CONDITIONS
+        if condition.kind != "detail"
+        and any(entry.requests[condition.name] != conditions.requests[condition.name] for entry in stated)
+        and any(entry.keys[condition.name] != conditions.keys[condition.name] for entry in stated)
+    ]
+
+
+def requests_of(record: GroupRecord) -> tuple[str | None, ...]:
+    """Groups that requested the same conditions are pooled."""
+    return tuple(condition.request_of(record) for condition in CONDITIONS)
+
+
+def differing(entries: Iterable[Conditions]) -> list[Condition]:
+    """In which conditions entries differ, as far as they state any."""
+    stated = [entry for entry in entries if entry.are_stated]
+    return [
+        condition
+        for condition in CONDITIONS
+        if condition.kind != "detail" and len({entry.keys[condition.name] for entry in stated}) > 1
+    ]
+
+
+def unlike(one: Conditions, other: Conditions) -> dict[str, tuple[str, str]]:
+    """What makes a comparison of two entries unfair: the texts of both, by title."""
+    if one.are_stated != other.are_stated:
+        return {"conditions": (_whether_stated(one), _whether_stated(other))}
+    unfair = [condition for condition in differing([one, other]) if condition.kind == "condition"]
+    return {condition.title: (one.texts[condition.name], other.texts[condition.name]) for condition in unfair}
+
+
+def unlike_text(unfair: dict[str, tuple[str, str]]) -> str:
+    return ", ".join(f"{text} against {other_text}" for text, other_text in unfair.values())
+
+
+def _whether_stated(conditions: Conditions) -> str:
+    return "conditions stated" if conditions.are_stated else f"conditions {NOT_STATED}"
+
+
+def alike_text(entries: Sequence[Conditions]) -> str:
+    """What all entries agree in, in one line; what goes without saying is left out."""
+    stated = [entry for entry in entries if entry.are_stated]
+    apart = {condition.name for condition in differing(stated)}
+    return ", ".join(
+        stated[0].texts[condition.name]
+        for condition in CONDITIONS
+        if stated
+        and condition.kind in ("subject", "condition")
+        and condition.name not in apart
+        and (condition.name in stated[0].pooled or stated[0].values[condition.name] not in condition.usual)
+    )
+
+
+def run_conditions(record: GroupRecord) -> dict[str, Any]:
+    """The requested conditions that the record of each run repeats."""
+    repeated = [condition for condition in CONDITIONS if condition.in_run and (record.model or not condition.of_model)]
+    return {str(condition.in_run): condition.value(record) for condition in repeated}
+
+
+def time_limit(hours: float | None) -> str:
+    if hours is None:
+        return "unknown"
+    return f"{hours:.3g} h" if hours >= 1 else f"{hours * 60:.3g} min"
+
+
+def _each(text: Callable[[Any], str], nothing: str = NOT_STATED) -> Callable[[list[Any]], str]:
+    """The texts of all values, joined."""
+    return lambda values: AND.join(nothing if value is None else text(value) for value in values)
+
+
+def _amount(title: str, unit: str, number: Callable[[Any], str] = "{:g}".format) -> Callable[[list[Any]], str]:
+    """Numbers with one unit for all of them."""
+    return lambda values: f"{title} {NOT_STATED}" if values == [None] else f"{_each(number)(values)} {unit}"
+
+
+def _count(noun: str) -> Callable[[list[Any]], str]:
+    """`2 and 1 CPUs`."""
+    few = {(0,): f"no {noun}", (1,): f"1 {noun}"}
+    return lambda values: few.get(tuple(values)) or _amount(f"{noun}s", f"{noun}s")(values)
+
+
+def _gigabytes(size: float) -> str:
+    """In two digits: machines of one kind differ in the third."""
+    return f"{float(f'{size / 1e9:.2g}'):g}"
+
+
+def _gibibytes(size: float) -> str:
+    return f"{size / (1 << 30):.3g}"
+
+
+def _limit(name: str) -> Callable[[GroupRecord], Any]:
+    return lambda record: record.limits.get(name)
+
+
+def _of_model(name: str) -> Callable[[GroupRecord], Any]:
+    return lambda record: (record.model or {}).get(name)
+
+
+def _opened(name: str) -> Callable[[GroupRecord], list[Any]]:
+    """Tools and fields that were opened by name."""
+    return lambda record: found if isinstance(found := _of_model(name)(record), list) else []
+
+
+def _names(kind: str) -> Callable[[list[Any]], str]:
+    return _each(lambda names: f"{kind} {', '.join(map(str, names))}" if names else f"no {kind}")
+
+
+def _model(record: GroupRecord) -> str | None:
+    models = (record.model or {}).get("models")
+    return (", ".join(map(str, models)) if isinstance(models, list) else "") or record.agent.get("model")
+
+
+def knowledge_text(record: GroupRecord) -> str | None:
+    """The folder's name, and the beginning of the hash of its files."""
+    if record.knowledge is None:
+        return None
+    sha256 = f" ({record.knowledge_sha256[:12]})" if record.knowledge_sha256 else ""
+    return plain(f"{Path(record.knowledge).name}{sha256}")
+
+
+def options_text(options: Mapping[str, str]) -> str:
+    """What `--agent-option` set; empty if nothing."""
+    return ", ".join(f"{name}={value}" for name, value in options.items())
+
+
+CONDITIONS: tuple[Condition, ...] = (
+    Condition("agent", "agent", lambda record: record.agent.get("name"), _each(str), "agent"),
+    Condition(
+        "identity",
+        "files of the agent",
+        lambda record: record.agent.get("identity"),
+        _each(lambda sha256: f"agent files {str(sha256)[:12]}", f"agent files {NOT_STATED}"),
+        "agent",
+        identity=lambda record: record.agent.get("identity"),
+    ),
+    Condition(
+        "agent_options",
+        "options of the agent",
+        lambda record: dict(sorted(record.agent_options.items())),
+        _each(lambda options: options_text(options) or "default options"),
+        "subject",
+        usual=({},),
+    ),
+    Condition("model", "model", _model, _each(str, "no model"), "subject", usual=(None,)),
+    Condition(
+        "time_limit",
+        "time limit",
+        _limit("seconds"),
+        _each(lambda seconds: time_limit(seconds / 3600), f"time limit {NOT_STATED}"),
+    ),
+    Condition("cpus", "CPUs", _limit("cpus"), _count("CPU"), request="cpus"),
+    Condition("memory", "memory", _limit("memory"), _amount("memory", "GB RAM", _gigabytes), request="memory"),
+    Condition(
+        "shm",
+        "shared memory",
+        _limit("shm"),
+        _amount("shared memory", "GiB of shared memory", _gibibytes),
+        usual=(None, Limits.shm),
+    ),
+    Condition("gpus", "GPUs", lambda record: record.gpus_per_run, _count("GPU")),
+    Condition(
+        "runs_per_gpu",
+        "runs per GPU",
+        lambda record: record.runs_per_gpu,
+        _each(lambda number: f"{number:g} run{'s' * (number != 1)} per GPU"),
+        usual=(1,),
+        in_run="runs_per_gpu",
+    ),
+    Condition(
+        "network",
+        "network",
+        lambda record: record.network,
+        _each(lambda name: "no network" if name == "none" else f"network {name}"),
+    ),
+    Condition(
+        "description",
+        "description",
+        lambda record: "obfuscated" if record.obfuscate else "named",
+        _each("description {}".format),
+        in_run="description",
+    ),
+    Condition(
+        "knowledge",
+        "knowledge",
+        lambda record: record.knowledge,
+        _each("knowledge {}".format, "no knowledge"),
+        usual=(None,),
+        shown=knowledge_text,
+        identity=lambda record: record.knowledge_sha256 or record.knowledge,  # a changed folder is another one
+        in_run="knowledge",
+    ),
+    Condition(
+        "knowledge_sha256", "", lambda record: record.knowledge_sha256, _each(str), "detail", in_run="knowledge_sha256"
+    ),
+    Condition("budget", "budget", _of_model("budget"), _each("budget {}".format, "no budget"), usual=(None,)),
+    Condition("tools", "tools", _opened("tools"), _names("tools"), usual=([],), in_run="provider_tools", of_model=True),
+    Condition(
+        "fields", "fields", _opened("fields"), _names("fields"), usual=([],), in_run="request_fields", of_model=True
+    ),
+    Condition(
+        "sandbox",
+        "sandbox",
+        lambda record: record.sandbox,
+        lambda names: f"sandbox {AND.join(names)}",
+        request="sandbox",
+    ),
+    Condition("image", "image", lambda record: record.image, _each("image {}".format, "default image"), usual=(None,)),
+    Condition("profile", "profile", lambda record: record.profile, _each("profile {}".format), in_run="profile"),
+)

@@ -1,0 +1,29 @@
+"""What was requested and what runs got are both recorded, and standings go by the request."""
+
+import json
+from collections.abc import Callable
+
+from conftest_run import SUBMIT, Mlebench
+
+from mlebench.run.records import Group
+
+
+def test_another_number_of_workers_is_another_seed_not_another_entry(
+    run: Callable[..., Group], mlebench: Mlebench
+) -> None:
+    groups = [run(SUBMIT, "--workers", "1"), run(SUBMIT, "--workers", "2")]
+    first, second = (group.record for group in groups)
+    assert first.requested == second.requested == {"seconds": 60.0, "sandbox": "process"}
+    assert first.limits["memory"] > second.limits["memory"]
+    named = [str(group.paths.root) for group in groups]
+    (entry,) = json.loads(mlebench("report", *named, "--format", "json").stdout)["entries"]
+    assert [one["seed"] for one in entry["runs"]] == [0, 1]
+    assert entry["pooled"]["memory"] == [first.limits["memory"], second.limits["memory"]]
+    assert "GB RAM: machines decided, as nothing was requested" in mlebench("report", *named).stderr
+    assert "the runs of command are pooled over" in mlebench("report", *named, "--strict", code=1).stderr
+    groups.append(run(SUBMIT, "--workers", "2", "--cpus", "0.5", "--memory", "1g"))
+    assert groups[-1].record.requested == {"seconds": 60.0, "memory": 1 << 30, "cpus": 0.5, "sandbox": "process"}
+    named.append(str(groups[-1].paths.root))
+    table = mlebench("report", *named)
+    assert [line.split("  ")[0] for line in table.stdout.splitlines()[1:3]][1] == "command, 0.5 CPUs, 1.1 GB RAM"
+    assert "they differ in CPUs, memory" in table.stderr
