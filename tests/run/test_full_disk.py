@@ -36,7 +36,7 @@ from mlebench.run.execute import FINAL, MAY_BE_RETRIED, NOT_STORED, abandon, exe
 from mlebench.run.plan import Request, plan
 from mlebench.run.records import Group, Run
 from mlebench.run.snapshots import Snapshots
-from mlebench.sandbox import collect, sandbox_named, session
+from mlebench.sandbox import collect, keeper, sandbox_named, session
 from mlebench.sandbox.session import Session
 
 PROGRAM = f"{SUBMIT}; echo hello; mkdir -p $LOGS_DIR/more; date >$LOGS_DIR/more/when"
@@ -492,6 +492,56 @@ def test_a_recorded_end_that_cannot_be_read_now_starts_no_agent(
         assert not abandon(ended_agent.paths.root, "mlebench failed")
     assert execute(ended_agent.paths.root) == FINAL
     _check(ended_agent.paths.root)
+
+
+@pytest.mark.parametrize("damage", ["cut", "nonsense", "zeros", "another shape", "another end"])
+def test_a_recorded_end_that_is_damaged_starts_no_agent(
+    ended_agent: Run, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A keeper writes it only when the agent has ended, so somebody has to say what is to become of the run."""
+    folder = ended_agent.paths.root
+    work = unstored_result(Run.read(folder))
+    assert work
+    content = paths.outcome(work).read_bytes()
+    damaged = {
+        "cut": content.rstrip()[:-1],
+        "nonsense": b"\xff\xfe nonsense",
+        "zeros": bytes(100),
+        "another shape": b"[]",
+        "another end": content.replace(b'"cause": null', b'"cause": "gone"'),
+    }
+    paths.outcome(work).write_bytes(damaged[damage])
+    for _ in range(2):
+        assert execute(folder) == NOT_STORED
+        assert f"{paths.outcome(work)}, which says how, is damaged" in caplog.text
+        assert not abandon(folder, "mlebench failed")
+        assert unstored_result(Run.read(folder)) == work
+    assert Run.read(folder).record.starts == 1
+    paths.outcome(work).write_bytes(content)
+    assert execute(folder) == FINAL
+    _check(folder)
+
+
+def test_a_damaged_end_that_somebody_removes_lets_the_agent_start_again(ended_agent: Run) -> None:
+    folder = ended_agent.paths.root
+    work = unstored_result(Run.read(folder))
+    assert work
+    paths.outcome(work).write_bytes(b"{")
+    assert execute(folder) == NOT_STORED
+    paths.outcome(work).unlink()
+    assert execute(folder) == FINAL
+    assert (Run.read(folder).record.ended, Run.read(folder).record.starts) == ("finished", 2)
+
+
+def test_the_longest_detail_fits_into_the_room_for_an_outcome(tmp_path: Path) -> None:
+    """Whatever an agent printed last: one that does not fit would look damaged."""
+    ending = keeper.Ending(detail="\N{GRINNING FACE}" * 9999, cause="infra_error")
+    recording = cast("Any", SimpleNamespace(ending=ending, _outcome=keeper._reserve(str(paths.outcome(tmp_path)))))
+    keeper.Keeper._record(recording)
+    os.close(recording._outcome)
+    recorded = session.read_outcome(tmp_path)
+    assert recorded
+    assert recorded.detail == "\N{GRINNING FACE}" * keeper.LONGEST_DETAIL
 
 
 def test_a_runner_that_is_killed_while_it_stores_an_interrupted_result_keeps_the_log(

@@ -150,7 +150,7 @@ def unstored_result(run: Run) -> Path | None:
     work = run.paths.group.work(attempts[-1]["token"])
     try:
         return work if _has_ended(read_outcome(work)) else None
-    except OSError:  # for all we know, it has
+    except (OSError, StorageError):  # for all we know, it has
         return work
 
 

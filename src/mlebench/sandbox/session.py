@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from mlebench import paths
-from mlebench.errors import SandboxError
-from mlebench.outcomes import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK
+from mlebench.errors import SandboxError, StorageError
+from mlebench.outcomes import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, RUN_OUTCOMES
 from mlebench.processes import is_stopped
 from mlebench.sandbox.base import Launch, Task
 from mlebench.sandbox.shared_disk import THIS_RUN
@@ -146,18 +146,31 @@ class Session:
 def read_outcome(work: Path) -> Outcome | None:
     """How the task of a working folder ended, as its keeper recorded it; None if it did not get that far.
 
-    A record that the disk does not show now is an OSError: it may say that the agent has ended.
+    A record that the disk does not show now is an OSError, and one that is damaged a StorageError: a keeper writes it
+    only when the agent has ended.
     """
+    file = paths.outcome(work)
     try:
-        return _outcome_of(json.loads(paths.outcome(work).read_bytes()))
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, AttributeError):
+        content = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    if not content.strip():  # what the keeper reserved before the start
+        return None
+    try:
+        return _outcome_of(json.loads(content))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise StorageError(
+            f"the agent has ended, but {file}, which says how, is damaged: restore it, or remove it to have the agent "
+            "started again"
+        ) from None
 
 
 def _outcome_of(ended: dict[str, Any]) -> Outcome:
     """The keeper's `Ending` in the words of a run's record."""
     names = ("cause", "detail", "exit_code", "seconds", "kept", "agent_started")
     cause, detail, code, seconds, kept, agent_started = (ended.pop(name) for name in names)
+    if cause not in (None, *RUN_OUTCOMES):
+        raise ValueError(f"{cause!r} is no way for a run to end")
     if cause is None:
         cause, detail = _verdict(code, ended["oom_kills"], ended.get("disk_filled_by"))
     return Outcome(cause, detail, code, seconds, ended, kept, agent_started)
