@@ -19,8 +19,12 @@ _REASONS = {
     errno.ELOOP: "symbolic links form a loop",
     errno.ENAMETOOLONG: "the name is too long for this disk",
     errno.EIO: "the disk failed (input/output error)",
+    errno.ESTALE: "the disk no longer knows the file (stale file handle)",
+    errno.EMFILE: "too many files are open in this process: `ulimit -n` allows more",
+    errno.ENFILE: "too many files are open on this machine",
 }
 OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_OF_READING = (errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE)
 OF_DISKS = (*OF_WRITING, errno.EIO, errno.ESTALE)
 
 
@@ -36,7 +40,9 @@ def explanation(error: OSError) -> str | None:
     if isinstance(error.filename, str | bytes):
         verb = "write to" if error.errno in OF_WRITING else "use"
         return f"cannot {verb} {os.fsdecode(error.filename)}: {reason_of(error)}"
-    return f"cannot write: {reason_of(error)}" if error.errno in OF_WRITING else None
+    if error.errno in OF_WRITING:
+        return f"cannot write: {reason_of(error)}"
+    return reason_of(error) if error.errno in _OF_READING else None
 
 
 class Space(NamedTuple):

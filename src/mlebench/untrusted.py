@@ -97,6 +97,10 @@ class FileMissingError(UntrustedFileError):
     """There is nothing, or nothing that counts as a file."""
 
 
+class FileForbiddenError(PrerequisiteError):
+    """We are not allowed to read a file."""
+
+
 class FileTooLargeError(UntrustedFileError):
     """The file is larger than the limit."""
 
@@ -151,8 +155,10 @@ def open_below(root: Path, parts: Sequence[str], limit: int = LARGEST_SUBMISSION
         for part in parts[:-1]:
             try:
                 inner = os.open(part, _FOLDER, dir_fd=folder)
-            except OSError:
-                raise FileMissingError("is not in a folder") from None
+            except OSError as error:
+                if error.errno in (*_NOT_THERE, errno.ELOOP):
+                    raise FileMissingError("is not in a folder") from None
+                raise  # a fault of ours
             os.close(folder)
             folder = inner
         return _checked(os.open(parts[-1], _FILE, dir_fd=folder), limit)
@@ -177,4 +183,5 @@ def _fault(path: Path, error: OSError) -> Exception:
             return FileMissingError(f"is {kind_of(path.lstat().st_mode)}, not a regular file")
         except OSError:
             return FileMissingError("is not a regular file")
-    return PrerequisiteError(f"cannot read {path}: {reason_of(error)}")
+    kind = FileForbiddenError if isinstance(error, PermissionError) else PrerequisiteError
+    return kind(f"cannot read {path}: {reason_of(error)}")

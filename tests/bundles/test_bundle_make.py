@@ -1,11 +1,16 @@
 """What goes into a bundle, and what never does."""
 
+import errno
 import json
 import os
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest_run import Mlebench
@@ -13,7 +18,7 @@ from forging import unpack, write_group
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench.bundles import contents
+from mlebench.bundles import contents, make, signature
 from mlebench.bundles.make import make_bundle
 from mlebench.bundles.reading import read_bundle
 from mlebench.bundles.secrets import MARK, Secrets
@@ -246,3 +251,54 @@ def test_signatures_count_against_signers_only(
     for nonsense in (b"", b"nonsense", signed[:100]):
         (tmp_path / "signed.tar.gz.sig").write_bytes(nonsense)
         assert signature("mine.signers")["state"] == "bad"
+
+
+@contextmanager
+def _fault_at(count: int, fault: int) -> Iterator[list[str]]:
+    """The call of this number that opens, lists or reads something of a run fails."""
+    calls: list[str] = []
+
+    def call(name: str, act: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        calls.append(f"{name} {arguments[0]}")
+        if len(calls) == count:
+            raise OSError(fault, os.strerror(fault), str(arguments[0]))
+        return act(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("open", "scandir", "fdopen", "fstat"):
+            patch.setattr(os, name, partial(call, name, getattr(os, name)))
+        yield calls
+
+
+@pytest.mark.parametrize("fault", [errno.EIO, errno.EMFILE, errno.ENOMEM, errno.ESTALE])
+def test_a_fault_of_ours_leaves_nothing_out_of_a_bundle(group: Group, bundle: Path, tmp_path: Path, fault: int) -> None:
+    target = tmp_path / "mine.tar.gz"
+    with _fault_at(0, fault) as calls:
+        make_bundle(group, target)
+    assert len(calls) > 50
+    for count in range(1, len(calls) + 1):
+        target.unlink(missing_ok=True)
+        with suppress(PrerequisiteError, OSError), _fault_at(count, fault):
+            make_bundle(group, target)
+        assert not target.exists() or target.read_bytes() == bundle.read_bytes(), calls[count - 1]
+    assert {path.name for path in tmp_path.iterdir()} <= {"runs", bundle.name, target.name}
+
+
+def test_a_file_that_vanishes_while_a_bundle_is_made_is_reported(
+    group: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def vanishes(found: list[str]) -> None:
+        shutil.rmtree(next(group.runs()).paths.code)
+
+    monkeypatch.setattr(make, "_refuse", vanishes)
+    with pytest.raises(PrerequisiteError, match=r"train\.py has changed in the meantime"):
+        make_bundle(group, tmp_path / "mine.tar.gz")
+
+
+def test_a_signature_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    signed = subprocess.CompletedProcess([], 0, b"the signature\n" * 1000, b"")
+    monkeypatch.setattr(signature, "_ssh_keygen", lambda *_, **__: signed)
+    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    with pytest.raises(OSError, match="full"):
+        signature.sign(b"", tmp_path / "key", tmp_path / "mine.sig")
+    assert not list(tmp_path.glob("mine*"))

@@ -204,6 +204,23 @@ def test_a_full_disk_leaves_no_half_of_a_report_or_a_bundle(ended_agent: Run, tm
     assert not [path for path in everything if is_temporary(path.name)]
 
 
+@pytest.mark.parametrize(("count", "is_cancelled"), [(0, False), (1, True)])
+def test_a_group_on_a_full_disk_is_cancelled_or_the_command_says_that_it_is_not(
+    ended_agent: Run, monkeypatch: pytest.MonkeyPatch, count: int, is_cancelled: bool
+) -> None:
+    """A disk that takes no content may still take an empty file."""
+    group = Group.read(ended_agent.paths.group.root)
+    if not is_cancelled:
+        monkeypatch.setattr(Path, "touch", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    with full_after(count):
+        if is_cancelled:
+            groups.cancel(group)
+        else:
+            with pytest.raises(PrerequisiteError, match="the group is not cancelled: .* the disk is full"):
+                groups.cancel(group)
+    assert group.paths.cancelled.exists() == is_cancelled
+
+
 def test_a_disk_without_space_starts_no_agent(ended_agent: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(ended_agent.paths.group.root / ".work")  # as if the agent had been killed, too
     with monkeypatch.context() as patch:

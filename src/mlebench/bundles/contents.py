@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from mlebench.bundles.archive import CHUNK
 from mlebench.bundles.manifest import MOST_MEMBERS, name_fault
@@ -14,7 +15,7 @@ from mlebench.files import is_temporary
 from mlebench.paths import CODE, LOGS, RUNNER_LOG
 from mlebench.records import Record
 from mlebench.run.records import PRESENT, Group, Run
-from mlebench.untrusted import UntrustedFileError, open_below
+from mlebench.untrusted import FileForbiddenError, UntrustedFileError, open_below
 
 RECORD, SUBMISSION, LOG, PROGRAM = "record", "submission", "log", "program"  # kinds of members
 LARGEST_RECORD = 1 << 20
@@ -41,7 +42,7 @@ class Item:
         """The whole file or, for a long log, its beginning and end; UntrustedFileError if it cannot be included."""
         if self.content is not None:
             return self.content
-        with open_below(self.root, self.parts) as file:
+        with self._opened() as file:
             size = os.fstat(file.fileno()).st_size
             if self.kind != LOG or size <= LARGEST_FILE:
                 most = LARGEST_RECORD if self.kind == RECORD else LARGEST_FILE
@@ -57,13 +58,21 @@ class Item:
             return beginning + f"\n[mlebench: {size - 2 * half} bytes left out]\n".encode() + file.read(half)
 
     def pieces(self) -> Iterator[bytes]:
-        with open_below(self.root, self.parts) as file:
+        with self._opened() as file:
             while piece := file.read(CHUNK):
                 yield piece
 
     def size(self) -> int:
-        with open_below(self.root, self.parts) as file:
+        with self._opened() as file:
             return os.fstat(file.fileno()).st_size
+
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        try:
+            with open_below(self.root, self.parts) as file:
+                yield file
+        except OSError as error:
+            raise PrerequisiteError(f"cannot read {self.root.joinpath(*self.parts)}: {reason_of(error)}") from error
 
 
 @dataclass
@@ -131,7 +140,7 @@ def _below(root: Path, part: str, kind: str, most: int, left_out: LeftOut) -> It
         item = Item("/".join((root.name, *parts)), root, parts, kind)
         try:
             size = 0 if fault else min(item.size(), LARGEST_FILE if kind == LOG else LARGEST_FILE + 1)
-        except (UntrustedFileError, PrerequisiteError) as error:
+        except (UntrustedFileError, FileForbiddenError) as error:  # with any other fault there is no bundle
             fault, size = str(error), 0
         fault = fault or name_fault(item.name)
         if not fault and (size > room or most < 1):
@@ -149,9 +158,11 @@ def _walk(root: Path, parts: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
             entries = sorted(listing, key=lambda entry: entry.name)
     except FileNotFoundError:
         return
-    except OSError as error:
+    except (PermissionError, NotADirectoryError) as error:
         yield parts, f"cannot be read ({reason_of(error)})"
         return
+    except OSError as error:
+        raise PrerequisiteError(f"cannot read {root.joinpath(*parts)}: {reason_of(error)}") from error
     for entry in entries:
         here = (*parts, entry.name)
         if entry.is_dir(follow_symlinks=False):

@@ -103,11 +103,15 @@ class _Plan:
         """The same bytes as when it was inspected, or an error."""
         item = self.items[member["name"]]
         digest = hashlib.sha256()
-        for piece in item.pieces() if item.kind == SUBMISSION else [self._cleaned(item.read())]:
-            digest.update(piece)
-            yield piece
+        changed = f"{item.name} has changed in the meantime: make the bundle again"
+        try:
+            for piece in item.pieces() if item.kind == SUBMISSION else [self._cleaned(item.read())]:
+                digest.update(piece)
+                yield piece
+        except UntrustedFileError:
+            raise PrerequisiteError(changed) from None
         if digest.hexdigest() != member["sha256"]:
-            raise PrerequisiteError(f"{item.name} has changed in the meantime: make the bundle again")
+            raise PrerequisiteError(changed)
 
 
 def make_bundle(group: Group, target: Path, *, redact: bool = False, track: Tracker = iter) -> BundleManifest:

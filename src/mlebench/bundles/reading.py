@@ -15,7 +15,7 @@ from mlebench.bundles.contents import LARGEST_FILE, LARGEST_RECORD
 from mlebench.bundles.manifest import LARGEST_MANIFEST, BundleManifest, read_manifest
 from mlebench.bundles.shapes import fits, parse, record_of
 from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
+from mlebench.faults import OF_WRITING, reason_of
 from mlebench.paths import FINDINGS, MANIFEST, PROFILES, SUBMISSION, GroupPaths, RunPaths, is_grading_report
 from mlebench.run.findings import Findings, is_about
 from mlebench.run.records import ENDED, Group, GroupRecord, Run, RunRecord
@@ -135,10 +135,16 @@ def _require_room(manifest: BundleManifest, scratch: Path) -> None:
 
 
 def _unpack(pieces: Iterator[bytes], folder: Path) -> Path:
-    folder.mkdir()
     target = folder / f"{SUBMISSION}.csv"
-    with target.open("xb") as file:
-        file.writelines(pieces)
+    try:
+        folder.mkdir()
+        with target.open("xb") as file:
+            file.writelines(pieces)
+    except OSError as error:
+        if error.errno not in OF_WRITING:
+            raise
+        why = f"{reason_of(error)}: set TMPDIR to another disk"
+        raise PrerequisiteError(f"cannot unpack submissions into {folder.parent}: {why}") from error
     return target
 
 

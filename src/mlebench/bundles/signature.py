@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.errors import PrerequisiteError
+from mlebench.files import write_whole
 from mlebench.paths import SCRATCH, bundle_signature
 from mlebench.untrusted import FileMissingError, UntrustedFileError, open_untrusted
 
@@ -23,7 +24,7 @@ def sign(manifest: bytes, key: Path, target: Path) -> None:
     done = _ssh_keygen(["-Y", "sign", "-n", NAMESPACE, "-f", str(key)], manifest, seconds=None)
     if done.returncode:
         raise PrerequisiteError(f"{key} cannot sign: {_last_line(done)}")
-    target.write_bytes(done.stdout)
+    write_whole(target, done.stdout.decode("ascii"))
 
 
 def check(bundle: Path, manifest: bytes, signers: Path | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from mlebench import lease as leases
 from mlebench import paths
 from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
 from mlebench.files import is_temporary, remove_temporaries, write_whole
 from mlebench.grade import aggregate_reports
 from mlebench.outcomes import (
@@ -78,7 +79,15 @@ def to_do(group: Group, kinds: Iterable[str] = ()) -> int:
 
 def cancel(group: Group) -> None:
     """Have everybody who works on a group stop, and nobody start any of its runs, until it is resumed."""
-    write_whole(group.paths.cancelled, f"{now()}\n")
+    try:
+        write_whole(group.paths.cancelled, f"{now()}\n")
+    except OSError as error:
+        try:
+            group.paths.cancelled.touch()  # an empty mark counts, too, and a full disk may have room for one
+        except OSError:
+            raise PrerequisiteError(
+                f"the group is not cancelled: cannot write {group.paths.cancelled}: {reason_of(error)}"
+            ) from error
 
 
 def reopen(group: Group, *, only_here: bool) -> None:
