@@ -216,7 +216,7 @@ def test_a_group_on_a_full_disk_is_cancelled_or_the_command_says_that_it_is_not(
         if is_cancelled:
             groups.cancel(group)
         else:
-            with pytest.raises(PrerequisiteError, match="the group is not cancelled: .* the disk is full"):
+            with pytest.raises(PrerequisiteError, match=r"the group is not cancelled: .* the disk is full"):
                 groups.cancel(group)
     assert group.paths.cancelled.exists() == is_cancelled
 
