@@ -463,6 +463,7 @@ def test_an_agent_cannot_make_a_budget_too_small(tmp_path: Path) -> None:
     assert not Ledger(access, tmp_path / "use.json").is_too_small_for(Need("m", 5_000_000, 100, 1))
     small = ModelAccess("openai", "http://x", ("m",), budget=Budget.parse("100tokens"), prices={"m": PRICE})
     assert Ledger(small, tmp_path / "use.json").is_too_small_for(Need("m", 5_000, 100, 1))
+    assert not Ledger(small, tmp_path / "use.json").is_too_small_for(Need("m", 5_000_000, 100, 1))
 
 
 def test_counts_that_a_full_disk_refused_are_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,3 +148,22 @@ def test_with_read_only_data_grades_are_logged_beside_the_report_or_reported_as_
     (line,) = (tmp_path / "out" / "grades.jsonl").read_text().splitlines()
     assert json.loads(line)["competition"] == titanic.id
     assert not (data / "grades.jsonl").exists()
+
+
+def test_a_line_of_the_log_that_a_full_disk_cut_spoils_no_other(
+    titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = titanic.paths.data_dir / "grades.jsonl"
+    grade_csv(titanic.sample_submission, titanic)
+    before = log.read_text().splitlines()
+    write = os.write
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:20]))
+        grade_csv(titanic.sample_submission, titanic)
+    assert "This grade was not logged" in caplog.text
+    assert "the disk is full" in caplog.text
+    grade_csv(titanic.sample_submission, titanic)
+    *earlier, cut, last = log.read_text().splitlines()
+    assert earlier == before
+    assert len(cut) == 20
+    assert json.loads(last)["competition"] == titanic.id

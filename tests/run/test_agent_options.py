@@ -78,6 +78,10 @@ def test_a_resumed_group_keeps_its_options(
     (one,) = Group.read(group.paths.root).runs()
     assert one.record.rerolls == 1
     assert said(group) == ["arguments: --steps 9 --depth 1"]
+    changed = ["--agent-option", "steps=1", "--time-limit", "1h", "--workers", "2"]
+    done = mlebench("run", "--resume", str(group.paths.root), "--retry", "failed", *changed, code=2)
+    assert "leave out --agent-option, --time-limit with --resume" in done.stderr
+    assert next(Group.read(group.paths.root).runs()).record.rerolls == 1
 
 
 @pytest.mark.parametrize(

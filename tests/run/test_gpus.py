@@ -325,6 +325,6 @@ def test_two_runners_put_two_runs_on_one_gpu_and_no_more(
     told = mlebench("report", str(groups[0].paths.root))
     assert "1 GPU, 2 runs per GPU" in told.stderr
     again = mlebench("run", "--resume", str(groups[0].paths.root), "--runs-per-gpu", "3", code=2)
-    assert "cannot change with --resume" in again.stderr
+    assert "leave out --runs-per-gpu with --resume" in again.stderr
     refused = mlebench("run", "--resume", str(groups[0].paths.root), "--executor", "slurm", code=1)
     assert "--runs-per-gpu 2: Slurm and Ray give each GPU to one run" in refused.stderr

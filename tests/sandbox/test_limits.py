@@ -110,7 +110,7 @@ for _ in range(1000):
 
 def test_more_disk_than_allowed(sandbox: str, tmp_path: Path) -> None:
     command = f"cd {_writable(sandbox)}; for i in 1 2 3 4; do head -c 20000000 /dev/zero > $i; done"
-    command = f"{command}; sleep 100 && echo survived"
+    command = f"{command}; sleep 280 && echo survived"
     outcome, log = run_task(sandbox, make_task(tmp_path, command))
     assert outcome.ended == "over_disk"
     assert "survived" not in log
@@ -120,7 +120,7 @@ def test_more_disk_than_allowed(sandbox: str, tmp_path: Path) -> None:
     "what", ["for i in $(seq 3000); do : > $i; done", "for i in $(seq 300); do mkdir a; cd a; done"]
 )
 def test_more_files_than_allowed_and_folders_without_end(sandbox: str, tmp_path: Path, what: str) -> None:
-    outcome, _ = run_task(sandbox, make_task(tmp_path, f"cd {_writable(sandbox)}; {what}; sleep 100"))
+    outcome, _ = run_task(sandbox, make_task(tmp_path, f"cd {_writable(sandbox)}; {what}; sleep 280"))
     assert outcome.ended == "over_disk"
 
 

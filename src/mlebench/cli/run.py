@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from mlebench.sandbox import Sandbox
 
 RETRIES = ("infra", "failed", "timeout")
+# What may differ when a group is resumed.
+CHANGEABLE = {"resume", "retries", "workers", "gpus", "executor", "slurm_options", "ray_address", "runs_dir", "data_dir"}
 
 
 @click.command()
@@ -141,6 +143,7 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
 
     asked = (options["executor"], options["slurm_options"], options["ray_address"])
     if resume:
+        _refuse_conditions(click.get_current_context())
         group = find_group(resume, *runs_dirs_at(options["runs_dir"], options["data_dir"]))
         require_ours(group)
         given = click.get_current_context().get_parameter_source("workers")
@@ -163,12 +166,17 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
     _execute(group, workers, chosen, (), placement)
 
 
+def _refuse_conditions(context: click.Context) -> None:
+    """Where the rest of a group runs may change; what its agents get may not."""
+    given = [option for option in context.command.params if option.name and not _is_default(context, option.name)]
+    if fixed := [option.opts[0] for option in given if option.name not in CHANGEABLE]:
+        raise click.UsageError(f"a run group keeps its conditions: leave out {', '.join(fixed)} with --resume")
+
+
 def _gpus_again(group: "Group", gpus: str | None, workers: int, placement: "Placement") -> "Choice":
     """The GPUs for the rest of a group; how many runs share one was settled when it was planned."""
     from mlebench.run.gpus import Choice, choose_again
 
-    if not _is_default(click.get_current_context(), "runs_per_gpu"):
-        raise click.UsageError("--runs-per-gpu is a condition of all runs of a group: it cannot change with --resume")
     record = group.record
     if placement.is_remote:
         refuse_sharing(record.runs_per_gpu)

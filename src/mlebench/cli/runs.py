@@ -127,6 +127,7 @@ def submission(places: Places, group: str, rel_log_path: str, rel_code_path: str
 
 
 def _list_groups(runs_dir: Path, *more: Path, as_json: bool) -> None:
+    from mlebench.run.grading_reports import newest_report
     from mlebench.run.group import counts, groups_in
 
     rows = []
@@ -141,6 +142,8 @@ def _list_groups(runs_dir: Path, *more: Path, as_json: bool) -> None:
         print_table(header, [[row[name] for name in header] for row in rows])
     if not rows:
         say(f"There are no run groups in {runs_dir}.")
+        if runs_dir.is_dir() and newest_report(runs_dir):
+            say(f"It holds grading reports: `mlebench report {runs_dir}` shows them.")
         for folder in more:
             if count := len(groups_in(folder)):
                 say(f"There are {count} in {folder}: `mlebench runs --runs-dir {folder}` lists them.")

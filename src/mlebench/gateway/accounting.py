@@ -156,12 +156,11 @@ class Ledger:
     def is_too_small_for(self, need: Need) -> bool:
         """Whether the budget, of which nothing is spent, cannot pay even one short answer to a usual request.
 
-        A request of the agent's own making may be as large as it likes, so it counts up to `USUAL_INPUT` only.
+        A larger request is of the agent's own making, and says nothing about the budget.
         """
-        if self.spent or self._access.budget is None:
+        if self.spent or self._access.budget is None or need.input > USUAL_INPUT:
             return False
-        usual = replace(need, input=min(need.input, USUAL_INPUT), answers=1, predicted=0)
-        room = self._room(usual, self._access.budget.amount)
+        room = self._room(replace(need, answers=1, predicted=0), self._access.budget.amount)
         return room < min(need.asked or need.least, need.least)
 
     def release(self, reservation: Reservation, used: float) -> None:

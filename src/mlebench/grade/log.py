@@ -1,5 +1,6 @@
 """The log of grades: every look at the answers leaves a line."""
 
+import errno
 import json
 import logging
 import os
@@ -60,9 +61,13 @@ def log_grade(report: CompetitionReport, competition: Competition, otherwise: Pa
 
 
 def _append(path: Path, line: bytes) -> None:
-    """In one write, so that lines of several processes do not mix."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    """In one write, so that lines of several processes do not mix; after a line that a full disk cut, on a new one."""
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
-        os.write(descriptor, line)
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            line = b"\n" + line
+        if os.write(descriptor, line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(descriptor)

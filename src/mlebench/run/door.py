@@ -67,6 +67,8 @@ class ValidatorDoor:
         return self
 
     def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)  # ends the thread that accepts; closing alone would not
         self._server.close()
         with self._lock:
             self._starts = STARTS
@@ -90,7 +92,11 @@ class ValidatorDoor:
             if not self._room.acquire(blocking=False):
                 client.close()
                 continue
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+            try:
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+            except RuntimeError:  # no more threads on this machine; that may pass
+                client.close()
+                self._room.release()
 
     def _serve(self, client: socket.socket) -> None:
         try:

@@ -39,6 +39,7 @@ DRAIN = 5.0  # seconds for output to end once every process is dead
 SETUP = 10.0  # seconds: a sandbox that fails later has certainly started its program
 OUTCOME_SIZE = 1 << 15  # bytes reserved for how it ended
 LONGEST_DETAIL = 2000  # characters, each of up to 12 bytes in JSON
+SPARE = 4  # times the limit of processes: runs of the same user start some, too
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE)
@@ -348,6 +349,8 @@ def _become(spec: Spec, cgroup: Cgroup | None, cpus: list[int], descriptors: tup
             resource.setrlimit(resource.RLIMIT_FSIZE, (spec.disk, spec.disk))
         if cpus:
             os.sched_setaffinity(0, cpus)
+        if spec.cgroup and not (cgroup and "pids" in cgroup.kept):
+            _bound_processes(spec)
         for number, content in spec.files.items():
             memory = os.memfd_create("arguments")
             os.write(memory, content.encode("utf-8", "surrogateescape"))
@@ -366,6 +369,15 @@ def _become(spec: Spec, cgroup: Cgroup | None, cpus: list[int], descriptors: tup
     except BaseException as error:
         os.write(status, FAILED + f"the sandbox could not be started: {error}".encode())
         os._exit(127)
+
+
+def _bound_processes(spec: Spec) -> None:
+    """Keep a fork bomb from starving us before we see it; the kernel counts all threads of a user, except root's."""
+    user = os.getuid() if spec.uid is None else spec.uid
+    bound = usage.count_threads_of(user) + SPARE * spec.processes
+    _, most = resource.getrlimit(resource.RLIMIT_NPROC)
+    if most == resource.RLIM_INFINITY or bound < most:
+        resource.setrlimit(resource.RLIMIT_NPROC, (bound, bound))
 
 
 def _leave_ours() -> None:

@@ -15,6 +15,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 DEEPEST = 200  # levels of folders; no honest tree goes deeper
 TASK_VARIABLE = "MLEBENCH_TASK"  # in a plain process: which task it belongs to
+LONGEST_PAUSE = 30.0  # seconds between two measurements: an agent must not gain time by making them slow
 FREED = 3.0  # seconds until a disk shows that deleted files are gone
 MOST_OPEN = 500_000  # descriptors and threads; no honest program has as many, and no limit is checked while we look
 LIBC = ctypes.CDLL(None)
@@ -82,13 +83,23 @@ def count_threads(pids: Iterable[int]) -> int:
     return total
 
 
+def count_threads_of(user: int) -> int:
+    """How many threads a user has on this machine."""
+    pids = []
+    for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208
+        with contextlib.suppress(OSError):
+            if os.stat(f"/proc/{name}").st_uid == user:  # noqa: PTH116
+                pids.append(int(name))
+    return count_threads(pids)
+
+
 def _threads(pid: int) -> list[int]:
     """The threads of a process, if it exists."""
     return [int(name) for name in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208
 
 
 class DiskWatch:
-    """How much space folders take up, measured repeatedly but for at most a tenth of the time.
+    """How much space folders take up, measured repeatedly: for a tenth of the time, or more if that would be too rare.
 
     `work` holds them, and what we write ourselves for the run: that is the run's, too, when a disk is full.
     """
@@ -164,7 +175,7 @@ class DiskWatch:
             return f"more than {MOST_OPEN} files were held open"
         self.used = used.blocks + deleted.bytes
         self._last_written = self._since_start(used.space, deleted)
-        self._next = time.monotonic() + max(1.0, 10 * (time.monotonic() - begun))
+        self._next = time.monotonic() + min(max(1.0, 10 * (time.monotonic() - begun)), LONGEST_PAUSE)
         if used.too_deep:
             return f"folders were made more than {DEEPEST} levels deep"
         if limit is not None and self.used > limit:
