@@ -203,6 +203,7 @@ def test_published_folders_hold_nothing_but_a_report(tmp_path: Path, call: Call)
     )
     (entry,) = standings(call, path.parent)
     assert entry["agent"] == "disarray_group_1"
+    assert f"`mlebench report {path.parent}` shows them" in call("runs", "--runs-dir", path.parent)[1]
     (entry,) = standings(call, "Disarray=disarray_group_1", "--runs-dir", tmp_path / "runs")
     assert entry["agent"] == "Disarray"
 

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 RETRIES = ("infra", "failed", "timeout")
 # What may differ when a group is resumed.
-CHANGEABLE = {"resume", "retries", "workers", "gpus", "executor", "slurm_options", "ray_address", "runs_dir", "data_dir"}
+PLACEMENT = ("workers", "gpus", "executor", "slurm_options", "ray_address")
+CHANGEABLE = {"resume", "retries", "runs_dir", "data_dir", *PLACEMENT}
 
 
 @click.command()

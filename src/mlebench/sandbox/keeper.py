@@ -344,13 +344,7 @@ def _become(spec: Spec, cgroup: Cgroup | None, cpus: list[int], descriptors: tup
             cgroup.join()
         for source, target in ((input, 0), (output, 1), (output, 2)):
             os.dup2(source, target)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if spec.disk is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (spec.disk, spec.disk))
-        if cpus:
-            os.sched_setaffinity(0, cpus)
-        if spec.cgroup and not (cgroup and "pids" in cgroup.kept):
-            _bound_processes(spec)
+        _limit(spec, cgroup, cpus)
         for number, content in spec.files.items():
             memory = os.memfd_create("arguments")
             os.write(memory, content.encode("utf-8", "surrogateescape"))
@@ -369,6 +363,16 @@ def _become(spec: Spec, cgroup: Cgroup | None, cpus: list[int], descriptors: tup
     except BaseException as error:
         os.write(status, FAILED + f"the sandbox could not be started: {error}".encode())
         os._exit(127)
+
+
+def _limit(spec: Spec, cgroup: Cgroup | None, cpus: list[int]) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if spec.disk is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (spec.disk, spec.disk))
+    if cpus:
+        os.sched_setaffinity(0, cpus)
+    if spec.cgroup and not (cgroup and "pids" in cgroup.kept):
+        _bound_processes(spec)
 
 
 def _bound_processes(spec: Spec) -> None:

@@ -88,7 +88,7 @@ def count_threads_of(user: int) -> int:
     pids = []
     for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208
         with contextlib.suppress(OSError):
-            if os.stat(f"/proc/{name}").st_uid == user:  # noqa: PTH116
+            if os.stat(f"/proc/{name}").st_uid == user:
                 pids.append(int(name))
     return count_threads(pids)
 
