@@ -15,6 +15,7 @@ from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
 from mlebench.report.model import Entry
 from mlebench.report.render import notes
+from mlebench.run.conditions import CONDITIONS
 from mlebench.run.grading_reports import read_grading_report
 from mlebench.run.group import finish
 from mlebench.run.records import Group
@@ -97,10 +98,15 @@ def test_nothing_is_counted_twice(inputs: Inputs, tmp_path: Path) -> None:
         ({"limits": {"seconds": 86400, "cpus": 2.0}}, ["CPUs not stated", "2 CPUs"], ["CPUs"]),
         ({"gpus_per_run": 1}, ["no GPU", "1 GPU"], ["GPUs"]),
         ({"runs_per_gpu": 2}, ["1 run per GPU", "2 runs per GPU"], ["runs per GPU"]),
+        (
+            {"runs_per_gpu": 2, "limits": {"seconds": 3600}},
+            ["24 h", "1 h, 2 runs per GPU"],
+            ["time limit", "runs per GPU"],
+        ),
         ({"agent": {"name": "mine", "identity": "2" * 64}}, ["agent files 1", f"agent files {'2' * 12}"], []),
         (
             {"model": {"models": ["gpt"], "budget": "5usd", "tools": ["web_search"]}},
-            ["no model, no budget, no tools", "gpt, budget 5usd, tools web_search"],
+            ["no model", "gpt, budget 5usd, tools web_search"],
             ["budget", "tools"],
         ),
         (
@@ -113,7 +119,7 @@ def test_nothing_is_counted_twice(inputs: Inputs, tmp_path: Path) -> None:
             ["no knowledge", f"knowledge b ({'0' * 12})"],
             ["knowledge"],
         ),
-        ({"sandbox": "docker", "image": "x"}, ["sandbox bubblewrap, default image", "sandbox docker, image x"], None),
+        ({"sandbox": "docker", "image": "x"}, ["sandbox bubblewrap", "sandbox docker, image x"], None),
     ],
 )
 def test_different_agent_files_or_conditions_are_a_separate_entry_and_named(
@@ -134,8 +140,52 @@ def test_different_agent_files_or_conditions_are_a_separate_entry_and_named(
         return
     with pytest.raises(PrerequisiteError, match="unlike conditions") as refused:
         make_standings(inputs, strict=True)
-    texts = [label.split(", ")[-len(unlike) :] for label in labels]
-    assert all(f"{one} against {two}" in str(refused.value) for one, two in zip(*texts, strict=True))
+    texts = [entry.conditions.texts for entry in entries(inputs)]
+    pairs = {condition.title: [text[condition.name] for text in texts] for condition in CONDITIONS}
+    assert all(" against ".join(pairs[title]) in str(refused.value) for title in unlike)
+
+
+def test_labels_of_many_entries_leave_out_what_is_usual_and_are_all_different(inputs: Inputs, tmp_path: Path) -> None:
+    run = {"competition": BIRDS, "seed": 0, "report": report(BIRDS)}
+    conditions: list[dict[str, Any]] = [
+        {"limits": {"seconds": hours * 3600}} | other
+        for hours in (1, 24)
+        for other in (
+            {},
+            {"agent_options": {"steps": "9"}},
+            {"model": {"models": ["gpt"]}},
+            {"model": {"models": ["gpt"], "budget": "5usd"}},
+            {"knowledge": "/a/notes"},
+            {"runs_per_gpu": 2, "image": "x"},
+        )
+    ]
+    for number, values in enumerate(conditions):
+        inputs.add(str(write_group(tmp_path / "runs", f"g{number}", [run], **values)))
+    assert [entry.agent for entry in entries(inputs)] == [
+        f"mine, {text}"
+        for hours in ("1 h", "24 h")
+        for text in (
+            hours,
+            f"steps=9, {hours}",
+            f"gpt, {hours}",
+            f"gpt, {hours}, budget 5usd",
+            f"{hours}, knowledge notes",
+            f"{hours}, 2 runs per GPU, image x",
+        )
+    ]
+
+
+def test_labels_keep_what_is_usual_where_they_would_be_equal_without_it(inputs: Inputs, tmp_path: Path) -> None:
+    run = {"competition": BIRDS, "seed": 0, "report": report(BIRDS)}
+    for name, shm in (("g1", {}), ("g2", {"shm": 4 << 30}), ("g3", {"shm": 8 << 30})):
+        for hours in (1, 2):
+            limits = {"seconds": hours * 3600} | shm
+            inputs.add(str(write_group(tmp_path / "runs", f"{name}-{hours}", [run], limits=limits)))
+    assert [entry.agent for entry in entries(inputs)] == [
+        f"mine, {hours}, {text}"
+        for text in ("shared memory not stated", "4 GiB of shared memory", "8 GiB of shared memory")
+        for hours in ("1 h", "2 h")
+    ]
 
 
 def limits(cpus: float, memory: float = 16e9) -> dict[str, Any]:

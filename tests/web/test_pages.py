@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,6 +20,7 @@ from mlebench.web.render import to_html
 from mlebench.web.site import Site
 from mlebench.web.source import Source
 
+PIZZA_PAGE = "competition/random-acts-of-pizza.html"
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \"'&"
 
 
@@ -203,6 +205,28 @@ def test_agents_without_models_are_compared_without_a_word_about_models(tmp_path
     site = Source([tmp_path / "runs"], Registry(tmp_path / "data")).site()
     assert "no model" not in _text(site, "compare/real/a/b.html")
     assert "c uses some-model. 1 competition in common." in _text(site, "compare/real/a/c.html")
+
+
+def test_pages_name_entries_by_their_labels_and_do_not_repeat_them(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    for name, model, hours in (("a", "model-a", 1), ("b", "model-b", 2), ("c", None, 1)):
+        agent = {"name": "mine", "identity": "mine", "model": model, "scaffold": None}
+        limits = {"seconds": 3600.0 * hours, "cpus": 2.0}
+        make_group(runs, name, ["random-acts-of-pizza"], seeds=1, agent=agent, limits=limits)
+    names = ["mine, model-a, 1 h", "mine, model-b, 2 h", "mine, 1 h"]
+    one, other, _ = (re.sub("[^a-z0-9]+", "-", name) for name in names)
+    site = Source([runs], Registry(tmp_path / "data")).site()
+    pages = {
+        path: re.sub(r"<[^>]*>", " ", _text(site, path))
+        for path in ("index.html", "grid.html", "compare.html", f"compare/real/{one}/{other}.html", PIZZA_PAGE)
+    }
+    for path, text in pages.items():
+        expected = names[:2] if path.startswith("compare/") else names
+        assert [name for name in expected if name not in text] == [], path
+        beside = text.replace(names[0], "")
+        assert beside.count("model-a") == (path == "index.html"), path  # a choice of the filter
+    facts = re.findall(r'<span class="facts">(.*?)</th>', _text(site, "index.html"), re.DOTALL)
+    assert {" ".join(re.sub(r"<[^>]*>", " ", cell).split()) for cell in facts} == {"", "no model"}
 
 
 def test_runs_without_standings_are_not_called_nothing(tmp_path: Path) -> None:

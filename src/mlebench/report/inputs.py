@@ -20,7 +20,7 @@ from mlebench.report.boards import Boards
 from mlebench.report.found import told_of
 from mlebench.report.model import TWIN, Entry, Outcome, Reading
 from mlebench.report.spent import model_use
-from mlebench.run.conditions import Conditions, label, requests_of
+from mlebench.run.conditions import Conditions, Label, labels, requests_of
 from mlebench.run.findings import Findings, read_findings
 from mlebench.run.grading_reports import newest_report, read_grading_report
 from mlebench.run.over_time import read_over_time
@@ -68,11 +68,12 @@ class _Pool:
     def inputs(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(reading.where for reading in self.readings))
 
-    def entry(self, label: str, boards: Boards) -> Entry:
+    def entry(self, name: str, label: Label, boards: Boards) -> Entry:
         seconds = self.conditions.values["time_limit"]
         return Entry(
-            agent=label,
+            agent=name,
             name=self.agent,
+            label=label,
             inputs=self.inputs,
             outcomes=tuple(_outcome(reading, seed, boards) for seed, reading in _numbered(self.readings)),
             model=self.conditions.values["model"],
@@ -182,7 +183,9 @@ class Inputs:
 
     def entries(self, boards: Boards) -> list[Entry]:
         pools = _pools(self._sources)
-        return [pool.entry(text, boards) for pool, text in zip(pools, _labels(pools), strict=True)]
+        labels_of = _labels(pools)
+        names = _names(pools, labels_of)
+        return [pool.entry(name, label, boards) for pool, name, label in zip(pools, names, labels_of, strict=True)]
 
     def readings(self) -> list[Reading]:
         return [reading for source in self._sources for reading in source.readings]
@@ -214,16 +217,24 @@ def _pools(sources: Sequence[_Source]) -> list[_Pool]:
     return [_Pool(sorted(found, key=order.__getitem__)) for found in pools.values()]
 
 
-def _labels(pools: Sequence[_Pool]) -> list[str]:
-    """A name for each entry that no other has: the agent's and, where several have it, how they differ."""
-    namesakes = {pool.agent: [other.conditions for other in pools if other.agent == pool.agent] for pool in pools}
-    labels = [
-        ", ".join([pool.agent, *map(_printable, label(pool.conditions, namesakes[pool.agent]))]) for pool in pools
+def _labels(pools: Sequence[_Pool]) -> list[Label]:
+    """How entries of one agent differ, for each entry."""
+    by_agent: dict[str, list[Conditions]] = {}
+    for pool in pools:
+        by_agent.setdefault(pool.agent, []).append(pool.conditions)
+    labels_of = {agent: iter(labels(namesakes)) for agent, namesakes in by_agent.items()}
+    return [next(labels_of[pool.agent]) for pool in pools]
+
+
+def _names(pools: Sequence[_Pool], labels_of: Sequence[Label]) -> list[str]:
+    """A name for each entry that no other has: the agent's and, where several have it, the label."""
+    names = [
+        ", ".join([pool.agent, *map(_printable, label.texts)]) for pool, label in zip(pools, labels_of, strict=True)
     ]
-    taken = Counter(labels)
+    taken = Counter(names)
     return [
-        f"{text} ({Path(pool.inputs[0]).name})" if taken[text] > 1 else text
-        for pool, text in zip(pools, labels, strict=True)
+        f"{name} ({Path(pool.inputs[0]).name})" if taken[name] > 1 else name
+        for pool, name in zip(pools, names, strict=True)
     ]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from mlebench.run.conditions import Conditions
+from mlebench.run.conditions import Conditions, Label
 
 SPLITS = ("low", "medium", "high", "all", "systemcard")
 TWIN = "twin"
@@ -57,6 +57,7 @@ class Entry:
     model: str | None = None
     hours_limit: float | None = None
     name: str = ""  # the agent's own
+    label: Label = field(default_factory=Label)  # what the entry's name says beside the agent's
     conditions: Conditions = field(default_factory=Conditions)
     origin: str | None = None  # who wrote its run groups, in words, if others did
     bundled: bool = False  # it comes from a bundle: findings about its runs are claims

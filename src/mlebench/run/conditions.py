@@ -77,24 +77,56 @@ class Conditions:
             self.keys[condition.name] = tuple(sorted(by_key))
             self.requests[condition.name] = {condition.request_of(record) for record in records}
 
+    def is_usual(self, condition: Condition) -> bool:
+        return condition.name not in self.pooled and self.values[condition.name] in condition.usual
+
     @property
     def pooled_text(self) -> str:
         """What the runs are pooled over; empty if they agree in everything."""
         return ", ".join(self.texts[name] for name in self.pooled)
 
 
-def label(conditions: Conditions, namesakes: Sequence[Conditions]) -> list[str]:
-    """What distinguishes an entry from others of the same agent: what was requested, not what machines decided."""
+@dataclass(frozen=True)
+class Label:
+    """What distinguishes an entry from others of the same agent."""
+
+    texts: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()  # the names of those that it states
+
+
+def labels(namesakes: Sequence[Conditions]) -> list[Label]:
+    """A label for each entry of one agent. What is usual is left out, unless two labels would then be equal."""
     stated = [entry for entry in namesakes if entry.are_stated]
-    if not conditions.are_stated:
-        return [f"conditions {NOT_STATED}"] if stated else []
+    in_full = [_distinguishing(entry, stated) for entry in namesakes]
+    in_short = [_without_usual(entry, parts) for entry, parts in zip(namesakes, in_full, strict=True)]
+    texts = [_label(entry, parts).texts for entry, parts in zip(namesakes, in_short, strict=True)]
+    chosen = [
+        short if texts.count(text) == 1 else full for short, full, text in zip(in_short, in_full, texts, strict=True)
+    ]
+    without = Label((f"conditions {NOT_STATED}",) if stated else ())
     return [
-        conditions.texts[condition.name]
+        _label(entry, parts) if entry.are_stated else without for entry, parts in zip(namesakes, chosen, strict=True)
+    ]
+
+
+def _label(entry: Conditions, parts: Sequence[Condition]) -> Label:
+    return Label(tuple(entry.texts[part.name] for part in parts), tuple(part.name for part in parts))
+
+
+def _distinguishing(entry: Conditions, namesakes: Sequence[Conditions]) -> list[Condition]:
+    """Where an entry differs from others in what was requested, not in what machines decided."""
+    return [
+        condition
         for condition in CONDITIONS
         if condition.kind != "detail"
-        and any(entry.requests[condition.name] != conditions.requests[condition.name] for entry in stated)
-        and any(entry.keys[condition.name] != conditions.keys[condition.name] for entry in stated)
+        and any(other.requests[condition.name] != entry.requests[condition.name] for other in namesakes)
+        and any(other.keys[condition.name] != entry.keys[condition.name] for other in namesakes)
     ]
+
+
+def _without_usual(entry: Conditions, parts: list[Condition]) -> list[Condition]:
+    """What is not usual; where everything is, the first part stands for all."""
+    return [part for part in parts if not entry.is_usual(part)] or parts[:1]
 
 
 def requests_of(record: GroupRecord) -> tuple[str | None, ...]:
@@ -138,7 +170,7 @@ def alike_text(entries: Sequence[Conditions]) -> str:
         if stated
         and condition.kind in ("subject", "condition")
         and condition.name not in apart
-        and (condition.name in stated[0].pooled or stated[0].values[condition.name] not in condition.usual)
+        and not stated[0].is_usual(condition)
     )
 
 

@@ -89,7 +89,7 @@ def _lane(agent: Mapping[str, Any], place: Callable[[float], float], y: float) -
         for run in agent["runs"]
         if run["score"] is not None
     ]
-    label = " · ".join(part for part in (agent["agent"], agent["model"]) if part)
+    label = " · ".join(part for part in (agent["agent"], agent["model_beside"]) if part)
     name = Markup('<text class="name" x="4" y="{}">{}</text>').format(f"{y - 4:.1f}", label)
     return [f'<line class="lane" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>', *dots, str(name)]
 

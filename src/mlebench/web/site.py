@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from mlebench.registry import Competition, Registry
-from mlebench.report.model import TWIN, Outcome
+from mlebench.report.model import TWIN, Entry, Outcome
 from mlebench.report.standings import EntryStandings, Standings
 from mlebench.run.records import Group
 
@@ -58,6 +58,18 @@ class Board:
                 slug, number = f"{base}-{number}", number + 1
             taken.add(slug)
             yield slug
+
+
+def agent_of(slug: str, entry: Entry) -> dict[str, Any]:
+    """An entry as pages name it, and its model where the name does not state it."""
+    is_stated = "model" in entry.label.conditions
+    return {
+        "slug": slug,
+        "agent": entry.agent,
+        "name": entry.name,
+        "model": entry.model,
+        "model_beside": None if is_stated else entry.model,
+    }
 
 
 @dataclass(frozen=True)

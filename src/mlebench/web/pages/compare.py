@@ -1,6 +1,6 @@
 """Two agents, over the competitions that both were run on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -8,7 +8,7 @@ from mlebench.report.model import Entry
 from mlebench.report.standings import COMPARED, compare
 from mlebench.run.conditions import unlike, unlike_text
 from mlebench.web.pages.grid import result_of
-from mlebench.web.site import Board, Page, Site
+from mlebench.web.site import Board, Page, Site, agent_of
 
 INDEX = "compare.html"
 ALL_PAIRS = 12  # with more agents, pages on disk compare the first with each of the others
@@ -30,13 +30,26 @@ def _pairs(board: Board) -> Iterator[tuple[str, str]]:
     yield from ((one, other) for one in firsts for other in slugs if one != other)
 
 
+def _once(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Each pair once, whichever comes first."""
+    seen: set[frozenset[str]] = set()
+    for pair in pairs:
+        if frozenset(pair) not in seen:
+            seen.add(frozenset(pair))
+            yield pair
+
+
+def _names(board: Board, *slugs: str) -> list[str]:
+    return [board.entries[slug].entry.agent for slug in slugs]
+
+
 def index(site: Site, path: str) -> Page:
     boards = [
         {
             "board": board.name,
             "title": board.title,
             "agents": [_agent(slug, board) for slug in board.entries],
-            "pairs": [{"one": one, "other": other, "path": _path(board, one, other)} for one, other in _pairs(board)],
+            "pairs": [{"agents": _names(board, *pair), "path": _path(board, *pair)} for pair in _once(_pairs(board))],
         }
         for board in site.boards
     ]
@@ -69,8 +82,7 @@ ROUTES = ((r"compare\.html", index), (r"compare/([a-z0-9-]+)/([a-z0-9-]+)/([a-z0
 
 
 def _agent(slug: str, board: Board) -> dict[str, Any]:
-    entry = board.entries[slug].entry
-    return {"slug": slug, "agent": entry.agent, "name": entry.name, "model": entry.model}
+    return agent_of(slug, board.entries[slug].entry)
 
 
 def _row(site: Site, id: str, one: Entry, other: Entry) -> dict[str, Any]:

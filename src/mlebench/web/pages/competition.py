@@ -9,7 +9,7 @@ from mlebench.registry import Competition
 from mlebench.report.model import Outcome
 from mlebench.scoring import Thresholds, read_leaderboard
 from mlebench.web.pages.grid import result_of
-from mlebench.web.site import Board, Page, Site
+from mlebench.web.site import Board, Page, Site, agent_of
 
 CATALOGUE = "competitions.html"
 BINS = 60
@@ -113,7 +113,7 @@ def _runs(site: Site, board: Board, id: str) -> dict[str, Any]:
         outcomes = sorted(found.entry.of([id]), key=lambda outcome: outcome.seed)
         if outcomes:
             runs = [_run(site, outcome) for outcome in outcomes]
-            agents.append({"slug": slug, "agent": found.entry.name, "model": found.entry.model, "runs": runs})
+            agents.append(agent_of(slug, found.entry) | {"runs": runs})
     agents.sort(key=lambda agent: -max(run["percentile"] or 0 for run in agent["runs"]))
     return {"board": board.name, "title": board.title, "data": board.standings.data, "agents": agents}
 

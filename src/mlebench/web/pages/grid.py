@@ -5,7 +5,7 @@ from typing import Any
 
 from mlebench.report.model import Entry, Outcome
 from mlebench.web.pages.standings import HOME, no_standings, path_of
-from mlebench.web.site import Board, Page, Site
+from mlebench.web.site import Board, Page, Site, agent_of
 
 GRID = "grid.html"
 
@@ -32,10 +32,7 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
         "board": board.name,
         "title": board.title,
         "boards": [{"title": other.title, "path": grid_path(site, other)} for other in site.boards],
-        "agents": [
-            {"slug": slug, "agent": found.entry.agent, "name": found.entry.name, "model": found.entry.model}
-            for slug, found in board.entries.items()
-        ],
+        "agents": [agent_of(slug, found.entry) for slug, found in board.entries.items()],
         "rows": [_row(site, id, entries) for id in ids],
     }
     return Page(path, "grid.html", "Medal grid", data, live=site.live)

@@ -9,7 +9,7 @@ from mlebench.report.model import Entry
 from mlebench.report.render import columns, notes
 from mlebench.report.standings import EntryStandings, Rules
 from mlebench.web.pages import group
-from mlebench.web.site import Board, Page, Site
+from mlebench.web.site import Board, Page, Site, agent_of
 
 HOME = "index.html"
 
@@ -86,13 +86,12 @@ def _entry(site: Site, slug: str, found: EntryStandings) -> dict[str, Any]:
     entry = found.entry
     outcomes = entry.outcomes
     return {
-        "slug": slug,
-        "agent": entry.agent,
+        **agent_of(slug, entry),
         "name": entry.name or entry.agent,
-        "model": entry.model,
         "hours_limit": entry.hours_limit,
         "conditions": entry.conditions.values,
         "condition_texts": entry.conditions.texts,
+        "label": list(entry.label.conditions),
         "pooled": entry.conditions.pooled,
         "inputs": list(entry.inputs),
         "groups": [group.path_of(folder) for id in entry.inputs if (folder := site.folder_of_group.get(id))],
