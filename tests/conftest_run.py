@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
-from mlebench.run.records import Group
 
 Mlebench = Callable[..., "subprocess.CompletedProcess[str]"]
 Start = Callable[..., "subprocess.Popen[str]"]

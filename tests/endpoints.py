@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
+import msgspec
 
 from mlebench.gateway.access import ModelAccess, plan_access
 from mlebench.gateway.accounting import Ended, Ledger, Reservation
@@ -19,6 +20,7 @@ from mlebench.gateway.prices import Price, Tokens
 from mlebench.gateway.process import server_of
 from mlebench.gateway.server import Gateway
 from mlebench.gateway.upstream import Timing
+from mlebench.records.usage import ModelUsage
 
 KEY = "sk-real-0123456789abcdef"
 TOKEN = "token-of-the-run"
@@ -199,14 +201,14 @@ def call_of(model: str, tokens: Tokens) -> Ended:
     return Ended(model, tokens, 1.0, is_answered=True)
 
 
-def counted(folder: Path, *calls: Ended) -> dict[str, Any]:
+def counted(folder: Path, *calls: Ended) -> ModelUsage:
     """What a gateway writes about these calls, for a run's record. A million tokens of `m` cost $100 and $1000."""
     price = Price(input=100.0, output=1000.0)
     ledger = Ledger(ModelAccess("openai", "http://x/v1", ("m", "unpriced"), prices={"m": price}), folder / "use.json")
     for call in calls:
         ledger.settle(Reservation(0.0), call)
     ledger.write()
-    return json.loads((folder / "use.json").read_text())
+    return msgspec.json.decode((folder / "use.json").read_bytes(), type=ModelUsage)
 
 
 @contextlib.contextmanager

@@ -16,14 +16,15 @@ import pytest
 import yaml
 from sandboxes import require
 from scripted_models import playing
+from support.records import report_of
 
 from mlebench.agents import load_agent
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.grade import grade_csv
+from mlebench.records.run_groups import Group, Run
+from mlebench.records.timeline import story
 from mlebench.registry import Registry
-from mlebench.run.records import Group, Run
-from mlebench.run.trajectory import story
 
 TWINS = ("nomad2018-predict-transparent-conductors", "spaceship-titanic", "tabular-playground-series-dec-2021")
 VENVS = os.environ.get("MLEBENCH_VENVS_DIR")  # before a fixture hides it
@@ -101,12 +102,14 @@ def on(*ids: str) -> list[str]:
 
 def require_better_than_the_sample(run: Run, registry: Registry) -> None:
     competition = registry.get_competition(run.record.competition)
-    report = run.record.report or {}
+    report = report_of(run)
     sample = grade_csv(competition.sample_submission, competition)
-    assert (run.record.ended, report.get("status")) == ("finished", "graded"), run.paths.log.read_text()
-    better = report["score"] < sample.score if report["is_lower_better"] else report["score"] > sample.score
-    assert better, (report["score"], sample.score)
-    assert run.record.conditions["sealed"]
+    assert (run.record.ended, report.status) == ("finished", "graded"), run.paths.log.read_text()
+    assert report.score is not None
+    assert sample.score is not None
+    better = report.score < sample.score if report.is_lower_better else report.score > sample.score
+    assert better, (report.score, sample.score)
+    assert run.record.conditions.sealed
 
 
 def told(run: Run, kind: str) -> list[Any]:

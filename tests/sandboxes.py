@@ -14,8 +14,9 @@ from uuid import uuid4
 import pytest
 from waiting import wait_until
 
+from mlebench.records.group import Limits
 from mlebench.sandbox import sandbox_named
-from mlebench.sandbox.base import Limits, Task
+from mlebench.sandbox.base import Task
 from mlebench.sandbox.session import Outcome, Session
 
 MB = 1 << 20

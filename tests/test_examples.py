@@ -10,13 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from real_agents import VENVS
+from support.records import report_of
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
+from mlebench.records.run_groups import Group
 from mlebench.registry import Registry
-from mlebench.run.records import Group
 from mlebench.sandbox import sandbox_named
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -72,7 +74,9 @@ def reports(tmp_path: Path, group: str) -> list[dict[str, Any]]:
     """The reports of an example's runs, in the order in which they were made."""
     groups = [Group.read(folder) for folder in sorted((tmp_path / group).iterdir())]
     return [
-        {"agent": group.record.agent["name"], **(one.record.report or {})} for group in groups for one in group.runs()
+        {"agent": group.record.agent.name, **msgspec.structs.asdict(report_of(run))}
+        for group in groups
+        for run in group.runs()
     ]
 
 

@@ -18,10 +18,11 @@ from mlebench.grade.one import Verdict, ungraded_report, with_verdict
 from mlebench.integrity.failures.categories import classify
 from mlebench.integrity.subjects import Subject
 from mlebench.outcomes import GRADED, MISSING, RUN_OUTCOMES, STATUSES, UNGRADED_STATUSES
+from mlebench.records.run import ENDED, RunRecord
+from mlebench.records.run_groups import Run
 from mlebench.registry import Competition
 from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
-from mlebench.run.records import ENDED, Run, RunRecord
 from mlebench.scoring import CompetitionReport
 from mlebench.web.facts import result_of
 
@@ -92,8 +93,8 @@ def test_grade_report_integrity_and_pages_agree_on_every_status(
         seed=0,
         state=ENDED,
         ended="finished",
-        planned_at="",
-        report=report.to_dict(),
+        planned_at=None,
+        report=report.to_record(),
         submission="none" if status == MISSING else "present",
     )
     run = Run(cast("Any", SimpleNamespace(findings=tmp_path / "findings")), record)

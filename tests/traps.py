@@ -22,8 +22,9 @@ from sandboxes import leftovers
 from waiting import wait_until
 
 import mlebench
+from mlebench.records.run import RunConditions
+from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition, Registry
-from mlebench.run.records import Group, Run
 
 AGENT = Path(__file__).parent / "run" / "hostile"
 PACKAGE = Path(mlebench.__file__).parent
@@ -146,12 +147,12 @@ class Caught:
         return json.loads((self.run.paths.logs / "findings.json").read_text())
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> RunConditions:
         return self.run.record.conditions
 
     def leftovers(self) -> list[str]:
         """What the sandboxes of these runs and their validators left behind; other sandboxes may be running here."""
-        tokens = {attempt["token"] for run in self.group.runs() for attempt in run.record.attempts}
+        tokens = {attempt.token for run in self.group.runs() for attempt in run.record.attempts}
         return [name for name in leftovers() if any(token in name for token in tokens)]
 
 

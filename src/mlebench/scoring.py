@@ -11,8 +11,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from mlebench.errors import InvalidSubmissionError, MissingPackageError, PrerequisiteError
 from mlebench.files import LFS_POINTER, is_lfs_pointer
+from mlebench.records.report import Report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -265,6 +268,14 @@ class CompetitionReport:
         if self.score is not None:
             data["score"] = float(self.score) if math.isfinite(self.score) else None
         return {name: value.item() if hasattr(value, "item") else value for name, value in data.items()}
+
+    def to_record(self) -> Report:
+        """The report as records hold it."""
+        return msgspec.convert(self.to_dict(), Report)
+
+    @classmethod
+    def from_record(cls, report: Report) -> "CompetitionReport":
+        return cls.from_dict(msgspec.structs.asdict(report))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "CompetitionReport":

@@ -21,10 +21,11 @@ from real_agents import (
     with_knobs,
 )
 from scripted_models import requests
+from support.records import usage_of
 
 from mlebench.agents import load_agent
+from mlebench.records.run_groups import Run
 from mlebench.registry import Registry
-from mlebench.run.records import Run
 
 Aide = Callable[..., list[Run]]
 pytestmark = [pytest.mark.xdist_group("aide"), pytest.mark.timeout(1800)]  # one worker installs it, once
@@ -89,7 +90,7 @@ def test_three_twins_whatever_the_models_are_called(aide: Aide, registry: Regist
         (node,) = json.loads((run.paths.logs / "aide/journal.json").read_text())["nodes"]
         assert (run.paths.code / "solution.py").read_text() == node["code"]
         assert node["metric"] == {"value": 0.3, "maximize": False}
-        assert (run.record.model or {})["calls"] == 2
+        assert usage_of(run).calls == 2
     asked = requests(tmp_path)
     assert {request["model"] for request in asked if "tools" in request} == {"gemini-2.5-pro"}
     assert {request["model"] for request in asked if "tools" not in request} == {"claude-opus-4-5"}

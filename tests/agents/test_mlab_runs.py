@@ -12,14 +12,15 @@ import yaml
 from conftest_run import Mlebench
 from sandboxes import require
 from scripted_models import act, playing
+from support.records import report_of, usage_of
 
 from mlebench.agents import load_agent
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.grade import grade_csv
+from mlebench.records.run_groups import Group, Run
+from mlebench.records.timeline import story
 from mlebench.registry import Registry
-from mlebench.run.records import Group, Run
-from mlebench.run.trajectory import story
 
 TWINS = ("nomad2018-predict-transparent-conductors", "spaceship-titanic", "tabular-playground-series-dec-2021")
 Play = Callable[..., Group]
@@ -70,13 +71,15 @@ def test_submissions_on_three_twins_beat_the_sample(play: Play, registry: Regist
     assert len(runs) == 3
     for run in runs:
         competition = registry.get_competition(run.record.competition)
-        report = run.record.report or {}
+        report = report_of(run)
         sample = grade_csv(competition.sample_submission, competition)
-        assert (run.record.ended, report["status"]) == ("finished", "graded"), run.paths.log.read_text()
-        better = report["score"] < sample.score if report["is_lower_better"] else report["score"] > sample.score
-        assert better, (report["score"], sample.score)
-        assert run.record.conditions["sealed"]
-        assert (run.record.model or {})["calls"] == 7
+        assert (run.record.ended, report.status) == ("finished", "graded"), run.paths.log.read_text()
+        assert report.score is not None
+        assert sample.score is not None
+        better = report.score < sample.score if report.is_lower_better else report.score > sample.score
+        assert better, (report.score, sample.score)
+        assert run.record.conditions.sealed
+        assert usage_of(run).calls == 7
         assert (run.paths.code / "solve.py").is_file()
         _require_told(run)
 

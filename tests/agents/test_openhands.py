@@ -20,10 +20,11 @@ from real_agents import (
     with_knobs,
 )
 from scripted_models import requests
+from support.records import usage_of
 
 from mlebench.agents import load_agent
+from mlebench.records.run_groups import Run
 from mlebench.registry import Registry
-from mlebench.run.records import Run
 
 OpenHands = Callable[..., list[Run]]
 pytestmark = [pytest.mark.xdist_group("openhands"), pytest.mark.timeout(1800)]  # one worker installs it, once
@@ -72,7 +73,7 @@ def test_three_twins(openhands: OpenHands, registry: Registry, tmp_path: Path) -
         assert the_end(run).strip().endswith("finished")
         assert list((run.paths.logs / "openhands").glob("*/events/event-*.json"))
         assert (run.paths.code / "solve.py").is_file()
-        assert (run.record.model or {})["calls"] == 3
+        assert usage_of(run).calls == 3
     asked = requests(tmp_path)
     assert {request["model"] for request in asked} == {"claude-opus-4-5"}
     tools = {tool["function"]["name"] for tool in asked[0]["tools"]}

@@ -305,7 +305,7 @@ def test_options_replace_and_add_to_its_arguments(tmp_path: Path) -> None:
     assert agent.arguments == ("agent.steps=8", "copy_data=False", "search.prob=0.5", "agent.new=a b=c")
     assert agent.options == {"agent.steps": "8", "agent.new": "a b=c"}
     assert agent.identity == load_agent(folder).identity, "its files are the same"
-    assert "options" not in agent.facts()
+    assert not hasattr(agent.facts(), "options")
     assert load_agent("aide", options={"steps": "3", "feedback-model": "large"}).arguments[-2:] == (
         "--feedback-model",
         "large",

@@ -6,8 +6,8 @@ from conftest_run import mlebench  # noqa: F401 a fixture
 from forging import write_group
 
 from mlebench.bundles.make import make_bundle
+from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
-from mlebench.run.records import Group
 
 
 @pytest.fixture(scope="session")

@@ -9,12 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from support.records import TIME, make_record, write_record
+
 from mlebench.bundles.archive import Writer
 from mlebench.grade import grade_csv
 from mlebench.paths import GroupPaths
+from mlebench.records import write
+from mlebench.records.group import GroupRecord
+from mlebench.records.run import RunRecord
+from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 from mlebench.run.group import finish
-from mlebench.run.records import Group, GroupRecord, RunRecord
 from mlebench.scoring import RunInfo
 
 Contents = dict[str, bytes]
@@ -35,7 +40,7 @@ def write_group(runs_dir: Path, competition: Competition, submissions: list[byte
         "sandbox": "bubblewrap",
         "limits": {"seconds": 60, "memory": 1 << 30, "cpus": 1, "shm": 1 << 20},
     }
-    record = GroupRecord(**(asked | values))
+    record = make_record(GroupRecord, **(asked | values))
     where = GroupPaths(runs_dir / record.id)
     where.root.mkdir(parents=True)
     for seed, submission in enumerate(submissions):
@@ -48,7 +53,9 @@ def write_group(runs_dir: Path, competition: Competition, submissions: list[byte
         (run.code / "train.py").write_text("print('hello')\n")
         run.log.write_text("hello\n")
         report = grade_csv(run.submission, competition, RunInfo(f"run{seed}", "mine", seed)).to_dict()
-        RunRecord(
+        write_record(
+            run.record,
+            RunRecord,
             run_id=f"run{seed}",
             competition=competition.id,
             seed=seed,
@@ -56,10 +63,10 @@ def write_group(runs_dir: Path, competition: Competition, submissions: list[byte
             ended="finished",
             submission="none" if submission is None else "present",
             report=report,
-            planned_at="now",
+            planned_at=TIME,
             seconds=1.0,
-        ).write(run.record)
-    record.write(where.record)
+        )
+    write(where.record, record)
     group = Group(where, record)
     finish(group)
     return Group.read(where.root)

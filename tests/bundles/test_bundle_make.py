@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from conftest_run import Mlebench
 from forging import unpack, write_group
@@ -24,8 +25,9 @@ from mlebench.bundles.reading import read_bundle
 from mlebench.bundles.secrets import MARK, Secrets
 from mlebench.bundles.signature import check
 from mlebench.errors import PrerequisiteError
+from mlebench.records.bundle import Redaction
+from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
-from mlebench.run.records import Group
 
 KEYS = {
     "an OpenAI key": "sk-proj-Abcdefghijklmnopqrst0123",
@@ -54,7 +56,7 @@ def test_everything_that_counts_is_included_unchanged(group: Group, bundle: Path
     (competition,) = {row["id"]: row["data"] for row in manifest["competitions"] if row["data"]}.items()
     report = next(group.runs()).record.report
     assert report
-    assert competition == (group.record.competitions[0], report["data"])
+    assert competition == (group.record.competitions[0], report.data)
     again = read_bundle(bundle)
     assert again.group.record == group.record
     assert [run.record for run in again.group.runs()] == [run.record for run in group.runs()]
@@ -80,7 +82,7 @@ def test_findings_go_in_and_links_stay_out(group: Group, tmp_path: Path) -> None
     found = unpack(tmp_path / "bundle.tar.gz")
     assert f"{run.paths.root.name}/findings/rules.json" in found
     assert not any("answers" in name or "pipe" in name or "weights" in name for name in found)
-    reasons = {row["name"].rpartition("/")[2]: row["reason"] for row in manifest.left_out}
+    reasons = {row.name.rpartition("/")[2]: row.reason for row in manifest.left_out}
     assert set(reasons) == {"answers", "weights.npz", "pipe", "with\\nnewline'"}
     assert "compressed" in reasons["weights.npz"]
 
@@ -115,8 +117,8 @@ def test_long_logs_are_cut_in_the_middle_and_room_is_limited(
     assert log.startswith(b"beginning")
     assert log.endswith(b"end")
     assert b"40012 bytes left out" in log
-    assert [row["bytes"] for row in manifest.cut] == [50_012]
-    assert [row["name"].rpartition("/")[2] for row in manifest.left_out] == ["2.py", "3.py", "big.py"]
+    assert [row.bytes for row in manifest.cut] == [50_012]
+    assert [row.name.rpartition("/")[2] for row in manifest.left_out] == ["2.py", "3.py", "big.py"]
 
 
 def test_a_group_that_has_not_ended_cannot_be_bundled(group: Group, tmp_path: Path) -> None:
@@ -139,7 +141,7 @@ def test_a_key_in_a_log_is_refused_or_removed_and_never_shown(group: Group, tmp_
     assert secret not in str(refused.value)
     assert not target.exists()
     manifest = make_bundle(group, target, redact=True)
-    assert [row for row in manifest.redacted if row["what"] == what] == [{"name": name, "line": 3, "what": what}]
+    assert [row for row in manifest.redacted if row.what == what] == [Redaction(name=name, line=3, what=what)]
     text = unpack(target)[name]
     assert MARK in text
     assert secret.encode() not in text
@@ -166,8 +168,8 @@ def test_a_submission_is_never_changed(titanic: Competition, tmp_path: Path) -> 
     text = filler[:spot] + KEYS["an AWS key"].encode() + b"\n" + filler
     group = write_group(tmp_path / "runs", titanic, [text])
     manifest = make_bundle(group, tmp_path / "bundle.tar.gz", redact=True)
-    assert [(row["line"], row["what"]) for row in manifest.redacted] == [(text[:spot].count(b"\n") + 1, "an AWS key")]
-    assert [row["reason"] for row in manifest.left_out] == ["it holds a secret"]
+    assert [(row.line, row.what) for row in manifest.redacted] == [(text[:spot].count(b"\n") + 1, "an AWS key")]
+    assert [row.reason for row in manifest.left_out] == ["it holds a secret"]
     assert not any(name.endswith(".csv") for name in unpack(tmp_path / "bundle.tar.gz"))
 
 
@@ -201,7 +203,7 @@ def test_a_log_full_of_keys_is_reported_briefly(group: Group, tmp_path: Path) ->
     run = next(group.runs())
     (run.paths.logs / "agent.log").write_text(f"{KEYS['an AWS key']}\n" * 100_000)
     manifest = make_bundle(group, tmp_path / "bundle.tar.gz", redact=True)
-    assert [row["line"] for row in manifest.redacted] == list(range(1, 101))
+    assert [row.line for row in manifest.redacted] == list(range(1, 101))
     text = unpack(tmp_path / "bundle.tar.gz")[f"{run.paths.root.name}/logs/agent.log"]
     assert text == (MARK + b"\n") * 100_000
 
@@ -231,7 +233,9 @@ def test_signatures_count_against_signers_only(
     make = ["bundle", "make", str(group.paths.root), "-o", str(target)]
 
     def signature(signers: str | None) -> dict[str, str]:
-        return check(target, read_bundle(target).manifest_bytes, tmp_path / signers if signers else None)
+        return msgspec.to_builtins(
+            check(target, read_bundle(target).manifest_bytes, tmp_path / signers if signers else None)
+        )
 
     mlebench(*make)
     assert signature("mine.signers") == {"state": "none"}

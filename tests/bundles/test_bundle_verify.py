@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from conftest_run import Mlebench
 from forging import repack, unpack, write_group
+from support.records import model_of, report_of
 
 from mlebench.agents import load_agent
 from mlebench.bundles.make import make_bundle
@@ -17,10 +19,10 @@ from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import TwinSource
 from mlebench.data.verification import verify
 from mlebench.errors import PrerequisiteError
+from mlebench.records.findings import Findings
+from mlebench.records.run_groups import Group, limits_of
 from mlebench.registry import Competition, Registry
-from mlebench.run.findings import Findings
 from mlebench.run.group import finish
-from mlebench.run.records import Group
 
 Rows = list[dict[str, Any]]
 
@@ -44,7 +46,7 @@ def verdicts(rows: Rows) -> list[str]:
 def test_true_claims_agree(bundle: Path, group: Group, verified: Callable[..., Rows]) -> None:
     rows = verified(bundle)
     assert verdicts(rows) == ["agrees", "agrees", "agrees"]
-    scores = [(run.record.report or {})["score"] for run in group.runs()]
+    scores = [report_of(run).score for run in group.runs()]
     assert [row["claimed"] for row in rows] == scores
     assert [row["regraded"] for row in rows] == scores
     assert scores[0] is not None
@@ -79,7 +81,7 @@ def test_false_claims_differ(titanic: Competition, tmp_path: Path, verified: Cal
     group = write_group(tmp_path / "runs", titanic, [sample] * (len(LIES) + 3))
     runs = list(group.runs())
     for run, (lie, _) in zip(runs, LIES, strict=False):
-        run.write(report=(run.record.report or {}) | lie)
+        run.write(report=msgspec.structs.replace(report_of(run), **lie))
     better, without, honest = (run.paths.submission for run in runs[len(LIES) :])
     better.write_bytes(titanic.gold_submission.read_bytes())
     without.unlink()
@@ -153,7 +155,7 @@ def test_reports_separate_own_claimed_and_regraded_runs(
     own = write_group(tmp_path / "kept", titanic, [titanic.sample_submission.read_bytes()], id="own_run-group_mine")
     (run,) = own.runs()
     moved = own.paths.run(titanic.id, "own0")
-    run.write(run_id="own0", report=(run.record.report or {}) | {"run_id": "own0"})
+    run.write(run_id="own0", report=msgspec.structs.replace(report_of(run), run_id="own0"))
     run.paths.root.rename(moved.root)
     kept = tmp_path / "kept"
     assert entries(mlebench, own.paths.root, bundle, runs_dir=kept) == {"mine": 1, "mine [claimed]": 3}
@@ -234,8 +236,9 @@ def test_runs_like_those_of_a_bundle(
     like(mlebench, bundle, "--cpus", "0.5")
     (folder,) = (tmp_path / "again").iterdir()
     record = Group.read(folder).record
-    assert (record.agent["name"], record.competitions, record.seeds) == ("dummy", [titanic.id], 2)
-    assert (record.limits["seconds"], record.limits["memory"], record.limits["cpus"]) == (60, 1 << 30, 0.5)
+    assert (record.agent.name, record.competitions, record.seeds) == ("dummy", [titanic.id], 2)
+    limits = limits_of(Group.read(folder))
+    assert (limits.seconds, limits.memory, limits.cpus) == (60, 1 << 30, 0.5)
     assert (record.image, record.data_dir) == (None, str(titanic.paths.data_dir))
     assert record.like is not None
     assert "2026-01-02T03-04-05-GMT_run-group_mine (bundle " in record.like
@@ -250,10 +253,10 @@ def test_model_and_budget_are_the_bundle_s_unless_others_are_given(
     ours = ("--endpoint", "http://127.0.0.1:9/v1", "--provider", "openai", "--seeds", "1")
     said = like(mlebench, bundle, *ours).stderr
     other = like(mlebench, bundle, *ours, "--budget", "5tokens", "--model", "large-2").stderr
-    first, second = (Group.read(folder).record.model or {} for folder in sorted((tmp_path / "again").iterdir()))
-    assert (first["models"], first["budget"], first["tools"]) == (["small-1"], "7000tokens", [])
-    assert (first["endpoint"], first["key_env"]) == ("http://127.0.0.1:9/v1", None)
-    assert (second["models"], second["budget"]) == (["large-2"], "5tokens")
+    first, second = (model_of(Group.read(folder)) for folder in sorted((tmp_path / "again").iterdir()))
+    assert (first.models, first.budget, first.tools) == (["small-1"], "7000tokens", [])
+    assert (first.endpoint, first.key_env) == ("http://127.0.0.1:9/v1", None)
+    assert (second.models, second.budget) == (["large-2"], "5tokens")
     assert "Model: small-1 at http://127.0.0.1:9/v1, budget of a run: 7000tokens" in said
     assert "Differs from the bundle: endpoint http://127.0.0.1:9/v1, not http://evil.example/v1" in said
     assert "Differs from the bundle: no tools, not tools web_search" in said
@@ -262,18 +265,20 @@ def test_model_and_budget_are_the_bundle_s_unless_others_are_given(
     assert "Differs from the bundle: budget 5tokens, not budget 7000tokens" in other
 
 
+MODEL = {"provider": "openai", "endpoint": "http://x/v1", "models": ["a"]}
+
+
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        ({"network": "model", "model": {"models": ["a\x1b[2J"]}}, "names that no model has"),
-        ({"network": "model", "model": {"models": ["a"], "budget": 5}}, "the budget of its group makes no sense"),
-        ({"network": "model", "model": {"models": ["a"], "budget": "much"}}, "is not a budget"),
+        ({"network": "model", "model": MODEL | {"models": ["a\x1b[2J"]}}, "names that no model has"),
+        ({"network": "model", "model": MODEL | {"budget": "much"}}, "is not a budget"),
         ({"agent": {"name": "dummy", "identity": "other", "model": None}}, "has different files from the one in"),
         ({"agent_source": "/nowhere/agent#x"}, "is not here: name one with --agent"),
         ({"agent_source": "command#command", "agent_command": "touch /tmp/x"}, "give --agent-command yourself"),
         ({"knowledge": "/etc"}, "name yours with --knowledge"),
-        ({"network": "everything"}, "make no sense"),
-        ({"limits": {"seconds": -1}}, "make no sense"),
+        ({"network": "unknown"}, "make no sense"),
+        ({"limits": {"seconds": 0}}, "make no sense"),
     ],
 )
 def test_a_strangers_requests_are_not_followed_blindly(

@@ -11,10 +11,9 @@ import pytest
 from mlebench import paths
 from mlebench.cli import main
 from mlebench.errors import PrerequisiteError
+from mlebench.records.run_groups import Group, find_group, newest_group
 from mlebench.registry import Competition, Registry
-from mlebench.run import group as groups
 from mlebench.run.plan import Request, plan
-from mlebench.run.records import Group, find_group
 from mlebench.sandbox import sandbox_named
 
 TITANIC = "spaceship-titanic"
@@ -117,11 +116,11 @@ def test_a_group_of_real_data_comes_first_and_a_vague_name_is_refused(titanic: C
 
 
 def test_the_newest_group_is_the_one_started_last(titanic: Competition, tmp_path: Path) -> None:
-    assert groups.newest_group(tmp_path / "runs", tmp_path / "twins-runs") is None
+    assert newest_group(tmp_path / "runs", tmp_path / "twins-runs") is None
     planned(tmp_path / "runs", titanic.paths.data_dir)
     newest = planned(tmp_path / "twins-runs", titanic.paths.data_dir)
     newest.paths.root.rename(tmp_path / "twins-runs" / "a-new-name")
-    found = groups.newest_group(tmp_path / "runs", tmp_path / "twins-runs")
+    found = newest_group(tmp_path / "runs", tmp_path / "twins-runs")
     assert found is not None
     assert found.paths.root.name == "a-new-name"
 

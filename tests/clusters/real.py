@@ -11,7 +11,7 @@ from conftest_run import reports_of
 from sandboxes import processes
 from waiting import wait_until
 
-from mlebench.run.records import Group
+from mlebench.records.run_groups import Group
 
 SCRIPT = Path(__file__).parents[2] / ".ci" / "clusters"
 WHOLE = os.environ.get("MLEBENCH_CLUSTERS") == "whole"
@@ -48,13 +48,13 @@ def check_promises(group: Group, count: int, ended: str = "finished") -> None:
         record = run.record
         assert (record.state, record.ended, record.submission) == ("ended", ended, "present"), record
         assert json.loads((run.paths.result / "record.json").read_text()) == json.loads(run.paths.record.read_text())
-        assert [attempt["number"] for attempt in record.attempts] == list(range(1, len(record.attempts) + 1))
-        assert [attempt["ended"] for attempt in record.attempts if attempt["ended"] == ended] == [ended]
-        assert {attempt["ended"] for attempt in record.attempts} <= {"cancelled", ended}
+        assert [attempt.number for attempt in record.attempts] == list(range(1, len(record.attempts) + 1))
+        assert [attempt.ended for attempt in record.attempts if attempt.ended == ended] == [ended]
+        assert {attempt.ended for attempt in record.attempts} <= {"cancelled", ended}
         assert not list(run.paths.root.glob("result.*"))
     assert sorted(report["run_id"] for report in reports_of(group)) == sorted(run.record.run_id for run in runs)
     assert not list(group.paths.root.glob(".work/*"))
     wait_until(lambda: not processes(str(group.paths.root)), "no process of the group is left", 60)
     for run in runs:
         for attempt in run.record.attempts:
-            assert not processes(attempt["token"])
+            assert not processes(attempt.token)

@@ -19,8 +19,8 @@ from sandboxes import breakable_bwrap, processes
 from sandboxes import require as require_sandbox
 from waiting import wait_until
 
+from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
-from mlebench.run.records import Group
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -139,7 +139,7 @@ def test_no_two_runs_ever_hold_one_gpu(cluster: Cluster) -> None:
     check_promises(group, 5)
     used = []
     for run in group.runs():
-        (gpu,) = run.record.conditions["gpus"]
+        (gpu,) = run.record.conditions.gpus
         used.append((gpu, *(datetime.fromisoformat(str(at)) for at in (run.record.started_at, run.record.ended_at))))
     assert {gpu for gpu, _, _ in used} == {"0", "1"}, "one node has two"
     for (gpu, begun, ended), (other, later, _) in combinations(sorted(used, key=lambda use: use[1]), 2):
@@ -154,7 +154,7 @@ def test_a_broken_node_does_not_eat_the_work(cluster: Cluster) -> None:
     assert runner.wait(300) == 0, cluster.said()
     attempts = [attempt for run in group.runs() for attempt in run.record.attempts]
     assert {run.record.ended for run in group.runs()} == {"finished"}
-    assert {attempt["node"] for attempt in attempts if attempt["ended"] != "finished"} == {cluster.node}
+    assert {attempt.node for attempt in attempts if attempt.ended != "finished"} == {cluster.node}
 
 
 def test_ctrl_c_detaches_and_cancel_ends(cluster: Cluster) -> None:

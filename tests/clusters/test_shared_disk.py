@@ -22,10 +22,12 @@ from waiting import wait_until
 
 from mlebench import lease as leases
 from mlebench.lease import EXPIRY, Lease, LeaseLostError
+from mlebench.records import read, write
+from mlebench.records.run import RUNNING, RunRecord
+from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition
 from mlebench.run import publish as publishing
 from mlebench.run.publish import is_published, settle, stage
-from mlebench.run.records import RUNNING, Group, Run, RunRecord
 
 KILLS = 1000
 
@@ -48,8 +50,8 @@ class World:
     def add_run(self) -> None:
         folder = self.folder / f"run_{uuid4()}"
         folder.mkdir()
-        record = RunRecord(run_id=str(uuid4()), competition="c", seed=len(self.folders), planned_at="")
-        record.write(folder / "run.json")
+        record = RunRecord(run_id=str(uuid4()), competition="c", seed=len(self.folders), planned_at=None)
+        write(folder / "run.json", record)
         self.folders.append(folder)
         self.open.append(folder)
 
@@ -135,7 +137,7 @@ def test_a_thousand_kills_lose_nothing_and_count_nothing_twice(tmp_path: Path, m
     assert set(world.counted) == set(world.folders), "a run was lost"
     for folder in world.folders:
         run = Run.read(folder)
-        assert run.record.attempts[-1]["token"] == world.counted[folder]
+        assert run.record.attempts[-1].token == world.counted[folder]
         assert not list(folder.glob("result.*"))
     # A worker that believes it has published while another's result counts has worked for nothing but done no harm.
     assert len(world.finished) <= len(world.folders) * 1.1
@@ -245,9 +247,9 @@ def test_two_hosts_with_clocks_five_minutes_apart(hosts: tuple[Host, Host], tita
     assert second.wait(500) == 0, beta.said()
     check_promises(group, count)
     made = [attempt for run in group.runs() for attempt in run.record.attempts]
-    assert {attempt["host"] for attempt in made} == {"alpha", "beta"}
-    assert any(attempt["ended"] == "cancelled" for attempt in made)
-    began = {attempt["host"]: attempt["started_at"] for attempt in made}
+    assert {attempt.host for attempt in made} == {"alpha", "beta"}
+    assert any(attempt.ended == "cancelled" for attempt in made)
+    began = {attempt.host: attempt.started_at for attempt in made}
     ahead = datetime.fromisoformat(began["beta"]) - datetime.fromisoformat(began["alpha"])
     assert ahead.total_seconds() > 250
 
@@ -272,12 +274,12 @@ def test_a_record_that_grows_is_read_whole_through_the_default_cache_of_sshfs(ho
     """The first read after a file was replaced is cut to the size that the old one had."""
     alpha, _ = hosts
     clusters("mount", alpha.folder / "ssh", alpha.folder / "disk", alpha.disk)
-    record = RunRecord(run_id="1", competition="c", seed=0, planned_at="")
+    record = RunRecord(run_id="1", competition="c", seed=0, planned_at=None)
     try:
         for number in range(5):
             record = record.changed(detail="x" * 50 * number)
-            record.write(alpha.folder / "disk" / "run.json")
-            assert RunRecord.read(alpha.disk / "run.json") == record
+            write(alpha.folder / "disk" / "run.json", record)
+            assert read(alpha.disk / "run.json", RunRecord) == record
             for _ in range(3):  # now its size is in the cache
                 assert (alpha.disk / "run.json").stat().st_size
                 assert list(alpha.disk.iterdir()) == [alpha.disk / "run.json"]

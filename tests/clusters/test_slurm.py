@@ -14,12 +14,12 @@ from sandboxes import breakable_bwrap, require
 from waiting import wait_until
 
 from mlebench.agents import load_agent
+from mlebench.records.group import Placement, Requested
+from mlebench.records.run_groups import Group
 from mlebench.registry import Competition, Registry
-from mlebench.run.executors import Placement, SchedulerError
+from mlebench.run.executors import SchedulerError
 from mlebench.run.gpus import Choice
-from mlebench.run.machine import Wishes
 from mlebench.run.plan import Request, plan
-from mlebench.run.records import Group
 from mlebench.run.slurm import Slurm, _time_limit
 from mlebench.sandbox import sandbox_named
 
@@ -62,12 +62,18 @@ def planned(titanic: Competition, tmp_path: Path) -> Callable[..., Group]:
 
     def call(gpus: int = 0) -> Group:
         agent = load_agent("command", "true")
-        wishes = Wishes(seconds=60, memory=10**9, cpus=1.5)
+        wishes = Requested(seconds=60, memory=10**9, cpus=1.5)
         registry = Registry(titanic.paths.data_dir)
         where = {"runs_dir": tmp_path / "runs", "sandbox": sandbox_named("process"), "wishes": wishes}
         return plan(
             Request(
-                agent, agent.spec, [titanic.id], registry, **where, placement=Placement("slurm"), gpus=Choice((), gpus)
+                agent,
+                agent.spec,
+                [titanic.id],
+                registry,
+                **where,
+                placement=Placement(name="slurm"),
+                gpus=Choice((), gpus),
             )
         )
 
@@ -187,7 +193,7 @@ def test_a_broken_node_is_excluded_and_its_runs_go_elsewhere(
         said = mlebench("run", *options).stderr
     runs = list(only_group(tmp_path).runs())
     assert [run.record.ended for run in runs] == ["finished"] * 4
-    assert {run.record.attempts[-1]["node"] for run in runs} == {"n2"}
+    assert {run.record.attempts[-1].node for run in runs} == {"n2"}
     assert 2 <= sum(len(run.record.attempts) - 1 for run in runs) <= 4
     assert "--exclude=n1" in calls(slurm)[-1]
     assert "n1 takes no more runs of this group" in said

@@ -18,8 +18,8 @@ from sandboxes import breakable_bwrap, processes
 from traps import python_for_all
 from waiting import wait_until
 
+from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
-from mlebench.run.records import Group
 from mlebench.run.slurm import Slurm
 from mlebench.sandbox.usage import descendants
 
@@ -205,8 +205,8 @@ def test_slurms_own_time_limit_leaves_the_run_to_be_resumed(user: User) -> None:
     runner.wait()
     wait_until(lambda: states(group) == ["planned"], "Slurm had ended the run", 240)
     (run,) = group.runs()
-    assert [attempt["ended"] for attempt in run.record.attempts] == ["cancelled"]
-    assert run.record.attempts[0]["detail"].startswith("Slurm's time limit ended it")
+    assert [attempt.ended for attempt in run.record.attempts] == ["cancelled"]
+    assert str(run.record.attempts[0].detail).startswith("Slurm's time limit ended it")
     assert "Slurm's time limit (time=1) is below that of the runs (300 s)" in user.said()
     assert (run.paths.attempt(1) / "submission" / "submission.csv").is_file()
     wait_until(lambda: not execs(group), "no `run exec` was left", 60)
@@ -221,7 +221,7 @@ def test_a_broken_node_does_not_eat_the_work(user: User, monkeypatch: pytest.Mon
         assert runner.wait(300) == 0, user.said()
     attempts = [attempt for run in group.runs() for attempt in run.record.attempts]
     assert {run.record.ended for run in group.runs()} == {"finished"}
-    assert {attempt["node"] for attempt in attempts if attempt["ended"] != "finished"} == {"n1"}
+    assert {attempt.node for attempt in attempts if attempt.ended != "finished"} == {"n1"}
     assert {run.record.starts for run in group.runs()} == {1}
     assert "n1 takes no more runs of this group" in user.said()
 

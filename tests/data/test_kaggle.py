@@ -67,7 +67,7 @@ class TestDownload:
         assert source.fetch(competition, told) == competition.paths.archive
         seen = [(done, total) for stage, done, total in told.events if stage == "downloading"]
         _assert_whole(competition, kaggle)
-        assert source.describe(competition.paths.archive)["kind"] == "kaggle"
+        assert source.describe(competition.paths.archive).kind == "kaggle"
         assert not source.twin
         size = len(kaggle.archive)
         assert (seen[0], seen[-1]) == ((0, size), (size, size))

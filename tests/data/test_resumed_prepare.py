@@ -176,8 +176,8 @@ def test_killed_at_every_stage_nothing_is_done_twice(
     assert done == {"md5": 2, "spooled": 2, "written": 2 * len(tables) - 1, "placed": len(images)}
     head = read_manifest_head(attempts.competition)
     assert head
-    assert (head.source["kind"], head.source["size"]) == ("kaggle", len(kaggle.archive))
-    assert head.source["md5"] == md5_of(raw)
+    assert (head.source.kind, head.source.size) == ("kaggle", len(kaggle.archive))
+    assert head.source.md5 == md5_of(raw)
     assert head.identity == data_identity(whole)
     assert sorted(path.name for path in where.root.iterdir()) == ["lock", f"{ID}.zip", f"{ID}.zip.json", "prepared"]
 
@@ -192,7 +192,7 @@ def test_kept_raw_files_are_not_unpacked_again(raw: Path, tmp_path: Path, monkey
     assert max(attempts.work().values()) == 1
     head = read_manifest_head(attempts.competition)
     assert head
-    assert head.source["kind"] == "kaggle"
+    assert head.source.kind == "kaggle"
     assert (attempts.competition.raw_dir / "train.zip").stat().st_mode & 0o777 == 0o644
 
 
@@ -208,14 +208,14 @@ def test_the_archive_still_counts_as_kaggles_when_prepared_again(
     prepare(competition, options=Options(verify=False))
     head = read_manifest_head(competition)
     assert head
-    assert (head.source["kind"], head.identity) == ("kaggle", identity)
+    assert (head.source.kind, head.identity) == ("kaggle", identity)
     # From another data directory, where it was copied with its time; not if someone put their own archive there.
     shutil.copytree(competition.paths.data_dir, tmp_path / "copy")
     other = Registry(tmp_path / "other").get_competition(ID)
     prepare(other, PathSource(tmp_path / "copy"), Options(verify=False))
     head = read_manifest_head(other)
     assert head
-    assert (head.source["kind"], head.identity) == ("kaggle", identity)
+    assert (head.source.kind, head.identity) == ("kaggle", identity)
     shutil.rmtree(competition.paths.prepared)
     competition.paths.archive.unlink()
     shutil.copyfile(raw, competition.paths.archive)

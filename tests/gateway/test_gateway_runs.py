@@ -18,21 +18,22 @@ import pytest
 from conftest_run import Mlebench, Start, reports_of
 from endpoints import KEY, USAGE, Call, Endpoint, access_to, say_hello
 from sandboxes import ALL, ISOLATING, each, processes, require, wait_until_gone
+from support.records import model_of, report_of, usage_of
 from waiting import wait_until
 
 from mlebench.agents import load_agent
 from mlebench.cli.live import print_runs
 from mlebench.integrity.failures.categories import classify
 from mlebench.integrity.subjects import of_run
+from mlebench.records.run_groups import Group, Run
+from mlebench.records.timeline import story
 from mlebench.registry import Competition, Registry
 from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
 from mlebench.run.execute import FINAL, execute
 from mlebench.run.plan import Request, plan
-from mlebench.run.records import Group, Run
 from mlebench.run.regrade import regrade
-from mlebench.run.trajectory import story
 from mlebench.sandbox import sandbox_named
 from mlebench.web.history import timeline
 
@@ -113,9 +114,9 @@ def test_an_agent_calls_a_model_and_never_sees_the_key(
     assert run.record.ended == "finished"
     assert len(server.seen) == 2
     assert {seen.headers["authorization"] for seen in server.seen} == {f"Bearer {KEY}"}
-    use = run.record.model or {}
-    assert (use["calls"], use["refused"], use["input_tokens"], use["output_tokens"]) == (2, 1, 200, 40)
-    assert use["cost"] == pytest.approx(2 * (60 * 2.5 + 40 * 1.25 + 20 * 10) / 1e6)
+    use = usage_of(run)
+    assert (use.calls, use.refused, use.input_tokens, use.output_tokens) == (2, 1, 200, 40)
+    assert use.cost == pytest.approx(2 * (60 * 2.5 + 40 * 1.25 + 20 * 10) / 1e6)
     assert [call["status"] for call in calls_of(run.paths.root)] == [200, 200, 403], "not what the agent forged"
     log = run.paths.log.read_text()
     assert "hello" in log
@@ -124,7 +125,7 @@ def test_an_agent_calls_a_model_and_never_sees_the_key(
     assert holding(group.paths.root, KEY) == []
     token = next(line for line in log.splitlines() if line.startswith("OPENAI_API_KEY=")).partition("=")[2]
     assert holding(group.paths.root, token) == [run.paths.log], "the token is in no record"
-    assert run.record.conditions["sealed"] == (sandbox in ISOLATING)
+    assert run.record.conditions.sealed == (sandbox in ISOLATING)
     story = mlebench("runs", "--runs-dir", str(tmp_path / "runs"), "show", run.record.run_id).stdout
     assert "2, 1 refused" in story
     assert "200 input, 80 cached, 40 output" in story
@@ -133,10 +134,11 @@ def test_an_agent_calls_a_model_and_never_sees_the_key(
 
 def test_an_exhausted_budget_is_recorded(go: Runner, server: Endpoint) -> None:
     run = only(go(KEEP_CALLING, "--budget", "2000tokens"))
-    use = run.record.model or {}
-    assert use["budget"]["exceeded"]
-    assert use["budget"]["used"] <= 2000
-    assert use["calls"] == len(server.seen) == use["input_tokens"] / USAGE["prompt_tokens"]
+    use = usage_of(run)
+    assert use.budget is not None
+    assert use.budget.exceeded
+    assert use.budget.used <= 2000
+    assert use.calls == len(server.seen) == use.input_tokens / USAGE["prompt_tokens"]
     assert "budget_exceeded" in run.paths.log.read_text()
 
 
@@ -152,7 +154,9 @@ def test_a_run_whose_model_never_answered_says_why_and_can_be_repeated(
     run = only(group)
     assert (run.record.ended, run.record.submission, run.record.report) == ("model_unavailable", "present", None)
     assert run.record.detail == ("no call to the model succeeded (401): no such key [key]; check the key in A_KEY")
-    assert (run.record.model or {})["unavailable"]["cause"] == "401"
+    outage = usage_of(run).unavailable
+    assert outage is not None
+    assert outage.cause == "401"
     assert run.paths.submission.is_file(), "it is kept, but not graded"
     (report,) = reports_of(group)
     assert (report["status"], report["reason"]) == ("model_unavailable", run.record.detail)
@@ -177,7 +181,7 @@ def test_a_run_whose_model_never_answered_says_why_and_can_be_repeated(
     mlebench("run", "--resume", root, "--retry", "infra", env={"A_KEY": KEY})
     run = only(Group.read(group.paths.root))
     assert (run.record.ended, run.record.rerolls, run.record.starts) == ("agent_error", 0, 2)
-    assert (run.record.report or {})["status"] == "graded"
+    assert report_of(run).status == "graded"
 
 
 def test_many_runs_are_refused_at_once_if_their_model_cannot_be_called(
@@ -208,9 +212,7 @@ def test_many_runs_are_refused_at_once_if_their_model_cannot_be_called(
     mlebench("run", *named, *model)
     (folder,) = runs.iterdir()
     assert len(server.seen) == 1, "one probe, not one for each run"
-    assert [(run.record.ended, (run.record.model or {})["calls"]) for run in Group.read(folder).runs()] == [
-        ("finished", 0)
-    ] * 2
+    assert [(run.record.ended, usage_of(run).calls) for run in Group.read(folder).runs()] == [("finished", 0)] * 2
 
 
 def test_a_group_is_not_resumed_without_its_key(
@@ -275,8 +277,8 @@ def test_submissions_and_calls_in_a_story_share_one_clock(
 
 def test_allowed_tools_are_recorded(go: Runner) -> None:
     run = only(go("true", "--allow-tool", "web_search"))
-    assert run.record.conditions["provider_tools"] == ["web_search"]
-    assert run.record.conditions["unsealed_by"][-1] == "the provider may use web_search"
+    assert run.record.conditions.provider_tools == ["web_search"]
+    assert run.record.conditions.unsealed_by[-1] == "the provider may use web_search"
 
 
 def test_opened_and_removed_fields_are_recorded(
@@ -287,24 +289,25 @@ def test_opened_and_removed_fields_are_recorded(
     run = only(group)
     assert {"invented", "novel"} & server.seen[0].body.keys() == {"novel"}
     opened = ["novel", "fallbacks", "temperature"]
-    assert (group.record.model or {})["fields"] == run.record.conditions["request_fields"] == opened
+    assert model_of(group).fields == run.record.conditions.request_fields == opened
     words = [f"requests may have the field {name}" for name in ("novel", "fallbacks")]
-    assert run.record.conditions["unsealed_by"][-2:] == words, "not a field that passes anyway"
-    assert (run.record.model or {})["removed_fields"] == {"invented": 1}
+    assert run.record.conditions.unsealed_by[-2:] == words, "not a field that passes anyway"
+    assert usage_of(run).removed_fields == {"invented": 1}
     log = run.paths.runner_log.read_text()
     assert log.count("'invented' is not known") == 1
     story = mlebench("runs", "--runs-dir", str(tmp_path / "runs"), "show", run.record.run_id).stdout
     assert "without the unknown fields invented" in story
     mlebench("run", "--like", str(group.paths.root), "--runs-dir", str(tmp_path / "more"), env={"A_KEY": KEY})
     (folder,) = (tmp_path / "more").iterdir()
-    assert (Group.read(folder).record.model or {})["fields"] == opened
+    assert model_of(Group.read(folder)).fields == opened
 
 
 def test_a_budget_too_small_for_a_call_is_not_called_used_up(go: Runner, mlebench: Mlebench, tmp_path: Path) -> None:
     run = only(go(ONE_CALL, "--budget", "200tokens", code=1))
     assert run.record.ended == "model_unavailable", "that is no fault of the agent"
-    use = run.record.model or {}
-    assert (use["calls"], use["budget"]["exceeded"], use["budget"]["not_enough"]) == (0, False, 1)
+    use = usage_of(run)
+    assert use.budget is not None
+    assert (use.calls, use.budget.exceeded, use.budget.not_enough) == (0, False, 1)
     story = mlebench("runs", "--runs-dir", str(tmp_path / "runs"), "show", run.record.run_id).stdout
     assert "not enough of the budget was left for 1" in story
     assert "used up" not in story
@@ -351,9 +354,9 @@ def test_a_killed_runner_leaves_no_gateway_and_its_calls_are_kept(
     mlebench("run", "--resume", str(record.parent.parent))
     run = Run.read(record.parent)
     killed, finished = run.record.attempts
-    assert (killed["ended"], killed["model"]["calls"]) == ("cancelled", 1)
+    assert (killed.ended, killed.model and killed.model.calls) == ("cancelled", 1)
     assert [call["answer"]["text"] for call in calls_of(run.paths.attempt(1))] == ["wait"]
-    assert (finished["ended"], (run.record.model or {})["calls"]) == ("finished", 1)
+    assert (finished.ended, usage_of(run).calls) == ("finished", 1)
     assert doors_of(run) == []
 
 
@@ -368,7 +371,7 @@ def _gateways(mark: str) -> list[int]:
 
 def doors_of(run: Run) -> list[Path]:
     """What is left of its doors."""
-    tokens = [attempt["token"] for attempt in run.record.attempts]
+    tokens = [attempt.token for attempt in run.record.attempts]
     return [path for token in tokens for path in Path(tempfile.gettempdir()).glob(f"mlebench-{token}-*")]
 
 
@@ -386,9 +389,9 @@ def test_a_gateway_that_dies_is_an_infrastructure_failure(go: Runner, server: En
     run = only(go(ONE_CALL.replace("<<'END'", "<<'END' | grep hello || sleep 300")))  # without an answer, it waits
     first, second = run.record.attempts
     assert len(killed) == 1
-    assert (first["ended"], first["detail"]) == ("infra_error", "the gateway to the model died")
-    assert (second["ended"], run.record.ended) == ("finished", "finished")
-    assert (run.record.model or {})["calls"] == 1
+    assert (first.ended, first.detail) == ("infra_error", "the gateway to the model died")
+    assert (second.ended, run.record.ended) == ("finished", "finished")
+    assert usage_of(run).calls == 1
 
 
 def agent_with(tmp_path: Path, **variables: str) -> Path:
@@ -451,7 +454,7 @@ def test_real_secrets_enter_only_with_an_open_network_and_are_never_recorded(
     run = only(Group.read(folder))
     assert "it is there" in run.paths.log.read_text()
     assert holding(folder, secret) == []
-    assert not run.record.conditions["sealed"]
+    assert not run.record.conditions.sealed
 
 
 def test_a_run_like_another_has_the_same_model(
@@ -463,7 +466,7 @@ def test_a_run_like_another_has_the_same_model(
     mlebench("run", "--like", str(first.paths.root), "--runs-dir", str(tmp_path / "more"), env={"A_KEY": KEY})
     (folder,) = (tmp_path / "more").iterdir()
     assert Group.read(folder).record.model == first.record.model
-    assert (first.record.model or {})["prices"] == {"gpt-4o": {"input": 1, "output": 1}}
+    assert model_of(first).prices == {"gpt-4o": {"input": 1, "output": 1}}
 
 
 def test_runs_with_different_models_or_budgets_are_separate_entries(

@@ -19,7 +19,7 @@ from mlebench.gateway.access import plan_access
 from mlebench.gateway.capacity import FLOOD, LARGE
 from mlebench.gateway.outage import Outage
 from mlebench.gateway.probe import OUTPUT, probe
-from mlebench.paths import model_use
+from mlebench.paths import usage_file
 from mlebench.run.model import require_model, with_outage
 from mlebench.sandbox.session import Outcome
 
@@ -168,9 +168,9 @@ def ended_with(gate: Front, server: Endpoint) -> str:
     """How a run ends whose agent finished after these calls."""
     assert gate.gateway
     gate.gateway.write()
-    (gate.folder / "use.json").rename(model_use(gate.folder))
-    record = SimpleNamespace(model=access_to(server, ("m",)).to_dict())
-    return with_outage(Outcome("finished", None, 0, 1.0, {}), cast("Any", record), gate.folder).ended
+    (gate.folder / "use.json").rename(usage_file(gate.folder))
+    record = SimpleNamespace(model=access_to(server, ("m",)).facts())
+    return with_outage(Outcome("finished", None, 0, 1.0), cast("Any", record), gate.folder).ended
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from competition_folders import add_competition
 
 from mlebench.cli.grade import command as grade
 from mlebench.cli.grade_sample import command as grade_sample
-from mlebench.data.gold import GoldCost, keep_cost, recorded_cost
+from mlebench.data.gold import keep_cost, recorded_cost
 from mlebench.errors import NotPreparedError, UnreadableSubmissionError
 from mlebench.grade import Limits, grade_csv, limits
 from mlebench.grade.limits import Allowance
 from mlebench.grade.row import Job, OneCompetition, Unjudged
 from mlebench.grade.worker import Worker
+from mlebench.records.data import GoldCost
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import CompetitionReport
 
@@ -244,7 +246,7 @@ def test_prepare_records_what_gold_takes(titanic: Competition) -> None:
     assert cost.seconds > 0
     assert cost.memory > 10_000_000
     manifest = json.loads(titanic.paths.manifest.read_text())
-    assert manifest["gold"] == cost._asdict()
+    assert manifest["gold"] == msgspec.to_builtins(cost)
 
 
 def test_in_a_child_the_same_errors_are_raised(greedy: Greedy, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,15 @@ from typing import Any
 import pytest
 from conftest_run import mlebench  # noqa: F401 a fixture
 from endpoints import Endpoint, endpoint
+from support.records import write_record
 
 from mlebench.integrity.subjects import Subject, of_run
 from mlebench.paths import GroupPaths
 from mlebench.records import now
+from mlebench.records.group import GroupRecord
+from mlebench.records.run import ENDED, RunRecord
+from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition
-from mlebench.run.records import ENDED, Group, GroupRecord, Run, RunRecord
 
 
 @pytest.fixture
@@ -42,10 +45,12 @@ def left(titanic: Competition, tmp_path: Path) -> Callable[..., Subject]:
             "profile": "v1",
             "twin": True,
             "sandbox": "process",
-            "limits": {},
+            "limits": {"seconds": 60},
         }
-        GroupRecord(**facts | asked).write(where.record)
-        record = RunRecord(
+        write_record(where.record, GroupRecord, **facts | asked)
+        write_record(
+            where.run(titanic.id, "0001").record,
+            RunRecord,
             run_id="0001",
             competition=titanic.id,
             seed=0,
@@ -54,7 +59,6 @@ def left(titanic: Competition, tmp_path: Path) -> Callable[..., Subject]:
             planned_at=now(),
             conditions=conditions or {},
         )
-        record.write(where.run(titanic.id, "0001").record)
         group = Group.read(where.root)
         return of_run(Run.read(folder), group)
 

@@ -65,8 +65,8 @@ def main(scratch: Path) -> None:
 def plan(scratch: Path, cases: list[Case]) -> Path:
     """A group with a seed for each case; planned only, so that limits can be set that have no option."""
     from mlebench.agents import load_agent
+    from mlebench.records.group import Requested
     from mlebench.registry import Registry
-    from mlebench.run.machine import Wishes
     from mlebench.run.plan import Request
     from mlebench.run.plan import plan as plan_group
     from mlebench.sandbox import sandbox_named
@@ -82,7 +82,7 @@ def plan(scratch: Path, cases: list[Case]) -> Path:
         sandbox=sandbox_named("bubblewrap" if cases[0].sealed else "process"),
         seeds=len(cases),
         workers=3,
-        wishes=Wishes(cpus=1),
+        requested=Requested(cpus=1),
     )
     group = plan_group(request)
     record = json.loads(group.paths.record.read_text())

@@ -18,8 +18,10 @@ from mlebench.integrity.failures.logs import HEAD, TAIL, lines_of
 from mlebench.integrity.failures.rules import RULES
 from mlebench.integrity.failures.tables import words
 from mlebench.integrity.subjects import Source, Subject, of_run
+from mlebench.records import write
+from mlebench.records.group import AgentFacts, GroupRecord, Limits
+from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Registry
-from mlebench.run.records import Group, GroupRecord, Run
 from mlebench.run.tracebacks import last_raised
 
 FROZEN = Path(__file__).parent / "failures"
@@ -49,7 +51,7 @@ def thaw(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Thaw:
         record = GroupRecord(
             id=root.name,
             created_at="2026-01-01T00:00:00+00:00",
-            agent={"name": "agent"},
+            agent=AgentFacts(name="agent"),
             agent_source="agent",
             competitions=sorted({case["competition"] for case in cases}),
             seeds=1,
@@ -57,9 +59,9 @@ def thaw(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Thaw:
             profile="v1",
             twin=True,
             sandbox="process",
-            limits={},
+            limits=Limits(seconds=60),
         ).changed(**facts)
-        record.write(root / "group.json")
+        write(root / "group.json", record)
         for case in cases:
             folder = root / f"{case['competition']}_{case['record']['run_id']}"
             folder.mkdir()
@@ -307,7 +309,7 @@ def test_a_run_that_takes_too_much_memory_is_judged_by_its_records(thaw: Thaw, t
     found = classify_apart(of_run(run, group), Registry(group.record.data_dir), memory=1 << 20)
     assert found.category == "medal"
     assert found.unread == "it took more than 300 s or 1 MiB of memory"
-    assert [one["rule"] for one in found.findings().findings] == ["medal", "not-inspected"]
+    assert [one.rule for one in found.findings().findings] == ["medal", "not-inspected"]
     (tmp_path / "x.csv").write_text(case["files"]["submission/submission.csv"])
     line = Subject("line 1", case["competition"], tmp_path / "x.csv", (), ())
     assert classify_apart(line, Registry(group.record.data_dir), memory=1 << 20).category == "other"

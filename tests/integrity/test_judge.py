@@ -23,7 +23,7 @@ from mlebench.integrity.rules.rubric import fixed_questions, load_rubric
 from mlebench.integrity.secrets import scrubbed
 from mlebench.integrity.subjects import Subject
 from mlebench.integrity.texts import LOG, MESSAGE, Text, Texts
-from mlebench.paths import model_calls, model_use
+from mlebench.paths import model_calls, usage_file
 
 QUESTION, OTHER, THIRD = fixed_questions()
 LINE = "I write the labels of the test rows by hand."
@@ -292,7 +292,7 @@ def test_the_judge_sees_no_secrets(server: Endpoint, tmp_path: Path, monkeypatch
     assert found.secrets == 2
     kept = "".join(path.read_text() for path in judge.endpoint.folder.iterdir())
     assert KEY not in kept
-    assert json.loads(model_use(judge.endpoint.folder).read_text())["calls"] == 1
+    assert json.loads(usage_file(judge.endpoint.folder).read_text())["calls"] == 1
     assert len(model_calls(judge.endpoint.folder).read_text().splitlines()) == 1
 
 

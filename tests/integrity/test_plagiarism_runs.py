@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from making_code import notebook, program, renamed
+from support.records import write_record
 
 from mlebench import paths
 from mlebench.cli.inspect import command as inspect
@@ -18,7 +19,8 @@ from mlebench.integrity.plagiarism.reading import read_all
 from mlebench.integrity.subjects import sources_below
 from mlebench.paths import GroupPaths
 from mlebench.records import now
-from mlebench.run.records import ENDED, GroupRecord, RunRecord
+from mlebench.records.group import GroupRecord
+from mlebench.records.run import ENDED, RunRecord
 
 ID, OTHER = "spaceship-titanic", "leaf-classification"
 
@@ -56,7 +58,9 @@ def group(
     """A run group that has ended, and the code of each of its runs."""
     where = GroupPaths(runs_dir / f"2026-01-01_run-group_{agent}")
     where.root.mkdir(parents=True)
-    GroupRecord(
+    write_record(
+        where.record,
+        GroupRecord,
         id=where.root.name,
         created_at=now(),
         agent={"name": agent},
@@ -67,8 +71,8 @@ def group(
         profile="v1",
         twin=True,
         sandbox="process",
-        limits={},
-    ).write(where.record)
+        limits={"seconds": 60},
+    )
     for seed, (name, files) in enumerate(runs.items()):
         run = where.run(competition, name)
         run.root.mkdir()
@@ -76,7 +80,7 @@ def group(
             (run.code / path).parent.mkdir(parents=True, exist_ok=True)
             (run.code / path).write_bytes(content.encode() if isinstance(content, str) else content)
         facts: dict[str, Any] = {"run_id": name, "competition": competition, "seed": seed, "planned_at": now()}
-        RunRecord(**facts, state=ENDED, ended="finished").write(run.record)
+        write_record(run.record, RunRecord, **facts, state=ENDED, ended="finished")
     return where
 
 

@@ -14,8 +14,8 @@ from mlebench.gateway.scripted.script import Answer, ToolCall
 from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.rules.detectors import Case, detect
 from mlebench.integrity.subjects import Subject
+from mlebench.records.timeline import story
 from mlebench.registry import Competition
-from mlebench.run.trajectory import story
 
 Left = Callable[..., Subject]
 SUBMISSION = "submission/submission.csv"

@@ -5,8 +5,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from support.records import TIME, make_record
+
 from mlebench.paths import GroupPaths
-from mlebench.run.records import GroupRecord, RunRecord
+from mlebench.records import write
+from mlebench.records.group import GroupRecord
+from mlebench.records.run import RunRecord
 
 _MOMENTS = count()
 
@@ -52,18 +56,18 @@ def write_group(runs_dir: Path, name: str, runs: list[dict[str, Any]], **values:
         "sandbox": "bubblewrap",
         "limits": {"seconds": 86400},
     }
-    record = GroupRecord(id=name, created_at="now", competitions=competitions, **(asked | values))
+    record = make_record(GroupRecord, id=name, created_at=TIME, competitions=competitions, **(asked | values))
     where.root.mkdir(parents=True)
-    record.write(where.record)
+    write(where.record, record)
     for number, run in enumerate(runs):
         usual: dict[str, Any] = {
             "run_id": f"{name}-run{number}",
-            "planned_at": "now",
+            "planned_at": TIME,
             "state": "ended",
             "ended": "finished",
         }
-        made = RunRecord(**(usual | run))
+        made = make_record(RunRecord, **({"seed": 0} | usual | run))
         folder = where.run(made.competition, made.run_id)
         folder.root.mkdir()
-        made.write(folder.record)
+        write(folder.record, made)
     return where.root

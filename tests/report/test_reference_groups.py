@@ -11,10 +11,11 @@ import pytest
 from folders import contents
 from making import report, write_group, write_reports
 from reference_form import GROUP, POINTER, SPEC, write_reference_group
+from support.records import report_of
 
 from mlebench.cli import main
+from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition, Registry
-from mlebench.run.records import Group, Run
 from mlebench.web.pages import page_at
 from mlebench.web.render import to_html
 from mlebench.web.source import Source
@@ -76,12 +77,12 @@ def refusal(err: str) -> str:
 def test_what_they_do_not_state_is_unknown(theirs: Path) -> None:
     group = Group.read(theirs)
     record = group.record
-    assert (record.origin, record.agent["name"], record.created_at) == (
+    assert (record.origin, record.agent.name, record.created_at) == (
         "reference",
         "aide",
         "2024-09-06T18:25:55+00:00",
     )
-    assert (record.sandbox, record.network, record.limits) == ("unknown", "unknown", {})
+    assert (record.sandbox, record.network, record.limits) == ("unknown", "unknown", None)
     unknown = ("data_dir", "twin", "gpus_per_run", "obfuscate", "retain", "workers", "report")
     assert [getattr(record, name) for name in unknown] == [None] * len(unknown)
     runs = list(group.runs())
@@ -136,7 +137,7 @@ def test_grade_adds_a_report_where_the_reference_looks_for_it(theirs: Path, call
     assert after.keys() - before == {path.name}
     group = Group.read(theirs)
     assert (group.record.report, group.record.twin) == (path.name, True)
-    assert [(run.record.report or {})["status"] for run in group.runs()] == ["graded", "missing", "invalid"]
+    assert [report_of(run).status for run in group.runs()] == ["graded", "missing", "invalid"]
     rows = json.loads(path.read_text())["competition_reports"]
     assert [(row["agent"], row["seed"]) for row in rows] == [("aide", None)] * 3
     assert f"{TITANIC}_{rows[0]['run_id']}" in rows[0]["submission_path"]
@@ -350,7 +351,7 @@ def test_linked_folders(theirs: Path, call: Call) -> None:
 
 def test_no_runs_and_missing_folders(tmp_path: Path, call: Call) -> None:
     root = write_reference_group(tmp_path / "runs", [], "my own name", created_at=7, run_group=None)
-    assert Group.read(root).record.agent["name"] == "unknown"
+    assert Group.read(root).record.agent.name == "unknown"
     assert Group.read(root).record.created_at is None
     counts, said = call("grade", root)
     assert json.loads(counts)["total_runs"] == 0

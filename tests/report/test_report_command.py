@@ -14,11 +14,11 @@ from mlebench.cli import main
 from mlebench.cli.output import folded, table_lines
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import grades_log
+from mlebench.records.findings import NOTE, VIOLATION, Finding, Findings
+from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition, Registry
 from mlebench.report.published import published_entries
-from mlebench.run.findings import NOTE, VIOLATION, Finding, Findings
 from mlebench.run.over_time import grade_snapshots
-from mlebench.run.records import Group, Run
 
 LOW = Registry().get_split("low")
 
@@ -122,7 +122,7 @@ def test_a_run_group_with_its_costs(call: Report, tmp_path: Path) -> None:
 def test_every_format_states_conditions_and_what_is_unlike(call: Report, tmp_path: Path) -> None:
     run = {"competition": LOW[0], "seed": 0, "report": report(LOW[0], "gold")}
     for name, hours in (("short", 1), ("long", 4)):
-        limits = {"seconds": hours * 3600, "cpus": 2, "memory": 16e9}
+        limits = {"seconds": hours * 3600, "cpus": 2, "memory": 16 * 10**9}
         agent = {"name": name, "identity": name}
         write_group(tmp_path / "runs", name, [run], limits=limits, requested={"seconds": hours * 3600}, agent=agent)
     arguments = ["short", "long", "--runs-dir", tmp_path / "runs"]
@@ -241,7 +241,7 @@ def test_score_over_time_from_kept_submissions(call: Report, titanic: Competitio
     log = grades_log(titanic.paths.data_dir)
     graded_before = len(log.read_text().splitlines()) if log.exists() else 0
     (graded,) = grade_snapshots(Group.read(group))
-    points = [(point["seconds"], point["status"], point["score"], point["any_medal"]) for point in graded.points]
+    points = [(point.seconds, point.status, point.score, point.any_medal) for point in graded.points]
     assert points == [(1.5, "graded", 0.425, False), (7.0, "invalid", None, False), (60.0, "graded", 1.0, True)]
     lines = [json.loads(line) for line in log.read_text().splitlines()[graded_before:]]
     assert [(line["agent"], line["seed"], line["run_id"]) for line in lines] == [("mine", 0, "g-run0")] * 3

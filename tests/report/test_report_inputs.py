@@ -4,23 +4,26 @@ import math
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from making import report, write_group, write_reports
 
 from mlebench.errors import PrerequisiteError
 from mlebench.grade.board import BEYOND_BEST, Standing
+from mlebench.records.conditions import CONDITIONS
+from mlebench.records.grading_reports import read_grading_report
+from mlebench.records.report import Report
+from mlebench.records.run_groups import Group
 from mlebench.registry import Registry
 from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
 from mlebench.report.model import Entry
 from mlebench.report.render import notes
-from mlebench.run.conditions import CONDITIONS
-from mlebench.run.grading_reports import read_grading_report
 from mlebench.run.group import finish
-from mlebench.run.records import Group
 from mlebench.scoring import read_leaderboard
 
+MODEL = {"provider": "openai", "endpoint": "http://x/v1", "models": ["gpt"]}
 BIRDS, PIZZA, SPOOKY = "mlsp-2013-birds", "random-acts-of-pizza", "spooky-author-identification"
 
 
@@ -105,7 +108,7 @@ def test_nothing_is_counted_twice(inputs: Inputs, tmp_path: Path) -> None:
         ),
         ({"agent": {"name": "mine", "identity": "2" * 64}}, ["agent files 1", f"agent files {'2' * 12}"], []),
         (
-            {"model": {"models": ["gpt"], "budget": "5usd", "tools": ["web_search"]}},
+            {"model": {**MODEL, "budget": "5usd", "tools": ["web_search"]}},
             ["no model", "gpt, budget 5usd, tools web_search"],
             ["budget", "tools"],
         ),
@@ -153,8 +156,8 @@ def test_labels_of_many_entries_leave_out_what_is_usual_and_are_all_different(in
         for other in (
             {},
             {"agent_options": {"steps": "9"}},
-            {"model": {"models": ["gpt"]}},
-            {"model": {"models": ["gpt"], "budget": "5usd"}},
+            {"model": MODEL},
+            {"model": {**MODEL, "budget": "5usd"}},
             {"knowledge": "/a/notes"},
             {"runs_per_gpu": 2, "image": "x"},
         )
@@ -177,18 +180,18 @@ def test_labels_of_many_entries_leave_out_what_is_usual_and_are_all_different(in
 
 def test_labels_keep_what_is_usual_where_they_would_be_equal_without_it(inputs: Inputs, tmp_path: Path) -> None:
     run = {"competition": BIRDS, "seed": 0, "report": report(BIRDS)}
-    for name, shm in (("g1", {}), ("g2", {"shm": 4 << 30}), ("g3", {"shm": 8 << 30})):
+    for name, shm in (("g1", 2 << 30), ("g2", 4 << 30), ("g3", 8 << 30)):
         for hours in (1, 2):
-            limits = {"seconds": hours * 3600} | shm
+            limits = {"seconds": hours * 3600, "shm": shm}
             inputs.add(str(write_group(tmp_path / "runs", f"{name}-{hours}", [run], limits=limits)))
     assert [entry.agent for entry in entries(inputs)] == [
         f"mine, {hours}, {text}"
-        for text in ("shared memory not stated", "4 GiB of shared memory", "8 GiB of shared memory")
+        for text in ("2 GiB of shared memory", "4 GiB of shared memory", "8 GiB of shared memory")
         for hours in ("1 h", "2 h")
     ]
 
 
-def limits(cpus: float, memory: float = 16e9) -> dict[str, Any]:
+def limits(cpus: float, memory: int = 16 * 10**9) -> dict[str, Any]:
     return {"seconds": 3600, "cpus": cpus, "memory": memory}
 
 
@@ -238,7 +241,7 @@ def test_entries_of_other_agents_and_files_without_conditions_are_unlike_too(inp
 
 def test_pooled_runs_are_not_strict(inputs: Inputs, tmp_path: Path) -> None:
     run = {"competition": BIRDS, "seed": 0, "report": report(BIRDS)}
-    for name, memory in (("g1", 32.1e9), ("g2", 32.2e9), ("g3", 16e9)):
+    for name, memory in (("g1", 32_100_000_000), ("g2", 32_200_000_000), ("g3", 16 * 10**9)):
         write_group(tmp_path / "runs", name, [run], limits=limits(2, memory), requested={})
     inputs.add("g1")
     inputs.add("g2")
@@ -259,7 +262,7 @@ def test_unjudged_runs_are_missing(inputs: Inputs, tmp_path: Path) -> None:
     write_group(tmp_path / "runs", "g", runs)
     inputs.add("g")
     (entry,) = entries(inputs)
-    assert [one.missing for one in entry.outcomes] == ["infra_error", "running", "grader_error", None]
+    assert [one.missing for one in entry.outcomes] == ["infra_error", "planned", "grader_error", None]
     last = entry.outcomes[-1]
     assert (last.silver, last.any_medal, last.hours, last.ended) == (True, True, 2.0, "timeout")
 
@@ -272,8 +275,8 @@ def test_a_group_s_report_alone_shows_infrastructure_errors(inputs: Inputs, tmp_
     path = finish(Group.read(write_group(tmp_path / "runs", "g", runs)))
     assert path is not None
     failed = read_grading_report(path)[1]
-    assert (failed["status"], failed["reason"]) == ("infra_error", "the disk is on fire")
-    assert (failed["submission_exists"], failed["valid_submission"]) == (False, False)
+    assert (failed.status, failed.reason) == ("infra_error", "the disk is on fire")
+    assert (failed.submission_exists, failed.valid_submission) == (False, False)
     inputs.add_report(path)
     (entry,) = entries(inputs)
     assert [(one.seed, one.run_id, one.missing) for one in entry.outcomes] == [
@@ -375,11 +378,20 @@ def test_a_copy_of_a_report_does_not_count_as_another_seed(inputs: Inputs, tmp_p
         ("[" * 100_000, "is not JSON"),
         ("[]", "is not a grading report"),
         ('{"competition_reports": [{}]}', "report 1 names no competition"),
-        ('{"competition_reports": [{"competition_id": "x", "score": "1"}]}', "score is not a number"),
-        ('{"competition_reports": [{"competition_id": "x", "score": 1%s}]}' % ("0" * 400), "score is not a number"),
-        ('{"competition_reports": [{"competition_id": "x", "gold_medal": "False"}]}', "gold_medal is not true or"),
-        ('{"competition_reports": [{"competition_id": "x", "agent": {"name": "y"}}]}', "agent is not text"),
-        ('{"competition_reports": [{"competition_id": "x", "run_id": [1]}]}', "run_id is not text"),
+        (
+            '{"competition_reports": [{"competition_id": "x", "score": "1"}]}',
+            "`score` must be a number or null, not text",
+        ),
+        (
+            '{"competition_reports": [{"competition_id": "x", "score": 1%s}]}' % ("0" * 400),
+            "`score` number out of range",
+        ),
+        (
+            '{"competition_reports": [{"competition_id": "x", "gold_medal": "False"}]}',
+            "`gold_medal` must be true or false",
+        ),
+        ('{"competition_reports": [{"competition_id": "x", "agent": {"name": "y"}}]}', "`agent` must be text"),
+        ('{"competition_reports": [{"competition_id": "x", "run_id": [1]}]}', "`run_id` must be text"),
         ('{"competition_reports": [{"competition_id": "\\ud800"}]}', "report 1 names no competition"),
         ('{"competition_reports": [{"competition_id": "%s"}]}' % ("x" * 5000), "report 1 names no competition"),
     ],
@@ -392,6 +404,10 @@ def test_broken_files_are_reported_in_one_line(inputs: Inputs, tmp_path: Path, c
     assert "\n" not in str(error.value)
 
 
+def made(id: str, **values: Any) -> Report:
+    return msgspec.convert(report(id, **values), Report)
+
+
 @pytest.mark.parametrize("id", [BIRDS, SPOOKY])
 def test_percentile_is_the_share_of_teams_beaten(id: str) -> None:
     competition = Registry().get_competition(id)
@@ -399,9 +415,9 @@ def test_percentile_is_the_share_of_teams_beaten(id: str) -> None:
     boards = Boards(Registry())
     for score in (board[0], board[len(board) // 3], board[-1], sum(board) / len(board)):
         worse = sum(other > score if competition.lower_is_better else other < score for other in board)
-        assert boards.percentile(report(id, score=score)) == worse / len(board)
-    assert boards.percentile(report(id, score=None)) == 0
-    assert boards.percentile(report("of-our-own", score=0.5)) is None
+        assert boards.percentile(made(id, score=score)) == worse / len(board)
+    assert boards.percentile(made(id, score=None)) == 0
+    assert boards.percentile(made("of-our-own", score=0.5)) is None
 
 
 def test_an_infinite_score_counts_the_same_in_our_reports_and_the_references() -> None:
@@ -412,7 +428,7 @@ def test_an_infinite_score_counts_the_same_in_our_reports_and_the_references() -
     ours = Standing.of(-math.inf, competition, board, board[0])
     assert BEYOND_BEST in str(ours.suspicious)
     assert ours.normalised_score is None
-    for given in (report(id, score=-math.inf), report(id, score=None, percentile=ours.percentile)):
+    for given in (made(id, score=-math.inf), made(id, score=None, percentile=ours.percentile)):
         assert boards.percentile(given) == 1
 
 
@@ -421,13 +437,11 @@ def test_normalised_score_is_0_for_the_sample_and_1_for_gold() -> None:
     assert sample is not None
     scores = {sample: 0.0, 0.2: 1.0, (sample + 0.2) / 2: 0.5, None: 0.0}
     for score, expected in scores.items():
-        given = report(SPOOKY, score=score, gold_threshold=0.2)
+        given = made(SPOOKY, score=score, gold_threshold=0.2)
         assert boards.normalised(given) == pytest.approx(expected)
-    assert boards.normalised(report("of-our-own")) is None
-    assert boards.normalised(report(SPOOKY, gold_threshold=sample)) is None
-    assert (
-        boards.normalised(report("us-patent-phrase-to-phrase-matching")) is None
-    )  # its sample's score is not a number
+    assert boards.normalised(made("of-our-own")) is None
+    assert boards.normalised(made(SPOOKY, gold_threshold=sample)) is None
+    assert boards.normalised(made("us-patent-phrase-to-phrase-matching")) is None  # its sample's score is not a number
 
 
 def test_a_label_leaves_out_what_an_earlier_version_did_not_record_as_requested(tmp_path: Path) -> None:

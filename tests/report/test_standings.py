@@ -13,7 +13,7 @@ from mlebench.gateway.accounting import Ended
 from mlebench.gateway.prices import Tokens
 from mlebench.report.model import Entry, Outcome
 from mlebench.report.render import tables, to_csv
-from mlebench.report.spent import model_use
+from mlebench.report.spent import usage_of
 from mlebench.report.standings import Rules, Scope, Standings, standings
 
 SPLITS = {"low": ["a", "b"], "all": ["a", "b", "c"]}
@@ -132,7 +132,7 @@ def test_hours_rerolls_unsealed_runs_and_infra_errors_are_shown() -> None:
 
 
 def used(model: Any) -> dict[str, Any]:
-    return {"rerolls": 0, **model_use(model)}
+    return {"rerolls": 0, **usage_of(model)}
 
 
 def test_calls_tokens_and_cost_are_summed_over_runs_that_report_them(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from conftest_run import SUBMIT, Mlebench
 from mlebench.bundles.again import as_options, differences
 from mlebench.bundles.make import make_bundle
 from mlebench.bundles.reading import read_bundle
+from mlebench.records.run_groups import Group
 from mlebench.registry import Competition, Registry
 from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs
-from mlebench.run.records import Group
 
 
 @pytest.fixture

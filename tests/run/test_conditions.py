@@ -5,20 +5,22 @@ from collections.abc import Callable
 
 from conftest_run import SUBMIT, Mlebench
 
-from mlebench.run.records import Group
+from mlebench.records.group import Requested
+from mlebench.records.run_groups import Group, limits_of
 
 
 def test_another_number_of_workers_is_another_seed_not_another_entry(
     run: Callable[..., Group], mlebench: Mlebench
 ) -> None:
     groups = [run(SUBMIT, "--workers", "1"), run(SUBMIT, "--workers", "2")]
-    first, second = (group.record for group in groups)
-    assert first.requested == second.requested == {"seconds": 60.0, "sandbox": "process"}
-    assert first.limits["memory"] > second.limits["memory"]
+    requests = [group.record.requested for group in groups]
+    assert requests == [Requested(seconds=60.0, sandbox="process")] * 2
+    more, less = (limits_of(group).memory or 0 for group in groups)
+    assert more > less
     named = [str(group.paths.root) for group in groups]
     (entry,) = json.loads(mlebench("report", *named, "--format", "json").stdout)["entries"]
     assert [one["seed"] for one in entry["runs"]] == [0, 1]
-    assert entry["pooled"]["memory"] == [first.limits["memory"], second.limits["memory"]]
+    assert entry["pooled"]["memory"] == [more, less]
     assert "GB RAM: machines decided, as nothing was requested" in mlebench("report", *named).stderr
     assert "the runs of command are pooled over" in mlebench("report", *named, "--strict", code=1).stderr
     groups.append(run(SUBMIT, "--workers", "2", "--cpus", "0.5", "--memory", "1g"))

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from support.records import TIME, write_record
 
 from mlebench import lease as leases
 from mlebench.agents import load_agent
@@ -24,17 +25,18 @@ from mlebench.errors import SandboxError
 from mlebench.files import is_temporary
 from mlebench.paths import RunPaths
 from mlebench.processes import Process
-from mlebench.records import now
+from mlebench.records import now, read
+from mlebench.records.run import Attempt, RunRecord
+from mlebench.records.run_groups import Group, Run
+from mlebench.records.snapshots import SnapshotScores
 from mlebench.registry import Competition, Registry
 from mlebench.run import execute as execution
 from mlebench.run import group as groups
 from mlebench.run import regrade
 from mlebench.run.attempts import LOST_STARTS
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, abandon, execute
-from mlebench.run.over_time import OverTime
 from mlebench.run.plan import Request, plan
 from mlebench.run.publish import gather, publish, settle, stage
-from mlebench.run.records import Group, Run
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import sandbox_named
 
@@ -135,9 +137,9 @@ def _remains(run: Run) -> list[Path]:
 def _check(folder: Path, ended: str = "finished") -> Run:
     run = Run.read(folder)
     assert (run.record.state, run.record.ended) == ("ended", ended)
-    assert [attempt["number"] for attempt in run.record.attempts] == list(range(1, len(run.record.attempts) + 1))
-    assert all("ended" in attempt for attempt in run.record.attempts)
-    assert run.record.to_dict() == Run.read(folder).record.read(run.paths.result / "record.json").to_dict()
+    assert [attempt.number for attempt in run.record.attempts] == list(range(1, len(run.record.attempts) + 1))
+    assert not any(attempt.is_open for attempt in run.record.attempts)
+    assert run.record == read(run.paths.result / "record.json", RunRecord)
     assert [path.name for path in run.paths.result.iterdir()] == ["record.json"]
     assert not list(folder.glob("result.*"))
     lease = leases.acquire(run.paths.leases, wait=False)
@@ -147,7 +149,7 @@ def _check(folder: Path, ended: str = "finished") -> Run:
     assert not list(Path(str(Group.read(folder.parent).record.data_dir)).glob("*/runs-open/*"))
     if ended == "finished":
         assert run.record.report is not None
-        assert run.record.report["gold_medal"]
+        assert run.record.report.gold_medal
         assert run.paths.submission.is_file()
     return run
 
@@ -163,9 +165,9 @@ def test_a_run_is_killed_at_every_step(planned: Callable[[], Run], titanic: Comp
         assert len(after.record.attempts) == len(before.attempts) + (not published), made
         assert _remains(after) == [], made
         if published:  # what was published counts; it is not done again
-            assert after.record.attempts[-1]["token"] == before.attempts[-1]["token"]
+            assert after.record.attempts[-1].token == before.attempts[-1].token
         for attempt in after.record.attempts[:-1]:
-            assert attempt["ended"] == "cancelled"
+            assert attempt.ended == "cancelled"
         seen.add((before.state, published))
     assert seen == {("planned", False), ("running", False), ("running", True), ("ended", True)}
 
@@ -255,11 +257,9 @@ def test_giving_up_is_killed_at_every_step(
         assert len(failures) - (LOST_STARTS - crash) in (0, 1), made
 
 
-def _is_failure(attempt: dict[str, Any]) -> bool:
+def _is_failure(attempt: Attempt) -> bool:
     """Whether an attempt counts: the infrastructure failed, or the runner was lost after the agent had started."""
-    return attempt["ended"] == "infra_error" or (
-        attempt.get("interrupted_by") == "lost" and "agent_started_at" in attempt
-    )
+    return attempt.ended == "infra_error" or (attempt.interrupted_by == "lost" and attempt.agent_started_at is not None)
 
 
 def test_the_report_of_a_group_is_killed_at_every_step(planned: Callable[[], Run]) -> None:
@@ -283,7 +283,8 @@ def test_grading_again_is_killed_at_every_step(planned: Callable[[], Run]) -> No
 
     def record(run: Run) -> None:
         with regrade.held(run):
-            OverTime(run_id=run.record.run_id, competition="", graded_at="now", points=[]).write(run.paths.over_time)
+            scores = {"run_id": run.record.run_id, "competition": "c", "graded_at": TIME, "points": []}
+            write_record(run.paths.over_time, SnapshotScores, **scores)
             run.write(report=run.record.report)
 
     def ended() -> Run:

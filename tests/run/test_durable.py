@@ -16,8 +16,8 @@ from sandboxes import each, leftovers, processes, require
 from waiting import wait_until
 
 from mlebench.lease import acquire
+from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition
-from mlebench.run.records import Group, Run
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.usage import descendants
 
@@ -149,14 +149,14 @@ def _check_run(run: Run) -> None:
     record = run.record
     assert record.state == "ended"
     assert json.loads((run.paths.result / "record.json").read_text()) == json.loads(run.paths.record.read_text())
-    assert [attempt["number"] for attempt in record.attempts] == list(range(1, len(record.attempts) + 1))
-    assert all("ended" in attempt for attempt in record.attempts)
-    assert record.attempts[-1]["ended"] == record.ended
+    assert [attempt.number for attempt in record.attempts] == list(range(1, len(record.attempts) + 1))
+    assert not any(attempt.is_open for attempt in record.attempts)
+    assert record.attempts[-1].ended == record.ended
     for attempt in record.attempts[:-1]:
-        assert attempt["ended"] in ("cancelled", "infra_error")
-        if "keeper" in attempt:
-            assert (run.paths.attempt(attempt["number"]) / "submission").is_dir()
-    assert len({attempt["token"] for attempt in record.attempts}) == len(record.attempts)
+        assert attempt.ended in ("cancelled", "infra_error")
+        if attempt.keeper:
+            assert (run.paths.attempt(attempt.number) / "submission").is_dir()
+    assert len({attempt.token for attempt in record.attempts}) == len(record.attempts)
     names = {path.name for path in run.paths.root.iterdir()}
     allowed = {
         "run.json",
@@ -181,7 +181,7 @@ def _nothing_is_left(group: Group) -> None:
     assert not (group.paths.root / ".work").exists()
     assert not list(group.paths.root.glob("*.mlebench-part-*"))
     assert not processes(str(group.paths.root))
-    tokens = [attempt["token"] for run in group.runs() for attempt in run.record.attempts]
+    tokens = [attempt.token for run in group.runs() for attempt in run.record.attempts]
     assert not [left for left in leftovers() if any(token in left for token in tokens)]
     assert not [token for token in tokens if any(Path(str(group.record.data_dir)).glob(f"*/runs-open/{token}"))]
 

@@ -28,13 +28,13 @@ from mlebench.errors import PrerequisiteError, StorageError
 from mlebench.faults import UNLIMITED, Space, free_space
 from mlebench.files import is_temporary, require_free_space
 from mlebench.records import now
+from mlebench.records.run_groups import Group, Run, groups_in
 from mlebench.registry import Competition, Registry
 from mlebench.run import execute as execution
 from mlebench.run import group as groups
 from mlebench.run.attempts import LOST_STARTS
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, NOT_STORED, abandon, execute, unstored_result
 from mlebench.run.plan import Request, plan
-from mlebench.run.records import Group, Run
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import collect, keeper, sandbox_named, session
 from mlebench.sandbox.session import Session
@@ -147,7 +147,7 @@ def test_the_disk_is_full_from_any_write_on(titanic: Competition, tmp_path: Path
             codes.append(execute(run.paths.root))
         if codes and codes[-1] == FINAL and len(steps) <= count:
             break
-        for group in groups.groups_in(request.runs_dir):
+        for group in groups_in(request.runs_dir):
             for run in group.runs():
                 assert execute(run.paths.root) == FINAL, steps[-1]
                 assert Run.read(run.paths.root).record.ended == "finished", steps[-1]
@@ -159,9 +159,9 @@ def test_the_disk_is_full_from_any_write_on(titanic: Competition, tmp_path: Path
 def _check(folder: Path, attempts: Sequence[str] = ("finished",)) -> None:
     run = Run.read(folder)
     assert (run.record.state, run.record.ended, run.record.starts) == ("ended", "finished", 1)
-    assert [attempt["ended"] for attempt in run.record.attempts] == list(attempts)
+    assert [attempt.ended for attempt in run.record.attempts] == list(attempts)
     assert run.record.report is not None
-    assert run.record.report["status"] == "graded"
+    assert run.record.report.status == "graded"
     assert run.paths.submission.stat().st_size > 0
     assert run.paths.log.read_text() == "hello\n"
     assert (run.paths.logs / "more" / "when").stat().st_size > 0
@@ -363,9 +363,9 @@ def test_what_filled_the_disk_makes_room_for_its_own_result(titanic: Competition
     run.paths.group.record.write_text(json.dumps(group | {"limits": limits}))
     assert execute(run.paths.root) == FINAL
     record = Run.read(run.paths.root).record
-    assert (record.ended, record.conditions["used"]["disk_filled_by"]) == ("over_disk", "this run")
+    assert (record.ended, record.conditions.used.disk_filled_by) == ("over_disk", "this run")
     assert record.report is not None
-    assert record.report["status"] == "graded"
+    assert record.report.status == "graded"
     assert not (run.paths.group.root / ".work").exists()
 
 
@@ -406,8 +406,8 @@ def test_an_agent_that_fails_on_a_disk_that_others_fill_may_try_again(
     assert resumed.returncode == 0
     (run,) = Group.read(group.paths.root).runs()
     assert (run.record.ended, run.record.starts, run.record.rerolls) == ("finished", 2, 0)
-    assert run.record.attempts[0]["ended"] == "infra_error"
-    assert detail in run.record.attempts[0]["detail"]
+    assert run.record.attempts[0].ended == "infra_error"
+    assert detail in str(run.record.attempts[0].detail)
 
 
 def test_a_disk_that_fills_up_during_a_run_loses_no_submission(
@@ -433,7 +433,7 @@ def test_a_disk_that_fills_up_during_a_run_loses_no_submission(
     (run,) = Group.read(group.paths.root).runs()
     assert (run.record.ended, run.record.starts, len(run.record.attempts)) == ("finished", 1, 1)
     assert run.record.report is not None
-    assert run.record.report["status"] == "graded"
+    assert run.record.report.status == "graded"
 
 
 def test_a_result_that_another_process_may_be_storing_is_not_called_unstored(
@@ -458,7 +458,7 @@ def test_an_agent_whose_runner_is_killed_again_and_again_is_started_three_times(
     assert _kill_before_publishing(folder) == FINAL
     run = Run.read(folder)
     assert (run.record.state, run.record.ended, run.record.starts) == ("ended", "infra_error", LOST_STARTS)
-    assert {attempt["interrupted_by"] for attempt in run.record.attempts} == {"lost"}
+    assert {attempt.interrupted_by for attempt in run.record.attempts} == {"lost"}
     assert groups.retry(Group.read(folder.parent), ["infra"]) == 1
     assert execute(folder) == FINAL
     assert (Run.read(folder).record.ended, Run.read(folder).record.starts) == ("finished", LOST_STARTS + 1)
@@ -474,7 +474,7 @@ def test_a_scheduler_may_interrupt_a_run_as_often_as_it_must(ended_agent: Run, m
     assert execute(folder) == FINAL
     record = Run.read(folder).record
     assert (record.ended, record.starts) == ("finished", LOST_STARTS + 2)
-    assert {attempt["interrupted_by"] for attempt in record.attempts[:-1]} == {"scheduler"}
+    assert {attempt.interrupted_by for attempt in record.attempts[:-1]} == {"scheduler"}
 
 
 @pytest.mark.parametrize("fault", [errno.EMFILE, errno.ETIMEDOUT, errno.ENOMEM, errno.EIO])
@@ -583,8 +583,8 @@ def test_a_keeper_that_has_no_room_to_start_is_no_start_of_the_agent(
         patch.setattr(session, "_spec", lambda *arguments: make_spec(*arguments) | {"outcome": "/dev/full"})
         assert execute(run.paths.root) == MAY_BE_RETRIED
     record = Run.read(run.paths.root).record
-    assert "the keeper died: OSError: [Errno 28]" in record.attempts[0]["detail"]
-    assert (record.attempts[0]["ended"], record.starts) == ("infra_error", 0)
+    assert "the keeper died: OSError: [Errno 28]" in str(record.attempts[0].detail)
+    assert (record.attempts[0].ended, record.starts) == ("infra_error", 0)
     assert execute(run.paths.root) == FINAL
     _check(run.paths.root, attempts=["infra_error", "finished"])
 

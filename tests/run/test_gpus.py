@@ -14,10 +14,10 @@ from sandboxes import processes, require, wait_until_gone
 from waiting import wait_until
 
 from mlebench.errors import PrerequisiteError
+from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 from mlebench.run import gpus
 from mlebench.run.gpus import Choice, Held
-from mlebench.run.records import Group
 from mlebench.sandbox.usage import descendants
 
 
@@ -95,7 +95,7 @@ def test_no_two_runs_of_two_runners_have_one_gpu(machine: Machine, runner: Any, 
     assert sorted(path.name for path in tmp_path.glob("used-*")) == ["used-0", "used-1"]
     runs = [run for name in ("one", "other") for run in _group(tmp_path / name).runs()]
     assert [run.record.ended for run in runs] == ["finished"] * 6
-    assert {tuple(run.record.conditions["gpus"]) for run in runs} == {("0",), ("1",)}
+    assert {tuple(run.record.conditions.gpus) for run in runs} == {("0",), ("1",)}
     assert all(run.record.gpu_hours for run in runs)
     assert all(len(run.record.attempts) == 1 for run in runs), "waiting is no failure"
 
@@ -156,7 +156,7 @@ def test_a_scheduler_has_the_last_word_and_its_gpus_are_held(
     assert "GPU 0, which this run was assigned, is held by another run on this machine" in said
     assert said.count("another run") == 1
     (run,) = _group(tmp_path / "one").runs()
-    assert (run.record.ended, run.record.conditions["gpus"]) == ("finished", ["0", "1", "7"])
+    assert (run.record.ended, run.record.conditions.gpus) == ("finished", ["0", "1", "7"])
     assert all(f"mlebench-gpu-{uuid}" in run.paths.log.read_text() for uuid in [machine.gpus[1], *machine.parts])
 
 
@@ -319,9 +319,7 @@ def test_two_runners_put_two_runs_on_one_gpu_and_no_more(
     groups = [_group(tmp_path / name) for name in ("one", "other")]
     assert [group.record.runs_per_gpu for group in groups] == [2, 2]
     runs = [run.record for group in groups for run in group.runs()]
-    assert {(run.ended, *run.conditions["gpus"], run.conditions["runs_per_gpu"]) for run in runs} == {
-        ("finished", "0", 2)
-    }
+    assert {(run.ended, *run.conditions.gpus, run.conditions.runs_per_gpu) for run in runs} == {("finished", "0", 2)}
     told = mlebench("report", str(groups[0].paths.root))
     assert "1 GPU, 2 runs per GPU" in told.stderr
     again = mlebench("run", "--resume", str(groups[0].paths.root), "--runs-per-gpu", "3", code=2)

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from competition_folders import add_competition
 from conftest_run import Mlebench, reports_of
+from support.records import report_of
 
+from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
-from mlebench.run.records import Group
 from mlebench.workers import thread_variables
 
 # Kills its process; writes down before what is loaded in the process that started the one that forks: the runner.
@@ -51,8 +52,8 @@ def test_a_submission_that_kills_its_grader_does_not_kill_the_runner(
     (folder,) = (tmp_path / "runs").iterdir()
     (ended,) = Group.read(folder).runs()
     assert (ended.record.ended, len(ended.record.attempts)) == ("finished", 1)
-    report = ended.record.report or {}
-    assert (report["status"], "was killed by SIGKILL" in report["reason"]) == ("grader_error", True)
+    report = report_of(ended)
+    assert (report.status, "was killed by SIGKILL" in str(report.reason)) == ("grader_error", True)
     assert f"{ended.paths.root.name} was not graded: " in done.stderr
     assert f"mlebench grade {folder}" in done.stderr
     (graded,) = (tmp_path / "data" / "grades.jsonl").read_text().splitlines()

@@ -18,13 +18,12 @@ from mlebench.agents import load_agent
 from mlebench.errors import PrerequisiteError
 from mlebench.lease import EXPIRY, Lease, Observer, acquire
 from mlebench.processes import Process
+from mlebench.records.run_groups import Group, Run, counts
 from mlebench.registry import Competition, Registry
 from mlebench.run import execute as execution
 from mlebench.run import hosts
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, execute
-from mlebench.run.group import counts
 from mlebench.run.plan import Request, plan
-from mlebench.run.records import Group, Run
 from mlebench.sandbox import sandbox_named
 
 BROKEN = "alpha"
@@ -69,7 +68,7 @@ def test_a_host_that_cannot_start_agents_stops_and_its_runs_stay_planned(
     assert "No permissions to create new namespace" in said
     assert "3 runs have not ended" in said
     attempts = [attempt for run in group.runs() for attempt in run.record.attempts]
-    assert [(attempt["ended"], attempt["node"]) for attempt in attempts] == [("infra_error", BROKEN)] * 2
+    assert [(attempt.ended, attempt.node) for attempt in attempts] == [("infra_error", BROKEN)] * 2
     assert {run.record.state for run in group.runs()} == {"planned"}
     assert f"{BROKEN} takes no more runs" in mlebench("runs", "list", str(group.paths.root)).stderr
     (programs / "broken").write_text("")
@@ -88,8 +87,8 @@ def test_of_two_runners_the_healthy_one_does_what_the_broken_one_could_not(
     assert healthy.wait(120) == 0
     assert broken.wait(120) in (0, 1)
     assert [run.record.ended for run in group.runs()] == ["finished"] * 4
-    failed = [attempt for run in group.runs() for attempt in run.record.attempts if attempt["ended"] != "finished"]
-    assert {attempt["node"] for attempt in failed} == {BROKEN}
+    failed = [attempt for run in group.runs() for attempt in run.record.attempts if attempt.ended != "finished"]
+    assert {attempt.node for attempt in failed} == {BROKEN}
 
 
 def test_failures_count_only_in_a_row(planned: Callable[..., Group], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +188,7 @@ def test_a_run_exec_that_nobody_watches_ends_when_its_group_is_cancelled(
     wait_until(lambda: _logs(group), "the agent runs", process=worker)
     mlebench("runs", "cancel", str(group.paths.root))
     assert worker.wait(120) == 75
-    assert [attempt["ended"] for attempt in Run.read(run.paths.root).record.attempts] == ["cancelled"]
+    assert [attempt.ended for attempt in Run.read(run.paths.root).record.attempts] == ["cancelled"]
 
 
 def test_runs_whose_process_was_killed_here_are_not_listed_as_running(
@@ -297,5 +296,5 @@ def test_what_ended_a_run_is_in_slurms_log(
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(120) == 75
     (attempt,) = Run.read(run.paths.root).record.attempts
-    assert attempt["ended"] == "cancelled"
-    assert attempt["detail"].startswith("Slurm's time limit ended it")
+    assert attempt.ended == "cancelled"
+    assert str(attempt.detail).startswith("Slurm's time limit ended it")

@@ -16,9 +16,9 @@ from conftest_run import SUBMIT, Mlebench, Start
 from sandboxes import ALL, SMALL, each, leftovers, make_task, processes, require, run_task, wait_until_gone
 from waiting import read_terminal, wait_until
 
+from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition
 from mlebench.run.attempts import LOST_STARTS
-from mlebench.run.records import Group, Run
 from mlebench.sandbox import sandbox_named, session
 
 Runner = Callable[..., Group]
@@ -54,16 +54,16 @@ def _attempts(run: Run) -> list[str]:
     run = Run.read(run.paths.root)
     assert run.record.state == "planned"
     for attempt in run.record.attempts:
-        aside = run.paths.attempt(attempt["number"])
+        aside = run.paths.attempt(attempt.number)
         assert (aside / "run.log").read_text() == "begun\n"
         assert (aside / "submission" / "submission.csv").is_file()
-    return [attempt["ended"] for attempt in run.record.attempts]
+    return [str(attempt.ended) for attempt in run.record.attempts]
 
 
 def _nothing_is_left(run: Run, mark: str) -> None:
     wait_until_gone(mark)
     assert not processes(str(run.paths.root))
-    tokens = [attempt["token"] for attempt in Run.read(run.paths.root).record.attempts]
+    tokens = [attempt.token for attempt in Run.read(run.paths.root).record.attempts]
     assert not [left for left in leftovers() if any(token in left for token in tokens)]
     assert not (run.paths.group.root / ".work").exists()
 
@@ -107,7 +107,7 @@ def test_a_stop_while_a_sandbox_is_set_up_is_not_a_failure(
     (programs / engine).chmod(0o755)
     worker = start("run", "exec", str(run.paths.root), env={"PATH": f"{programs}:{os.environ['PATH']}"})
     assert worker.wait(120) == 75
-    ended = [attempt["ended"] for attempt in Run.read(run.paths.root).record.attempts]
+    ended = [attempt.ended for attempt in Run.read(run.paths.root).record.attempts]
     assert ended == ["cancelled", "cancelled"]
 
 
@@ -128,7 +128,7 @@ def test_signals_of_which_nobody_knows_the_sender_start_an_agent_three_times(run
     group = run(f"{RUNNER}; while :; do (kill -TERM $runner); sleep 0.3; done", code=1)
     (ended,) = group.runs()
     assert (ended.record.ended, ended.record.starts) == ("infra_error", LOST_STARTS)
-    assert [attempt.get("interrupted_by") for attempt in ended.record.attempts] == ["lost"] * LOST_STARTS
+    assert [attempt.interrupted_by for attempt in ended.record.attempts] == ["lost"] * LOST_STARTS
 
 
 def test_a_keeper_that_an_agent_stops_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
@@ -179,7 +179,7 @@ def test_ctrl_c_twice_ends_them_at_once(
     run.paths.group.record.write_text(json.dumps(group | {"limits": limits}))
     mlebench("run", "--resume", str(run.paths.group.root))
     after = Run.read(run.paths.root)
-    assert [attempt["ended"] for attempt in after.record.attempts] == ["cancelled", "timeout"]
+    assert [attempt.ended for attempt in after.record.attempts] == ["cancelled", "timeout"]
     assert (after.paths.attempt(1) / "run.log").read_text() == "begun\n"
     _nothing_is_left(run, mark)
 
@@ -207,7 +207,7 @@ def test_two_gigabytes_of_log(run: Runner) -> None:
     (one,) = group.runs()
     assert (one.record.ended, one.record.submission) == ("finished", "present")
     assert one.paths.log.stat().st_size < 110 << 20
-    assert one.record.conditions["used"]["log_dropped"] > 1 << 30
+    assert (one.record.conditions.used.log_dropped or 0) > 1 << 30
     with one.paths.log.open("rb") as log:
         assert log.readline() == b"first\n"
         log.seek(-5, 2)

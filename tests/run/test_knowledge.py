@@ -11,10 +11,10 @@ from conftest_run import SUBMIT, Mlebench
 from sandboxes import ALL, ISOLATING, each, require
 
 from mlebench.errors import PrerequisiteError
+from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 from mlebench.run import knowledge
 from mlebench.run.images import environment_dir
-from mlebench.run.records import Group
 
 Runner = Callable[..., Group]
 
@@ -38,7 +38,7 @@ def test_the_folder_is_there_and_is_mentioned(run: Runner, books: Path, sandbox:
     first, second, *rest = one.paths.log.read_text().splitlines()
     assert first == "read me"
     assert second.endswith("/knowledge/")
-    given = {name: one.record.conditions[name] for name in ("knowledge", "knowledge_sha256")}
+    given = {name: getattr(one.record.conditions, name) for name in ("knowledge", "knowledge_sha256")}
     assert given == {"knowledge": str(books), "knowledge_sha256": group.record.knowledge_sha256}
     if sandbox in ISOLATING:
         assert "Read-only file system" in rest[0]
@@ -52,7 +52,7 @@ def test_without_the_option_there_is_no_folder_and_no_mention(run: Runner) -> No
     missing, text = one.paths.log.read_text().split("\n", 1)
     assert "No such file" in missing
     assert text == (environment_dir() / "instructions.txt").read_text()
-    assert one.record.conditions["knowledge"] is None
+    assert one.record.conditions.knowledge is None
 
 
 def _link_out(folder: Path, competition: Competition) -> Path:
@@ -145,7 +145,7 @@ def test_a_group_does_not_continue_with_changed_material(mlebench: Mlebench, run
     (books / "paper.txt").write_text("the answer is 42\n")
     said = mlebench("run", "--resume", str(group.paths.root), "--retry", "failed", code=1).stderr
     (one,) = group.runs()
-    assert one.record.attempts[-1]["ended"] == "infra_error"
+    assert one.record.attempts[-1].ended == "infra_error"
     assert "has changed since these runs were planned" in said
     with pytest.raises(PrerequisiteError, match="has changed"):
         knowledge.require_unchanged(group.record)

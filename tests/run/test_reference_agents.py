@@ -10,8 +10,8 @@ import pytest
 from conftest_run import Mlebench, reports_of
 from sandboxes import require
 
+from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition
-from mlebench.run.records import Group, Run
 
 pytestmark = pytest.mark.xdist_group("images")  # one process builds and removes them
 
@@ -65,12 +65,12 @@ def test_a_reference_agent_ends_with_a_graded_submission(
     assert "arguments ['agent.steps=500', 'copy_data=False']" in log
     assert {"activated agent", "sourced base", "Submission is valid."} <= {*log}
     assert "conda install ended with 1" in log
-    assert one.record.conditions["sealed"]
+    assert one.record.conditions.sealed
     if sandbox == "docker":
         assert "packed in the image" in log
         assert (one.paths.logs / "link.txt").read_text() == "through a link\n"
-        assert one.record.conditions["image"] == COURIER.name
-        assert one.record.conditions["image_id"] == request.getfixturevalue("image")
+        assert one.record.conditions.image == COURIER.name
+        assert one.record.conditions.image_id == request.getfixturevalue("image")
 
 
 def test_obfuscate_among_its_variables_is_honoured_by_us(
@@ -78,7 +78,7 @@ def test_obfuscate_among_its_variables_is_honoured_by_us(
 ) -> None:
     group, one, log = run(mlebench, titanic, tmp_path / "runs", sandbox, "courier/obfuscated")
     assert group.record.obfuscate
-    assert one.record.conditions["description"] == "obfuscated"
+    assert one.record.conditions.description == "obfuscated"
     assert "cannot obfuscate" not in log
     assert not any(titanic.id in line for line in log)
     assert reports_of(group)[0]["valid_submission"]

@@ -8,9 +8,9 @@ import pytest
 from conftest_run import SUBMIT, Mlebench, reports_of
 
 from mlebench import lease as leases
+from mlebench.records.run_groups import Group
+from mlebench.records.snapshots import read_snapshot_scores
 from mlebench.registry import Competition
-from mlebench.run.over_time import read_over_time
-from mlebench.run.records import Group
 
 Runner = Callable[..., Group]
 
@@ -36,7 +36,7 @@ def test_reports_of_runs_and_of_the_group_are_replaced(
     assert (after[0]["score"], before[0]["score"] < 1) == (1.0, True)
     assert [report["run_id"] for report in after] == [report["run_id"] for report in before]
     assert [report["agent"] for report in after] == [report["agent"] for report in before]
-    assert [one.record.report["score"] for one in group.runs() if one.record.report] == [1.0, None, None]
+    assert [one.record.report.score for one in group.runs() if one.record.report] == [1.0, None, None]
     assert Group.read(group.paths.root).record.report in {path.name for path in group.paths.root.iterdir()}
     assert [line.split()[1:3] for line in done.stderr.splitlines() if line.startswith(titanic.id)] == [
         ["0", "graded"],
@@ -74,9 +74,9 @@ def test_snapshots_of_a_run_are_graded_on_request(run: Runner, mlebench: Mlebenc
     assert json.loads(done.stdout) == {"runs": 1, "snapshots": 2}
     lines = [line.split() for line in done.stderr.splitlines() if line.startswith(one.record.competition)]
     assert [cells[2:4] for cells in lines] == [[f"{float(kept.stem):g}", "graded"], ["9999", "invalid"]]
-    points = read_over_time(one)
+    points = read_snapshot_scores(one)
     assert points is not None
-    assert [points[0][name] for name in ("score", "submission_sha256")] == [
+    assert [getattr(points[0], name) for name in ("score", "submission_sha256")] == [
         before[0][name] for name in ("score", "submission_sha256")
     ]
     assert reports_of(group) == before

@@ -11,9 +11,9 @@ from sandboxes import ALL, ISOLATING, each, leftovers, require
 
 from mlebench.integrity.failures.categories import classify
 from mlebench.integrity.subjects import of_run
+from mlebench.records.run_groups import Group, limits_of
 from mlebench.registry import Competition
 from mlebench.run.crash import last_words
-from mlebench.run.records import Group
 
 Runner = Callable[..., Group]
 TRACEBACK = 'Traceback (most recent call last):\n  File "main.py", line 1, in <module>\n'
@@ -43,14 +43,14 @@ def test_a_group_of_runs_is_graded_and_leaves_nothing_behind(run: Runner, titani
         assert (one.paths.code / "train.py").read_text() == "code\n"
         assert [path.read_bytes() for path in one.paths.snapshots.iterdir()] == [one.paths.submission.read_bytes()]
         assert one.record.report is not None
-        assert one.record.report["status"] == "graded"
-        assert one.record.report["run_id"] == one.record.run_id
-        assert one.record.conditions["sealed"] == (sandbox in ISOLATING)
+        assert one.record.report.status == "graded"
+        assert one.record.report.run_id == one.record.run_id
+        assert one.record.conditions.sealed == (sandbox in ISOLATING)
     assert runs[0].record.report is not None
-    assert [report["score"] for report in reports_of(group)] == [runs[0].record.report["score"]] * 2
+    assert [report["score"] for report in reports_of(group)] == [runs[0].record.report.score] * 2
     assert group.record.report in {path.name for path in group.paths.root.iterdir()}
     assert not (group.paths.root / ".work").exists()
-    tokens = [attempt["token"] for one in runs for attempt in one.record.attempts]
+    tokens = [attempt.token for one in runs for attempt in one.record.attempts]
     assert not [left for left in leftovers() if any(token in left for token in tokens)]
 
 
@@ -122,7 +122,7 @@ def test_every_end_is_recorded_and_what_was_submitted_is_graded(
     (one,) = group.runs()
     assert (one.record.state, one.record.ended, one.record.submission) == ("ended", ended, submission)
     assert one.record.report is not None
-    assert one.record.report["status"] == status
+    assert one.record.report.status == status
 
 
 def test_changed_submissions_are_kept_with_their_times(run: Runner) -> None:
@@ -167,8 +167,8 @@ def test_infra_errors_are_retried_and_kept(mlebench: Mlebench, run: Runner, tmp_
     mlebench("run", "--resume", str(group.paths.root), code=1)
     (after,) = group.runs()
     assert after.record.state == "planned", "no agent has started"
-    assert [attempt["ended"] for attempt in after.record.attempts[1:]] == ["infra_error"] * 2
-    assert "not prepared" in after.record.attempts[-1]["detail"]
+    assert [attempt.ended for attempt in after.record.attempts[1:]] == ["infra_error"] * 2
+    assert "not prepared" in str(after.record.attempts[-1].detail)
 
 
 def test_exec_is_idempotent(mlebench: Mlebench, run: Runner) -> None:
@@ -204,7 +204,7 @@ def test_like_repeats_a_group(mlebench: Mlebench, run: Runner, tmp_path: Path, b
     earlier = group.record.id if by_name else str(one.paths.root)
     mlebench("run", "--like", earlier, "--runs-dir", str(runs), "--seeds", "2")
     again = Group.read(max(set(runs.iterdir()) - {group.paths.root}))
-    assert (again.record.limits["memory"], again.record.limits["cpus"]) == (3 << 30, 1)
+    assert (limits_of(again).memory, limits_of(again).cpus) == (3 << 30, 1)
     assert [one.record.ended for one in again.runs()] == ["finished", "finished"]
 
 
@@ -213,8 +213,8 @@ def test_the_oracle_gets_gold_and_is_not_sealed(mlebench: Mlebench, titanic: Com
     (folder,) = tmp_path.glob("*run-group_oracle*")
     (one,) = Group.read(folder).runs()
     assert one.record.report is not None
-    assert one.record.report["gold_medal"]
-    assert not one.record.conditions["sealed"]
+    assert one.record.report.gold_medal
+    assert not one.record.conditions.sealed
 
 
 def test_runs_shows_what_happened(mlebench: Mlebench, run: Runner, tmp_path: Path) -> None:
@@ -281,8 +281,8 @@ def test_container_config_of_existing_setups(
     config = tmp_path / "config.json"
     config.write_text('{"mem_limit": "2g", "shm_size": "1G", "nano_cpus": 1000000000, "gpus": 0}')
     group = run(SUBMIT, "--container-config", str(config))
-    limits = group.record.limits
-    assert (limits["memory"], limits["shm"], limits["cpus"]) == (2 << 30, 1 << 30, 1.0)
+    limits = limits_of(group)
+    assert (limits.memory, limits.shm, limits.cpus) == (2 << 30, 1 << 30, 1.0)
     config.write_text('{"volumes": {"/": "/host"}}')
     done = mlebench("run", "--agent", "dummy", "-c", titanic.id, "--container-config", str(config), code=1)
     assert "`volumes` has no meaning here" in done.stderr

@@ -172,8 +172,8 @@ def test_planted_links_are_not_followed_and_grading_sees_what_was_submitted(trap
         assert record.ended == ENDED.get(kind, "finished"), (kind, record.detail, log)
         assert len(record.attempts) == 1, kind
         assert record.report is not None
-        assert (record.submission, record.report["status"]) == (submission, status or record.report["status"]), kind
-        assert {item["name"] for item in record.conditions["collected"]["left_out"]} >= PLANTED, kind
+        assert (record.submission, record.report.status) == (submission, status or record.report.status), kind
+        assert {item.name for item in record.conditions.collected.left_out} >= PLANTED, kind
         assert (run.paths.logs / "closed" / "inside").read_text() == "kept"
     _assert_collected_is_ours(caught.group.paths.root)
     assert trap.state() == before
@@ -206,7 +206,7 @@ def test_an_obfuscated_run_does_not_reveal_its_competition(trap: Trap, sandbox: 
     assert len(set(caught.findings["answers"])) == 1, "the validator treats all names alike"
     assert caught.findings["answers"][0].startswith("200")
     assert caught.run.record.report is not None
-    assert caught.run.record.report["status"] == "graded"
+    assert caught.run.record.report.status == "graded"
 
 
 @pytest.mark.parametrize("sandbox", each(*ISOLATING))
@@ -268,9 +268,9 @@ def test_an_agent_can_write_to_its_copy_of_a_public_file(trap: Trap, sandbox: st
 def test_a_plain_process_is_unsealed_and_data_is_checked_afterwards(trap: Trap) -> None:
     command = "echo more >> $DATA_DIR/description.md; cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"
     caught = trap.run_command("true", sandbox="process")
-    assert (caught.facts["sealed"], caught.facts["data_unchanged"]) == (False, True)
+    assert (caught.facts.sealed, caught.facts.data_unchanged) == (False, True)
     caught = trap.run_command(command, sandbox="process", code=None)
-    assert (caught.facts["sealed"], caught.facts["data_unchanged"]) == (False, False)
+    assert (caught.facts.sealed, caught.facts.data_unchanged) == (False, False)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user to become")

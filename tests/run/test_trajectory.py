@@ -15,15 +15,19 @@ import pytest
 from conftest_run import SUBMIT, Mlebench, Start
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from support.records import report_of, write_record
 from waiting import wait_until
 
 from mlebench.cli.story import story_lines
 from mlebench.paths import RunPaths, model_calls
 from mlebench.paths import trajectory as trajectory_file
+from mlebench.records import jsonlines, timeline
+from mlebench.records.group import GroupRecord
+from mlebench.records.run import Attempt, RunRecord
+from mlebench.records.run_groups import Group, Run
+from mlebench.records.timeline import Story, story
+from mlebench.records.usage import ModelUsage
 from mlebench.registry import Competition
-from mlebench.run import jsonlines, trajectory
-from mlebench.run.records import Group, GroupRecord, Run, RunRecord
-from mlebench.run.trajectory import Story, story
 
 BEGUN = 1_800_000_000.0
 
@@ -43,8 +47,8 @@ def ended(tmp_path: Path) -> Run:
         seed=0,
         state="ended",
         ended="finished",
-        attempts=[{}],
-        model={"calls": 2, "input_tokens": 100, "output_tokens": None, "cost": 0.25},
+        attempts=[Attempt(number=1, token="t", host="h", started_at=_iso(BEGUN))],
+        model=ModelUsage(calls=2, input_tokens=100, cost=0.25),
         planned_at=_iso(BEGUN - 9),
         started_at=_iso(BEGUN),
         ended_at=_iso(BEGUN + 100),
@@ -54,10 +58,12 @@ def ended(tmp_path: Path) -> Run:
 
 
 def _write_group(folder: Path, **facts: Any) -> None:
-    group = GroupRecord(
+    write_record(
+        folder / "group.json",
+        GroupRecord,
         id="group",
         created_at=_iso(BEGUN - 9),
-        agent={},
+        agent={"name": "mine"},
         agent_source="mine",
         competitions=["spaceship-titanic"],
         seeds=1,
@@ -65,10 +71,9 @@ def _write_group(folder: Path, **facts: Any) -> None:
         profile="v1",
         twin=True,
         sandbox="bubblewrap",
-        limits={},
+        limits={"seconds": 60},
         **facts,
     )
-    group.write(folder / "group.json")
 
 
 def _write(path: Path, *lines: Any) -> None:
@@ -224,11 +229,11 @@ def test_a_file_is_read_within_bounds(ended: Run, monkeypatch: pytest.MonkeyPatc
     line = {"kind": "thought", "time": BEGUN, "text": "good"}
     size = len(json.dumps(line)) + 1
     _write(trajectory_file(ended.paths.logs), *[line] * 1000)
-    monkeypatch.setattr(trajectory, "MOST_EVENTS", 10)
+    monkeypatch.setattr(timeline, "MOST_EVENTS", 10)
     told = story(ended)
     assert len(told.events) == 12
     assert told.left_out == ["trajectory.jsonl: all lines after the first 10"]
-    monkeypatch.setattr(trajectory, "MOST_EVENTS", 10_000)
+    monkeypatch.setattr(timeline, "MOST_EVENTS", 10_000)
     monkeypatch.setattr(jsonlines, "MOST_BYTES", 10 * size)
     told = story(ended)
     assert len(told.events) == 12
@@ -285,9 +290,9 @@ def test_the_page_describes_every_kind() -> None:
     page = (Path(__file__).parents[2] / "docs/trajectories.md").read_text(encoding="utf-8")
     rows = [row.split("|") for row in re.findall(r"^\| `.*", page, re.MULTILINE)]
     described = {row[1].strip(" `"): tuple(re.findall(r"`(\w+)`", row[2])) for row in rows}
-    for kind, known in trajectory.KINDS.items():
+    for kind, known in timeline.KINDS.items():
         assert set(described[kind]) - {"step", "text"} == set(known.keys), kind
-    assert [row[1].strip(" `") for row in rows][-8:] == [item.name for item in fields(trajectory.Event)]
+    assert [row[1].strip(" `") for row in rows][-8:] == [item.name for item in fields(timeline.Event)]
 
 
 def test_a_real_run_has_a_story(run: Callable[..., Group], mlebench: Mlebench) -> None:
@@ -299,7 +304,7 @@ def test_a_real_run_has_a_story(run: Callable[..., Group], mlebench: Mlebench) -
     text = mlebench("runs", "show", str(one.paths.root), "--story").stdout
     assert "I copy the sample." in text
     assert "submission of " in text
-    assert f"the run ends: finished, score {(one.record.report or {})['score']}" in text
+    assert f"the run ends: finished, score {report_of(one).score}" in text
     events = json.loads(mlebench("runs", "show", str(one.paths.root), "--story", "--json").stdout)["events"]
     assert {"time", "kind", "source", "title", "step", "text", "cut", "facts"} == set(events[0])
 

@@ -152,7 +152,7 @@ def test_who_fills_a_disk_with_hidden_files_is_over_its_limit(small_disk: Path, 
 def test_who_fills_a_disk_that_is_smaller_than_its_limit_is_over_it(small_disk: Path) -> None:
     require("bubblewrap")
     outcome, _ = run_task("bubblewrap", make_task(small_disk, "cat /dev/zero > /home/x; sleep 30", AMPLE))
-    assert (outcome.ended, outcome.used["disk_filled_by"]) == ("over_disk", "this run")
+    assert (outcome.ended, outcome.used.disk_filled_by) == ("over_disk", "this run")
     assert outcome.detail is not None
     assert "this run filled it" in outcome.detail
 
@@ -160,7 +160,7 @@ def test_who_fills_a_disk_that_is_smaller_than_its_limit_is_over_it(small_disk: 
 def test_who_fills_a_disk_with_empty_files_is_over_it(small_disk: Path) -> None:
     require("bubblewrap")
     outcome, _ = run_task("bubblewrap", make_task(small_disk, f"cd /home; {MANY_FILES}; sleep 30", AMPLE))
-    assert (outcome.ended, outcome.used["disk_filled_by"]) == ("over_disk", "this run")
+    assert (outcome.ended, outcome.used.disk_filled_by) == ("over_disk", "this run")
     assert outcome.detail is not None
     assert "inodes are free), and this run filled it" in outcome.detail
 
@@ -190,7 +190,7 @@ def test_a_disk_that_others_fill_is_not_the_agents_fault(small_disk: Path, what:
     (fill if what == "bytes" else fill_with_files)(small_disk)
     let_go(go)
     outcome = wait_for_end(session)
-    assert (outcome.ended, outcome.used["disk_filled_by"]) == (end, "others")
+    assert (outcome.ended, outcome.used.disk_filled_by) == (end, "others")
     assert end == "finished" or "exit code 3 on a disk that others had filled" in (outcome.detail or "")
 
 
@@ -222,19 +222,19 @@ def test_of_runs_that_fill_a_disk_together_one_ends(small_disk: Path) -> None:
     (first,) = wait_until(ended, "one of the runs has ended", 120)
     outcome = begun[first][0].poll()
     assert outcome is not None
-    assert (outcome.ended, outcome.used["disk_filled_by"]) == ("over_disk", "this run")
+    assert (outcome.ended, outcome.used.disk_filled_by) == ("over_disk", "this run")
     assert "runs of mlebench, this one more than any other, filled it" in (outcome.detail or "")
 
     let_go(small_go)  # it fails while the disk is still full
     outcome = wait_for_end(small)
-    assert (outcome.ended, outcome.used["disk_filled_by"]) == ("infra_error", "other runs")
+    assert (outcome.ended, outcome.used.disk_filled_by) == ("infra_error", "other runs")
 
     shutil.rmtree(begun[first][1].parent.parent)
     for number, (session, go) in enumerate(begun):
         if number != first:
             let_go(go)
             outcome = wait_for_end(session)
-            assert (outcome.ended, outcome.used["disk_filled_by"]) == ("finished", "other runs")
+            assert (outcome.ended, outcome.used.disk_filled_by) == ("finished", "other runs")
 
 
 class FakeDisk:

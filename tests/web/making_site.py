@@ -8,10 +8,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from support.records import make_record
+
 from mlebench.lease import acquire
 from mlebench.paths import GroupPaths, RunPaths, trajectory
+from mlebench.records import read, write
+from mlebench.records.group import GroupRecord
+from mlebench.records.run import RUNNING, RunRecord
 from mlebench.registry import Competition, Registry
-from mlebench.run.records import RUNNING, GroupRecord, RunRecord
 from mlebench.scoring import Medals, Thresholds, read_leaderboard
 
 GIB = 1 << 30
@@ -50,14 +54,15 @@ def make_group(
         "workers": 4,
         "machine": {"cpu": "made up", "cpus": 32},
     }
-    record = GroupRecord(
+    record = make_record(
+        GroupRecord,
         id=id,
         created_at="2026-11-01T10:00:00.000+00:00",
         competitions=list(competitions),
         seeds=seeds,
         **(asked | values),
     )
-    record.write(where.record)
+    write(where.record, record)
     registry = Registry(record.data_dir)
     for seed in range(seeds):
         for number, competition in enumerate(competitions):
@@ -65,7 +70,7 @@ def make_group(
             run = _run(registry.get_competition(competition), seed, state, skill, random_, record)
             folder = where.run(competition, run.run_id)
             folder.root.mkdir()
-            run.write(folder.record)
+            write(folder.record, run)
             if state == RUNNING:
                 acquire(folder.leases)  # by this process, which is alive
     return where.root
@@ -82,13 +87,14 @@ def _run(
         "planned_at": "2026-11-01T10:00:00.000+00:00",
     }
     if state == "planned":
-        return RunRecord(**made)
+        return make_record(RunRecord, **made)
     attempt = {"number": 1, "token": "t", "host": "node1", "started_at": "2026-11-01T10:00:05.000+00:00"}
     if state == "running":
-        return RunRecord(**made, started_at=attempt["started_at"], attempts=[attempt])
+        return make_record(RunRecord, **made, started_at=attempt["started_at"], attempts=[attempt])
     report = report_of(competition, _score(competition, skill, random_), group)
     seconds = random_.uniform(600, 86400)
-    return RunRecord(
+    return make_record(
+        RunRecord,
         **made,
         ended="finished" if report["submission_exists"] else "timeout",
         submission="present" if report["submission_exists"] else "none",
@@ -112,7 +118,7 @@ def _run(
             "description": "named",
             "knowledge": None,
             "kept": {"cpu": "enforced", "memory": "enforced"},
-            "used": {"peak_memory": 3 * GIB},
+            "used": {"memory_peak": 3 * GIB},
         },
     )
 
@@ -149,7 +155,7 @@ def report_of(competition: Competition, score: float | None, group: GroupRecord)
 
 def fill_run(run: Path, *, submissions: Sequence[float] = (60.0, 900.0, 4000.0), steps: int = 6) -> None:
     """What an agent would have left in the folder of an ended run: its output, code, submissions and story."""
-    record = RunRecord.read(RunPaths(run).record)
+    record = read(RunPaths(run).record, RunRecord)
     where = RunPaths(run)
     for folder in (where.logs, where.code, where.submission.parent, where.snapshots):
         folder.mkdir(exist_ok=True)

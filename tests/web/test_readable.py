@@ -10,12 +10,13 @@ from conftest_web import COMPETITIONS, Serving, agent, make_runs
 from endpoints import call_of, counted
 from making_site import fill_run, make_group
 from playwright.sync_api import Browser, Page, expect
+from support.records import report_of
 
 from mlebench.gateway.prices import Tokens
-from mlebench.records import now
-from mlebench.run.findings import CONDITION, NOTE, VIOLATION, Evidence, Finding, Findings
-from mlebench.run.over_time import OverTime
-from mlebench.run.records import Group, Run
+from mlebench.records import now, write
+from mlebench.records.findings import CONDITION, NOTE, VIOLATION, Evidence, Finding, Findings
+from mlebench.records.run_groups import Group, Run
+from mlebench.records.snapshots import SnapshotScore, SnapshotScores
 
 pytestmark = IN_A_BROWSER
 LAPTOP, PHONE = 1400, 420
@@ -36,11 +37,11 @@ def _fill(runs: Path, folder: Path) -> Run:
     Findings.of("rules", found, submission="40 rows").write_for(run.paths)
     verdict = Finding(NOTE, "below_median", "score 0.6, median 0.7")
     Findings.of("failures", [verdict], category="below_median", says=verdict.says, also=[]).write_for(run.paths)
-    report = run.record.report or {}
-    points = [{"seconds": seconds, "score": report["score"], "status": "graded"} for seconds in (60.0, 900.0)]
+    score = report_of(run).score
+    points = [SnapshotScore(seconds=seconds, score=score, status="graded") for seconds in (60.0, 900.0)]
     record = run.record
-    graded = OverTime(run_id=record.run_id, competition=record.competition, graded_at=now(), points=points)
-    graded.write(run.paths.over_time)
+    graded = SnapshotScores(run_id=record.run_id, competition=record.competition, graded_at=now(), points=points)
+    write(run.paths.over_time, graded)
     return run.write(
         model=counted(folder, call_of("m", Tokens(input=54_321, output=12_345))),
         rerolls=1,

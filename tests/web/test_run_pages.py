@@ -7,18 +7,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from endpoints import call_of, counted
 from making_site import fill_run, make_group
+from msgspec.structs import asdict, replace
+from support.records import TIME, report_of, write_record
 
 from mlebench.gateway.accounting import Ended
 from mlebench.gateway.prices import Tokens
-from mlebench.paths import FINDINGS, GroupPaths, RunPaths, model_use, trajectory
+from mlebench.paths import FINDINGS, GroupPaths, RunPaths, trajectory, usage_file
+from mlebench.records import write
+from mlebench.records.base import seconds_of
+from mlebench.records.findings import NOTE, VIOLATION, Evidence, Finding, Findings
+from mlebench.records.run import Attempt
+from mlebench.records.run_groups import Group, Run
+from mlebench.records.snapshots import SnapshotScores
+from mlebench.records.usage import ModelOutage, ModelUsage
 from mlebench.registry import Registry
-from mlebench.run.findings import NOTE, VIOLATION, Evidence, Finding, Findings
-from mlebench.run.records import Group, Run
 from mlebench.untrusted import FileMissingError, open_below
-from mlebench.web.history import seconds_of
 from mlebench.web.pages import group as group_pages
 from mlebench.web.pages import page_at, paths_of
 from mlebench.web.remains import MOST_FILES, listing
@@ -77,7 +84,7 @@ def ended(tmp_path: Path) -> Run:
 def test_groups_newest_first_with_their_progress_and_medals(tmp_path: Path) -> None:
     old = make_group(tmp_path / "runs", "old", IDS, skill=1.2)
     new = make_group(tmp_path / "runs", "new", IDS, states=("ended", "running", "planned"))
-    Group.read(old).record.changed(created_at="2026-01-01T00:00:00.000+00:00").write(GroupPaths(old).record)
+    write(GroupPaths(old).record, Group.read(old).record.changed(created_at="2026-01-01T00:00:00.000+00:00"))
     for run in Group.read(new).runs():
         if run.record.seed == 0 and run.record.state == "ended":
             run.write(ended="agent_error")
@@ -85,9 +92,9 @@ def test_groups_newest_first_with_their_progress_and_medals(tmp_path: Path) -> N
     page = page_of(site, "groups.html")
     rows = page.data["groups"]
     assert [row["name"] for row in rows] == [new.name, old.name]
-    assert rows[0]["counts"] == {"runs": 9, "ended": 2, "failed": 1, "running": 3, "planned": 3}
-    reports = [run.record.report or {} for run in Group.read(old).runs()]
-    won = {name: sum(report[f"{name}_medal"] for report in reports) for name in ("gold", "silver", "bronze")}
+    assert rows[0]["counts"] == {"runs": 9, "ended": 2, "failed": 1, "damaged": 0, "running": 3, "planned": 3}
+    medals = [report_of(run).medal for run in Group.read(old).runs()]
+    won = {name: medals.count(name) for name in ("gold", "silver", "bronze")}
     assert rows[1]["medals"] == won
     assert won["gold"] > 0
     assert page.live
@@ -108,9 +115,9 @@ def test_a_group_shows_every_run_as_its_record_has_it(tmp_path: Path) -> None:
     runs = list(Group.read(group).runs())
     assert [row["run"] for row in page.data["rows"]] == [run.paths.root.name for run in runs]
     for row, run in zip(page.data["rows"], runs, strict=True):
-        report = run.record.report or {}
-        assert (row["state"], row["score"], row["seed"]) == (run.record.state, report.get("score"), run.record.seed)
-        assert row["result"] in ("gold", "silver", "bronze") or not report.get("any_medal")
+        score, medal = (run.record.report.score, run.record.report.medal) if run.record.report else (None, None)
+        assert (row["state"], row["score"], row["seed"]) == (run.record.state, score, run.record.seed)
+        assert medal in (None, row["result"])
         assert run_path(run) in paths_of(site)
         assert page_of(site, run_path(run))
     html = made(page, site)
@@ -123,7 +130,7 @@ def test_failures_are_at_the_top_with_the_reason(tmp_path: Path) -> None:
     one, two, three, *_ = Group.read(group).runs()
     for run in (one, two):
         run.write(ended="infra_error", detail="the disk <b>is full", report=None)
-    three.write(report={**(three.record.report or {}), "status": "invalid", "reason": "column \x1b[31m`x` is missing"})
+    three.write(report=replace(report_of(three), status="invalid", reason="column \x1b[31m`x` is missing"))
     site = site_of(tmp_path / "runs")
     page = page_of(site, f"group/{group.name}.html")
     assert [(one["kind"], one["count"]) for one in page.data["failures"]] == [("infra_error", 2), ("invalid", 1)]
@@ -166,8 +173,8 @@ def test_a_runs_page_says_how_it_ended(tmp_path: Path, ended: str) -> None:
 
 
 def test_the_figures_of_a_run_are_those_of_its_record(ended: Run) -> None:
-    report = {**(ended.record.report or {}), "percentile": 0.8125, "teams": 1600, "teams_beaten": 1300, "extra": "new"}
-    ended.write(report=report, conditions={**ended.record.conditions, "something_new": {"inner": "told"}})
+    ended.write(report=replace(report_of(ended), percentile=0.8125, teams=1600, teams_beaten=1300))
+    report = asdict(report_of(Run.read(ended.paths.root)))
     data = data_of(ended)
     assert data["glance"]["score"] == report["score"]
     assert data["glance"]["thresholds"] == {
@@ -177,13 +184,22 @@ def test_the_figures_of_a_run_are_those_of_its_record(ended: Run) -> None:
     assert "81.2" in text
     assert "beats 1,300 of 1,600 teams" in text
     assert all(name.replace("_", " ") in text for name in report if name != "mlebench")
-    assert "something new inner told" in text, "conditions that this version does not know are shown, too"
+
+
+def failed_on(host: str) -> Attempt:
+    return Attempt(
+        number=1,
+        token="a",
+        host=host,
+        started_at="2026-11-01T09:00:00.000+00:00",
+        ended="infra_error",
+        detail="no disk",
+        ended_at="2026-11-01T09:30:00.000+00:00",
+    )
 
 
 def test_attempts_and_submissions_in_order_of_time(ended: Run) -> None:
-    first = {"number": 1, "token": "a", "host": "node<1>", "started_at": "2026-11-01T09:00:00.000+00:00"}
-    failed = first | {"ended": "infra_error", "detail": "no disk", "ended_at": "2026-11-01T09:30:00.000+00:00"}
-    ended.write(attempts=[failed, ended.record.attempts[0] | {"number": 2}])
+    ended.write(attempts=[failed_on("node<1>"), replace(ended.record.attempts[0], number=2)])
     fill_run(ended.paths.root, submissions=(60.0, 900.0, 4000.0))
     data = data_of(ended)
     told = [event["text"] for event in data["timeline"]["events"]]
@@ -197,10 +213,9 @@ def test_attempts_and_submissions_in_order_of_time(ended: Run) -> None:
 
 def test_everything_in_a_run_is_told_by_one_clock(ended: Run) -> None:
     """Its zero is the agent's start: a sandbox may take minutes to start, and an earlier attempt may have failed."""
-    first = {"number": 1, "token": "a", "host": "node1", "started_at": "2026-11-01T09:00:00.000+00:00"}
-    failed = first | {"ended": "infra_error", "detail": "no disk", "ended_at": "2026-11-01T09:30:00.000+00:00"}
-    started = {"number": 2, "agent_started_at": "2026-11-01T10:02:05.000+00:00"}  # two minutes after the attempt
-    run = ended.write(attempts=[failed, ended.record.attempts[0] | started])
+    two_minutes_later = "2026-11-01T10:02:05.000+00:00"
+    last = replace(ended.record.attempts[0], number=2, agent_started_at=two_minutes_later)
+    run = ended.write(attempts=[failed_on("node1"), last])
     fill_run(run.paths.root, submissions=(60.0,))
     submitted = {"kind": "submission", "time": seconds_of("2026-11-01T10:03:05+00:00"), "path": "submission.csv"}
     trajectory(run.paths.logs).write_text(json.dumps(submitted) + "\n")
@@ -217,7 +232,7 @@ def test_everything_in_a_run_is_told_by_one_clock(ended: Run) -> None:
 def test_the_time_of_a_run_in_progress_counts_from_its_agents_start(tmp_path: Path) -> None:
     run = first_run(make_group(tmp_path / "runs", "live", IDS[:1], states=("running",)), "running")
     later = datetime.now(UTC).isoformat()
-    run.write(attempts=[run.record.attempts[0] | {"agent_started_at": later}])
+    run.write(attempts=[replace(run.record.attempts[0], agent_started_at=later)])
     assert data_of(run)["seconds"] < (datetime.now(UTC) - datetime.fromisoformat(later)).total_seconds() + 1
 
 
@@ -227,7 +242,8 @@ def test_scores_of_kept_submissions_are_drawn_once_they_are_known(ended: Run) ->
         {"seconds": 60.0, "score": 0.5, "status": "graded"},
         {"seconds": 900.0, "score": None, "status": "invalid"},
     ]
-    ended.paths.over_time.write_text(json.dumps({"points": points}), encoding="utf-8")
+    same = {"run_id": ended.record.run_id, "competition": ended.record.competition, "graded_at": TIME}
+    write_record(ended.paths.over_time, SnapshotScores, **same, points=points)
     assert data_of(ended)["scores"] == points
     text = made_run(ended)
     assert "0.5 after 60 s" in text
@@ -235,11 +251,11 @@ def test_scores_of_kept_submissions_are_drawn_once_they_are_known(ended: Run) ->
 
 
 def test_a_score_off_the_scale_is_drawn_at_the_edge(ended: Run) -> None:
-    report = ended.record.report or {}
-    span = report["gold_threshold"] - report["median_threshold"]
-    ended.write(report=report | {"score": report["median_threshold"] - 100 * span})
+    report = report_of(ended)
+    gold, median = report.gold_threshold or 0, report.median_threshold or 0
+    ended.write(report=replace(report, score=median - 100 * (gold - median)))
     assert "far off the scale" in made_run(ended)
-    ended.write(report=report | {"score": report["median_threshold"]})
+    ended.write(report=replace(report, score=median))
     assert "far off the scale" not in made_run(ended)
 
 
@@ -327,7 +343,7 @@ def test_markup_and_control_codes_are_only_text(ended: Run) -> None:
     (ended.paths.logs / os.fsdecode(b"not-\xff-text")).write_text("x")
     ended.paths.submission.write_text(f'id,"{evil}"\n1,"=HYPERLINK(""x"")"\n')
     trajectory(ended.paths.logs).write_text(json.dumps({"kind": evil, "time": 1, "text": evil}) + "\nnot json\n")
-    ended.write(detail=evil, report={**(ended.record.report or {}), "reason": evil, "suspicious": evil})
+    ended.write(detail=evil, report=replace(report_of(ended), reason=evil, suspicious=evil))
     html = made_run(ended, files=True)
     assert "<script>alert" not in html
     assert "<img" not in html
@@ -382,8 +398,13 @@ def test_a_folder_of_the_agent_that_is_a_link_hides_nothing_else(tmp_path: Path)
 def test_a_record_cannot_lead_out_of_its_group(tmp_path: Path) -> None:
     run = first_run(make_group(tmp_path / "runs", "live", IDS[:1], states=("running",)), "running")
     (tmp_path / "run.log").write_text("hunter2")
-    run.write(attempts=[run.record.attempts[0] | {"token": str(tmp_path)}])
-    assert "hunter2" not in made_run(run)
+    raw = json.loads(run.paths.record.read_text())
+    raw["attempts"][0]["token"] = str(tmp_path)
+    run.paths.record.write_text(json.dumps(raw))
+    site = site_of(tmp_path / "runs", live=True)
+    (group,) = site.group_named.values()
+    assert "damaged" in [run.state for run in group.runs()]
+    assert "hunter2" not in made(page_of(site, f"group/{group.paths.root.name}.html"), site)
 
 
 def test_pipes_sockets_and_binaries_do_not_stop_a_page(ended: Run) -> None:
@@ -496,7 +517,7 @@ def test_an_unknown_cost_is_never_shown_as_zero(ended: Run, tmp_path: Path, call
 
 
 def test_a_run_without_a_model_is_named_on_its_pages(ended: Run) -> None:
-    model = {"calls": 1, "failed": 1, "unavailable": {"cause": "429 <quota>", "says": "x"}, "cost": 0.0}
+    model = ModelUsage(calls=1, failed=1, unavailable=ModelOutage(cause="429 <quota>", says="x"), cost=0.0)
     run = ended.write(ended="model_unavailable", report=None, detail="no call (429 <quota>)", model=model)
     text = words(made_run(run))
     assert "model unavailable" in text
@@ -513,7 +534,7 @@ def test_calls_and_cost_so_far(tmp_path: Path) -> None:
     work = GroupPaths(group).work("t")
     work.mkdir(parents=True)
     used = counted(tmp_path, *[call_of("m", Tokens(input=20_000, output=1_000))] * 3)
-    model_use(work).write_text(json.dumps(used))
+    usage_file(work).write_bytes(msgspec.json.encode(used))
     run = first_run(group, "running")
     assert "$9.00 3 calls, 63.0 k tokens" in words(made_run(run, live=True))
     site = site_of(tmp_path / "runs", live=True)
@@ -527,7 +548,7 @@ def test_calls_and_cost_so_far(tmp_path: Path) -> None:
 
 
 def test_scores_that_are_not_finite_do_not_stop_a_page(ended: Run) -> None:
-    report = {**(ended.record.report or {}), "score": "NaN", "gold_threshold": None}
+    report = asdict(report_of(ended)) | {"score": "NaN", "gold_threshold": None}
     raw = json.loads(ended.paths.record.read_text()) | {"report": report, "seconds": None}
     RunPaths(ended.paths.root).record.write_text(json.dumps(raw).replace('"NaN"', "NaN"))
     assert data_of(ended)["glance"]["score"] is None

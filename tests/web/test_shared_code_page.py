@@ -9,8 +9,8 @@ import pytest
 from making_site import fill_run, make_group
 
 from mlebench.paths import RunPaths
+from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Registry
-from mlebench.run.records import Group, Run
 from mlebench.web.pages import page_at
 from mlebench.web.render import to_html
 from mlebench.web.shared_code import shared_code

@@ -14,10 +14,13 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import msgspec
+
 from mlebench import paths
 from mlebench.agents.folders import copy_files, identity
 from mlebench.config import Keys, read_yaml
 from mlebench.errors import ConfigError, PrerequisiteError
+from mlebench.records.group import AgentFacts
 from mlebench.registry import Competition
 
 COMMAND = "command"  # the built-in agent that runs what --agent-command says
@@ -92,11 +95,9 @@ class Agent:
             raise PrerequisiteError(f"the agent {self.name} runs in a sandbox, not on the host")
         import_module(f"mlebench.agents.{self.folder.name}").submit(competition, submission)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> AgentFacts:
         """What the record of a run says about it; secrets by name only."""
-        facts = {**asdict(self), "folder": str(self.folder)}
-        del facts["options"]  # of a run group, not of the agent
-        return facts
+        return msgspec.convert(asdict(self) | {"folder": str(self.folder)}, AgentFacts)
 
 
 def built_in() -> list[str]:

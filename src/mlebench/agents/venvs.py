@@ -8,8 +8,9 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import field
 
 from mlebench import paths
 from mlebench.agents.interpreters import Interpreter, ask_interpreter, interpreter_for, make_venv, run, start
@@ -25,13 +26,12 @@ from mlebench.agents.spec import Agent
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.lease import held
-from mlebench.records import Record
+from mlebench.records import Record, read, write
 
 _IMPORT_CHECK = Path(__file__).with_name("import_check.py")
 
 
-@dataclass(frozen=True, kw_only=True)
-class VenvRecord(Record):
+class VenvRecord(Record, frozen=True, kw_only=True):
     """What is known about a complete venv."""
 
     agent: str
@@ -75,7 +75,7 @@ def base_python(venv: Path) -> Path:
 
 
 def record_of(venv: Path) -> VenvRecord:
-    return VenvRecord.read(paths.venv_record(venv))
+    return read(paths.venv_record(venv), VenvRecord)
 
 
 def installed() -> Iterator[tuple[Path, VenvRecord]]:
@@ -105,7 +105,7 @@ def install(agent: Agent, wheels: Path | None = None, python: str | None = None)
             shutil.rmtree(venv, ignore_errors=True)
             raise
         require_lock()
-        record.write(paths.venv_record(venv))
+        write(paths.venv_record(venv), record)
     return venv, True
 
 

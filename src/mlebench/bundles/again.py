@@ -7,13 +7,13 @@ from mlebench.agents import load_agent
 from mlebench.agents.spec import COMMAND
 from mlebench.bundles.archive import shown
 from mlebench.bundles.reading import Bundle
-from mlebench.bundles.shapes import fits
 from mlebench.data.state import data_identity
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import PROFILES
+from mlebench.records.conditions import CONDITIONS
+from mlebench.records.group import GroupRecord
+from mlebench.records.run_groups import require_ours
 from mlebench.registry import Registry
-from mlebench.run.conditions import CONDITIONS
-from mlebench.run.records import GroupRecord, require_ours
 
 NETWORKS = ("none", "model", "full")
 _MODEL = re.compile(r"\w[\w./:@+-]{0,199}")
@@ -30,7 +30,7 @@ def as_options(bundle: Bundle, given: dict[str, Any]) -> dict[str, Any]:
     require_ours(bundle.group)
     if record.profile != PROFILES[0]:
         raise PrerequisiteError(f"{bundle.path}: runs of profile {record.profile} cannot be planned")
-    limits = {option: record.limits.get(name) for option, name in LIMITS.items()}
+    limits = {option: getattr(record.limits, name) for option, name in LIMITS.items()}
     if record.network not in NETWORKS or any(value is not None and value <= 0 for value in limits.values()):
         raise PrerequisiteError(f"{bundle.path}: the limits or the network of its group make no sense")
     if record.knowledge and not given["knowledge"]:
@@ -53,12 +53,10 @@ def as_options(bundle: Bundle, given: dict[str, Any]) -> dict[str, Any]:
 
 def model_of(bundle: Bundle) -> dict[str, Any]:
     """Models and budget of the bundle's group. Its endpoint, keys, tools and prices are not taken from a stranger."""
-    asked = bundle.group.record.model or {}
-    models, budget = asked.get("models", []), asked.get("budget")
-    if not fits(models, list[str]) or not all(_MODEL.fullmatch(model) for model in models):
+    requested = bundle.group.record.model
+    models, budget = (requested.models, requested.budget) if requested else ([], None)
+    if not all(_MODEL.fullmatch(model) for model in models):
         raise PrerequisiteError(f"{bundle.path}: the models of its group have names that no model has")
-    if not fits(budget, str | None):
-        raise PrerequisiteError(f"{bundle.path}: the budget of its group makes no sense")
     return {"models": models, "budget": budget and shown(budget)}
 
 
@@ -78,7 +76,7 @@ def differences(bundle: Bundle, here: GroupRecord) -> list[str]:
 
 def _is_other_data(id: str, bundle: Bundle, here: GroupRecord) -> bool:
     reports = [run.record.report for run in bundle.group.runs() if run.record.competition == id and run.record.report]
-    graded_with = {report["data"] for report in reports if report["data"]}
+    graded_with = {report.data for report in reports if report.data}
     return (
         bool(graded_with)
         and data_identity(Registry(here.data_dir, here.profile).get_competition(id)) not in graded_with
@@ -90,7 +88,7 @@ def _plan(record: GroupRecord) -> dict[str, Any]:
     return {
         "seeds": record.seeds,
         "competitions": sorted(record.competitions),
-        "endpoint": (record.model or {}).get("endpoint"),
+        "endpoint": record.model and record.model.endpoint,
         "mlebench": record.mlebench,
     }
 
@@ -103,7 +101,7 @@ def _told(value: Any) -> str:
 def _agent_here(bundle: Bundle) -> str:
     """The agent of the bundle's group, if it is the same here."""
     record = bundle.group.record
-    name = shown(record.agent["name"])
+    name = shown(record.agent.name)
     if record.agent_command is not None or record.agent_source.partition("#")[0] == COMMAND:
         raise PrerequisiteError(
             f"the agent of {bundle.path} is a command that its author wrote, which is not run without your consent: "
@@ -115,7 +113,7 @@ def _agent_here(bundle: Bundle) -> str:
         raise PrerequisiteError(
             f"the agent {name} of {bundle.path} is not here: name one with --agent ({error})"
         ) from None
-    if agent.identity != record.agent["identity"]:
+    if agent.identity != record.agent.identity:
         raise PrerequisiteError(
             f"the agent {name} here has different files from the one in {bundle.path}: get the same "
             f"files, or accept this one with --agent {shown(record.agent_source)}"

@@ -5,16 +5,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from mlebench.bundles.archive import CHUNK
 from mlebench.bundles.manifest import MOST_MEMBERS, name_fault
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.files import is_temporary
+from mlebench.outcomes import INFRA_ERROR
 from mlebench.paths import CODE, LOGS, RUNNER_LOG
 from mlebench.records import Record
-from mlebench.run.records import PRESENT, Group, Run
+from mlebench.records.bundle import LeftOut
+from mlebench.records.run import ENDED, NONE, PRESENT, RunRecord
+from mlebench.records.run_groups import Group, Run
 from mlebench.untrusted import FileForbiddenError, UntrustedFileError, open_below
 
 RECORD, SUBMISSION, LOG, PROGRAM = "record", "submission", "log", "program"  # kinds of members
@@ -22,7 +25,7 @@ LARGEST_RECORD = 1 << 20
 LARGEST_FILE = 16 << 20  # bytes, of logs and code
 ROOM = 32 << 20  # bytes of logs, and of code, for one run
 MOST_FILES = 500  # of logs, and of code, of one run
-MOST_TOLD = 100  # how many omitted files of a run to name
+MOST_NAMED = 100  # how many omitted files of a run to name
 DEEPEST = 20
 # Compressed files cannot be searched for secrets.
 _COMPRESSED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"\x28\xb5\x2f\xfd", b"Rar!")
@@ -76,20 +79,20 @@ class Item:
 
 
 @dataclass
-class LeftOut:
+class Omitted:
     """The files of a run or of the group that are left out, and why."""
 
-    told: list[dict[str, Any]] = field(default_factory=list)
+    named: list[LeftOut] = field(default_factory=list)
     more: int = 0
 
     def add(self, name: str, reason: str) -> None:
-        if len(self.told) < MOST_TOLD:
-            self.told.append({"name": name if name.isprintable() else ascii(name), "reason": reason})
+        if len(self.named) < MOST_NAMED:
+            self.named.append(LeftOut(name=name if name.isprintable() else ascii(name), reason=reason))
         else:
             self.more += 1
 
-    def to_list(self, name: str) -> list[dict[str, Any]]:
-        return self.told + ([{"name": name, "reason": f"{self.more} more files are left out"}] if self.more else [])
+    def to_list(self, name: str) -> list[LeftOut]:
+        return self.named + ([LeftOut(name=name, reason=f"{self.more} more files are left out")] if self.more else [])
 
 
 def group_items(group: Group) -> list[Item]:
@@ -107,7 +110,12 @@ def _made(name: str, root: Path, record: Record) -> Item:
     return Item(name, root, (name,), RECORD, record.to_text().encode())
 
 
-def run_items(run: Run, runs: int, left_out: LeftOut) -> Iterator[Item]:
+def _stand_in(run: Run) -> RunRecord:
+    """The record of a run whose own is damaged: whoever gets the bundle sees that it is missing, and why."""
+    return run.record.changed(state=ENDED, ended=INFRA_ERROR, detail=run.fault, submission=NONE)
+
+
+def run_items(run: Run, runs: int, left_out: Omitted) -> Iterator[Item]:
     """The files of a run in a group of `runs` runs."""
     root = run.paths.root
     folder = root.name
@@ -116,7 +124,9 @@ def run_items(run: Run, runs: int, left_out: LeftOut) -> Iterator[Item]:
         parts = path.relative_to(root).parts
         return Item("/".join((folder, *parts)), root, parts, kind)
 
-    if run.paths.record.is_file():
+    if run.fault:
+        yield _made(f"{folder}/{run.paths.record.name}", root, _stand_in(run))
+    elif run.paths.record.is_file():
         yield item(run.paths.record, RECORD)
     else:  # a run of the reference
         yield _made(f"{folder}/{run.paths.record.name}", root, run.record)
@@ -133,7 +143,7 @@ def run_items(run: Run, runs: int, left_out: LeftOut) -> Iterator[Item]:
             yield item(path, LOG)
 
 
-def _below(root: Path, part: str, kind: str, most: int, left_out: LeftOut) -> Iterator[Item]:
+def _below(root: Path, part: str, kind: str, most: int, left_out: Omitted) -> Iterator[Item]:
     """The regular files below a folder, in order, as long as there is room."""
     room = ROOM
     for parts, fault in _walk(root, (part,)):

@@ -4,18 +4,18 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from mlebench.bundles.archive import LARGEST_MEMBER, Writer
-from mlebench.bundles.contents import LARGEST_FILE, LOG, RECORD, SUBMISSION, Item, LeftOut, group_items, run_items
-from mlebench.bundles.manifest import BundleManifest
+from mlebench.bundles.contents import LARGEST_FILE, LOG, RECORD, SUBMISSION, Item, Omitted, group_items, run_items
 from mlebench.bundles.reading import read_bundle
 from mlebench.bundles.secrets import Found, Secrets
 from mlebench.errors import PrerequisiteError
 from mlebench.files import remove_stale_temporaries, temporary_name
 from mlebench.paths import MANIFEST
-from mlebench.run.group import unfinished
-from mlebench.run.records import Group, Run
+from mlebench.records.bundle import BundledCompetition, BundleManifest, Cut, LeftOut, Member, Redaction
+from mlebench.records.run_groups import Group, Run, unfinished
 from mlebench.untrusted import UntrustedFileError
 
 MOST_SHOWN = 20
@@ -29,20 +29,23 @@ class _Plan:
     secrets: Secrets
     redact: bool
     items: dict[str, Item] = field(default_factory=dict)
-    members: list[dict[str, Any]] = field(default_factory=list)
-    redacted: list[dict[str, Any]] = field(default_factory=list)
-    cut: list[dict[str, Any]] = field(default_factory=list)
-    left_out: list[dict[str, Any]] = field(default_factory=list)
+    members: list[Member] = field(default_factory=list)
+    redacted: list[Redaction] = field(default_factory=list)
+    cut: list[Cut] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
-    def take_all(self, name: str, left_out: LeftOut, items: Iterable[Item]) -> None:
+    def take_all(self, name: str, left_out: Omitted, items: Iterable[Item]) -> None:
         """Take the files of a run, or of the group; `left_out` may already hold some."""
         for item in items:
             self._take(item, left_out)
-        for told in left_out.to_list(name):
-            self.left_out.append({key: self.secrets.remove(text.encode()).decode() for key, text in told.items()})
+        for omitted in left_out.to_list(name):
+            texts = msgspec.structs.asdict(omitted)
+            self.left_out.append(
+                LeftOut(**{key: self.secrets.remove(text.encode()).decode() for key, text in texts.items()})
+            )
 
-    def _take(self, item: Item, left_out: LeftOut) -> None:
+    def _take(self, item: Item, left_out: Omitted) -> None:
         if found := self.secrets.find(item.name.encode()):
             name = self.secrets.remove(item.name.encode()).decode()
             self._tell(name, [Found(0, f"{found[0].what}, in the file's name")])
@@ -62,11 +65,11 @@ class _Plan:
         data = item.read()
         self._tell(item.name, self.secrets.find(data))
         if item.kind == LOG and (size := item.size()) > LARGEST_FILE:
-            self.cut.append({"name": item.name, "bytes": size})
+            self.cut.append(Cut(name=item.name, bytes=size))
         kept = self._cleaned(data)
         self._add(item, len(kept), hashlib.sha256(kept).hexdigest())
 
-    def _take_submission(self, item: Item, left_out: LeftOut) -> None:
+    def _take_submission(self, item: Item, left_out: Omitted) -> None:
         """A redacted submission would be a different one, so one that contains a secret is left out entirely."""
         digest, size = hashlib.sha256(), 0
 
@@ -88,20 +91,20 @@ class _Plan:
 
     def _add(self, item: Item, size: int, sha256: str) -> None:
         self.items[item.name] = item
-        self.members.append({"name": item.name, "size": size, "sha256": sha256})
+        self.members.append(Member(name=item.name, size=size, sha256=sha256))
 
     def _tell(self, name: str, found: list[Found]) -> None:
         if self.redact:
-            self.redacted += [{"name": name, **one._asdict()} for one in found]
+            self.redacted += [Redaction(name=name, **secret._asdict()) for secret in found]
         else:
             self.refused += [f"{name}, line {one.line}: {one.what}" for one in found]
 
     def _cleaned(self, data: bytes) -> bytes:
         return self.secrets.remove(data) if self.redact else data
 
-    def content(self, member: dict[str, Any]) -> Iterator[bytes]:
+    def content(self, member: Member) -> Iterator[bytes]:
         """The same bytes as when it was inspected, or an error."""
-        item = self.items[member["name"]]
+        item = self.items[member.name]
         digest = hashlib.sha256()
         changed = f"{item.name} has changed in the meantime: make the bundle again"
         try:
@@ -110,7 +113,7 @@ class _Plan:
                 yield piece
         except UntrustedFileError:
             raise PrerequisiteError(changed) from None
-        if digest.hexdigest() != member["sha256"]:
+        if digest.hexdigest() != member.sha256:
             raise PrerequisiteError(changed)
 
 
@@ -131,9 +134,9 @@ def make_bundle(group: Group, target: Path, *, redact: bool = False, track: Trac
         why = group.report_fault() or f"{group.paths.root} has runs that were not graded"
         raise PrerequisiteError(f"{why}: run `mlebench grade {group.paths.root}` first")
     plan = _Plan(Secrets(), redact)
-    plan.take_all(group.record.id, LeftOut(), group_items(group))
+    plan.take_all(group.record.id, Omitted(), group_items(group))
     for run in track(runs):
-        left_out = LeftOut()
+        left_out = Omitted()
         plan.take_all(run.paths.root.name, left_out, run_items(run, len(runs), left_out))
     _refuse(plan.refused)
     manifest = BundleManifest(
@@ -154,10 +157,10 @@ def _write(target: Path, manifest: BundleManifest, plan: _Plan) -> None:
     try:
         with part.open("wb") as file:
             writer = Writer(file)
-            data = manifest.to_bytes()
+            data = manifest.to_text().encode()
             writer.add(MANIFEST, len(data), [data])
             for member in manifest.members:
-                writer.add(member["name"], member["size"], plan.content(member))
+                writer.add(member.name, member.size, plan.content(member))
             writer.close()
         read_bundle(part)  # never hand out what others would refuse
         part.replace(target)
@@ -174,17 +177,17 @@ def _refuse(found: list[str]) -> None:
     raise PrerequisiteError(f"the bundle would contain secrets: remove them, or use --redact\n{lines}{more}")
 
 
-def _competitions(group: Group, runs: list[Run]) -> list[dict[str, Any]]:
+def _competitions(group: Group, runs: list[Run]) -> list[BundledCompetition]:
     """Which data and graders the scores come from; a competition whose runs differ in that has several entries."""
-    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    rows: dict[BundledCompetition, None] = {}
     for run in runs:
-        report = run.record.report or {}
-        row = {
-            "id": run.record.competition,
-            "profile": group.record.profile,
-            "data": report.get("data"),
-            "competition_version": report.get("competition_version"),
-            "graded_by": report.get("mlebench"),
-        }
-        rows.setdefault(tuple(row.values()), row)
-    return list(rows.values())
+        report = run.record.report
+        row = BundledCompetition(
+            id=run.record.competition,
+            profile=group.record.profile,
+            data=report and report.data,
+            competition_version=report and report.competition_version,
+            graded_by=report and report.mlebench,
+        )
+        rows[row] = None
+    return list(rows)

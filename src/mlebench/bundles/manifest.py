@@ -1,34 +1,15 @@
 """What a bundle says about itself: its members with their checksums, and what was left out, cut or removed."""
 
-import re
-from dataclasses import dataclass, field
-from typing import Any
-
 from mlebench.bundles.archive import LARGEST_MEMBER, BundleRefusedError, header, shown
-from mlebench.bundles.shapes import fits, record_of
+from mlebench.bundles.shapes import record_of
 from mlebench.paths import MANIFEST
-from mlebench.records import Record
+from mlebench.records.bundle import BundleManifest, Member
 
 LARGEST_MANIFEST = 32 << 20
 MOST_MEMBERS = 100_000
 LARGEST_BUNDLE = 64 << 30  # bytes of all members, unpacked
 HIGHEST_RATIO = 500  # of unpacked to packed size, beyond SMALL bytes
 SMALL = 256 << 20
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BundleManifest(Record):
-    group: str
-    created_at: str | None  # the group, not the bundle: the same group gives the same bytes
-    competitions: list[dict[str, Any]]  # id, and the data and graders behind its scores
-    members: list[dict[str, Any]]  # name, size, sha256; in the order of the archive
-    redacted: list[dict[str, Any]] = field(default_factory=list)  # name, line, what
-    cut: list[dict[str, Any]] = field(default_factory=list)  # name, and its size before
-    left_out: list[dict[str, Any]] = field(default_factory=list)  # name, reason
-
-    def to_bytes(self) -> bytes:
-        return self.to_text().encode()
 
 
 def read_manifest(data: bytes, packed: int) -> BundleManifest:
@@ -40,8 +21,8 @@ def read_manifest(data: bytes, packed: int) -> BundleManifest:
     total = 0
     for member in manifest.members:
         _check_member(member, seen)
-        seen.add(member["name"])
-        total += member["size"]
+        seen.add(member.name)
+        total += member.size
     if inside := next((name for name in seen if not seen.isdisjoint(_folders(name))), None):
         raise BundleRefusedError(f"{shown(inside)} is inside a member that is not a folder")
     if total > LARGEST_BUNDLE:
@@ -51,16 +32,13 @@ def read_manifest(data: bytes, packed: int) -> BundleManifest:
     return manifest
 
 
-def _check_member(member: dict[str, Any], seen: set[str]) -> None:
-    name, size, sha256 = (member.get(key) for key in ("name", "size", "sha256"))
-    if not isinstance(name, str) or not fits(size, int) or not isinstance(sha256, str):
-        raise BundleRefusedError(f"{MANIFEST}: a member needs a name, a size and a sha256")
-    if fault := name_fault(name):
-        raise BundleRefusedError(f"{shown(name)} {fault}")
-    if name in seen:
-        raise BundleRefusedError(f"{shown(name)} is in the manifest twice")
-    if not 0 <= member["size"] <= LARGEST_MEMBER or not _SHA256.fullmatch(sha256):
-        raise BundleRefusedError(f"{shown(name)} has an impossible size or sha256")
+def _check_member(member: Member, seen: set[str]) -> None:
+    if fault := name_fault(member.name):
+        raise BundleRefusedError(f"{shown(member.name)} {fault}")
+    if member.name in seen:
+        raise BundleRefusedError(f"{shown(member.name)} is in the manifest twice")
+    if member.size > LARGEST_MEMBER:
+        raise BundleRefusedError(f"{shown(member.name)} has an impossible size")
 
 
 def name_fault(name: str) -> str | None:

@@ -5,42 +5,35 @@ import re
 import shutil
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import msgspec
+
 from mlebench.bundles.archive import MAGIC, BundleRefusedError, Reader, shown
 from mlebench.bundles.contents import LARGEST_FILE, LARGEST_RECORD
-from mlebench.bundles.manifest import LARGEST_MANIFEST, BundleManifest, read_manifest
-from mlebench.bundles.shapes import fits, parse, record_of
+from mlebench.bundles.manifest import LARGEST_MANIFEST, read_manifest
+from mlebench.bundles.shapes import parse_object, record_of
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import OF_WRITING, reason_of
 from mlebench.paths import FINDINGS, MANIFEST, PROFILES, SUBMISSION, GroupPaths, RunPaths, is_grading_report
-from mlebench.run.findings import Findings, is_about
-from mlebench.run.records import ENDED, Group, GroupRecord, Run, RunRecord
-from mlebench.run.reference_groups import REFERENCE
+from mlebench.records.base import fault_of
+from mlebench.records.bundle import BundleManifest
+from mlebench.records.findings import Findings, is_about
+from mlebench.records.group import GroupRecord
+from mlebench.records.reference_groups import REFERENCE, STATED
+from mlebench.records.report import Report
+from mlebench.records.run import ENDED, RunRecord
+from mlebench.records.run_groups import Group, Run
 
 MOST_RECORDS = 64 << 20  # bytes of all records
-# What others rely on in a run's report, besides the published thresholds.
-_REPORT: dict[str, Any] = {
-    "competition_id": str,
-    "score": float | None,
-    "status": str,
-    **dict.fromkeys(("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median"), bool),
-    **dict.fromkeys(("submission_exists", "valid_submission", "is_lower_better"), bool),
-    **{f"{name}_threshold": float for name in ("gold", "silver", "bronze", "median")},
-    **dict.fromkeys(("data", "submission_sha256", "mlebench", "reason"), str | None),
-    "competition_version": int | None,
-    "source": str,
-}
-_CLAIM = {
-    name: _REPORT[name]
-    for name in ("competition_id", "score", "any_medal", "gold_medal", "silver_medal", "bronze_medal")
-}
+# What others rely on in a run's report.
+_STATED = (*STATED[:-1], "status", "source")
+_CLAIM = ("competition_id", "score", "any_medal", "gold_medal", "silver_medal", "bronze_medal")
+_LARGEST_NUMBER = 1e300
 _NAME = re.compile(r"\w[\w./@+-]{0,99}")  # of an agent: no text that could pass for ours
-_AGENT: dict[str, Any] = {"name": str, "identity": str, "model": str | None}
-_AGENT_OF_REFERENCE = _AGENT | {"identity": None}
 
 
 @dataclass(frozen=True)
@@ -99,8 +92,8 @@ def _read(path: Path, file: BinaryIO, size: int, scratch: Path | None) -> Bundle
     if scratch:
         _require_room(manifest, scratch)
     for number, member in enumerate(manifest.members):
-        name = member["name"]
-        pieces = reader.member(name, member["size"], member["sha256"])
+        name = member.name
+        pieces = reader.member(name, member.size, member.sha256)
         if name in wanted:
             records[name] = b"".join(pieces)
         elif name in found:
@@ -112,7 +105,7 @@ def _read(path: Path, file: BinaryIO, size: int, scratch: Path | None) -> Bundle
                 pass
     sha256 = reader.end()
     group, runs = _group(path, manifest, records)
-    hashes = {member["name"]: member["sha256"] for member in manifest.members}
+    hashes = {member.name: member.sha256 for member in manifest.members}
     named = {run.record.run_id: _submission(run.paths.root.name) for run in runs}
     return Bundle(
         path,
@@ -127,7 +120,7 @@ def _read(path: Path, file: BinaryIO, size: int, scratch: Path | None) -> Bundle
 
 
 def _require_room(manifest: BundleManifest, scratch: Path) -> None:
-    needed = sum(member["size"] for member in manifest.members if _is_submission(member["name"]))
+    needed = sum(member.size for member in manifest.members if _is_submission(member.name))
     if needed > (free := shutil.disk_usage(scratch).free):
         raise PrerequisiteError(
             f"its submissions have {needed} bytes, but only {free} are free in {scratch}: set TMPDIR to another disk"
@@ -158,7 +151,7 @@ def _is_submission(name: str) -> bool:
 
 def _records(manifest: BundleManifest) -> set[str]:
     """The members that hold the records of the group and of its runs, and the group's report."""
-    sizes = {member["name"]: member["size"] for member in manifest.members}
+    sizes = {member.name: member.size for member in manifest.members}
     group, run = GroupPaths(Path()).record.name, RunPaths(Path()).record.name
     if group not in sizes:
         raise BundleRefusedError(f"it has no {group}")
@@ -176,10 +169,10 @@ def _findings(manifest: BundleManifest) -> dict[str, bytes]:
     """The members that hold findings about runs, as far as there is room; their content is read later."""
     room, names = MOST_RECORDS, []
     for member in manifest.members:
-        parts = member["name"].split("/")
-        if len(parts) == 3 and parts[1] == FINDINGS and parts[2].endswith(".json") and member["size"] <= room:
-            room -= member["size"]
-            names.append(member["name"])
+        parts = member.name.split("/")
+        if len(parts) == 3 and parts[1] == FINDINGS and parts[2].endswith(".json") and member.size <= room:
+            room -= member.size
+            names.append(member.name)
     return dict.fromkeys(names, b"")
 
 
@@ -188,7 +181,7 @@ def _findings_of(run: Run, found: dict[str, bytes]) -> Iterator[Findings]:
     for name, data in found.items():
         if name.startswith(folder):
             try:
-                record = record_of(Findings, data, shown(name)).checked(shown(name))
+                record = record_of(Findings, data, shown(name))
             except PrerequisiteError:  # other tools may have left something else
                 continue
             if is_about(run.record, record.made_at):
@@ -199,17 +192,18 @@ def _group(path: Path, manifest: BundleManifest, records: dict[str, bytes]) -> t
     where = GroupPaths(path.absolute())
     record = record_of(GroupRecord, records.pop(where.record.name), where.record.name)
     listing = records.pop(where.metadata.name, None)
-    _check(record.agent, _AGENT_OF_REFERENCE if record.origin else _AGENT, where.record.name, "agent")
-    if not _NAME.fullmatch(record.agent["name"]):
-        raise BundleRefusedError(f"{shown(record.agent['name'])} is not a name that an agent can have")
+    if (record.agent.identity is None) != (record.origin is not None):
+        raise BundleRefusedError(f"{where.record.name}: `agent.identity` is missing or has the wrong type")
+    if not _NAME.fullmatch(record.agent.name):
+        raise BundleRefusedError(f"{shown(record.agent.name)} is not a name that an agent can have")
     if record.id != manifest.group or record.created_at != manifest.created_at or record.profile not in PROFILES:
         raise BundleRefusedError(f"{where.record.name} and {MANIFEST} describe different groups")
-    if not all(fits(value, float | None) for value in record.limits.values()):
-        raise BundleRefusedError(f"{where.record.name}: `limits` holds something other than numbers")
+    if (record.limits is None) != (record.origin is not None):
+        raise BundleRefusedError(f"{where.record.name}: `limits` is missing")
     reports = {name: records.pop(name) for name in list(records) if "/" not in name}
     runs = [_run(where, name, data) for name, data in records.items()]
     _require_all(record, runs, listing)
-    if any((run.record.report or {}).get("source") == "twin" for run in runs) > bool(record.twin):
+    if any(run.record.report and run.record.report.source == "twin" for run in runs) > bool(record.twin):
         raise BundleRefusedError("its scores are on twins, but its group is not")
     for name, data in reports.items():
         _compare_report(shown(name), data, runs)
@@ -225,30 +219,37 @@ def _run(where: GroupPaths, name: str, data: bytes) -> Run:
     if record.state != ENDED:
         raise BundleRefusedError(f"{shown(name)} describes a run that has not ended")
     if record.report is not None:
-        _check(record.report, _REPORT, shown(name), "report")
-        if record.report["competition_id"] != record.competition:
+        _require_stated(record.report, _STATED, shown(name), "report")
+        if record.report.competition_id != record.competition:
             raise BundleRefusedError(f"{shown(name)} holds the report of another competition")
     return Run(RunPaths(where.root / folder), record)
 
 
 def _compare_report(name: str, data: bytes, runs: list[Run]) -> None:
     """A reader who opens only the group's report must find the same scores there."""
-    rows = parse(data, name).get("competition_reports")
-    if not isinstance(rows, list) or not fits(rows, list[dict[str, Any]]):
-        raise BundleRefusedError(f"{name} is not a grading report")
+    try:
+        rows = msgspec.convert(parse_object(data, name).get("competition_reports"), list[Report])
+    except msgspec.ValidationError as error:
+        raise BundleRefusedError(f"{name} is not a grading report: {fault_of(error)}") from None
     for row in rows:
-        _check(row, _CLAIM, name, "competition_reports")
-    none = dict.fromkeys(_CLAIM, False) | {"score": None}  # the group's report has no score for a run without a report
-    claimed = [run.record.report or none | {"competition_id": run.record.competition} for run in runs]
-    told, recorded = (Counter(tuple(one[key] for key in _CLAIM) for one in many) for many in (rows, claimed))
-    if told != recorded:
+        _require_stated(row, _CLAIM[2:], name, "competition_reports")
+    claims = Counter(tuple(getattr(row, field) for field in _CLAIM) for row in rows)
+    if claims != Counter(_claim(run.record) for run in runs):
         raise BundleRefusedError(f"{name} does not agree with the records of the runs")
 
 
-def _check(values: dict[str, Any], hints: dict[str, Any], name: str, field: str) -> None:
-    for key, hint in hints.items():
-        if not fits(values.get(key), hint):
-            raise BundleRefusedError(f"{name}: `{field}.{key}` is missing or has the wrong type")
+def _claim(record: RunRecord) -> tuple[Any, ...]:
+    """What a run claims; without a report, no score and no medal."""
+    blank = Report(competition_id=record.competition, **dict.fromkeys(_CLAIM[2:], False))
+    return tuple(getattr(record.report or blank, field) for field in _CLAIM)
+
+
+def _require_stated(report: Report, fields: Iterable[str], name: str, where: str) -> None:
+    """A stranger's report states these, and its numbers are small enough for any arithmetic."""
+    for field, value in msgspec.structs.asdict(report).items():
+        wrong = abs(value) >= _LARGEST_NUMBER if isinstance(value, float) else value is None and field in fields
+        if wrong:
+            raise BundleRefusedError(f"{name}: `{where}.{field}` is missing or has the wrong type")
 
 
 def _require_all(record: GroupRecord, runs: list[Run], listing: bytes | None) -> None:
@@ -274,7 +275,7 @@ def _require_listed(record: GroupRecord, runs: list[Run], listing: bytes | None)
     name = GroupPaths(Path()).metadata.name
     if record.origin != REFERENCE or listing is None:
         raise BundleRefusedError(f"it has no {name}, or its group was written by something unknown")
-    listed = parse(listing, name).get("runs")
+    listed = parse_object(listing, name).get("runs")
     competitions = {run.record.competition for run in runs}
     if not isinstance(listed, dict) or not runs or listed.keys() != {run.paths.root.name for run in runs}:
         raise BundleRefusedError(f"it holds other runs than its {name} lists")

@@ -1,21 +1,17 @@
 """JSON from a stranger: bounded, without surprises, and of the types that a record has."""
 
-from dataclasses import fields
-from functools import cache
-from types import NoneType, UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 from mlebench.bundles.archive import BundleRefusedError, shown
 from mlebench.errors import PrerequisiteError
 from mlebench.records import Record
+from mlebench.records.base import from_dict
 from mlebench.untrusted import JsonBoundsError, parse_json
 
 Kind = TypeVar("Kind", bound=Record)
-LARGEST_NUMBER = 1e300
-LARGEST_INTEGER = 1 << 53
 
 
-def parse(data: bytes, name: str) -> dict[str, Any]:
+def parse_object(data: bytes, name: str) -> dict[str, Any]:
     """The JSON object that a member holds."""
     try:
         value = parse_json(data, object_pairs_hook=_object, parse_constant=_no_number)
@@ -28,48 +24,21 @@ def parse(data: bytes, name: str) -> dict[str, Any]:
 
 
 def record_of(kind: type[Kind], data: bytes, name: str) -> Kind:
-    """A record whose fields all have the right types."""
+    """The record that a member holds."""
     try:
-        record = kind.from_dict(parse(data, name), name)
+        return from_dict(parse_object(data, name), kind, name)
     except BundleRefusedError:
         raise
     except PrerequisiteError as error:
         raise BundleRefusedError(shown(str(error))) from None
-    for field, hint in _hints(kind).items():
-        if not fits(getattr(record, field), hint):
-            raise BundleRefusedError(f"{name}: `{field}` has the wrong type")
-    return record
-
-
-def fits(value: Any, hint: Any) -> bool:
-    """Whether a value from JSON is of a type. Numbers are finite, and small enough for any arithmetic."""
-    if isinstance(hint, UnionType):
-        return any(fits(value, one) for one in get_args(hint))
-    if hint is Any:
-        return True
-    if hint is float:
-        return isinstance(value, float | int) and not isinstance(value, bool) and abs(value) < LARGEST_NUMBER
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST_INTEGER
-    if get_origin(hint) is list:
-        return isinstance(value, list) and all(fits(item, get_args(hint)[0]) for item in value)
-    if get_origin(hint) is dict:
-        return isinstance(value, dict) and all(fits(item, get_args(hint)[1]) for item in value.values())
-    return isinstance(value, NoneType if hint is None else hint)
-
-
-@cache
-def _hints(kind: type[Record]) -> dict[str, Any]:
-    hints = get_type_hints(kind)
-    return {field.name: hints[field.name] for field in fields(kind)}
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Readers differ in which of two equal keys counts."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    values = dict(pairs)
+    if len(values) != len(pairs):
         raise ValueError("a key occurs twice")
-    return found
+    return values
 
 
 def _no_number(_: str) -> None:

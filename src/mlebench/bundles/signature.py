@@ -6,11 +6,11 @@ A signer counts only if a file of allowed signers lists them. Without such a fil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.paths import SCRATCH, bundle_signature
+from mlebench.records.bundle import SignatureState
 from mlebench.untrusted import FileMissingError, UntrustedFileError, open_untrusted
 
 NAMESPACE = "mlebench"
@@ -27,17 +27,17 @@ def sign(manifest: bytes, key: Path, target: Path) -> None:
     write_whole(target, done.stdout.decode("ascii"))
 
 
-def check(bundle: Path, manifest: bytes, signers: Path | None) -> dict[str, Any]:
+def check(bundle: Path, manifest: bytes, signers: Path | None) -> SignatureState:
     """The state of a bundle's signature, with its `signer` if it is good, or `why` it is bad."""
     try:
         with open_untrusted(bundle_signature(bundle.absolute()), LARGEST) as file:
             signature = file.read(LARGEST)
     except FileMissingError:
-        return {"state": NONE}
+        return SignatureState(state=NONE)
     except UntrustedFileError as error:
-        return {"state": BAD, "why": f"the signature {error}"}
+        return SignatureState(state=BAD, why=f"the signature {error}")
     if signers is None:
-        return {"state": NOT_CHECKED}
+        return SignatureState(state=NOT_CHECKED)
     if not signers.is_file():
         raise PrerequisiteError(f"there is no file of allowed signers {signers}")
     with tempfile.TemporaryDirectory(prefix=SCRATCH) as scratch:
@@ -46,16 +46,16 @@ def check(bundle: Path, manifest: bytes, signers: Path | None) -> dict[str, Any]
         return _check(copy, manifest, signers)
 
 
-def _check(signature: Path, manifest: bytes, signers: Path) -> dict[str, Any]:
+def _check(signature: Path, manifest: bytes, signers: Path) -> SignatureState:
     known = ["-s", str(signature), "-f", str(signers)]
     found = _ssh_keygen(["-Y", "find-principals", *known], b"")
     names = found.stdout.decode("utf-8", "replace").splitlines()
     if found.returncode or not names:
-        return {"state": BAD, "why": "none of the allowed signers made it"}
+        return SignatureState(state=BAD, why="none of the allowed signers made it")
     done = _ssh_keygen(["-Y", "verify", "-n", NAMESPACE, "-I", names[0], *known], manifest)
     if done.returncode:
-        return {"state": BAD, "why": _last_line(done)}
-    return {"state": GOOD, "signer": names[0]}
+        return SignatureState(state=BAD, why=_last_line(done))
+    return SignatureState(state=GOOD, signer=names[0])
 
 
 def _ssh_keygen(

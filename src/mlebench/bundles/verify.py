@@ -4,9 +4,8 @@ import math
 import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mlebench import __version__
 from mlebench.bundles import signature
@@ -19,13 +18,12 @@ from mlebench.grade.row import Job, Unjudged
 from mlebench.grade.worker import Workers
 from mlebench.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
 from mlebench.paths import SCRATCH, bundle_verdict
-from mlebench.records import Record, now
+from mlebench.records import read, write
+from mlebench.records.bundle import AGREES, CLAIMED, DIFFERS, NOT_REGRADED, BundleVerdict, RunVerdict
+from mlebench.records.run_groups import Run
 from mlebench.registry import Registry
-from mlebench.run.records import Run
 from mlebench.scoring import CompetitionReport
 
-AGREES, DIFFERS, NOT_REGRADED = "agrees", "differs", "not regraded"
-CLAIMED, REGRADED = "claimed", "regraded"
 # Scores have five decimals; other library versions may round the last one differently.
 TOLERANCE = 1.5e-5
 FLAGS = (
@@ -35,27 +33,7 @@ FLAGS = (
 THRESHOLDS = ("gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold")
 Tracker = Callable[[list[Run]], Iterable[Run]]
 Outcome = CompetitionReport | Unjudged
-
-
-@dataclass(frozen=True, kw_only=True)
-class BundleVerdict(Record):
-    """The outcome of verifying a bundle."""
-
-    bundle: str  # the sha256 of the file
-    group: str
-    agent: str
-    signature: dict[str, Any]
-    runs: list[dict[str, Any]]  # run_id, competition, seed, claimed, regraded, verdict, why
-    verified_at: str = field(default_factory=now)
-
-    @property
-    def differs(self) -> bool:
-        return any(run["verdict"] == DIFFERS for run in self.runs)
-
-    @property
-    def trust(self) -> str:
-        """`regraded` when every run agrees; otherwise the scores are still claimed."""
-        return REGRADED if all(run["verdict"] == AGREES for run in self.runs) else CLAIMED
+Verdict = Literal["agrees", "differs", "not regraded"]
 
 
 def verify_bundle(
@@ -75,29 +53,27 @@ def verify_bundle(
         with Workers(jobs) as workers:
             rows = _rows(bundle, registry, workers, limits, track)
     record = bundle.group.record
-    return BundleVerdict(
-        bundle=bundle.sha256, group=record.id, agent=record.agent["name"], signature=checked, runs=rows
-    )
+    return BundleVerdict(bundle=bundle.sha256, group=record.id, agent=record.agent.name, signature=checked, runs=rows)
 
 
 def keep_verdict(verdict: BundleVerdict, runs_dir: Path) -> Path:
     """Write a verdict where `mlebench report` looks for it."""
     path = bundle_verdict(runs_dir, verdict.bundle)
     path.parent.mkdir(parents=True, exist_ok=True)
-    verdict.write(path)
+    write(path, verdict)
     return path
 
 
 def verdict_on(bundle: Bundle, runs_dir: Path) -> BundleVerdict | None:
     """The outcome of verifying this exact file here; None if it has not been verified."""
     path = bundle_verdict(runs_dir, bundle.sha256)
-    return BundleVerdict.read(path) if path.is_file() else None
+    return read(path, BundleVerdict) if path.is_file() else None
 
 
-def _rows(bundle: Bundle, registry: Registry, workers: Workers, limits: Limits, track: Tracker) -> list[dict[str, Any]]:
+def _rows(bundle: Bundle, registry: Registry, workers: Workers, limits: Limits, track: Tracker) -> list[RunVerdict]:
     known = set(registry.list_competition_ids())
     folder = bundle.path.absolute().parent  # where grades are logged if the data directory is not writable
-    settled: dict[str, tuple[str, str | None]] = {}
+    settled: dict[str, tuple[Verdict, str | None]] = {}
     waiting: dict[str, Future[Outcome]] = {}
     for run in bundle.group.runs():
         id = run.record.run_id
@@ -115,20 +91,22 @@ def _rows(bundle: Bundle, registry: Registry, workers: Workers, limits: Limits, 
     return rows
 
 
-def _row(run: Run, outcome: Outcome | None, verdict: str, why: str | None) -> dict[str, Any]:
-    report = outcome.to_dict() if isinstance(outcome, CompetitionReport) else {}
-    return {
-        "run_id": run.record.run_id,
-        "competition": run.record.competition,
-        "seed": run.record.seed,
-        "claimed": (run.record.report or {}).get("score"),
-        "regraded": report.get("score"),
-        "verdict": verdict,
-        "why": why,
-    }
+def _row(run: Run, outcome: Outcome | None, verdict: Verdict, why: str | None) -> RunVerdict:
+    record = run.record
+    return RunVerdict(
+        run_id=record.run_id,
+        competition=record.competition,
+        seed=record.seed,
+        claimed=record.report.score if record.report else None,
+        regraded=outcome.to_record().score if isinstance(outcome, CompetitionReport) else None,
+        verdict=verdict,
+        why=why,
+    )
 
 
-def _without_grading(run: Run, bundle: Bundle, registry: Registry, known: set[str]) -> tuple[str, str | None] | None:
+def _without_grading(
+    run: Run, bundle: Bundle, registry: Registry, known: set[str]
+) -> tuple[Verdict, str | None] | None:
     """The verdict on a run whose submission cannot or need not be graded."""
     record = run.record
     report = record.report
@@ -139,49 +117,51 @@ def _without_grading(run: Run, bundle: Bundle, registry: Registry, known: set[st
         return (DIFFERS, "there is a submission but no report on it") if is_there else (AGREES, "no score is claimed")
     if not is_there:
         return _without_submission(run, bundle)
-    if report["submission_sha256"] not in (None, bundle.submission_hashes[record.run_id]):
+    if report.submission_sha256 not in (None, bundle.submission_hashes[record.run_id]):
         return DIFFERS, "the report is for another submission"
     if record.competition not in known:
         return NOT_REGRADED, f"there is no competition {shown(record.competition)} here"
     competition = registry.get_competition(record.competition)
     if fault := preparation_fault(competition, grading_only=True):
         return NOT_REGRADED, f"the data is not prepared here: {fault}"
-    if report["data"] is None:
+    if report.data is None:
         return NOT_REGRADED, "the bundle does not say which data it was graded with"
-    if (here := data_identity(competition)) != report["data"]:
+    if (here := data_identity(competition)) != report.data:
         known_as = "has no identity: `mlebench verify --adopt` gives it one" if here is None else "is not the same"
         return NOT_REGRADED, f"the data here {known_as}"
     return None
 
 
-def _without_submission(run: Run, bundle: Bundle) -> tuple[str, str | None]:
+def _without_submission(run: Run, bundle: Bundle) -> tuple[Verdict, str | None]:
     name = f"{run.paths.root.name}/"
-    reasons = [str(row.get("reason")) for row in bundle.manifest.left_out if str(row.get("name")).startswith(name)]
-    report = run.record.report or {}
-    if report["score"] is None and not any(report[name] for name in FLAGS if name != "is_lower_better"):
+    is_left_out = any(row.name.startswith(name) for row in bundle.manifest.left_out)
+    report = run.record.report
+    if report is None or (report.score is None and not any(getattr(report, flag) for flag in FLAGS[:-1])):
         return AGREES, "no score is claimed"
-    if run.record.submission == "present" and reasons:
+    if run.record.submission == "present" and is_left_out:
         return NOT_REGRADED, "the submission is not in the bundle"
     return DIFFERS, "a score is claimed without a submission"
 
 
-def _verdict(run: Run, outcome: Outcome) -> tuple[str, str | None]:
+def _verdict(run: Run, outcome: Outcome) -> tuple[Verdict, str | None]:
     if isinstance(outcome, Unjudged) or outcome.status in UNGRADED_STATUSES:
         return NOT_REGRADED, outcome.reason
-    claimed, found = run.record.report or {}, outcome.to_dict()
-    if not _same_score(claimed["score"], found["score"]):
+    claimed, graded = run.record.report, outcome.to_record()
+    if claimed is None:
+        return DIFFERS, "there is a submission but no report on it"
+    if not _same_score(claimed.score, graded.score):
         why = "the score differs"
-    elif claimed["status"] != found["status"]:
-        why = f"it is {found['status']}, not {shown(claimed['status'])}"
-    elif any(claimed[name] != found[name] for name in FLAGS):
+    elif claimed.status != graded.status:
+        why = f"it is {graded.status}, not {shown(str(claimed.status))}"
+    elif any(getattr(claimed, flag) != getattr(graded, flag) for flag in FLAGS):
         why = "the medal differs"
-    elif any(claimed[name] != found[name] for name in THRESHOLDS):
+    elif any(getattr(claimed, name) != getattr(graded, name) for name in THRESHOLDS):
         why = "the thresholds differ"
-    elif (claimed["source"] == "twin") != (found["source"] == "twin"):
-        why = f"the data is {found['source']}, not {shown(claimed['source'])}"
+    elif (claimed.source == "twin") != (graded.source == "twin"):
+        why = f"the data is {graded.source}, not {shown(str(claimed.source))}"
     else:
         return AGREES, None
-    versions = [(source.get("mlebench"), source.get("competition_version")) for source in (claimed, found)]
+    versions = [(report.mlebench, report.competition_version) for report in (claimed, graded)]
     return DIFFERS, why if versions[0] == versions[1] else f"{why}; {_versions(*versions)}"
 
 

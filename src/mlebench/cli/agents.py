@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from mlebench.agents import Agent, built_in, load_agent, venvs
 from mlebench.agents.locks import write_lock
@@ -47,7 +48,7 @@ def show(agent: str, as_json: bool) -> None:
     AGENT is a name or a folder; add #ID to choose an entry of its config.yaml.
     """
     loaded = _load(agent)
-    facts = {**loaded.facts(), "needs": _needs(loaded), "state": _state(loaded)}
+    facts = {**msgspec.structs.asdict(loaded.facts()), "needs": _needs(loaded), "state": _state(loaded)}
     if as_json:
         print_json(facts)
         return

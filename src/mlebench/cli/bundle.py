@@ -15,7 +15,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 
 if TYPE_CHECKING:
-    from mlebench.bundles.verify import BundleVerdict
+    from mlebench.records.bundle import BundleVerdict
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 MOST_JOBS = 8
@@ -47,7 +47,7 @@ def make(
     """
     from mlebench.bundles.make import make_bundle
     from mlebench.bundles.signature import sign
-    from mlebench.run.records import find_group
+    from mlebench.records.run_groups import find_group
 
     run_group = find_group(group, *runs_dirs_at(runs_dir, data_dir))
     target = output or paths.bundle(Path(), run_group.record.id)
@@ -58,7 +58,7 @@ def make(
         )
         stale.unlink(missing_ok=True)
         if key:
-            sign(manifest.to_bytes(), key, stale)
+            sign(manifest.to_text().encode(), key, stale)
     except OSError as error:
         raise PrerequisiteError(f"cannot write {target}: {reason_of(error)}") from error
     said = [f"{len(manifest.members)} files", size_text(target.stat().st_size)]
@@ -99,7 +99,7 @@ def verify(file: Path, signers: Path | None, as_json: bool, runs_dir: Path | Non
         print_json(verdict.to_dict() | {"trust": verdict.trust})
     else:
         _show(verdict)
-    if verdict.differs or (signers and verdict.signature["state"] != GOOD):
+    if verdict.differs or (signers and verdict.signature.state != GOOD):
         raise SystemExit(FAILED)
 
 
@@ -107,10 +107,10 @@ def _show(verdict: "BundleVerdict") -> None:
     header = ["competition", "seed", "claimed", "regraded", "verdict"]
     rows = []
     for run in verdict.runs:
-        why = f": {run['why']}" if run["why"] else ""
-        rows.append([plain(run["competition"]), *(run[name] for name in header[1:4]), plain(run["verdict"] + why)])
+        why = f": {run.why}" if run.why else ""
+        rows.append([plain(run.competition), run.seed, run.claimed, run.regraded, plain(run.verdict + why)])
     print_table(header, rows)
-    signed = verdict.signature
-    detail = "".join(f" ({plain(signed[key])})" for key in ("signer", "why") if key in signed)
-    say(f"signature: {signed['state']}{detail}")
+    signature = verdict.signature
+    detail = signature.signer or signature.why
+    say(f"signature: {signature.state}{f' ({plain(detail)})' if detail else ''}")
     say(f"The scores of {plain(verdict.agent)} are {verdict.trust}.")

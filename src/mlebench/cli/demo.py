@@ -11,8 +11,8 @@ from mlebench.cli.output import print_table, say, track
 
 if TYPE_CHECKING:
     from mlebench.agents import Agent
+    from mlebench.records.run_groups import Group
     from mlebench.registry import Registry
-    from mlebench.run.records import Group
     from mlebench.sandbox import Sandbox
 
 AGENTS = ("dummy", "baseline")
@@ -70,11 +70,12 @@ def _agents() -> "list[Agent]":
 
 def _run(agent: "Agent", registry: "Registry", sandbox: "Sandbox") -> "Group":
     from mlebench.cli.live import live_view
-    from mlebench.run.group import finish, unfinished
+    from mlebench.records.group import Requested
+    from mlebench.records.run_groups import Group, unfinished
+    from mlebench.run.group import finish
     from mlebench.run.local import LocalExecutor
-    from mlebench.run.machine import Wishes, cpu_count
+    from mlebench.run.machine import cpu_count
     from mlebench.run.plan import Request, plan
-    from mlebench.run.records import Group
 
     say(f"Running the agent {agent.name} in the sandbox {sandbox.name}")
     workers = min(2, cpu_count())
@@ -86,7 +87,7 @@ def _run(agent: "Agent", registry: "Registry", sandbox: "Sandbox") -> "Group":
         runs_dir=paths.default_runs_dir(registry.get_data_dir()),
         sandbox=sandbox,
         workers=workers,
-        wishes=Wishes(seconds=300),
+        requested=Requested(seconds=300),
     )
     group = plan(request)
     with live_view(group) as tick:
@@ -107,9 +108,9 @@ def _sandbox() -> "Sandbox":
 
 
 def _write_pages(groups: "list[Group]", registry: "Registry", folder: Path) -> Path:
+    from mlebench.records.run_groups import Group
     from mlebench.report.inputs import Inputs
     from mlebench.report.make import make_standings
-    from mlebench.run.records import Group
     from mlebench.web.site import Board, Site
     from mlebench.web.write import write_pages
 
@@ -121,13 +122,15 @@ def _write_pages(groups: "list[Group]", registry: "Registry", folder: Path) -> P
 
 
 def _print(groups: "list[Group]") -> None:
-    from mlebench.cli.live import medal
+    from mlebench.cli.live import medal_text
 
     rows = []
     for runs in zip(*(group.runs() for group in groups), strict=True):
         for group, run in zip(groups, runs, strict=True):
-            report = run.record.report or {}
-            thresholds = [report.get(f"{name}_threshold") for name in ("gold", "silver", "bronze", "median")]
-            what = [run.record.competition, group.record.agent["name"], run.record.ended, report.get("score")]
-            rows.append([*what, *thresholds, medal(report)])
+            report = run.record.report
+            thresholds = [
+                report and getattr(report, f"{name}_threshold") for name in ("gold", "silver", "bronze", "median")
+            ]
+            what = [run.record.competition, group.record.agent.name, run.record.ended, report and report.score]
+            rows.append([*what, *thresholds, medal_text(report)])
     print_table(["competition", "agent", "ended", "score", "gold", "silver", "bronze", "median", "medal"], rows)

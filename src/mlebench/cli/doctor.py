@@ -22,7 +22,7 @@ from mlebench.registry import Registry
 from mlebench.settings import nearest, read_settings
 
 if TYPE_CHECKING:
-    from mlebench.run.executors import Placement
+    from mlebench.records.group import Placement
 
 
 class Finding(NamedTuple):
@@ -206,5 +206,5 @@ def _gpus() -> Iterator[Finding]:
     from mlebench.run.machine import gpus
 
     found = gpus()
-    names = ", ".join(f"{gpu['index']}: {gpu['name']}" for gpu in found)
+    names = ", ".join(f"{gpu.index}: {gpu.name}" for gpu in found)
     yield Finding("ok", "GPUs", names or "none")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from mlebench.cli.codes import FAILED
 from mlebench.cli.options import (
@@ -21,7 +22,7 @@ from mlebench.outcomes import GRADED, INVALID, MISSING, UNGRADED_STATUSES
 
 if TYPE_CHECKING:
     from mlebench.grade.many import Entry
-    from mlebench.run.records import Group, Run
+    from mlebench.records.run_groups import Group, Run
 
 MOST_JOBS = 8
 AGENTS_FAULT = (INVALID, MISSING)
@@ -122,16 +123,18 @@ def _grade_snapshots(named: str, options: dict[str, Any], how: dict[str, Any]) -
     graded = grade_snapshots(_find(named, options), track=_track_runs, **how)
     print_json({"runs": len(graded), "snapshots": sum(len(run.points) for run in graded)})
     rows = [
-        [run.competition, run.run_id, f"{point['seconds']:g}", *_cells(point)] for run in graded for point in run.points
+        [run.competition, run.run_id, f"{point.seconds:g}", *_cells(msgspec.structs.asdict(point))]
+        for run in graded
+        for point in run.points
     ]
     for line in table_lines(["competition", "run", "seconds", "status", "score", "medal", "reason"], rows):
         say(line)
     judged = (GRADED, *AGENTS_FAULT)
-    return 0 if all(point["status"] in judged for run in graded for point in run.points) else FAILED
+    return 0 if all(point.status in judged for run in graded for point in run.points) else FAILED
 
 
 def _find(named: str, options: dict[str, Any]) -> "Group":
-    from mlebench.run.records import find_group
+    from mlebench.records.run_groups import find_group
 
     return find_group(named, *runs_dirs_at(options["runs_dir"], options["data_dir"]))
 

@@ -118,14 +118,14 @@ def _show(one: "Inspected") -> None:
         return
     click.echo(f"{one.subject.name} ({one.subject.competition})")
     for finding in one.record.findings:
-        click.echo(f"  {finding['kind']}: {finding['rule']}: {_line(finding['says'])}")
-        for evidence in finding["evidence"]:
-            where = f"{evidence['file']}:{evidence['line']}" if evidence["line"] else evidence["file"]
-            click.echo(f"    {_line(where)}: {_line(evidence['quote'])}")
+        click.echo(f"  {finding.kind}: {finding.rule}: {_line(finding.says)}")
+        for evidence in finding.evidence:
+            where = f"{evidence.file}:{evidence.line}" if evidence.line else evidence.file
+            click.echo(f"    {_line(where)}: {_line(evidence.quote)}")
 
 
 def _show_all(inspected: "list[Inspected]", rows: list[dict[str, Any]]) -> None:
-    from mlebench.run.findings import KINDS
+    from mlebench.records.findings import KINDS
 
     ids = list(inspected[0].answers) if inspected else []
     header = ["run", "competition", *(f"{kind}s" for kind in KINDS), *(f"judge: {id}" for id in ids)]

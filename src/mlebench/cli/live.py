@@ -5,14 +5,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mlebench.cli.output import duration_text, is_terminal, print_table, say
 from mlebench.outcomes import AGENT_ERROR, GRADED, NOT_THE_AGENTS_FAULT
 from mlebench.paths import RUN_LOG
-from mlebench.run.group import elapsed
+from mlebench.records import DamagedRecordError
+from mlebench.records.report import Report
+from mlebench.records.run import ENDED, RUNNING
+from mlebench.records.run_groups import Group, Run, elapsed, limits_of
 from mlebench.run.model import outcome_words
-from mlebench.run.records import ENDED, RUNNING, Group, Run
 from mlebench.untrusted import plain
 
 if TYPE_CHECKING:
@@ -64,7 +66,12 @@ class _Lines:
         for folder, before in list(self._seen.items()):
             if before == ENDED:
                 continue
-            run = Run.read(folder)
+            try:
+                run = Run.read(folder)
+            except DamagedRecordError as error:
+                del self._seen[folder]
+                say(f"{error}")
+                continue
             if run.state != before:
                 self._seen[folder] = run.state
                 say(f"{run.record.competition} seed {run.record.seed}: {_state(run)}")
@@ -78,17 +85,15 @@ def _state(run: Run) -> str:
 
 
 def _score(run: Run) -> str:
-    report = run.record.report or {}
-    if report.get("status") != GRADED:
-        return f"{report.get('status')}"
-    return f"score {report.get('score')}, medal {medal(report)}"
+    report = run.record.report
+    if report is None or report.status != GRADED:
+        return str(report and report.status)
+    return f"score {report.score}, medal {medal_text(report)}"
 
 
-def medal(report: dict[str, Any]) -> str | None:
+def medal_text(report: Report | None) -> str | None:
     """The medal in a report; None if there is no report."""
-    if not report:
-        return None
-    return next((kind for kind in ("gold", "silver", "bronze") if report.get(f"{kind}_medal")), "none")
+    return report and (report.medal or "none")
 
 
 def _table(group: Group) -> "Table":
@@ -97,7 +102,7 @@ def _table(group: Group) -> "Table":
 
     runs = list(group.runs())
     done = sum(run.record.is_final for run in runs)
-    table = Table(title=f"{group.record.agent['name']}: {done} of {len(runs)} runs have ended", title_justify="left")
+    table = Table(title=f"{group.record.agent.name}: {done} of {len(runs)} runs have ended", title_justify="left")
     for name in ("competition", "seed", "state", "time left", "last line"):
         table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=2 if name == "last line" else None)
     going = [run for run in runs if run.state == RUNNING]
@@ -113,13 +118,13 @@ def _table(group: Group) -> "Table":
 
 def _time_left(group: Group, run: Run) -> str:
     gone = elapsed(run)
-    return "" if gone is None else duration_text(max(0.0, group.record.limits["seconds"] - gone))
+    return "" if gone is None else duration_text(max(0.0, limits_of(group).seconds - gone))
 
 
 def last_line(group: Group, run: Run) -> str:
     """The last line the agent has printed so far."""
-    attempts = run.record.attempts
-    log = group.paths.work(attempts[-1]["token"]) / RUN_LOG if attempts else Path()
+    attempt = run.record.last_attempt
+    log = group.paths.work(attempt.token) / RUN_LOG if attempt else Path()
     try:
         with log.open("rb") as file:
             file.seek(0, 2)
@@ -134,11 +139,11 @@ def print_runs(runs: Iterable[Run]) -> None:
     rows = []
     for run in runs:
         record = run.record
-        report = record.report or {}
+        report = record.report
         state = outcome_words(record) if record.is_final else run.state
         seconds = None if record.seconds is None else duration_text(record.seconds)
-        graded = report.get("status")
-        rows.append([record.competition, record.seed, state, seconds, graded, report.get("score"), medal(report)])
+        graded, score = (report.status, report.score) if report else (None, None)
+        rows.append([record.competition, record.seed, state, seconds, graded, score, medal_text(report)])
     print_table(["competition", "seed", "ended", "time", "submission", "score", "medal"], rows)
 
 
@@ -146,6 +151,8 @@ def say_why(group: Group, runs: Iterable[Run]) -> None:
     """Why runs failed, the most frequent reasons first, and which commands say more."""
     reasons: dict[str, list[Run]] = {}
     for run in runs:
+        if run.fault:
+            say(f"{run.paths.root.name} is damaged: {run.fault}")
         if run.record.ended in UNEXPLAINED:
             reasons.setdefault(plain(run.record.detail or outcome_words(run.record)), []).append(run)
     for reason, failed in sorted(reasons.items(), key=lambda item: -len(item[1]))[:MOST_REASONS]:

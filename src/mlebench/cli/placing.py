@@ -11,8 +11,8 @@ from mlebench.errors import PrerequisiteError
 from mlebench.settings import read_setting
 
 if TYPE_CHECKING:
-    from mlebench.run.executors import Placement
-    from mlebench.run.records import Group
+    from mlebench.records.group import Placement
+    from mlebench.records.run_groups import Group
 
 EXECUTORS = ("local", "slurm", "ray")
 
@@ -45,9 +45,9 @@ def placement_of(
     executor: str | None, slurm_options: Sequence[str], ray_address: str | None, group: "Group | None" = None
 ) -> "Placement":
     """What was asked for, now or when a group was planned; options of an executor that is not used are refused."""
-    from mlebench.run.executors import Placement
+    from mlebench.records.group import Placement
 
-    recorded = Placement(**group.record.executor) if group else Placement()
+    recorded = group.record.executor if group else Placement()
     name = executor or recorded.name
     if slurm_options and name != "slurm":
         raise click.UsageError("--slurm-option needs --executor slurm")
@@ -55,8 +55,10 @@ def placement_of(
         raise click.UsageError("--ray-address needs --executor ray")
     earlier = recorded.options if group and recorded.name == name else None
     if name == "slurm":
-        return Placement(name, {**(_slurm_settings() if earlier is None else earlier), **_pairs(slurm_options)})
-    return Placement(name, {"address": ray_address} if ray_address else earlier or {})
+        return Placement(
+            name=name, options={**(_slurm_settings() if earlier is None else earlier), **_pairs(slurm_options)}
+        )
+    return Placement(name=name, options={"address": ray_address} if ray_address else earlier or {})
 
 
 def _slurm_settings() -> dict[str, str]:

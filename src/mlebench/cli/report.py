@@ -92,7 +92,7 @@ def command(
 
 def _newest(runs_dirs: tuple[Path, ...]) -> str:
     """The folder of the newest run group; says which one it is."""
-    from mlebench.run.group import newest_group
+    from mlebench.records.run_groups import newest_group
 
     group = newest_group(*runs_dirs, on_fault=say)
     if group is None:

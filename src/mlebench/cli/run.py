@@ -1,11 +1,11 @@
 """mlebench run"""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from mlebench import paths
 from mlebench.cli.model_options import model_access, model_options
@@ -29,11 +29,10 @@ from mlebench.run.gpus import MOST_RUNS_PER_GPU
 if TYPE_CHECKING:
     from mlebench.agents import Agent
     from mlebench.bundles.reading import Bundle
-    from mlebench.run.executors import Placement
+    from mlebench.records.group import GroupRecord, Placement, Requested
+    from mlebench.records.run_groups import Group, Run
     from mlebench.run.gpus import Choice
-    from mlebench.run.machine import Wishes
     from mlebench.run.plan import Request
-    from mlebench.run.records import Group, GroupRecord, Run
     from mlebench.sandbox import Sandbox
 
 RETRIES = ("infra", "failed", "timeout")
@@ -139,8 +138,8 @@ def command(resume: str | None, retries: Sequence[str], workers: int, gpus: str 
     RUN_DIR` executes one planned run. Exit code 1: a run failed or could not be started, through no fault of the
     agent; 130: interrupted or cancelled.
     """
+    from mlebench.records.run_groups import find_group, require_ours
     from mlebench.run.group import reopen
-    from mlebench.run.records import find_group, require_ours
 
     asked = (options["executor"], options["slurm_options"], options["ray_address"])
     if resume:
@@ -204,7 +203,7 @@ def _say_sandbox(record: "GroupRecord") -> None:
         say("Warning: a plain process isolates nothing. The agent can read the answers; these runs count as unsealed.")
     if record.network == "full":
         say("Warning: the network is open. The agent can reach the competition's solutions; these runs are unsealed.")
-    if record.agent.get("dockerfile") and record.sandbox in ("bubblewrap", "process"):
+    if record.agent.dockerfile and record.sandbox in ("bubblewrap", "process"):
         say(
             f"The agent's Dockerfile is not used by {record.sandbox}: the agent gets this machine's programs and the "
             f"packages of its `requirements`, if it names any; `--sandbox docker` uses its image."
@@ -235,7 +234,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any], placement:
     if not options["agent"]:
         raise click.UsageError("name an agent with --agent; `mlebench agents` lists those built in")
     agent = load_agent(options["agent"], options["agent_command"], options["agent_options"])
-    wishes, gpus = _wishes(options, "none" if agent.host_only else gpus)
+    requested, gpus = _requested_limits(options, "none" if agent.host_only else gpus)
     registry = registry_at(options["data_dir"], twin=options["twin"])
     return Request(
         agent=agent,
@@ -248,7 +247,7 @@ def _request(workers: int, gpus: str | None, options: dict[str, Any], placement:
         auto_sandbox=options["sandbox"] == "auto",
         seeds=options["seeds"],
         workers=workers,
-        wishes=wishes,
+        requested=requested,
         gpus=_chosen_gpus(gpus, workers, options["runs_per_gpu"], placement),
         placement=placement,
         network=options["network"],
@@ -284,18 +283,19 @@ def _chosen_sandbox(named: str, agent: "Agent", placement: "Placement") -> "Sand
     return best_sandbox() if named == "auto" else sandbox_named(named)
 
 
-def _wishes(options: dict[str, Any], gpus: str | None) -> "tuple[Wishes, str | None]":
+def _requested_limits(options: dict[str, Any], gpus: str | None) -> "tuple[Requested, str | None]":
     """The requested limits and GPUs; a container's settings fill in what the command line leaves open."""
+    from mlebench.records.group import Requested
     from mlebench.run.container_config import read_container_config
-    from mlebench.run.machine import Wishes
 
-    wishes = Wishes(options["time_limit"], options["memory"], options["cpus"], options["shm"])
+    names = {"seconds": "time_limit", "memory": "memory", "cpus": "cpus", "shm": "shm"}
+    requested = Requested(**{name: options[option] for name, option in names.items()})
     if options["container_config"]:
         from_file, listed, runtime = read_container_config(options["container_config"])
-        wishes = replace(from_file, **wishes.given())
+        requested = msgspec.structs.replace(from_file, **requested.limits())
         gpus = gpus or (None if listed is None else ",".join(listed) or "none")
         options["runtime"] = runtime or options["runtime"]
-    return wishes, gpus
+    return requested, gpus
 
 
 def _competitions(registry: Registry, options: dict[str, Any]) -> list[str]:
@@ -311,7 +311,7 @@ def _competitions(registry: Registry, options: dict[str, Any]) -> list[str]:
 
 def _like(options: dict[str, Any]) -> dict[str, Any]:
     """The earlier group's options, unless they are overridden now."""
-    from mlebench.run.records import find_group
+    from mlebench.records.run_groups import find_group
 
     path = Path(options["like"])
     if path.is_file():
@@ -337,8 +337,8 @@ def _say_if_other_material(folder: Path | None, sha256: str | None) -> None:
 
 
 def _like_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    from mlebench.records.run_groups import Group, Run, require_ours
     from mlebench.run.plan import as_request_facts
-    from mlebench.run.records import Group, Run, require_ours
 
     run = Run.read(folder) if paths.RunPaths(folder).record.is_file() else None
     group = Group.read(folder.absolute().parent if run else folder)
@@ -349,12 +349,12 @@ def _like_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
         **facts,
         "agent": facts["agent_source"],
         "ids": [run.record.competition] if run else facts["competitions"],
-        "time_limit": limits["seconds"],
-        **{name: limits[name] for name in ("memory", "cpus", "shm")},
+        "time_limit": limits.seconds,
+        **{name: getattr(limits, name) for name in ("memory", "cpus", "shm")},
         "data_dir": Path(group.record.data_dir) if group.record.data_dir else None,
         "knowledge": Path(facts["knowledge"]) if facts["knowledge"] else None,
     }
-    return then, group.record.model
+    return then, group.record.model and msgspec.to_builtins(group.record.model)
 
 
 def _like_bundle(path: Path, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] | None]:
@@ -372,7 +372,7 @@ def _say_what_differs(group: "Group", bundle: "Bundle") -> None:
     from mlebench.bundles.again import differences
 
     if model := group.record.model:
-        say(f"Model: {', '.join(model['models'])} at {model['endpoint']}, budget of a run: {model['budget'] or 'none'}")
+        say(f"Model: {', '.join(model.models)} at {model.endpoint}, budget of a run: {model.budget or 'none'}")
     for difference in differences(bundle, group.record):
         say(f"Differs from the bundle: {difference}")
 
@@ -401,15 +401,15 @@ def _require_model(group: "Group", retries: Sequence[str], placement: "Placement
     from mlebench.run.model import require_model
 
     if group.record.model and (count := to_do(group, retries)):
-        require_model(ModelAccess.from_dict(group.record.model), count, elsewhere=placement.is_remote)
+        require_model(ModelAccess.from_facts(group.record.model), count, elsewhere=placement.is_remote)
 
 
 def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str], placement: "Placement") -> None:
     from mlebench.cli.live import print_runs, say_why
     from mlebench.outcomes import NOT_THE_AGENTS_FAULT
-    from mlebench.run.group import finished_report, retry, unfinished
+    from mlebench.records.run_groups import Group, unfinished
+    from mlebench.run.group import finished_report, retry
     from mlebench.run.hosts import stop_line, stopped_hosts
-    from mlebench.run.records import Group
 
     if retries:
         say(f"Runs to repeat: {retry(group, retries)}")
@@ -439,18 +439,18 @@ def _say_ungraded(group: "Group", runs: "Sequence[Run]") -> bool:
     """Say which submissions could not be graded, through no fault of theirs, and what to do about it."""
     from mlebench.outcomes import UNGRADED_STATUSES
 
-    reports = {run.paths.root.name: run.record.report or {} for run in runs}
-    ungraded = {name: report for name, report in reports.items() if report.get("status") in UNGRADED_STATUSES}
+    reports = {run.paths.root.name: run.record.report for run in runs if run.record.report}
+    ungraded = {name: report for name, report in reports.items() if report.status in UNGRADED_STATUSES}
     for name, report in ungraded.items():
-        say(f"{name} was not graded: {report.get('reason')}")
+        say(f"{name} was not graded: {report.reason}")
     if ungraded:
         say(f"`mlebench grade {group.paths.root}` grades the submissions again.")
     return bool(ungraded)
 
 
 def _say_unstored(runs: "Sequence[Run]") -> None:
+    from mlebench.records.run import RUNNING
     from mlebench.run.execute import unstored_result
-    from mlebench.run.records import RUNNING
 
     for run in runs:
         if run.state != RUNNING and (work := unstored_result(run)):  # otherwise, another process may be storing it
@@ -463,10 +463,10 @@ def _do_the_rest(
 ) -> tuple[Path | None, str | None]:
     """Do the runs that have not ended; return the report, if all have, and why it stopped, if somebody stopped it."""
     from mlebench.cli.live import live_view
+    from mlebench.records.run_groups import Group, unfinished
     from mlebench.run.executors import Attended
-    from mlebench.run.group import finish, unfinished
+    from mlebench.run.group import finish
     from mlebench.run.local import LocalExecutor
-    from mlebench.run.records import Group
     from mlebench.run.schedulers import scheduler_for
 
     if placement.is_remote:

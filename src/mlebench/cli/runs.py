@@ -19,7 +19,10 @@ from mlebench.files import LFS_POINTER, is_lfs_pointer
 from mlebench.untrusted import UntrustedFileError, open_untrusted, plain
 
 if TYPE_CHECKING:
-    from mlebench.run.records import Group, Run
+    from mlebench.records.group import AgentFacts
+    from mlebench.records.run import RunConditions
+    from mlebench.records.run_groups import Group, Run
+    from mlebench.records.usage import ModelUsage
 
 LOG_END = 100_000  # bytes
 ANY_SIZE = 1 << 62  # bytes: only the end of a log is read
@@ -44,7 +47,7 @@ def command(context: click.Context, as_json: bool) -> None:
 def list_runs(places: Places, group: str, as_json: bool) -> None:
     """List the runs of a group."""
     from mlebench.cli.live import print_runs
-    from mlebench.run.records import find_group
+    from mlebench.records.run_groups import find_group
 
     found = find_group(group, *places.runs_dirs)
     if as_json:
@@ -69,7 +72,7 @@ def list_runs(places: Places, group: str, as_json: bool) -> None:
 @click.pass_obj
 def show(places: Places, run: str, as_json: bool, as_story: bool, lines: int | None) -> None:
     """Show what is known about a run, named by its folder or its id."""
-    from mlebench.run.records import Group
+    from mlebench.records.run_groups import Group
 
     found = _find_run(run, *places.runs_dirs)
     if as_story:
@@ -89,9 +92,8 @@ def show(places: Places, run: str, as_json: bool, as_story: bool, lines: int | N
 @click.pass_obj
 def cancel(places: Places, group: str, **options: Any) -> None:
     """Cancel a group: its runs in progress end, and none is started until `mlebench run --resume GROUP`."""
+    from mlebench.records.run_groups import counts, find_group, require_ours
     from mlebench.run.group import cancel as cancel_group
-    from mlebench.run.group import counts
-    from mlebench.run.records import find_group, require_ours
     from mlebench.run.schedulers import is_reachable, scheduler_for
 
     found = find_group(group, *places.runs_dirs)
@@ -115,8 +117,8 @@ def cancel(places: Places, group: str, **options: Any) -> None:
 @click.pass_obj
 def submission(places: Places, group: str, rel_log_path: str, rel_code_path: str, output: Path | None) -> None:
     """Write the JSON lines that `mlebench grade --submission` reads."""
+    from mlebench.records.run_groups import find_group
     from mlebench.run.group import submission_lines
-    from mlebench.run.records import find_group
 
     lines = submission_lines(find_group(group, *places.runs_dirs), rel_log_path, rel_code_path)
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
@@ -127,13 +129,13 @@ def submission(places: Places, group: str, rel_log_path: str, rel_code_path: str
 
 
 def _list_groups(runs_dir: Path, *more: Path, as_json: bool) -> None:
-    from mlebench.run.grading_reports import newest_report
-    from mlebench.run.group import counts, groups_in
+    from mlebench.records.grading_reports import newest_report
+    from mlebench.records.run_groups import counts, groups_in
 
     rows = []
     for group in groups_in(runs_dir, say):
         count = counts(group)
-        who = {"group": group.record.id, "agent": group.record.agent["name"]}
+        who = {"group": group.record.id, "agent": group.record.agent.name}
         rows.append({**who, **count, "data": _data(group), "origin": group.record.origin})
     if as_json:
         print_json(rows)
@@ -169,8 +171,8 @@ def _data(group: "Group") -> str:
 
 
 def _find_run(named: str, *runs_dirs: Path) -> "Run":
-    from mlebench.run.records import Run
-    from mlebench.run.reference_groups import is_reference_group
+    from mlebench.records.reference_groups import is_reference_group
+    from mlebench.records.run_groups import Run
 
     folder = Path(named).absolute()
     if paths.RunPaths(folder).record.is_file() or (folder.is_dir() and is_reference_group(folder.parent)):
@@ -191,7 +193,7 @@ def _find_run(named: str, *runs_dirs: Path) -> "Run":
 
 def _runs_of_reference(runs_dir: Path, named: str) -> Iterator[Path]:
     """The runs in groups of the reference whose folder or id begins like this."""
-    from mlebench.run.group import groups_in
+    from mlebench.records.run_groups import groups_in
 
     for group in groups_in(runs_dir):
         for run in group.run_paths() if group.record.origin else ():
@@ -201,7 +203,7 @@ def _runs_of_reference(runs_dir: Path, named: str) -> Iterator[Path]:
 
 def _tell_story(run: "Run", as_json: bool, lines: int | None) -> None:
     from mlebench.cli.story import MOST_LINES, story_lines
-    from mlebench.run.trajectory import story
+    from mlebench.records.timeline import story
 
     told = story(run)
     if as_json:
@@ -212,11 +214,11 @@ def _tell_story(run: "Run", as_json: bool, lines: int | None) -> None:
 
 
 def _tell(group: "Group", run: "Run") -> None:
-    from mlebench.run.conditions import options_text
+    from mlebench.cli.live import medal_text
+    from mlebench.records.conditions import options_text
     from mlebench.run.model import outcome_words
 
-    record, facts = run.record, run.record.conditions
-    report = record.report or {}
+    record, conditions, report = run.record, run.record.conditions, run.record.report
     _line("run", record.run_id)
     _line("agent", _with_details(group.record.agent))
     _line("options", options_text(group.record.agent_options))
@@ -226,16 +228,16 @@ def _tell(group: "Group", run: "Run") -> None:
     detail = f": {record.detail}" if record.detail else ""
     _line("state", f"{outcome_words(record)}{detail}" if record.is_final else run.state)
     _line("next", _next_command(group, run))
-    _line("sandbox", ", ".join(str(facts[key]) for key in ("sandbox", "version", "image_id") if facts.get(key)))
-    if facts:
-        _line("sealed", "yes" if facts.get("sealed") else f"no: {', '.join(facts.get('unsealed_by', []))}")
-        _line("network", facts.get("network"))
-        _line("limits", _limits_text(facts))
+    _line("sandbox", ", ".join(filter(None, (conditions.sandbox, conditions.version, conditions.image_id))))
+    if conditions.sandbox:
+        _line("sealed", "yes" if conditions.sealed else f"no: {', '.join(conditions.unsealed_by)}")
+        _line("network", conditions.network)
+        _line("limits", _limits_text(conditions))
     _line("time", _times(run))
     _tell_model(group, run)
     for attempt in record.attempts:
-        ended = attempt.get("ended", "in progress")
-        _line(f"attempt {attempt['number']}", f"{attempt['started_at']} on {attempt['host']}: {ended}")
+        ended = attempt.ended or "in progress"
+        _line(f"attempt {attempt.number}", f"{attempt.started_at} on {attempt.host}: {ended}")
     if (record.starts or 0) > 1:
         _line("starts", f"{record.starts}: the agent was started more than once")
     if record.rerolls:
@@ -245,14 +247,12 @@ def _tell(group: "Group", run: "Run") -> None:
         _line("submissions", f"{len(kept)} kept, the first after {float(kept[0].stem):g} s")
     _line("submission", record.submission)
     if report:
-        reason = f": {_one_line(report['reason'])}" if report.get("reason") else ""
-        _line("status", f"{report['status']}{reason}")
-        _line("score", report.get("score"))
-        from mlebench.cli.live import medal
-
-        _line("medal", medal(report))
-    for item in facts.get("collected", {}).get("left_out", []):
-        _line("left out", f"{_one_line(item['name'])}: {item['reason']}")
+        reason = f": {_one_line(report.reason)}" if report.reason else ""
+        _line("status", f"{report.status}{reason}")
+        _line("score", report.score)
+        _line("medal", medal_text(report))
+    for file in conditions.collected.left_out:
+        _line("left out", f"{_one_line(file.name)}: {file.reason}")
     _tell_findings(run)
     _line("files", run.paths.root)
 
@@ -270,48 +270,51 @@ def _next_command(group: "Group", run: "Run") -> str | None:
 
 
 def _tell_findings(run: "Run") -> None:
-    from mlebench.run.findings import read_findings
+    from mlebench.records.findings import read_findings
 
     for record in read_findings(run):
-        for found in record.findings:
-            _line("found", _one_line(f"{found['kind']}: {found['rule']}: {found['says']}"))
+        for finding in record.findings:
+            _line("found", _one_line(f"{finding.kind}: {finding.rule}: {finding.says}"))
 
 
 def _tell_model(group: "Group", run: "Run") -> None:
-    from mlebench.run.model import use_so_far
+    from mlebench.records.run_groups import usage_so_far
 
-    asked, use = group.record.model, use_so_far(group, run)
-    if asked:
-        budget = f", at most {asked['budget']}" if asked.get("budget") else ""
-        _line("model", _one_line(f"{', '.join(asked['models'])} at {asked['endpoint']}{budget}"))
-    if use:
-        _line("calls", _calls_text(use))
-        _line("tokens", _tokens_text(use))
-        _line("cost", _cost_text(use))
-
-
-def _calls_text(use: dict[str, Any]) -> str:
-    named = [("failed", "failed"), ("retries", "retries"), ("refused", "refused"), ("calls_without_usage", "uncounted")]
-    rest = [f"{use[key]} {word}" for key, word in named if use.get(key)]
-    budget = use.get("budget") or {}
-    if budget.get("exceeded"):
-        rest.append("the budget was used up")
-    elif budget.get("not_enough"):
-        rest.append(f"not enough of the budget was left for {budget['not_enough']}")
-    if removed := use.get("removed_fields"):
-        rest.append(f"without the unknown fields {', '.join(removed)}")
-    return ", ".join([str(use.get("calls")), *rest])
+    if model := group.record.model:
+        budget = f", at most {model.budget}" if model.budget else ""
+        _line("model", _one_line(f"{', '.join(model.models)} at {model.endpoint}{budget}"))
+    if usage := usage_so_far(run):
+        _line("calls", _calls_text(usage))
+        _line("tokens", _tokens_text(usage))
+        _line("cost", _cost_text(usage))
 
 
-def _tokens_text(use: dict[str, Any]) -> str:
-    named = [(name, use.get(f"{name}_tokens")) for name in ("input", "cached", "output", "reasoning")]
-    return ", ".join(f"{count} {name}" for name, count in named if count is not None)
+def _calls_text(usage: "ModelUsage") -> str:
+    words = {
+        "failed": usage.failed,
+        "retries": usage.retries,
+        "refused": usage.refused,
+        "uncounted": usage.calls_without_usage,
+    }
+    parts = [str(usage.calls), *(f"{count} {word}" for word, count in words.items() if count)]
+    if usage.budget and usage.budget.exceeded:
+        parts.append("the budget was used up")
+    elif usage.budget and usage.budget.not_enough:
+        parts.append(f"not enough of the budget was left for {usage.budget.not_enough}")
+    if usage.removed_fields:
+        parts.append(f"without the unknown fields {', '.join(usage.removed_fields)}")
+    return ", ".join(parts)
 
 
-def _cost_text(use: dict[str, Any]) -> str:
-    if use.get("cost") is None:
+def _tokens_text(usage: "ModelUsage") -> str:
+    counts = {name: getattr(usage, f"{name}_tokens") for name in ("input", "cached", "output", "reasoning")}
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count is not None)
+
+
+def _cost_text(usage: "ModelUsage") -> str:
+    if usage.cost is None:
         return "unknown"
-    return f"{'at least ' if use.get('is_lower_bound') else ''}{use['cost']:.4f} US dollars"
+    return f"{'at least ' if usage.is_lower_bound else ''}{usage.cost:.4f} US dollars"
 
 
 def _line(name: str, value: Any) -> None:
@@ -324,25 +327,25 @@ def _one_line(text: str) -> str:
     return " ".join(plain(text).split())
 
 
-def _with_details(agent: dict[str, Any]) -> str:
-    details = [f"{name} {agent[name]}" for name in ("model", "scaffold") if agent.get(name)]
-    return ", ".join([agent["name"], *details])
+def _with_details(agent: "AgentFacts") -> str:
+    details = [f"{name} {value}" for name in ("model", "scaffold") if (value := getattr(agent, name))]
+    return ", ".join([agent.name, *details])
 
 
-def _limits_text(facts: dict[str, Any]) -> str:
-    limits, kept = facts.get("limits", {}), facts.get("kept", {})
-    if not limits:
+def _limits_text(conditions: "RunConditions") -> str:
+    limits, enforced_by = conditions.limits, conditions.kept
+    if limits is None:
         return ""
-    shared = f" ({runs} runs share each)" if (runs := facts.get("runs_per_gpu", 1)) > 1 else ""
+    shared = f" ({runs} runs share each)" if (runs := conditions.runs_per_gpu or 1) > 1 else ""
     return (
-        f"{duration_text(limits['seconds'])} of time, {limits['cpus']:g} CPUs ({kept.get('cpu')}), "
-        f"{size_text(limits['memory'])} of memory ({kept.get('memory')}), {size_text(limits['disk'])} of disk, "
-        f"GPUs: {', '.join(facts.get('gpus', [])) or 'none'}{shared}"
+        f"{duration_text(limits.seconds)} of time, {limits.cpus or 0:g} CPUs ({enforced_by.get('cpu')}), "
+        f"{size_text(limits.memory or 0)} of memory ({enforced_by.get('memory')}), "
+        f"{size_text(limits.disk or 0)} of disk, GPUs: {', '.join(conditions.gpus) or 'none'}{shared}"
     )
 
 
 def _times(run: "Run") -> str:
-    from mlebench.run.group import elapsed
+    from mlebench.records.run_groups import elapsed
 
     gone = elapsed(run)
     if gone is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mlebench.cli.output import duration_text
-from mlebench.run.trajectory import AGENT, GATEWAY, Event, Story
+from mlebench.records.timeline import AGENT, GATEWAY, Event, Story
 
 MOST_LINES = 12  # of a text
 WIDEST = 160  # characters of a line

@@ -52,7 +52,7 @@ def command(named: tuple[str, ...], port: int, host: str | None, runs_dir: Path 
 
 def _folder(named: str, runs_dirs: tuple[Path, ...]) -> Path:
     """A folder, or that of the run group with this name."""
-    from mlebench.run.records import find_group
+    from mlebench.records.run_groups import find_group
 
     is_folder = os.path.isdir(named)  # noqa: PTH112 a Path would raise for a name that is too long
     return Path(named) if is_folder else find_group(named, *runs_dirs).paths.root

@@ -9,8 +9,9 @@ import os
 
 from mlebench import paths
 from mlebench.data.faults import disk_errors
-from mlebench.data.manifest import Manifest, UnreadableListError, recorded_files
+from mlebench.data.manifest import UnreadableListError, recorded_files
 from mlebench.data.state import command_to_prepare, read_manifest_head
+from mlebench.records.data import Manifest
 from mlebench.registry import Competition
 
 OURS, ORIGINAL = "ours", "original"  # descriptions
@@ -36,7 +37,7 @@ def changes(competition: Competition) -> list[str]:
         head = read_manifest_head(competition)
         if head is None:
             return []
-        twin = head.source["kind"] == "twin"
+        twin = head.source.kind == "twin"
         found = []
         if head.code not in (None, code_hash(competition, twin=twin)):
             found.append("the competition's code has changed since")
@@ -55,12 +56,12 @@ def command_to_prepare_again(competition: Competition) -> str:
 
 def _options_used(where: paths.CompetitionPaths, head: Manifest) -> list[str]:
     again = ["--description original"] if head.description == ORIGINAL else []
-    if head.source["kind"] == "local" and not (where.raw.is_dir() or where.archive.is_file()):
+    if head.source.kind == "local" and not (where.raw.is_dir() or where.archive.is_file()):
         again.append("--from PATH_OF_RAW_DATA")  # it lies elsewhere, and may have moved
-    if head.source["kind"] == "twin":
+    if head.source.kind == "twin":
         usual = {"seed": 0, "size": 1.0}
         again += [
-            f"--{name} {head.source[name]}" for name in usual if head.source.get(name, usual[name]) != usual[name]
+            f"--{name} {value:g}" for name in usual if (value := getattr(head.source, name)) not in (None, usual[name])
         ]
     return again
 

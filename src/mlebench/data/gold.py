@@ -6,31 +6,18 @@ import logging
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+
+import msgspec
 
 from mlebench import paths
 from mlebench.data.answers import answers_for_grader
 from mlebench.data.state import read_manifest_head
 from mlebench.files import write_whole
 from mlebench.memory import peak_during
+from mlebench.records.data import GoldCost
 from mlebench.registry import Competition
 
 logger = logging.getLogger(__name__)
-
-
-class GoldCost(NamedTuple):
-    seconds: float  # of CPU time
-    memory: int  # bytes, at its peak
-    size: int  # bytes of the gold submission
-
-    @classmethod
-    def from_dict(cls, data: Any) -> "GoldCost | None":
-        """None if it is not what we write."""
-        match data:
-            case {"seconds": float() | int() as seconds, "memory": int(memory), "size": int(size)}:
-                return cls(float(seconds), memory, size)
-            case _:
-                return None
 
 
 def grade_gold(competition: Competition, prepared: Path | None = None) -> int:
@@ -61,11 +48,11 @@ def measure_gold(competition: Competition, prepared: Path) -> GoldCost | None:
 def recorded_cost(competition: Competition) -> GoldCost | None:
     """What `prepare` measured or, for data that it did not prepare, an earlier grading on this machine."""
     head = read_manifest_head(competition)
-    if head and (cost := GoldCost.from_dict(head.gold)):
-        return cost
+    if head and head.gold:
+        return head.gold
     try:
-        return GoldCost.from_dict(json.loads(_cache_file(competition).read_bytes()))
-    except (OSError, ValueError, RecursionError):
+        return msgspec.json.decode(_cache_file(competition).read_bytes(), type=GoldCost)
+    except (OSError, msgspec.MsgspecError):
         return None
 
 
@@ -74,7 +61,7 @@ def keep_cost(competition: Competition, cost: GoldCost) -> None:
     with suppress(OSError):
         path = _cache_file(competition)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(cost._asdict()))
+        write_whole(path, msgspec.json.encode(cost).decode())
 
 
 def _cache_file(competition: Competition) -> Path:

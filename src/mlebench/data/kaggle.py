@@ -36,6 +36,7 @@ from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.paths import CompetitionPaths
+from mlebench.records.data import DataSource
 from mlebench.registry import Competition
 
 Download = Callable[[CompetitionPaths, Progress, Sleep], Path]
@@ -65,7 +66,7 @@ class KaggleSource:
             except NoLoginError as error:
                 raise PrerequisiteError(f"{none_there}\nTo download it instead: {error}") from error
 
-    def describe(self, raw: Path) -> dict[str, Any]:
+    def describe(self, raw: Path) -> DataSource:
         return describe_raw(raw)
 
 

@@ -11,20 +11,19 @@ import platform
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from mlebench import __version__
 from mlebench.data.faults import disk_errors
 from mlebench.data.identity import SIDES, ContentIdentity, Entry
 from mlebench.engine.progress import SILENT, Progress
-from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
 from mlebench.paths import MANIFEST, MANIFEST_FILES
-from mlebench.records import Record, now
+from mlebench.records import DamagedRecordError, now, parse, write
+from mlebench.records.data import DataSource, GoldCost, Manifest
 from mlebench.registry import Competition
 
 LINES = 1_000  # printed in one go
@@ -36,58 +35,22 @@ class UnreadableListError(ValueError):
     """There is no list of files, or it cannot be understood."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Manifest(Record):
-    """The head: everything but the list of files."""
-
-    SCHEMA: ClassVar[int] = 2
-
-    competition: str
-    profile: str
-    source: dict[str, Any]  # `kind` is twin, local, kaggle or unknown
-    prepared_at: str
-    versions: dict[str, str]
-    files: int
-    bytes: int
-    competition_version: int | None = None  # older ones have none
-    description: str = "unknown"  # `ours`, or Kaggle's `original`
-    code: str | None = None  # the competition's code that made it, as `changes.code_hash` has it; older ones have none
-    identity: str | None = None  # what `identity.ContentIdentity` makes of the files; older ones have none
-    gold: dict[str, Any] | None = None  # what grading gold takes; older ones, and adopted data, have none
-    writable: bool = False  # older versions made files read-only, see `modes`
-
-    @classmethod
-    def from_dict(cls, data: Any, where: Path | str = "a manifest") -> Self:
-        match data:
-            case {"source": {"kind": str()}, "files": dict(files)}:
-                versions = data.get("versions", {})
-                counted = {"files": len(files), "bytes": sum(facts["size"] for facts in files.values())}
-                data = data | counted | {"mlebench": versions.get("mlebench", "unknown")}
-            case {"source": {"kind": str()}, "files": int(), "bytes": int(), "versions": dict()}:
-                pass
-            case {"schema": int(schema)} if schema > cls.SCHEMA:
-                pass
-            case _:
-                raise PrerequisiteError(f"{where} is not a manifest")
-        return super().from_dict(data, where)
-
-
 def write_manifest(
     competition: Competition,
     folder: Path,
-    source: dict[str, Any],
+    source: DataSource,
     entries: Iterable[Entry],
     description: str = "unknown",
     code: str | None = None,
     progress: Progress = SILENT,
-    gold: dict[str, Any] | None = None,
+    gold: GoldCost | None = None,
 ) -> None:
     """Write the manifest of a folder with these files, which come sorted by name."""
     from mlebench.engine.reading import reporting_pieces
 
     tally = _Tally(ContentIdentity(folder))
     write_whole(folder / MANIFEST_FILES, reporting_pieces(_lines(tally.counted(entries)), progress, "checking"))
-    Manifest(
+    head = Manifest(
         competition=competition.id,
         profile=competition.profile,
         competition_version=competition.version,
@@ -101,7 +64,8 @@ def write_manifest(
         identity=tally.identity.hexdigest(),
         gold=gold,
         writable=True,
-    ).write(folder / MANIFEST)
+    )
+    write(folder / MANIFEST, head)
 
 
 def rewrite_manifest(prepared: Path, head: Manifest, entries: Iterable[Entry]) -> None:
@@ -113,7 +77,7 @@ def rewrite_manifest(prepared: Path, head: Manifest, entries: Iterable[Entry]) -
     else:
         write_whole(prepared / MANIFEST_FILES, _lines(entries))
         head = head.changed()
-    head.write(prepared / MANIFEST)
+    write(prepared / MANIFEST, head)
 
 
 class _Tally:
@@ -133,13 +97,11 @@ class _Tally:
 
 def read_head(path: Path) -> Manifest | None:
     """The recorded head; None if there is none, or none that this program wrote."""
-    data = _load(path)
-    try:
-        return Manifest.from_dict(data, path)
-    except (PrerequisiteError, TypeError, KeyError):
-        if isinstance(data, dict) and isinstance(data.get("schema"), int) and data["schema"] > Manifest.SCHEMA:
-            raise  # says to update this program
-        return None
+    with disk_errors(path.parent, path.parent):
+        try:
+            return parse(path.read_bytes(), Manifest, path)
+        except (FileNotFoundError, NotADirectoryError, DamagedRecordError):
+            return None
 
 
 class Span(NamedTuple):

@@ -13,6 +13,7 @@ from mlebench.data.manifest import UnreadableListError, read_head, recorded_file
 from mlebench.errors import PrerequisiteError
 from mlebench.lease import PATIENCE, acquire
 from mlebench.paths import MANIFEST_FILES, CompetitionPaths
+from mlebench.records import write
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ def _note(where: CompetitionPaths) -> None:
         return
     head = head.changed(writable=True)
     if (where.prepared / MANIFEST_FILES).is_file():
-        head.write(where.manifest)
+        write(where.manifest, head)
     else:  # the first schema had the list of files in the same file
         rewrite_manifest(where.prepared, head, recorded_files(where.prepared))
 

@@ -7,35 +7,32 @@ for two days after it was written.
 
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from mlebench.errors import PrerequisiteError
 from mlebench.files import is_temporary
 from mlebench.processes import Process
-from mlebench.records import Record, now
+from mlebench.records import Record, now, read, write
 from mlebench.registry import Competition
 
 BELIEVED_FOR = 48 * 3600  # seconds that a run counts as open if we cannot check
 
 
-@dataclass(frozen=True, kw_only=True)
-class OpenRun(Record):
+class OpenRun(Record, frozen=True, kw_only=True):
     """A run that is in progress, or that was killed."""
 
     run_dir: str
-    process: dict[str, Any]  # the runner's
+    process: Process  # the runner's
     since: str
 
 
 def mark_open(competition: Competition, run_dir: Path, token: str) -> None:
     """Record that a run has begun in this process; a read-only data directory has no such files."""
-    run = OpenRun(run_dir=str(run_dir), process=asdict(Process.current()), since=now())
+    run = OpenRun(run_dir=str(run_dir), process=Process.current(), since=now())
     path = _path(competition, token)
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
-        run.write(path)
+        write(path, run)
 
 
 def unmark_open(competition: Competition, token: str) -> None:
@@ -82,8 +79,8 @@ def _is_open(path: Path) -> bool:
 def _runner(path: Path) -> Process | None:
     """The process that works on a run; None if the file does not say."""
     try:
-        return Process(**OpenRun.read(path).process)
-    except (OSError, PrerequisiteError, TypeError):
+        return read(path, OpenRun).process
+    except (OSError, PrerequisiteError):
         return None
 
 

@@ -16,6 +16,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from mlebench import paths
 from mlebench.data.changes import ORIGINAL, OURS, code_hash
 from mlebench.data.diagnosis import blame
@@ -115,8 +117,7 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
     description = ORIGINAL if options.original_description else OURS
     code = code_hash(competition, twin=source.twin)
     watch.tell("grading gold")
-    cost = measure_gold(competition, where.staging)
-    gold = cost._asdict() if cost else None
+    gold = measure_gold(competition, where.staging)
     write_manifest(competition, where.staging, source.describe(raw), entries, description, code, watch, gold)
     if options.overwrite_checksums:
         overwrite(competition, raw, tables)
@@ -172,7 +173,7 @@ def _is_ready(competition: Competition, source: Source, options: Options) -> boo
         return False
     if isinstance(source, TwinSource):
         manifest = read_manifest_head(competition)
-        return manifest is not None and source.matches(manifest.source)
+        return manifest is not None and source.matches(msgspec.structs.asdict(manifest.source))
     return True
 
 
@@ -196,7 +197,9 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
     attempt = {
         "versions": library_versions(),
         "code": _code_hash(competition),
-        "twin": source.describe(raw) if source.twin else None,  # for real data it does not matter who fetched it
+        "twin": msgspec.to_builtins(source.describe(raw))
+        if source.twin
+        else None,  # for real data it does not matter who fetched it
         "raw": file_identity(raw),
     }
     resumes = _begin_attempt(where, attempt, from_scratch=prepare is None)

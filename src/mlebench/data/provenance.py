@@ -4,18 +4,16 @@ So however many attempts a prepare takes, each knows where the data came from, a
 md5.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import CompetitionPaths
-from mlebench.records import Record, now
+from mlebench.records import Record, now, read, write
 
 
-@dataclass(frozen=True, kw_only=True)
-class ArchiveRecord(Record):
+class ArchiveRecord(Record, frozen=True, kw_only=True):
     kind: str  # `kaggle`: we downloaded it; `local`: someone put it there
     archive: str
     size: int
@@ -43,7 +41,7 @@ class ArchiveRecord(Record):
 def record_download(where: CompetitionPaths, url: str) -> None:
     """Record that we downloaded the archive, which does not have its final name yet."""
     facts = ArchiveRecord.of(where.archive_part, "kaggle", url=url, fetched_at=now())
-    facts.changed(archive=where.archive.name).write(where.archive_record)
+    write(where.archive_record, facts.changed(archive=where.archive.name))
 
 
 def archive_md5(archive: Path, where: CompetitionPaths, progress: Progress = SILENT) -> str:
@@ -57,14 +55,15 @@ def archive_md5(archive: Path, where: CompetitionPaths, progress: Progress = SIL
         return known.md5
     md5 = md5_of(archive, progress.stage("checking the archive", archive.stat().st_size))
     fresh = ArchiveRecord.of(archive, "local") if known is None or not beside else known
-    fresh.changed(md5=md5, inode=archive.stat().st_ino, archive=archive.name if beside else str(archive)).write(path)
+    name = archive.name if beside else str(archive)
+    write(path, fresh.changed(md5=md5, inode=archive.stat().st_ino, archive=name))
     return md5
 
 
 def recorded_archive(archive: Path, record: Path) -> ArchiveRecord | None:
     """What is recorded about an archive; None if there is nothing, or it is about another archive."""
     try:
-        known = ArchiveRecord.read(record)
+        known = read(record, ArchiveRecord)
         return known if known.is_of(archive) else None
     except (PrerequisiteError, FileNotFoundError):
         return None

@@ -17,6 +17,7 @@ from mlebench.engine.progress import SILENT, Progress
 from mlebench.errors import PrerequisiteError
 from mlebench.files import remove_temporaries, write_whole
 from mlebench.paths import TWIN, CompetitionPaths
+from mlebench.records.data import DataSource
 from mlebench.registry import Competition, code_name
 from mlebench.scoring import import_fn
 
@@ -29,7 +30,7 @@ class Source(Protocol):
         """Make the raw data available, as a folder or a zip archive."""
         ...
 
-    def describe(self, raw: Path) -> dict[str, Any]:
+    def describe(self, raw: Path) -> DataSource:
         """What the manifest says about the raw data that was fetched; `kind` is one word."""
         ...
 
@@ -49,7 +50,7 @@ class LocalSource:
             )
         return found
 
-    def describe(self, raw: Path) -> dict[str, Any]:
+    def describe(self, raw: Path) -> DataSource:
         return describe_raw(raw)
 
 
@@ -79,7 +80,7 @@ class PathSource:
             )
         return found.absolute()
 
-    def describe(self, raw: Path) -> dict[str, Any]:
+    def describe(self, raw: Path) -> DataSource:
         return describe_raw(raw)
 
 
@@ -124,19 +125,18 @@ class TwinSource:
         """Whether a record (of a twin, or of a manifest's source) describes this very twin."""
         return record is not None and {"seed": self.seed, "size": self.size}.items() <= record.items()
 
-    def describe(self, raw: Path) -> dict[str, Any]:  # noqa: ARG002
-        return {"kind": "twin"} | asdict(self)
+    def describe(self, raw: Path) -> DataSource:  # noqa: ARG002
+        return DataSource(kind="twin", **asdict(self))
 
 
-def describe_raw(raw: Path) -> dict[str, Any]:
+def describe_raw(raw: Path) -> DataSource:
     """Where raw data came from, if recorded; a folder counts as the archive beside it if it holds the same files."""
     where = CompetitionPaths(raw.parent.parent, raw.parent.name)
     archive = where.archive if raw == where.raw else raw
     known = recorded_archive(archive, where.archive_record)
     if known is None or known.kind == "local" or (raw.is_dir() and choose_raw(raw, archive) != raw):
-        return {"kind": "local"}
-    facts = {name: getattr(known, name) for name in ("kind", "url", "fetched_at", "size", "md5")}
-    return {name: value for name, value in facts.items() if value is not None}
+        return DataSource(kind="local")
+    return DataSource(kind=known.kind, url=known.url, fetched_at=known.fetched_at, size=known.size, md5=known.md5)
 
 
 def missing_beside_archive(competition: Competition, *places: Path) -> str | None:

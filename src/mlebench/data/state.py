@@ -7,9 +7,10 @@ from pathlib import Path
 
 from mlebench import paths
 from mlebench.data.faults import disk_errors
-from mlebench.data.manifest import Manifest, read_head
+from mlebench.data.manifest import read_head
 from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.files import write_whole
+from mlebench.records.data import Manifest
 from mlebench.registry import Competition
 
 logger = logging.getLogger(__name__)
@@ -107,7 +108,7 @@ def data_identity(competition: Competition) -> str | None:
 def source_kind(competition: Competition) -> str:
     """Where prepared data came from: `twin`, `local`, `kaggle`, or `unknown` when there is no manifest."""
     head = read_manifest_head(competition)
-    return head.source["kind"] if head else "unknown"
+    return head.source.kind if head else "unknown"
 
 
 def description_kind(competition: Competition) -> str | None:

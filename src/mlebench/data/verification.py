@@ -13,7 +13,6 @@ from mlebench.data.comparison import Pair, doubtful, doubtful_files
 from mlebench.data.faults import disk_errors
 from mlebench.data.identity import PARQUET, SIDES, Entry, Files
 from mlebench.data.manifest import (
-    Manifest,
     UnreadableListError,
     files_in,
     joined,
@@ -31,6 +30,7 @@ from mlebench.errors import InvalidSubmissionError, PrerequisiteError
 from mlebench.files import remove_temporaries, write_whole
 from mlebench.lease import PATIENCE, acquire
 from mlebench.paths import MANIFEST, MANIFEST_FILES, moved
+from mlebench.records.data import DataSource, Manifest
 from mlebench.registry import Competition
 
 logger = logging.getLogger(__name__)
@@ -217,7 +217,7 @@ def verify(
         head = read_head(where.manifest)
         if head is None:
             require_prepared(competition)
-        twin = holds_twins(where.data_dir) or (head is not None and head.source["kind"] == "twin")
+        twin = holds_twins(where.data_dir) or (head is not None and head.source.kind == "twin")
         comparison, faults = _compare_all(competition, head, processes, twin=twin, deep=deep, adopt=adopt)
         differences: list[Difference] = []
         if not comparison.on_record and not adopt:
@@ -270,7 +270,7 @@ def _record(competition: Competition, head: Manifest | None, comparison: "_Compa
                 rewrite_manifest(where.prepared, head, comparison.entries())
             else:
                 let_owners_write(where.prepared)
-                write_manifest(competition, where.prepared, {"kind": "unknown"}, comparison.entries())
+                write_manifest(competition, where.prepared, DataSource(kind="unknown"), comparison.entries())
     finally:
         lease.release()
 

@@ -3,12 +3,12 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from mlebench.errors import PrerequisiteError
 from mlebench.gateway.prices import Price, find_price, price_of
+from mlebench.records.group import ModelFacts
 
 OPENAI, ANTHROPIC = PROVIDERS = ("openai", "anthropic")
 ENDPOINTS = {OPENAI: "https://api.openai.com/v1", ANTHROPIC: "https://api.anthropic.com"}
@@ -40,7 +40,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class ModelAccess:
-    """What a group's record holds. Never the key itself, only the variable that holds it."""
+    """Models, their endpoint and budget. Never the key itself, only the variable that holds it."""
 
     provider: str
     endpoint: str
@@ -51,27 +51,30 @@ class ModelAccess:
     prices: Mapping[str, Price] = field(default_factory=dict)
     fields: tuple[str, ...] = ()  # of requests, opened although they are unknown or lead out
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            **asdict(self),
-            "models": list(self.models),
-            "tools": list(self.tools),
-            "fields": list(self.fields),
-            "budget": str(self.budget) if self.budget else None,
-            "prices": {model: price.to_dict() for model, price in self.prices.items()},
-        }
+    def facts(self) -> ModelFacts:
+        """What a group's record holds."""
+        return ModelFacts(
+            provider=self.provider,
+            endpoint=self.endpoint,
+            models=list(self.models),
+            key_env=self.key_env,
+            budget=str(self.budget) if self.budget else None,
+            tools=list(self.tools),
+            prices={model: price.to_dict() for model, price in self.prices.items()},
+            fields=list(self.fields),
+        )
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "ModelAccess":
+    def from_facts(cls, facts: ModelFacts) -> "ModelAccess":
         return cls(
-            provider=data["provider"],
-            endpoint=data["endpoint"],
-            models=tuple(data["models"]),
-            key_env=data["key_env"],
-            budget=Budget.parse(data["budget"]) if data["budget"] else None,
-            tools=tuple(data["tools"]),
-            prices={model: price_of(entry, model) for model, entry in data["prices"].items()},
-            fields=tuple(data.get("fields", ())),  # older groups have none
+            provider=facts.provider,
+            endpoint=facts.endpoint,
+            models=tuple(facts.models),
+            key_env=facts.key_env,
+            budget=Budget.parse(facts.budget) if facts.budget else None,
+            tools=tuple(facts.tools),
+            prices={model: price_of(entry, model) for model, entry in facts.prices.items()},
+            fields=tuple(facts.fields),
         )
 
     def key(self) -> str | None:

@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from mlebench import paths
 from mlebench.errors import PrerequisiteError, SandboxError
 from mlebench.gateway.access import ModelAccess
@@ -30,10 +32,10 @@ class ModelDoor:
         self.access = access
         self.key_of_run = f"sk-mlebench-{secrets.token_urlsafe(24)}"
         self._spec = {
-            "access": access.to_dict(),
+            "access": msgspec.to_builtins(access.facts()),
             "key": access.key(),
             "token": self.key_of_run,
-            "use": str(paths.model_use(work)),
+            "use": str(paths.usage_file(work)),
             "trace": str(paths.model_calls(work)),
             "seconds": seconds,
         }

@@ -16,11 +16,13 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
+import msgspec
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.server import Gateway
+from mlebench.records.group import ModelFacts
 
 CONNECTIONS = 256
 HEADER_SECONDS = 20.0  # from the connection to the end of the first header
@@ -80,7 +82,7 @@ def server_of(gateway: Gateway) -> uvicorn.Server:
 
 async def _run(spec: dict[str, Any], descriptor: int) -> None:
     gateway = Gateway(
-        ModelAccess.from_dict(spec["access"]),
+        ModelAccess.from_facts(msgspec.convert(spec["access"], ModelFacts)),
         token=spec["token"],
         key=spec["key"],
         use=Path(spec["use"]),

@@ -7,7 +7,7 @@ import math
 import os
 from typing import NamedTuple
 
-from mlebench.data.gold import GoldCost
+from mlebench.records.data import GoldCost
 from mlebench.untrusted import LARGEST_SUBMISSION
 
 LEAST_SECONDS, LEAST_MEMORY = 60.0, 2_000_000_000  # bytes

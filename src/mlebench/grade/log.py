@@ -4,7 +4,6 @@ import errno
 import json
 import logging
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from mlebench.faults import reason_of
@@ -16,8 +15,7 @@ from mlebench.scoring import CompetitionReport
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Grade(Record):
+class Grade(Record, frozen=True, kw_only=True):
     """One line of the log."""
 
     time: str

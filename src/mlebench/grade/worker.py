@@ -28,7 +28,7 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import Any, NamedTuple, Self
 
-from mlebench.data.gold import GoldCost, data_stamp, keep_cost, recorded_cost
+from mlebench.data.gold import data_stamp, keep_cost, recorded_cost
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.grade.hashing import HashedStream
@@ -37,6 +37,7 @@ from mlebench.grade.one import Verdict
 from mlebench.grade.row import GoldJob, Job, Unjudged, dead_row
 from mlebench.memory import LOOK, attainable_memory, bytes_of_peak, used_memory
 from mlebench.outcomes import GRADER_ERROR, INVALID, LIMIT
+from mlebench.records.data import GoldCost
 from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport
 from mlebench.untrusted import UntrustedFileError, open_untrusted

@@ -40,7 +40,7 @@ class ModelEndpoint:
         self._key = self.access.key()
         self.folder = self.log / f"{paths.timestamp()}_{uuid4().hex[:8]}"
         self.folder.mkdir(parents=True)
-        self._ledger = Ledger(self.access, paths.model_use(self.folder))
+        self._ledger = Ledger(self.access, paths.usage_file(self.folder))
 
     @property
     def model(self) -> str:

@@ -11,7 +11,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.files import LFS_POINTER, is_lfs_pointer
 from mlebench.paths import CODE, LOGS
-from mlebench.run.records import Group, Run, find_group
+from mlebench.records.run_groups import Group, Run, find_group
 from mlebench.untrusted import UntrustedFileError, open_below, open_untrusted
 
 MOST_FILES = 10_000

@@ -12,8 +12,8 @@ from typing import Any
 from mlebench.files import is_lfs_pointer
 from mlebench.integrity.subjects import Source, Subject
 from mlebench.paths import model_calls, trajectory
-from mlebench.run.jsonlines import as_json
-from mlebench.run.trajectory import lines_in, said
+from mlebench.records.jsonlines import as_json
+from mlebench.records.timeline import lines_in, said
 from mlebench.untrusted import parse_json
 
 CODE, ACTION, MESSAGE, ANSWER, LOG = "code", "action", "message", "answer", "log"

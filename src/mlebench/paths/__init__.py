@@ -118,10 +118,10 @@ from mlebench.paths.runs import experiments_table as experiments_table
 from mlebench.paths.runs import grading_report as grading_report
 from mlebench.paths.runs import is_grading_report as is_grading_report
 from mlebench.paths.runs import model_calls as model_calls
-from mlebench.paths.runs import model_use as model_use
 from mlebench.paths.runs import outcome as outcome
 from mlebench.paths.runs import own_validation as own_validation
 from mlebench.paths.runs import pages_dir as pages_dir
 from mlebench.paths.runs import time_in as time_in
 from mlebench.paths.runs import timestamp as timestamp
 from mlebench.paths.runs import trajectory as trajectory
+from mlebench.paths.runs import usage_file as usage_file

@@ -140,7 +140,7 @@ def disk_notes(work: Path) -> str:
     return str(disk_note(GroupPaths(Path(glob.escape(str(runs_dir)), "*")).work("*")))
 
 
-def model_use(work: Path) -> Path:
+def usage_file(work: Path) -> Path:
     """What an attempt's model calls have used so far."""
     return work / "model.json"
 

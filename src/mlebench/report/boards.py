@@ -2,10 +2,10 @@
 
 import math
 from functools import cache
-from typing import Any
 
 from mlebench.errors import PrerequisiteError
 from mlebench.grade.board import Board, normalised
+from mlebench.records.report import Report
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import read_leaderboard
 
@@ -22,19 +22,19 @@ class Boards:
         found = self._competition(id)
         return found.category if found else None
 
-    def percentile(self, report: dict[str, Any]) -> float | None:
+    def percentile(self, report: Report) -> float | None:
         """The share of human teams with a worse score; 0 without a score."""
-        board, score = self._board(report["competition_id"]), report.get("score")
+        board, score = self._board(report.competition_id), report.score
         if board is None:
             return None
         if score is None:  # an infinite score is null in our reports, which have its percentile
-            return report.get("percentile") or 0.0
+            return report.percentile or 0.0
         return 0.0 if math.isnan(score) else board.percentile(score)
 
-    def normalised(self, report: dict[str, Any]) -> float | None:
+    def normalised(self, report: Report) -> float | None:
         """0 is the sample submission's score on real data, 1 the gold threshold; without a score it is 0."""
-        found = self._competition(report["competition_id"])
-        gold, score = report.get("gold_threshold"), report.get("score")
+        found = self._competition(report.competition_id)
+        gold, score = report.gold_threshold, report.score
         if found is None or gold is None:
             return None
         sign = -1 if found.lower_is_better else 1

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from mlebench.records.findings import ANSWERS, BY_JUDGE, JUDGE, KINDS, NOT_ENOUGH, YES, Findings, trust_in
 from mlebench.report.model import Outcome
-from mlebench.run.findings import ANSWERS, BY_JUDGE, JUDGE, KINDS, NOT_ENOUGH, YES, Findings, trust_in
 
 CLAIMED = "claimed"
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # names of tools and categories
@@ -21,7 +21,7 @@ def told_of(records: Iterable[Findings]) -> dict[str, dict[str, Any]]:
 
 
 def _told(record: Findings) -> dict[str, Any]:
-    kinds = Counter(one["kind"] for one in record.findings if not one["rule"].startswith(BY_JUDGE))
+    kinds = Counter(finding.kind for finding in record.findings if not finding.rule.startswith(BY_JUDGE))
     category = record.facts.get("category")
     return {
         **{kind: kinds[kind] for kind in KINDS},

@@ -1,6 +1,7 @@
 """Turns run groups, grading reports and tables of experiments into entries, one for each agent."""
 
 import csv
+import logging
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,16 +17,20 @@ from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.files import LFS_POINTER, is_lfs_pointer
 from mlebench.outcomes import UNGRADED_STATUSES
+from mlebench.records.conditions import Conditions, Label, labels, requests_of
+from mlebench.records.findings import Findings, read_findings
+from mlebench.records.grading_reports import newest_report, read_grading_report
+from mlebench.records.group import GroupRecord
+from mlebench.records.reference_groups import is_reference_group
+from mlebench.records.report import Report
+from mlebench.records.run_groups import Group, Run, find_group
+from mlebench.records.snapshots import SnapshotScore, read_snapshot_scores
 from mlebench.report.boards import Boards
 from mlebench.report.found import told_of
 from mlebench.report.model import TWIN, Entry, Outcome, Reading
-from mlebench.report.spent import model_use
-from mlebench.run.conditions import Conditions, Label, labels, requests_of
-from mlebench.run.findings import Findings, read_findings
-from mlebench.run.grading_reports import newest_report, read_grading_report
-from mlebench.run.over_time import read_over_time
-from mlebench.run.records import Group, GroupRecord, Run, find_group
-from mlebench.run.reference_groups import is_reference_group
+from mlebench.report.spent import usage_of
+
+logger = logging.getLogger(__name__)
 
 UNNAMED = "reports"
 
@@ -136,16 +141,16 @@ class Inputs:
     def add_report(self, path: Path, name: str | None = None) -> None:
         self._refuse_again(path.resolve(), path.name, str(path))
         reports = read_grading_report(path)
-        for graded in {one for report in reports for one in _graded(report)}:
+        for graded in {grading for report in reports for grading in _graded(report)}:
             self._refuse_again(graded, f"the report on {graded[0]} of {graded[2]}", str(path))
         for report in reports:
-            self._take(_Source(_printable(name or report.get("agent") or UNNAMED), [_reading_of_report(report, path)]))
+            self._take(_Source(_printable(name or report.agent or UNNAMED), [_reading_of_report(report, path)]))
 
     def add_bundle(self, path: Path) -> None:
         """Add a stranger's runs as a separate entry, which says whether they were graded again here."""
         bundle = read_bundle(path)
         trust = require_credible(verdict_on(bundle, self.runs_dir), path)
-        agent = bundle.group.record.agent["name"]
+        agent = bundle.group.record.agent.name
         self.add_group(bundle.group, f"{agent} [{trust}]", bundle=bundle)
 
     def add_group(self, group: Group, name: str | None = None, *, bundle: Bundle | None = None) -> None:
@@ -157,7 +162,7 @@ class Inputs:
             _reading_of_run(run, group, bundle.findings[run.record.run_id] if bundle else read_findings(run))
             for run in group.runs()
         ]
-        source = _Source(_printable(name or record.agent.get("name", record.agent_source)), readings)
+        source = _Source(_printable(name or record.agent.name), readings)
         if bundle:
             source = replace(source, apart=bundle.sha256, bundled=True)
         if record.origin is None:
@@ -270,7 +275,7 @@ def one_kind(readings: Sequence[Reading]) -> tuple[str, str]:
 
 def _tells_no_source(reading: Reading) -> bool:
     """Whether nothing was graded in a report, so that it need not name its data."""
-    return reading.source == "unknown" and (reading.report or {}).get("score") is None
+    return reading.source == "unknown" and (reading.report is None or reading.report.score is None)
 
 
 def _refuse_mix(what: str, places: dict[str, str]) -> None:
@@ -279,45 +284,42 @@ def _refuse_mix(what: str, places: dict[str, str]) -> None:
         raise PrerequisiteError(f"standings never mix {what} {found}; report on them separately")
 
 
-def _reading_of_report(report: dict[str, Any], path: Path) -> Reading:
-    seed = report.get("seed")
+def _reading_of_report(report: Report, path: Path) -> Reading:
     return Reading(
-        competition=report["competition_id"],
+        competition=report.competition_id,
         where=str(path),
-        profile=report.get("profile") or paths.PROFILES[0],
-        source=report.get("source") or "unknown",
+        profile=report.profile or paths.PROFILES[0],
+        source=report.source or "unknown",
         report=report,
-        seed=seed if isinstance(seed, int) else None,
+        seed=report.seed,
         missing=_fault(report),
-        facts={"run_id": report.get("run_id")},
+        facts={"run_id": report.run_id},
     )
 
 
-def _graded(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _graded(report: Report) -> Iterator[tuple[str, str, str]]:
     """What identifies a report that names no run, so that a copy of its file is recognised."""
-    path, time = report.get("submission_path"), report.get("created_at")
-    if isinstance(path, str) and isinstance(time, str) and not report.get("run_id"):
-        yield report["competition_id"], path, time
+    if report.submission_path is not None and report.created_at is not None and not report.run_id:
+        yield report.competition_id, report.submission_path, report.created_at
 
 
-def _fault(report: dict[str, Any]) -> str | None:
-    status = report.get("status")
-    return status if status in UNGRADED_STATUSES else None
+def _fault(report: Report) -> str | None:
+    return report.status if report.status in UNGRADED_STATUSES else None
 
 
 def _reading_of_run(run: Run, group: Group, found: Iterable[Findings]) -> Reading:
     record = run.record
     report = record.report if record.is_final else None
     source = "unknown" if group.record.twin is None else "real"
-    missing = None if report else (record.ended or "not graded" if record.is_final else record.state)
+    missing = None if report else (record.ended or "not graded" if record.is_final else run.state)
     return Reading(
         competition=record.competition,
         where=group.record.id,
         profile=group.record.profile,
-        source=TWIN if group.record.twin else (report or {}).get("source", source),
+        source=TWIN if group.record.twin else (report and report.source) or source,
         report=report,
         seed=record.seed,
-        missing=missing or _fault(report or {}),
+        missing=missing or (report and _fault(report)),
         facts={
             "run_id": record.run_id,
             "ended": record.ended,
@@ -325,12 +327,20 @@ def _reading_of_run(run: Run, group: Group, found: Iterable[Findings]) -> Readin
             "gpu_hours": record.gpu_hours,
             "starts": record.starts,
             "rerolls": record.rerolls,
-            "sealed": record.conditions.get("sealed"),
-            **model_use(record.model),
+            "sealed": record.conditions.sealed,
+            **usage_of(record.model),
             "findings": told_of(found) or None,
-            "over_time": read_over_time(run) if record.is_final else None,
+            "over_time": _snapshot_scores(run) if record.is_final else None,
         },
     )
+
+
+def _snapshot_scores(run: Run) -> list[SnapshotScore] | None:
+    try:
+        return read_snapshot_scores(run)
+    except PrerequisiteError as error:
+        logger.warning("%s is left out", error)
+        return None
 
 
 def _numbered(readings: Iterable[Reading]) -> list[tuple[int, Reading]]:
@@ -355,16 +365,16 @@ def _outcome(reading: Reading, seed: int, boards: Boards) -> Outcome:
     report = reading.report
     if report is None or reading.missing:
         return blank
-    score = report.get("score")
+    score = report.score
     return replace(
         blank,
         score=score if score is None or math.isfinite(score) else None,
-        submitted=bool(report.get("submission_exists")),
-        valid=bool(report.get("valid_submission")),
-        above_median=bool(report.get("above_median")),
-        bronze=bool(report.get("bronze_medal")),
-        silver=bool(report.get("silver_medal")),
-        gold=bool(report.get("gold_medal")),
+        submitted=bool(report.submission_exists),
+        valid=bool(report.valid_submission),
+        above_median=bool(report.above_median),
+        bronze=bool(report.bronze_medal),
+        silver=bool(report.silver_medal),
+        gold=bool(report.gold_medal),
         percentile=boards.percentile(report),
         normalised=None if reading.source == TWIN else boards.normalised(report),
     )

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from mlebench.errors import PrerequisiteError
+from mlebench.records.conditions import unlike, unlike_text
 from mlebench.registry import Registry
 from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs, one_kind
 from mlebench.report.model import SPLITS, TWIN, Entry
 from mlebench.report.published import published_entries
 from mlebench.report.standings import Rules, Standings, standings
-from mlebench.run.conditions import unlike, unlike_text
 
 
 def make_standings(

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from mlebench.run.conditions import Conditions, Label
+from mlebench.records.conditions import Conditions, Label
+from mlebench.records.report import Report
+from mlebench.records.snapshots import SnapshotScore
 
 SPLITS = ("low", "medium", "high", "all", "systemcard")
 TWIN = "twin"
@@ -40,7 +42,7 @@ class Outcome:
     cost: float | None = None  # in US dollars
     is_lower_bound: bool = False  # whether tokens and cost are too low
     findings: dict[str, dict[str, Any]] | None = None  # by tool, a summary of what `mlebench inspect` says
-    over_time: list[dict[str, Any]] | None = None  # the scores of its snapshots; None: they were not graded
+    over_time: list[SnapshotScore] | None = None  # the scores of its snapshots; None: they were not graded
 
     @property
     def any_medal(self) -> bool:
@@ -84,7 +86,7 @@ class Reading:
     where: str
     profile: str
     source: str
-    report: dict[str, Any] | None
+    report: Report | None
     seed: int | None = None
     missing: str | None = None
     facts: dict[str, Any] = field(default_factory=dict)

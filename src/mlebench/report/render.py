@@ -7,13 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+import msgspec
+
 from mlebench import __version__
+from mlebench.records.conditions import CONDITIONS, Condition, Conditions, alike_text, differing, unlike, unlike_text
 from mlebench.report.found import Found
 from mlebench.report.intervals import LEVEL, Difference, Estimate
 from mlebench.report.model import TWIN
 from mlebench.report.spent import TOKENS, Spent
 from mlebench.report.standings import RATES, SCALES, EntryStandings, Scope, Standings
-from mlebench.run.conditions import CONDITIONS, Condition, Conditions, alike_text, differing, unlike, unlike_text
 
 SCHEMA = 1
 COUNTED = ("competitions", "seeds", "seeds_given", "missing")
@@ -329,5 +331,5 @@ def _entry(found: EntryStandings) -> dict[str, Any]:
         "inputs": list(entry.inputs),
         "scopes": [asdict(scope) for scope in found.scopes],
         "findings": [asdict(one) | {"share": one.share} for one in found.found],
-        "runs": [asdict(outcome) | {"any_medal": outcome.any_medal} for outcome in entry.outcomes],
+        "runs": [msgspec.to_builtins(outcome) | {"any_medal": outcome.any_medal} for outcome in entry.outcomes],
     }

@@ -1,30 +1,26 @@
 """What runs cost, and what readers of their scores should know: time, money, second throws of the dice."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mlebench.outcomes import INFRA_ERROR, MODEL_UNAVAILABLE
+from mlebench.records.usage import ModelUsage
 from mlebench.report.model import Outcome
 
 TOKENS = ("input", "cached", "output", "reasoning")  # input includes cached, output includes reasoning
 
 
-def model_use(used: Any) -> dict[str, Any]:
-    """Calls, tokens and cost in `model` of a run's record, as the gateway counted them; None if it does not say."""
-    used = used if isinstance(used, dict) else {}
+def usage_of(usage: ModelUsage | None) -> dict[str, Any]:
+    """Calls, tokens and cost of a run, as the gateway counted them; None if it does not say."""
+    if usage is None:
+        return {"calls": None, "tokens": None, "cost": None, "is_lower_bound": False}
     return {
-        "calls": _number(used.get("calls")),
-        "tokens": {kind: _number(used.get(f"{kind}_tokens")) for kind in TOKENS} if used else None,
-        "cost": _number(used.get("cost")),
-        "is_lower_bound": used.get("is_lower_bound") is True,
+        "calls": usage.calls,
+        "tokens": {kind: getattr(usage, f"{kind}_tokens") for kind in TOKENS},
+        "cost": usage.cost,
+        "is_lower_bound": usage.is_lower_bound,
     }
-
-
-def _number(value: Any) -> float | None:
-    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return value if known else None
 
 
 @dataclass(frozen=True)

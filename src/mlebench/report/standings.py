@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mlebench.records.conditions import unlike
 from mlebench.report.found import Found, found_in
 from mlebench.report.intervals import Difference, Estimate, Sample, seeds_needed
 from mlebench.report.model import Entry
 from mlebench.report.published import PublishedEntry
 from mlebench.report.spent import Spent
-from mlebench.run.conditions import unlike
 
 RATES = ("any_medal", "gold", "silver", "bronze", "above_median", "valid", "submitted")
 # What figures are multiplied by: rates and percentiles are shown in percent.

@@ -26,26 +26,26 @@ standings). How an attempt ended decides what follows:
 import os
 import socket
 from collections.abc import Iterable
-from typing import Any
+
+import msgspec
 
 from mlebench.outcomes import INFRA_ERROR
+from mlebench.records.run import Attempt
 
 LOST_STARTS = 3
 SUBMISSIONS = 3
 # What interrupted an attempt (`interrupted_by`).
 SIGNAL, SCHEDULER, LOST = "signal", "scheduler", "lost"
 
-Attempts = list[dict[str, Any]]
+
+def count_starts(attempts: Iterable[Attempt]) -> int:
+    return sum(attempt.agent_started_at is not None for attempt in attempts)
 
 
-def count_starts(attempts: Iterable[dict[str, Any]]) -> int:
-    return sum("agent_started_at" in attempt for attempt in attempts)
-
-
-def is_exhausted(attempts: Iterable[dict[str, Any]]) -> bool:
+def is_exhausted(attempts: Iterable[Attempt]) -> bool:
     """Whether too many attempts were lost or failed, through no fault of a scheduler, for another one."""
-    counted = (attempt for attempt in attempts if not attempt.get("forgiven"))
-    lost = (a for a in counted if a.get("ended") == INFRA_ERROR or a.get("interrupted_by") == LOST)
+    counted = (attempt for attempt in attempts if not attempt.forgiven)
+    lost = (attempt for attempt in counted if attempt.ended == INFRA_ERROR or attempt.interrupted_by == LOST)
     return count_starts(lost) >= LOST_STARTS
 
 
@@ -55,22 +55,22 @@ def scheduler_job() -> str | None:
     return job and f"slurm {job}.{os.environ.get('SLURM_RESTART_COUNT', '0')}"
 
 
-def interrupted_by(attempt: dict[str, Any]) -> str:
+def interrupted_by(attempt: Attempt) -> str:
     """What ended an attempt whose runner was killed: a scheduler, if it was in another job or on another host."""
-    elsewhere = attempt.get("host") != socket.gethostname()
-    return SCHEDULER if elsewhere or attempt.get("job") != scheduler_job() else LOST
+    elsewhere = attempt.host != socket.gethostname()
+    return SCHEDULER if elsewhere or attempt.job != scheduler_job() else LOST
 
 
-def forgiven(attempts: Iterable[dict[str, Any]]) -> Attempts:
+def forgiven(attempts: Iterable[Attempt]) -> list[Attempt]:
     """Attempts as `--retry` leaves them: infrastructure failures, presumably fixed, no longer count."""
-    return [attempt | {"forgiven": True} for attempt in attempts]
+    return [msgspec.structs.replace(attempt, forgiven=True) for attempt in attempts]
 
 
-def failed_before_start(attempt: dict[str, Any]) -> bool:
+def failed_before_start(attempt: Attempt) -> bool:
     """Whether the infrastructure failed before the attempt's agent had started: that is held against its host."""
-    return attempt.get("ended") == INFRA_ERROR and "agent_started_at" not in attempt
+    return attempt.ended == INFRA_ERROR and attempt.agent_started_at is None
 
 
-def failed_nodes(attempts: Iterable[dict[str, Any]]) -> set[str]:
+def failed_nodes(attempts: Iterable[Attempt]) -> set[str]:
     """Where attempts failed before their agent had started: another node may be able to do the run."""
-    return {attempt.get("node") or attempt["host"] for attempt in attempts if failed_before_start(attempt)}
+    return {attempt.node or attempt.host for attempt in attempts if failed_before_start(attempt)}

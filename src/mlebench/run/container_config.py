@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mlebench.errors import PrerequisiteError
-from mlebench.run.machine import Wishes
+from mlebench.records.group import Requested
 from mlebench.untrusted import parse_json
 
 UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -12,7 +12,7 @@ KEYS = ("mem_limit", "shm_size", "nano_cpus", "cpus", "gpus", "runtime")
 
 
 class ContainerConfig(NamedTuple):
-    wishes: Wishes
+    requested: Requested
     gpus: list[str] | None  # None: it does not say
     runtime: str | None
 
@@ -31,11 +31,13 @@ def read_container_config(path: Path) -> ContainerConfig:
         names = ", ".join(f"`{key}`" for key in unknown)
         verb = "has" if len(unknown) == 1 else "have"
         raise PrerequisiteError(f"{path}: {names} {verb} no meaning here; known keys are {', '.join(KEYS)}")
-    wishes = Wishes(memory=_size(path, data, "mem_limit"), shm=_size(path, data, "shm_size"), cpus=_cpus(path, data))
+    requested = Requested(
+        memory=_size(path, data, "mem_limit"), shm=_size(path, data, "shm_size"), cpus=_cpus(path, data)
+    )
     runtime = data.get("runtime")
     if not isinstance(runtime, str | None):
         raise PrerequisiteError(f"{path}: `runtime` must be the name of a runtime, not {runtime!r}")
-    return ContainerConfig(wishes, _gpus(path, data.get("gpus")), runtime)
+    return ContainerConfig(requested, _gpus(path, data.get("gpus")), runtime)
 
 
 def _cpus(path: Path, data: dict[str, Any]) -> float | None:

@@ -16,10 +16,11 @@ from pathlib import Path
 
 from mlebench import paths
 from mlebench.memory import total_memory
+from mlebench.records.group import Limits
 from mlebench.registry import Competition
 from mlebench.run.signals import stop_signals_blocked
 from mlebench.sandbox import sandbox_named
-from mlebench.sandbox.base import HOME, Bind, Limits, Sandbox, Task
+from mlebench.sandbox.base import HOME, Bind, Sandbox, Task
 from mlebench.sandbox.bubblewrap import interpreter_prefixes
 from mlebench.sandbox.collect import remove_tree
 from mlebench.sandbox.session import Session

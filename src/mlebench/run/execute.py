@@ -13,9 +13,11 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeGuard
+
+import msgspec
 
 from mlebench import lease as leases
 from mlebench import paths
@@ -30,6 +32,10 @@ from mlebench.lease import Lease, LeaseLostError
 from mlebench.outcomes import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, MODEL_UNAVAILABLE, NOT_THE_AGENTS_FAULT
 from mlebench.processes import Process, process_start
 from mlebench.records import now
+from mlebench.records.conditions import run_conditions
+from mlebench.records.run import NONE, PLANNED, PRESENT, RUNNING, Attempt, RunConditions
+from mlebench.records.run_groups import Group, Run, limits_of
+from mlebench.records.usage import read_usage
 from mlebench.registry import Competition, Registry
 from mlebench.run import hosts, knowledge, machine
 from mlebench.run.attempts import (
@@ -41,16 +47,14 @@ from mlebench.run.attempts import (
     is_exhausted,
     scheduler_job,
 )
-from mlebench.run.conditions import run_conditions
 from mlebench.run.crash import with_last_words
 from mlebench.run.door import ValidatorDoor, remove_door
 from mlebench.run.full_disk import DiskFilledError, require_disk_was_not_filled
 from mlebench.run.gpus import Held
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import MODEL_PORT, make_task, with_doors
-from mlebench.run.model import model_use, open_model, unsealed_by, with_outage
+from mlebench.run.model import open_model, unsealed_by, with_outage
 from mlebench.run.publish import gather, is_published, make_room, publish, settle, stage, tidy, unstage
-from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
 from mlebench.run.signals import STOP_SIGNALS, next_sender, stop_signals_blocked
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import Sandbox, sandbox_named
@@ -111,8 +115,8 @@ def _failures_of_host(run: Run) -> Iterator[None]:
     except LeaseLostError:
         raise
     except Exception as error:
-        attempts = Run.read(run.paths.root).record.attempts
-        if not attempts or "ended" in attempts[-1] or "agent_started_at" not in attempts[-1]:
+        attempt = Run.read(run.paths.root).record.last_attempt
+        if not attempt or not attempt.is_open or attempt.agent_started_at is None:
             hosts.note_failure(run.paths.group, str(error) or type(error).__name__)
         raise
 
@@ -144,10 +148,10 @@ def abandon(folder: Path, reason: str) -> bool:
 
 def unstored_result(run: Run) -> Path | None:
     """The working folder of a run whose agent has ended but whose result could not be stored or graded yet."""
-    attempts = run.record.attempts
-    if run.record.is_final or not attempts or "ended" in attempts[-1]:
+    attempt = run.record.last_attempt
+    if run.record.is_final or not attempt or not attempt.is_open:
         return None
-    work = run.paths.group.work(attempts[-1]["token"])
+    work = run.paths.group.work(attempt.token)
     try:
         return work if _has_ended(read_outcome(work)) else None
     except (OSError, StorageError):  # for all we know, it has
@@ -177,9 +181,9 @@ class _Execution:
         if self._has_open_attempt and (code := self._close_interrupted()) is not None:
             return code
         if is_exhausted(self.run.record.attempts):
-            return self._give_up(f"given up: {self.run.record.attempts[-1]['detail']}")
-        limits = self.group.record.limits
-        require_free_space(self.group.paths.root, limits.get("disk"), limits.get("inodes"))
+            return self._give_up(f"given up: {self._attempt.detail}")
+        limits = limits_of(self.group)
+        require_free_space(self.group.paths.root, limits.disk, limits.inodes)
         tidy(self.run)
         try:
             agent, competition, sandbox = self._load()
@@ -214,14 +218,14 @@ class _Execution:
 
     def _settle(self) -> None:
         """End a run whose result is published; nothing looks for the traces of its attempt after that."""
-        if self.run.record.attempts:
-            self._remove_traces(self.run.record.attempts[-1]["token"])
+        if attempt := self.run.record.last_attempt:
+            self._remove_traces(attempt.token)
         self.run = settle(self.run)
 
     def _load(self) -> tuple[Agent, Competition, Sandbox]:
         record = self.group.record
         agent = load_agent(record.agent_source, record.agent_command, record.agent_options)
-        if agent.identity != record.agent["identity"]:
+        if agent.identity != record.agent.identity:
             raise PrerequisiteError(f"{agent.folder} has changed since these runs were planned: plan them again")
         if fault := venv_fault(agent):
             raise PrerequisiteError(f"agent {agent.name} is {fault}")
@@ -231,41 +235,41 @@ class _Execution:
         return agent, competition, sandbox_named("process" if agent.host_only else record.sandbox)
 
     def _begin(self) -> None:
-        attempt = {
-            "number": len(self.run.record.attempts) + 1,
-            "token": self.lease.token,
-            "host": socket.gethostname(),
-            "node": os.environ.get(hosts.NODE_VARIABLE),
-            "job": scheduler_job(),
-            "started_at": now(),
-        }
+        attempt = Attempt(
+            number=len(self.run.record.attempts) + 1,
+            token=self.lease.token,
+            host=socket.gethostname(),
+            node=os.environ.get(hosts.NODE_VARIABLE),
+            job=scheduler_job(),
+            started_at=now(),
+        )
         attempts = [*self.run.record.attempts, attempt]
         self.run = self.run.write(
-            state=RUNNING, started_at=attempt["started_at"], attempts=attempts, starts=count_starts(attempts)
+            state=RUNNING, started_at=attempt.started_at, attempts=attempts, starts=count_starts(attempts)
         )
 
-    def _update_attempt(self, attempt: dict[str, Any], **changes: Any) -> None:
+    def _update_attempt(self, attempt: Attempt, **changes: Any) -> None:
         """Record what has become of the current attempt."""
         attempts = [*self.run.record.attempts[:-1], attempt]
         self.run = self.run.write(attempts=attempts, starts=count_starts(attempts), **changes)
 
     @property
-    def _attempt(self) -> dict[str, Any]:
+    def _attempt(self) -> Attempt:
         return self.run.record.attempts[-1]
 
     @property
     def _has_open_attempt(self) -> bool:
-        return bool(self.run.record.attempts) and "ended" not in self._attempt
+        return bool(self.run.record.attempts) and self._attempt.is_open
 
-    def _note_start(self, keeper_pid: int | None, conditions: dict[str, Any]) -> None:
+    def _note_start(self, keeper_pid: int | None, conditions: RunConditions) -> None:
         """Record that an agent is about to be started, with all that is needed to publish its result if we are killed.
 
         If we are, the next runner waits for the keeper, which ends the sandbox.
         """
-        attempt = self._attempt | {"agent_started_at": now()}
+        keeper = None
         if keeper_pid is not None:
             keeper = replace(Process.current(), pid=keeper_pid, started=process_start(keeper_pid) or 0)
-            attempt |= {"keeper": asdict(keeper)}
+        attempt = msgspec.structs.replace(self._attempt, agent_started_at=now(), keeper=keeper)
         self._update_attempt(attempt, conditions=conditions)
 
     def _close_interrupted(self) -> int | None:
@@ -273,9 +277,9 @@ class _Execution:
 
         If its agent had ended, publish that; the code says how that went. Otherwise close the attempt.
         """
-        token = self._attempt["token"]
-        if "keeper" in self._attempt:
-            _await_end(Process(**self._attempt["keeper"]))
+        token = self._attempt.token
+        if self._attempt.keeper:
+            _await_end(self._attempt.keeper)
         if self.group.record.sandbox != "host":
             sandbox_named(self.group.record.sandbox).remove_leftovers(token)
             remove_door(token)
@@ -299,15 +303,18 @@ class _Execution:
         self, ended: str, detail: str | None, *, outcome: Outcome | None = None, interrupted_by: str | None = None
     ) -> None:
         """Keep what an attempt left, and record how it ended."""
-        token = self._attempt["token"]
+        token = self._attempt.token
         work = self.group.paths.work(token)
-        attempt = self._attempt | {"ended": ended, "detail": detail, "ended_at": now(), "model": model_use(work)}
-        if interrupted_by:
-            attempt["interrupted_by"] = interrupted_by
-        if outcome:
-            attempt["seconds"] = round(outcome.seconds, 3)
-        if outcome and not outcome.agent_started:
-            attempt.pop("agent_started_at", None)
+        attempt = msgspec.structs.replace(
+            self._attempt,
+            ended=ended,
+            detail=detail,
+            ended_at=now(),
+            model=read_usage(work),
+            interrupted_by=interrupted_by,
+            seconds=round(outcome.seconds, 3) if outcome else None,
+            agent_started_at=None if outcome and not outcome.agent_started else self._attempt.agent_started_at,
+        )
         if work.is_dir():
             paths.outcome(work).unlink(missing_ok=True)  # it does not count, even if we are killed now
             gather(work, self.run.paths.attempt(len(self.run.record.attempts)))
@@ -336,12 +343,12 @@ class _Execution:
             open_model(self.group.record, task) as model,
         ):
             task = with_doors(task, agent, door.socket, model, model_port)
-            conditions = self._conditions(competition, sandbox, task) | {"validator": door.sandbox.name}
+            conditions = self._conditions(competition, sandbox, task, door)
             with self.lease.renewed():  # an image may have much to copy
                 launch = sandbox.launch(task)
             session = Session(task, launch, lambda pid: self._note_start(pid, conditions))
             with stop_signals_blocked():
-                outcome = self._watch(session, door, model, Snapshots(task, self._attempt["agent_started_at"]))
+                outcome = self._watch(session, door, model, Snapshots(task, self._attempt.agent_started_at or now()))
             if model and model.has_died and outcome.ended in (CANCELLED, AGENT_ERROR):
                 outcome = replace(outcome, ended=INFRA_ERROR, detail="the gateway to the model died")
         if outcome.ended in (AGENT_ERROR, INFRA_ERROR) and self._was_told_to_stop():
@@ -374,10 +381,10 @@ class _Execution:
         begun = time.monotonic()
         submission = work / "home" / paths.SUBMISSION / f"{paths.SUBMISSION}.csv"
         submission.parent.mkdir(parents=True)
-        conditions = {"sandbox": "host", "sealed": False, "unsealed_by": unsealed_by(self.group.record)}
+        conditions = RunConditions(sandbox="host", sealed=False, unsealed_by=unsealed_by(self.group.record))
         self._note_start(None, conditions)
         agent.submit(competition, submission)
-        outcome = Outcome(FINISHED, None, 0, time.monotonic() - begun, {})
+        outcome = Outcome(FINISHED, None, 0, time.monotonic() - begun)
         self._host_works()
         return self._publish(competition, outcome, conditions, work)
 
@@ -448,28 +455,29 @@ class _Execution:
             hosts.note_start(self.group.paths)
         self._has_noted_start = True
 
-    def _conditions(self, competition: Competition, sandbox: Sandbox, task: Task) -> dict[str, Any]:
+    def _conditions(self, competition: Competition, sandbox: Sandbox, task: Task, door: ValidatorDoor) -> RunConditions:
         """What the run actually gets, for its record."""
         record = self.group.record
         unsealed = unsealed_by(record)
         here = machine.describe()
-        return {
-            "sandbox": sandbox.name,
+        return RunConditions(
+            sandbox=sandbox.name,
             **sandbox.conditions(task),
-            "sealed": not unsealed,
-            "unsealed_by": unsealed,
-            "network": task.network,
-            "limits": record.limits,
-            "gpus": list(task.gpus),
-            "data": data_identity(competition),
-            "source": source_kind(competition),
+            sealed=not unsealed,
+            unsealed_by=unsealed,
+            network=task.network,
+            limits=record.limits,
+            gpus=list(task.gpus),
+            data=data_identity(competition),
+            source=source_kind(competition),
             **run_conditions(record),
-            **({} if here == record.machine else {"machine": here}),
-        }
+            machine=None if here == record.machine else here,
+            validator=door.sandbox.name,
+        )
 
-    def _publish(self, competition: Competition, outcome: Outcome, conditions: dict[str, Any], work: Path) -> int:
+    def _publish(self, competition: Competition, outcome: Outcome, conditions: RunConditions, work: Path) -> int:
         """Store and grade what an agent left; if that fails, its working folder has everything, and the run goes on."""
-        if outcome.used.get("disk_filled_by") == THIS_RUN and not self.group.record.retain:
+        if outcome.used.disk_filled_by == THIS_RUN and not self.group.record.retain:
             with self.lease.renewed():
                 make_room(work)
         staged = stage(self.run, self.lease)
@@ -488,9 +496,9 @@ class _Execution:
         return FINAL
 
     def _stage_and_publish(
-        self, staged: Path, competition: Competition, outcome: Outcome, conditions: dict[str, Any], work: Path
+        self, staged: Path, competition: Competition, outcome: Outcome, conditions: RunConditions, work: Path
     ) -> None:
-        use = model_use(work)
+        usage = read_usage(work)
         outcome = with_outage(with_last_words(outcome, work), self.group.record, work)
         collected = gather(work, staged)
         submission = staged / paths.SUBMISSION / f"{paths.SUBMISSION}.csv"
@@ -498,11 +506,15 @@ class _Execution:
         counts = outcome.ended != MODEL_UNAVAILABLE
         report = grade_run(submission, competition, self.run, self.group) if counts else None
         require_disk_was_not_filled(outcome, report)
-        conditions = conditions | {"kept": outcome.kept, "used": outcome.used, "collected": collected.to_dict()}
-        if not conditions["sealed"]:
-            conditions["data_unchanged"] = _data_is_unchanged(competition)
-        end = {"ended": outcome.ended, "detail": outcome.detail, "ended_at": now(), "model": use}
-        seconds = {"seconds": round(outcome.seconds, 3)}
+        conditions = msgspec.structs.replace(
+            conditions,
+            kept=outcome.kept,
+            used=outcome.used,
+            collected=collected.to_record(),
+            data_unchanged=None if conditions.sealed else _data_is_unchanged(competition),
+        )
+        end: dict[str, Any] = {"ended": outcome.ended, "detail": outcome.detail, "ended_at": now(), "model": usage}
+        end["seconds"] = round(outcome.seconds, 3)
         publish(
             self.run,
             staged,
@@ -511,9 +523,8 @@ class _Execution:
             **end,
             submission=PRESENT if present else NONE,
             report=report,
-            attempts=[*self.run.record.attempts[:-1], self._attempt | end | seconds],
-            **seconds,
-            gpu_hours=round(outcome.seconds * len(conditions.get("gpus", ())) / 3600, 6),
+            attempts=[*self.run.record.attempts[:-1], msgspec.structs.replace(self._attempt, **end)],
+            gpu_hours=round(outcome.seconds * len(conditions.gpus) / 3600, 6),
             conditions=conditions,
         )
 

@@ -11,18 +11,19 @@ import math
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from mlebench import lease as leases
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import GroupPaths, RunPaths
+from mlebench.records.group import Limits
+from mlebench.records.run_groups import Group, Run
 from mlebench.run.attempts import SUBMISSIONS, failed_nodes
 from mlebench.run.hosts import stop_line, stopped_hosts
-from mlebench.run.records import Group, Run
 
 logger = logging.getLogger(__name__)
 
@@ -39,18 +40,6 @@ class SchedulerError(PrerequisiteError):
 
 
 @dataclass(frozen=True)
-class Placement:
-    """Where a group's runs take place, as recorded in group.json."""
-
-    name: str = "local"
-    options: dict[str, str] = field(default_factory=dict)  # for Slurm, sbatch's; for Ray, the address
-
-    @property
-    def is_remote(self) -> bool:
-        return self.name != "local"
-
-
-@dataclass(frozen=True)
 class Resources:
     """What each run needs from a node."""
 
@@ -60,11 +49,11 @@ class Resources:
     gpus: int
 
     @classmethod
-    def of(cls, limits: Mapping[str, Any], gpus: int) -> "Resources":
+    def of(cls, limits: Limits, gpus: int) -> "Resources":
         return cls(
-            seconds=math.ceil(limits["seconds"] + GRACE),
-            memory=limits["memory"] + OVERHEAD,
-            cpus=math.ceil(limits["cpus"]),
+            seconds=math.ceil(limits.seconds + GRACE),
+            memory=(limits.memory or 0) + OVERHEAD,
+            cpus=math.ceil(limits.cpus or 1),
             gpus=gpus,
         )
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,15 @@ from mlebench.outcomes import (
     OVER_DISK,
     TIMEOUT,
 )
-from mlebench.records import now
+from mlebench.records import now, write
+from mlebench.records.run import PRESENT
+from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Registry
 from mlebench.run.attempts import forgiven
 from mlebench.run.grading import run_info
 from mlebench.run.hosts import forget_failures
 from mlebench.run.plan import write_metadata
 from mlebench.run.publish import set_aside
-from mlebench.run.records import PRESENT, RUNNING, Group, Run, is_group
 from mlebench.scoring import CompetitionReport
 
 # What `--retry` may name. Repeating a run because of how it ended, rather than because of the machine, is a second
@@ -54,7 +54,7 @@ def forget_report(group: Group) -> None:
     with leases.held(group.paths.leases, patience=1) as require_lease:
         record = Group.read(group.paths.root).record.changed(report=None)
         require_lease()
-        record.write(group.paths.record)
+        write(group.paths.record, record)
 
 
 def _retry(run: Run, kind: str) -> bool:
@@ -96,14 +96,10 @@ def reopen(group: Group, *, only_here: bool) -> None:
     forget_failures(group.paths, only_here=only_here)
 
 
-def unfinished(group: Group) -> list[Path]:
-    return [run.paths.root for run in group.runs() if not run.record.is_final]
-
-
 def finished_report(group: Group, runs: Iterable[Run]) -> Path | None:
     """The report of a group in which nothing is left to do."""
     report = group.paths.root / str(group.record.report)
-    return report if report.is_file() and all(run.record.is_final for run in runs) else None
+    return report if report.is_file() and all(run.is_settled for run in runs) else None
 
 
 def finish(group: Group) -> Path | None:
@@ -116,7 +112,7 @@ def _finish(group: Group, require_lease: Callable[[], None]) -> Path | None:
     runs = list(group.runs())
     success = {run.paths.root.name: run.record.ended == FINISHED for run in runs}
     write_metadata(group.paths, group.record, success)
-    if not all(run.record.is_final for run in runs):
+    if not all(run.is_settled for run in runs):
         return None
     registry = Registry(group.record.data_dir, group.record.profile)
     reports = [_report(run, group, registry) for run in runs]
@@ -128,7 +124,7 @@ def _finish(group: Group, require_lease: Callable[[], None]) -> Path | None:
         old.rename(group.paths.superseded / old.name)
     path = group.paths.root / name
     write_whole(path, json.dumps(aggregate_reports(reports), indent=2))
-    group.record.changed(report=name).write(group.paths.record)
+    write(group.paths.record, group.record.changed(report=name))
     return path
 
 
@@ -143,13 +139,13 @@ def _remove_drafts(group: paths.GroupPaths) -> None:
 def _report(run: Run, group: Group, registry: Registry) -> CompetitionReport:
     """A run's report. If it has none, through no fault of the agent, one that says so."""
     if run.record.report is not None:
-        return CompetitionReport.from_dict(run.record.report)
+        return CompetitionReport.from_record(run.record.report)
     from mlebench.grade.one import Verdict, ungraded_report, with_verdict
 
     competition = registry.get_competition(run.record.competition)
     report = ungraded_report(run.paths.submission, competition, run_info(run, group))
     status = MODEL_UNAVAILABLE if run.record.ended == MODEL_UNAVAILABLE else INFRA_ERROR
-    return with_verdict(report, Verdict(status, reason=run.record.detail))
+    return with_verdict(report, Verdict(status, reason=run.fault or run.record.detail))
 
 
 def submission_lines(group: Group, log: str, code: str) -> list[dict[str, Any]]:
@@ -167,47 +163,3 @@ def submission_lines(group: Group, log: str, code: str) -> list[dict[str, Any]]:
             }
         )
     return lines
-
-
-def elapsed(run: Run) -> float | None:
-    """Seconds since the agent of a run in progress was started, which its time limit counts from."""
-    if run.state != RUNNING or not (started_at := run.record.agent_started_at):
-        return None
-    started = datetime.fromisoformat(started_at)
-    return max(0.0, (datetime.now(started.tzinfo) - started).total_seconds())  # its host's clock may be ahead
-
-
-def _ignore(_fault: str) -> None:
-    pass
-
-
-def groups_in(runs_dir: Path, on_fault: Callable[[str], None] = _ignore) -> list[Group]:
-    """The run groups of a runs directory, newest first; unreadable ones are skipped, and `on_fault` is told why."""
-    found = []
-    for folder in sorted(runs_dir.iterdir(), reverse=True) if runs_dir.is_dir() else ():
-        if is_group(folder):
-            try:
-                found.append(Group.read(folder))
-            except PrerequisiteError as error:
-                on_fault(f"Not shown: {error}")
-    return found
-
-
-def newest_group(*runs_dirs: Path, on_fault: Callable[[str], None] = _ignore) -> Group | None:
-    """The run group that was started last, in any of the runs directories."""
-    groups = [group for runs_dir in runs_dirs for group in groups_in(runs_dir, on_fault)]
-    return max(groups, key=lambda group: group.record.created_at or "", default=None)
-
-
-def counts(group: Group) -> dict[str, int]:
-    """How many runs a group has, in total and in each state."""
-    runs = list(group.runs())
-    records = [run.record for run in runs]
-    medals = sum(bool((record.report or {}).get("any_medal")) for record in records)
-    return {
-        "runs": len(records),
-        "ended": sum(record.is_final for record in records),
-        "running": sum(run.state == RUNNING for run in runs),
-        "submitted": sum(record.submission == PRESENT for record in records),
-        "medals": medals,
-    }

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from mlebench import paths
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
+from mlebench.records.group import GroupRecord
 from mlebench.registry import Competition
-from mlebench.run.records import GroupRecord
 from mlebench.sandbox.bubblewrap import hidden_paths
 from mlebench.untrusted import kind_of
 

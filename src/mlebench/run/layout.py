@@ -12,11 +12,11 @@ from mlebench import paths
 from mlebench.agents import Agent, base_python, venv_of
 from mlebench.errors import PrerequisiteError
 from mlebench.gateway.door import ModelDoor
+from mlebench.records.run_groups import Group, Run, limits_of
 from mlebench.registry import Competition
 from mlebench.run.gpus import Held
 from mlebench.run.images import environment_dir, image_facts
-from mlebench.run.records import Group, Run
-from mlebench.sandbox.base import HOME, Bind, Limits, Task
+from mlebench.sandbox.base import HOME, Bind, Task
 from mlebench.sandbox.bubblewrap import hidden_paths, interpreter_prefixes
 from mlebench.sandbox.docker import search_path
 
@@ -61,7 +61,7 @@ def make_task(
         name=token,
         command=agent.command(f"{place.home}/agent"),
         work=work,
-        limits=Limits(**group.record.limits),
+        limits=limits_of(group),
         binds=(Bind(public, f"{HOME}/data"), *_knowledge(group), *_python(venv), *_conda(group, venv)),
         env=_environment(group, run, agent, place, venv, ports[0]),
         ports=dict.fromkeys(ports, VALIDATOR),
@@ -164,7 +164,7 @@ def _environment(group: Group, run: Run, agent: Agent, place: Place, venv: Path 
         "CODE_DIR": f"{place.home}/{paths.CODE}",
         "AGENT_DIR": f"{place.home}/agent",
         "INSTRUCTIONS": f"{place.home}/instructions.txt",
-        "TIME_LIMIT_SECS": f"{group.record.limits['seconds']:.0f}",
+        "TIME_LIMIT_SECS": f"{limits_of(group).seconds:.0f}",
         "SEED": str(run.record.seed),
         "VALIDATOR_URL": f"http://localhost:{port}/validate",
         **({"VIRTUAL_ENV": str(venv)} if venv else {}),

@@ -20,11 +20,11 @@ from typing import IO
 
 from mlebench import lease as leases
 from mlebench.paths import GroupPaths, RunPaths
+from mlebench.records.run_groups import Run
 from mlebench.run.attempts import SUBMISSIONS, failed_before_start
 from mlebench.run.execute import MAY_BE_RETRIED, NOT_STORED, PARENT_VARIABLE, abandon, unstored_result
 from mlebench.run.gpus import HOLDERS_VARIABLE, Choice, Held, take
 from mlebench.run.hosts import stop_line, stopped_hosts, this_host
-from mlebench.run.records import Run
 
 logger = logging.getLogger(__name__)
 
@@ -176,9 +176,9 @@ class LocalExecutor:
         if reason := stopped_hosts(self._group).get(this_host()):
             self._stop(reason)
             return
-        attempt = run.record.attempts[-1] if run.record.attempts else {}
+        attempt = run.record.last_attempt
         crashed = code != MAY_BE_RETRIED
-        job.failures = job.failures + 1 if crashed or failed_before_start(attempt) else 0
+        job.failures = job.failures + 1 if crashed or (attempt and failed_before_start(attempt)) else 0
         if job.failures >= SUBMISSIONS and self._leave(run, code if crashed else None):
             return
         job.pause()
@@ -193,13 +193,13 @@ class LocalExecutor:
 
     def _leave(self, run: Run, crash: int | None) -> bool:
         """Stop trying a run: one whose agent was started ends here, another stays planned. False: try it again."""
-        attempt = run.record.attempts[-1] if run.record.attempts else {}
+        attempt = run.record.last_attempt
         log = run.paths.runner_log.name
-        if crash is not None and "agent_started_at" in attempt:
+        if crash is not None and attempt and attempt.agent_started_at:
             return abandon(run.paths.root, f"mlebench failed ({crash}): see {log}") or bool(
                 unstored_result(Run.read(run.paths.root))
             )
-        reason = f"mlebench failed ({crash}): see {log}" if crash is not None else attempt.get("detail")
+        reason = f"mlebench failed ({crash}): see {log}" if crash is not None else attempt and attempt.detail
         logger.warning("%s could not be started here and stays planned: %s", run.paths.root.name, reason)
         return True
 

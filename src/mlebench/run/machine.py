@@ -4,14 +4,13 @@ import os
 import platform
 import shutil
 import subprocess
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from mlebench.faults import Space, free_space
 from mlebench.memory import total_memory
-from mlebench.sandbox.base import Limits
+from mlebench.records.group import Gpu, Limits, Machine, Requested
 
 # The benchmark's published setup: 24 hours, 36 CPUs, 440 GB and one GPU for every run.
 HOURS, CPUS, MEMORY = 24, 36, 440 * 10**9
@@ -19,26 +18,13 @@ RESERVE = 0.05  # of memory and disk, for the system and the runner
 INODES = 2_000_000
 
 
-@dataclass(frozen=True)
-class Wishes:
-    """The requested limits; None means the default."""
-
-    seconds: float | None = None
-    memory: int | None = None
-    cpus: float | None = None
-    shm: int | None = None
-
-    def given(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
-
-def limits_for(wishes: Wishes, workers: int, runs_dir: Path, *, elsewhere: bool = False) -> Limits:
+def limits_for(requested: Requested, workers: int, runs_dir: Path, *, elsewhere: bool = False) -> Limits:
     """The limits of each run; for runs `elsewhere`, this machine's memory and CPUs do not matter."""
     memory = MEMORY if elsewhere else min(MEMORY, share_of_memory(workers))
     cpus = CPUS if elsewhere else min(CPUS, max(1.0, cpu_count() / workers))
     disk, files = (int(free * (1 - RESERVE) / workers) for free in _free_disk(runs_dir))
     limits = Limits(HOURS * 3600.0, memory=memory, cpus=cpus, disk=disk, inodes=min(INODES, files))
-    return replace(limits, **wishes.given())
+    return replace(limits, **requested.limits())
 
 
 def share_of_memory(workers: int) -> int:
@@ -54,7 +40,7 @@ def _free_disk(folder: Path) -> Space:
 
 
 @cache
-def gpus() -> tuple[dict[str, Any], ...]:
+def gpus() -> tuple[Gpu, ...]:
     """This machine's GPUs: index, name and memory in MB."""
     if shutil.which("nvidia-smi") is None:
         return ()
@@ -66,21 +52,21 @@ def gpus() -> tuple[dict[str, Any], ...]:
     found = []
     for line in done.stdout.splitlines() if done.returncode == 0 else ():
         index, name, memory = (word.strip() for word in line.split(","))
-        found.append({"index": index, "name": name, "memory_mb": int(memory) if memory.isdigit() else None})
+        found.append(Gpu(index=index, name=name, memory_mb=int(memory) if memory.isdigit() else None))
     return tuple(found)
 
 
-def describe() -> dict[str, Any]:
+def describe() -> Machine:
     """The machine, for the record."""
-    return {
-        "host": platform.node(),
-        "system": platform.platform(),
-        "cpu": _cpu_model(),
-        "cpus": cpu_count(),
-        "memory": total_memory(),
-        "gpus": list(gpus()),
-        "python": platform.python_version(),
-    }
+    return Machine(
+        host=platform.node(),
+        system=platform.platform(),
+        cpu=_cpu_model(),
+        cpus=cpu_count(),
+        memory=total_memory(),
+        gpus=list(gpus()),
+        python=platform.python_version(),
+    )
 
 
 @cache

@@ -16,7 +16,8 @@ from mlebench import __version__, paths
 from mlebench.agents import venvs
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
-from mlebench.run.executors import Placement, SchedulerError
+from mlebench.records.group import Placement
+from mlebench.run.executors import SchedulerError
 from mlebench.run.machine import gpus
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.cgroups import Cgroup
@@ -34,7 +35,7 @@ def look(target: Path) -> None:
         "mlebench": __version__,
         "sandboxes": {name: sandbox_named(name).fault() for name in ("docker", "podman", "bubblewrap")},
         "limits": _limits(),
-        "gpus": [f"{gpu['index']}: {gpu['name']}" for gpu in gpus()],
+        "gpus": [f"{gpu.index}: {gpu.name}" for gpu in gpus()],
         "venvs": [venv.name for venv, _ in venvs.installed() if not venvs.installed_fault(venv)],
         "disk": _disk_faults(target.parent),
         "ahead": _ahead_of_disk(target.parent),

@@ -4,9 +4,11 @@ import json
 import os
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from mlebench import paths
 from mlebench.agents import Agent, venv_fault
@@ -17,16 +19,18 @@ from mlebench.faults import reason_of
 from mlebench.files import write_whole
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.door import refuse_other_secrets
-from mlebench.records import now
+from mlebench.records import now, write
+from mlebench.records.group import GroupRecord, Limits, Network, Placement, Requested
+from mlebench.records.run import RunRecord
+from mlebench.records.run_groups import Group
 from mlebench.registry import Registry
 from mlebench.run import knowledge, machine
-from mlebench.run.executors import Placement, Resources
+from mlebench.run.executors import Resources
 from mlebench.run.gpus import Choice, refuse_crowd
 from mlebench.run.images import image_facts
-from mlebench.run.records import Group, GroupRecord, RunRecord
 from mlebench.run.schedulers import refusal
 from mlebench.sandbox import Sandbox
-from mlebench.sandbox.base import Limits, Task
+from mlebench.sandbox.base import Task
 
 ACCEPT_PRIVILEGED = "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS"
 
@@ -45,8 +49,8 @@ class Request:
     agent_command: str | None = None
     seeds: int = 1
     workers: int = 1
-    wishes: machine.Wishes = field(default_factory=machine.Wishes)
-    network: str = "none"
+    requested: Requested = Requested()  # limits
+    network: Network = "none"
     model: ModelAccess | None = None  # for the network `model`
     obfuscate: bool = False
     knowledge: Path | None = None
@@ -54,7 +58,7 @@ class Request:
     image: str | None = None
     runtime: str | None = None
     like: str | None = None
-    placement: Placement = field(default_factory=Placement)
+    placement: Placement = Placement()
     gpus: Choice = field(default_factory=Choice)  # if a scheduler assigns them, only how many
 
 
@@ -62,8 +66,8 @@ def plan(request: Request) -> Group:
     """Write the group and its runs. Raises now, in one line, for anything that would make every run fail."""
     _refuse(request)
     remote = request.placement.is_remote
-    limits = machine.limits_for(request.wishes, request.workers, request.runs_dir, elsewhere=remote)
-    if remote and (fault := refusal(request.placement, Resources.of(asdict(limits), request.gpus.share))):
+    limits = machine.limits_for(request.requested, request.workers, request.runs_dir, elsewhere=remote)
+    if remote and (fault := refusal(request.placement, Resources.of(limits, request.gpus.share))):
         raise PrerequisiteError(f"these runs could never start: {fault}")
     name = f"{paths.timestamp()}_run-group_{request.agent.folder.name}"
     try:
@@ -87,12 +91,12 @@ def plan(request: Request) -> Group:
         sandbox="host" if request.agent.host_only else request.sandbox.name,
         image=request.image,
         runtime=request.runtime,
-        limits=asdict(limits),
+        limits=limits,
         requested=_requested(request),
         gpus_per_run=request.gpus.share,
         runs_per_gpu=request.gpus.runs_per_gpu,
         network=request.network,
-        model=request.model.to_dict() if request.model else None,
+        model=request.model.facts() if request.model else None,
         obfuscate=request.obfuscate or request.agent.obfuscate,
         knowledge=None if request.knowledge is None else str(request.knowledge.absolute()),
         knowledge_sha256=None if request.knowledge is None else knowledge.identity(request.knowledge),
@@ -100,18 +104,17 @@ def plan(request: Request) -> Group:
         workers=request.workers,
         machine=machine.describe(),
         like=request.like,
-        executor=asdict(request.placement),
+        executor=request.placement,
     )
     _write_runs(where, record)
     # The group's record comes last: a folder without it is not a group, so nothing counts as planned.
-    record.write(where.record)
+    write(where.record, record)
     return Group(where, record)
 
 
-def _requested(request: Request) -> dict[str, Any]:
+def _requested(request: Request) -> Requested:
     """What does not depend on the machine, among the conditions that may."""
-    sandbox = {} if request.auto_sandbox else {"sandbox": request.sandbox.name}
-    return {**request.wishes.given(), **sandbox}
+    return msgspec.structs.replace(request.requested, sandbox=None if request.auto_sandbox else request.sandbox.name)
 
 
 def _write_runs(where: paths.GroupPaths, record: GroupRecord) -> None:

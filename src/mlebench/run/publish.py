@@ -15,7 +15,9 @@ from typing import Any
 
 from mlebench import paths
 from mlebench.lease import Lease
-from mlebench.run.records import PLANNED, RUNNING, Run, RunRecord
+from mlebench.records import read, write
+from mlebench.records.run import PLANNED, RUNNING, RunRecord
+from mlebench.records.run_groups import Run
 from mlebench.run.snapshots import remove_unfinished
 from mlebench.sandbox.collect import Collected, Room, collect, remove_tree
 
@@ -89,7 +91,7 @@ def publish(run: Run, staged: Path, lease: Lease, **outcome: Any) -> None:
     if run.record.state == PLANNED:
         run = run.write(state=RUNNING)  # a result beside a planned run would count as set aside
     record = run.record.changed(**outcome)
-    record.write(staged / RECORD)
+    write(staged / RECORD, record)
     lease.require()
     try:
         staged.rename(run.paths.result)
@@ -108,8 +110,8 @@ def settle(run: Run) -> Run:
             _clear(target)
             source.rename(target)
     _remove_drafts(run)
-    record = RunRecord.read(run.paths.result / RECORD)
-    record.write(run.paths.record)
+    record = read(run.paths.result / RECORD, RunRecord)
+    write(run.paths.record, record)
     return Run(run.paths, record)
 
 

@@ -17,10 +17,10 @@ from typing import Any
 
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import RunPaths
+from mlebench.records.run_groups import Group, limits_of
 from mlebench.run.execute import PARENT_VARIABLE
 from mlebench.run.executors import Job, Resources, SchedulerError, job_name
 from mlebench.run.hosts import NODE_VARIABLE
-from mlebench.run.records import Group
 
 NAMESPACE = "mlebench"
 PATIENCE = 10.0  # seconds for an actor to answer
@@ -35,7 +35,7 @@ class Ray:
     def __init__(self, group: Group, workers: int, address: str | None):
         self._group = group
         self._workers = workers
-        self._need = Resources.of(group.record.limits, group.record.gpus_per_run or 0)
+        self._need = Resources.of(limits_of(group), group.record.gpus_per_run or 0)
         self._prefix = f"{job_name(group)}/"
         self._ray = connect(address)
 

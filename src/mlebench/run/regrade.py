@@ -15,10 +15,11 @@ from mlebench.grade.many import Entry, grade_entries
 from mlebench.grade.row import Job, Unjudged
 from mlebench.grade.worker import Workers
 from mlebench.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
+from mlebench.records.run import PRESENT
+from mlebench.records.run_groups import Group, Run, unfinished
 from mlebench.registry import Registry
 from mlebench.run.grading import run_info
-from mlebench.run.group import finish, forget_report, unfinished
-from mlebench.run.records import PRESENT, Group, Run
+from mlebench.run.group import finish, forget_report
 from mlebench.scoring import CompetitionReport
 
 logger = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ def regrade(
                     if group.record.report is not None:
                         forget_report(group)
                         group = Group.read(group.paths.root)
-                    run.write(report=outcome.to_dict())
+                    run.write(report=outcome.to_record())
     path = finish(Group.read(group.paths.root))
     if path is None:
         raise PrerequisiteError(f"a run of {group.paths.root} is being done again: grade the group when it has ended")
@@ -89,7 +90,7 @@ def grade_reference_group(
     ]
     if not entries:
         logger.warning("Warning: %s has no runs, so there is nothing to grade", group.paths.root)
-    earlier = {number: CompetitionReport.from_dict(run.record.report) for number, run in runs if run.record.report}
+    earlier = {number: CompetitionReport.from_record(run.record.report) for number, run in runs if run.record.report}
     how = {"jobs": jobs, "limits": limits, "interval": interval, "earlier": earlier}
     return grade_entries(entries, group.paths.metadata, group.paths.root, registry, track, **how)
 

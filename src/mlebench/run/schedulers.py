@@ -1,9 +1,10 @@
 """Which scheduler gets a group's runs."""
 
 from mlebench.errors import PrerequisiteError
+from mlebench.records.group import Placement
+from mlebench.records.run_groups import Group
 from mlebench.run import ray_cluster, slurm
-from mlebench.run.executors import Placement, Resources, Scheduler
-from mlebench.run.records import Group
+from mlebench.run.executors import Resources, Scheduler
 
 
 def scheduler_for(group: Group, placement: Placement, workers: int) -> Scheduler:

@@ -19,10 +19,10 @@ from typing import ClassVar
 
 from mlebench.files import write_whole
 from mlebench.paths import RunPaths
+from mlebench.records.run_groups import Group, limits_of
 from mlebench.run.execute import PARENT_VARIABLE, STARTER
 from mlebench.run.executors import Job, Resources, SchedulerError, job_name
 from mlebench.run.hosts import JOB_LOG_VARIABLE, NODE_VARIABLE
-from mlebench.run.records import Group
 
 OURS = ("array", "job-name", "parsable", "wait", "wrap", "test-only", "chdir")  # options that users may not set
 NO_SUCH_NODE = "node configuration is not available"  # in Slurm's words
@@ -101,7 +101,7 @@ class Slurm:
         script = self._write(folders)
         command = ["sbatch", "--parsable", f"--job-name={self._name}", f"--array=1-{len(folders)}%{throttle}"]
         command += [f"--chdir={self._group.paths.root}", f"--output={script.with_suffix('.log')}"]
-        need = Resources.of(self._group.record.limits, self._group.record.gpus_per_run or 0)
+        need = Resources.of(limits_of(self._group), self._group.record.gpus_per_run or 0)
         command += ["--open-mode=append", *_request(need, self._options), *more]
         return _ask(*command, str(script)).strip().partition(";")[0]
 
@@ -168,7 +168,7 @@ class Slurm:
         return [_Task(*line.strip().split("|", 6)) for line in _ask(*command).splitlines()]
 
     def warning(self) -> str | None:
-        own = self._group.record.limits["seconds"]
+        own = limits_of(self._group).seconds
         for name in ("time", "time-min"):
             limit = _time_limit(self._options.get(name, ""))
             if limit is not None and limit < own:

@@ -9,25 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from mlebench.records.group import Limits
+
 NETWORKS = ("none", "model", "full")
 HOME = "/home"
 DOORS = "/run/mlebench"  # where doors' sockets are inside a sandbox
 REACH = "/tmp"  # noqa: S108 where root, in a mount namespace of its own, makes sources reachable for another user
 RELAY = Path(__file__).with_name("relay.py")
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a task may use. None: no limit is set."""
-
-    seconds: float
-    memory: int | None = None  # bytes
-    cpus: float | None = None
-    shm: int = 4 << 30  # bytes of /dev/shm
-    processes: int = 4096
-    disk: int | None = None  # bytes that its writable folders may take up on the disk
-    inodes: int | None = None  # files and folders in them
-    log: int = 100 << 20  # bytes of output to keep
 
 
 @dataclass(frozen=True)
@@ -122,7 +110,7 @@ class Sandbox(Protocol):
     def launch(self, task: Task) -> Launch: ...
 
     def conditions(self, task: Task) -> dict[str, Any]:
-        """What the record says about it: version, image digest, how limits are enforced. Called before the launch."""
+        """The fields of `RunConditions` that describe it: version, image and so on. Called before the launch."""
         ...
 
     def remove_leftovers(self, name: str) -> None:

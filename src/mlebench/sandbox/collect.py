@@ -13,10 +13,12 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from mlebench.errors import StorageError
 from mlebench.faults import reason_of
+from mlebench.records.run import Collection
 from mlebench.sandbox.usage import DEEPEST, FOLDER, open_folder
 
 CHUNK = 1 << 20
@@ -46,8 +48,8 @@ class Collected:
         if len(self.left_out) < 20:
             self.left_out.append({"name": name[:200], "reason": reason})
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    def to_record(self) -> Collection:
+        return msgspec.convert(asdict(self), Collection)
 
 
 def collect(source: Path, target: Path, room: Room | None = None, seen: Collected | None = None) -> Collected:

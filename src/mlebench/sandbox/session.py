@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from mlebench import paths
 from mlebench.errors import SandboxError, StorageError
 from mlebench.outcomes import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, RUN_OUTCOMES
 from mlebench.processes import is_stopped
+from mlebench.records.run import ResourceUse
 from mlebench.sandbox.base import Launch, Task
 from mlebench.sandbox.shared_disk import THIS_RUN
 
@@ -30,7 +33,7 @@ class Outcome:
     detail: str | None
     exit_code: int | None
     seconds: float
-    used: dict[str, Any]
+    used: ResourceUse = ResourceUse()
     kept: dict[str, str] = field(default_factory=dict)  # what enforced each limit
     agent_started: bool = True  # False: the sandbox failed before it could start the program
 
@@ -133,7 +136,7 @@ class Session:
             if self._stopped > SILENCE:
                 lines = [f"somebody had stopped it for more than {SILENCE:g} s"]
             detail = f"the keeper died{f': {lines[-1]}' if lines else ''}"
-            return Outcome(INFRA_ERROR, detail, None, 0.0, {}, agent_started=self._is_starting)
+            return Outcome(INFRA_ERROR, detail, None, 0.0, agent_started=self._is_starting)
         return _outcome_of(ended)
 
     def _write(self, data: bytes) -> None:
@@ -173,7 +176,7 @@ def _outcome_of(ended: dict[str, Any]) -> Outcome:
         raise ValueError(f"{cause!r} is no way for a run to end")
     if cause is None:
         cause, detail = _verdict(code, ended["oom_kills"], ended.get("disk_filled_by"))
-    return Outcome(cause, detail, code, seconds, ended, kept, agent_started)
+    return Outcome(cause, detail, code, seconds, msgspec.convert(ended, ResourceUse), kept, agent_started)
 
 
 def _verdict(code: int, oom_kills: int, disk_filled_by: str | None) -> tuple[str, str | None]:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from mlebench.outcomes import UNGRADED_STATUSES
+from mlebench.records.run_groups import Run, usage_so_far
 from mlebench.report.boards import Boards
-from mlebench.report.spent import model_use as model_use_of
-from mlebench.run.model import use_so_far
-from mlebench.run.records import Group, Run
+from mlebench.report.spent import usage_of
 from mlebench.web.remains import shown
 from mlebench.web.render import duration, moment, size
 
@@ -83,22 +84,21 @@ def result_of(run: Run) -> str:
     report = run.record.report
     if not run.record.is_final:
         return "open"
-    if not report or report.get("status") in UNGRADED_STATUSES:
+    if not report or report.status in UNGRADED_STATUSES:
         return "missing"
-    if medal := next((name for name in MEDALS if report.get(f"{name}_medal")), None):
-        return medal
-    if report.get("above_median"):
+    if report.medal:
+        return report.medal
+    if report.above_median:
         return "median"
-    return "valid" if report.get("valid_submission") else "invalid" if report.get("submission_exists") else "none"
+    return "valid" if report.valid_submission else "invalid" if report.submission_exists else "none"
 
 
 def percentile_of(run: Run, boards: Boards) -> float | int | None:
     """The share of human teams that the run beats; None without a score."""
-    report = run.record.report or {}
-    score, told = number_of(report.get("score")), number_of(report.get("percentile"))
-    if told is not None or score is None:
-        return told
-    return boards.percentile(report | {"competition_id": run.record.competition})
+    report = run.record.report
+    if report is None or report.percentile is not None or number_of(report.score) is None:
+        return report and report.percentile
+    return boards.percentile(report)
 
 
 def number_of(value: Any) -> float | int | None:
@@ -107,12 +107,12 @@ def number_of(value: Any) -> float | int | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def model_use(group: Group, run: Run) -> dict[str, Any] | None:
+def usage_view(run: Run) -> dict[str, Any] | None:
     """Calls, tokens and cost so far, as the gateway counted them; None if it did not."""
-    used = use_so_far(group, run)
-    if not isinstance(used, dict):
+    usage = usage_so_far(run)
+    if usage is None:
         return None
-    use = model_use_of(used)
+    use = usage_of(usage)
     counts = [use["tokens"][kind] for kind in ("input", "output")] if use["tokens"] else []
     known = [count for count in counts if count is not None]
     all_tokens = sum(known) if known else None
@@ -120,7 +120,7 @@ def model_use(group: Group, run: Run) -> dict[str, Any] | None:
         **use,
         "all_tokens": all_tokens,
         "cost_words": cost_words(use["cost"], partial=use["is_lower_bound"]),
-        "rows": fact_rows(used),
+        "rows": fact_rows(msgspec.to_builtins(usage)),
     }
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from mlebench.paths import FINDINGS
-from mlebench.run.findings import KINDS, is_about
-from mlebench.run.records import ENDED, Run
+from mlebench.records.findings import KINDS, is_about
+from mlebench.records.run import ENDED
+from mlebench.records.run_groups import Run
 from mlebench.web.facts import fact_rows, number_of
 from mlebench.web.remains import json_of, listing, short
 from mlebench.web.shared_code import SHARED_CODE

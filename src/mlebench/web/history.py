@@ -5,21 +5,18 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from mlebench.errors import PrerequisiteError
 from mlebench.outcomes import CANCELLED
-from mlebench.run.records import RUNNING, Run
+from mlebench.records.base import parse, seconds_of
+from mlebench.records.run import RUNNING, Attempt
+from mlebench.records.run_groups import Run
+from mlebench.records.snapshots import SnapshotScores
+from mlebench.untrusted import UntrustedFileError, open_below
 from mlebench.web.facts import number_of
-from mlebench.web.remains import Place, json_of, listing, short, shown
+from mlebench.web.remains import Place, listing, short, shown
 
 MOST_ATTEMPTS = 50
 MOST_SCORES = 4 << 20  # bytes of the file that holds them
-
-
-def seconds_of(text: Any) -> float | None:
-    """A time of a record, in seconds since the epoch."""
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (TypeError, ValueError):
-        return None
 
 
 def zero_of(run: Run) -> float | None:
@@ -41,7 +38,7 @@ def kept_submissions(place: Place) -> list[dict[str, Any]]:
 def timeline(run: Run, kept: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """A run's attempts and what else is known, for a drawing and as a list."""
     record = run.record
-    attempts = [_attempt(one, run) for one in record.attempts[-MOST_ATTEMPTS:]]
+    attempts = [_attempt(attempt, run) for attempt in record.attempts[-MOST_ATTEMPTS:]]
     attempts = [one for one in attempts if one["begin"] is not None]
     zero = zero_of(run)
     drawn: dict[str, Any] = {"begin": None, "end": None, "zero": zero, "attempts": attempts, "kept": []}
@@ -53,20 +50,20 @@ def timeline(run: Run, kept: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return drawn | {"events": _events(run, attempts, kept, zero)}
 
 
-def _attempt(attempt: dict[str, Any], run: Run) -> dict[str, Any]:
-    begin, end = seconds_of(attempt.get("started_at")), seconds_of(attempt.get("ended_at"))
-    agent_began = seconds_of(attempt.get("agent_started_at"))
-    goes_on = run.record.state == RUNNING and attempt is run.record.attempts[-1]
+def _attempt(attempt: Attempt, run: Run) -> dict[str, Any]:
+    begin, end = seconds_of(attempt.started_at), seconds_of(attempt.ended_at)
+    agent_began = seconds_of(attempt.agent_started_at)
+    goes_on = run.record.state == RUNNING and attempt is run.record.last_attempt
     return {
-        "number": number_of(attempt.get("number")),
-        "host": short(attempt.get("host"), 80),
+        "number": attempt.number,
+        "host": short(attempt.host, 80),
         "begin": begin,
         "agent_began": begin if agent_began is None else agent_began,
         "is_agent_start_known": agent_began is not None,
         "end": time.time() if goes_on else max(end or 0.0, begin or 0.0),
-        "ended": None if goes_on else short(attempt.get("ended", CANCELLED), 40),
-        "detail": shown(attempt.get("detail")),
-        "forgiven": bool(attempt.get("forgiven")),
+        "ended": None if goes_on else short(attempt.ended or CANCELLED, 40),
+        "detail": shown(attempt.detail),
+        "forgiven": attempt.forgiven,
     }
 
 
@@ -116,11 +113,10 @@ def _event(at: float | None, kind: str, text: str, detail: str | None, zero: flo
 
 def scores(run: Run) -> list[dict[str, Any]]:
     """What the kept submissions would have earned, once they have been graded."""
-    where = run.paths.over_time.relative_to(run.paths.root)
-    found = json_of(run.paths.root, where.as_posix(), MOST_SCORES)
-    points = found.get("points") if isinstance(found, dict) else None
-    return [
-        {"seconds": seconds, "score": number_of(one.get("score")), "status": one.get("status")}
-        for one in (points if isinstance(points, list) else ())
-        if isinstance(one, dict) and (seconds := number_of(one.get("seconds"))) is not None
-    ]
+    path = run.paths.over_time
+    try:
+        with open_below(run.paths.root, path.relative_to(run.paths.root).parts, MOST_SCORES) as file:
+            points = parse(file.read(), SnapshotScores, path).points
+    except (UntrustedFileError, PrerequisiteError, OSError):
+        return []
+    return [{"seconds": point.seconds, "score": point.score, "status": point.status} for point in points]

@@ -15,7 +15,8 @@ from urllib.parse import quote
 from mlebench.errors import PrerequisiteError
 from mlebench.files import LFS_POINTER, is_lfs_pointer
 from mlebench.paths import RUN_LOG
-from mlebench.run.records import RUNNING, Group, Run
+from mlebench.records.run import RUNNING
+from mlebench.records.run_groups import Group, Run
 from mlebench.sandbox.usage import FOLDER
 from mlebench.untrusted import UntrustedFileError, kind_of, open_below, parse_json, plain
 
@@ -42,7 +43,7 @@ class Place:
     def of(cls, group: Group, run: Run) -> "Place":
         attempts = run.record.attempts
         if run.record.state == RUNNING and attempts:
-            work = group.paths.work(Path(str(attempts[-1].get("token"))).name)
+            work = group.paths.work(attempts[-1].token)
             if work.is_dir() and not work.is_symlink():  # otherwise its result is being moved into place
                 return cls(work, "home/", None)
         failed = run.paths.attempt(len(attempts))

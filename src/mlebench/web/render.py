@@ -8,8 +8,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mlebench import __version__
+from mlebench.records.conditions import time_limit
 from mlebench.report.render import total
-from mlebench.run.conditions import time_limit
 from mlebench.web import draw, draw_run
 from mlebench.web.markdown import to_html as markdown
 from mlebench.web.site import Page, Site

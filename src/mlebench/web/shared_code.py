@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mlebench.paths import FINDINGS
-from mlebench.run.findings import is_about
-from mlebench.run.records import Run
+from mlebench.records.findings import is_about
+from mlebench.records.run_groups import Run
 from mlebench.web.facts import number_of
 from mlebench.web.remains import json_of, short
 

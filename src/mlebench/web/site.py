@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from mlebench.records.run_groups import Group
 from mlebench.registry import Competition, Registry
 from mlebench.report.model import TWIN, Entry, Outcome
 from mlebench.report.standings import EntryStandings, Standings
-from mlebench.run.records import Group
 
 
 @dataclass(frozen=True)

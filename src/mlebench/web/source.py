@@ -8,12 +8,11 @@ from pathlib import Path
 
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import RunPaths
+from mlebench.records.run_groups import Group, Run, groups_in, is_group
 from mlebench.registry import Registry
 from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
 from mlebench.report.model import TWIN
-from mlebench.run.group import groups_in
-from mlebench.run.records import Group, Run, is_group
 from mlebench.web.site import Board, Site
 
 _Version = tuple[int, int, int, int]

@@ -40,10 +40,10 @@ from mlebench.outcomes import (
     TIMEOUT,
     UNGRADED_STATUSES,
 )
+from mlebench.records.findings import NOTE, VIOLATION, Evidence, Finding, Findings, read_findings
+from mlebench.records.report import Report
+from mlebench.records.run import NONE
 from mlebench.registry import Competition, Registry
-from mlebench.run.findings import NOTE, VIOLATION, Evidence, Finding, Findings, read_findings
-from mlebench.run.model import outage_of
-from mlebench.run.records import NONE
 
 TOOL, RULES_TOOL = "failures", "rules"
 SHOWN_LINES = 10  # shown for a run that matches no rule
@@ -98,12 +98,13 @@ class RunFacts:
         return (self.subject.run.record.detail if self.subject.run else None) or ""
 
     @cached_property
-    def report(self) -> dict[str, Any]:
-        return (self.subject.run.record.report if self.subject.run else None) or {}
+    def report(self) -> Report:
+        """The report of the run, or a blank one."""
+        return (self.subject.run and self.subject.run.record.report) or Report(competition_id=self.subject.competition)
 
     @property
     def status(self) -> str | None:
-        return self.report.get("status")
+        return self.report.status
 
     @property
     def graded(self) -> bool:
@@ -111,13 +112,13 @@ class RunFacts:
 
     def may_name(self, rule: Rule) -> bool:
         """Whether a rule that applies may name the category."""
-        good = self.report.get("above_median") or self.report.get("any_medal")
+        good = self.report.above_median or self.report.any_medal
         return not self.graded or rule.of == ANY or (rule.of == BELOW and not good)
 
     @cached_property
     def score(self) -> float | None:
-        score = self.report.get("score")
-        return score if self.graded and isinstance(score, int | float) and math.isfinite(score) else None
+        score = self.report.score
+        return score if self.graded and score is not None and math.isfinite(score) else None
 
     @cached_property
     def crash(self) -> Crash | None:
@@ -186,28 +187,29 @@ def _last_lines(subject: Subject) -> tuple[str, ...]:
 def _model_unavailable(known: RunFacts) -> Reason | None:
     if known.ended != MODEL_UNAVAILABLE:
         return None
-    outage = outage_of(known.subject.run.record.model) if known.subject.run else None
-    return Reason(known.detail or "no call to the model succeeded", cause=outage.cause if outage else None)
+    usage = known.subject.run.record.model if known.subject.run else None
+    outage = usage and usage.unavailable
+    return Reason(known.detail or "no call to the model succeeded", cause=plain(outage.cause)[:40] if outage else None)
 
 
 def _infrastructure(known: RunFacts) -> Reason | None:
     if known.ended == INFRA_ERROR:
         return Reason(known.detail or "the infrastructure failed")
     if known.status in UNGRADED_STATUSES:
-        return Reason(f"it was not graded: {known.report.get('reason') or known.status}")
+        return Reason(f"it was not graded: {known.report.reason or known.status}")
     return None
 
 
 def _cancelled(known: RunFacts) -> Reason | None:
     run = known.subject.run
-    if run is None or run.record.is_final or not run.record.attempts:
-        return None
-    last = run.record.attempts[-1]
-    return Reason(last.get("detail") or "it was stopped") if last.get("ended") == CANCELLED else None
+    last = run.record.last_attempt if run and not run.record.is_final else None
+    return Reason(last.detail or "it was stopped") if last and last.ended == CANCELLED else None
 
 
 def _unfinished(known: RunFacts) -> Reason | None:
     run = known.subject.run
+    if run and run.fault:
+        return Reason(f"its record is damaged: {run.fault}")
     return Reason(f"the run is {run.state}") if run and not run.record.is_final and not _cancelled(known) else None
 
 
@@ -220,8 +222,7 @@ def _out_of_memory(known: RunFacts) -> Reason | None:
         return Reason(known.detail or "there was not enough memory")
     if known.crash and known.crash.cause == MEMORY:
         return Reason(known.crash.says, known.crash.evidence)
-    used = known.subject.run.record.conditions.get("used") if known.subject.run else None
-    kills = used.get("oom_kills") if isinstance(used, dict) else None
+    kills = known.subject.run.record.conditions.used.oom_kills if known.subject.run else None
     return Reason(f"the kernel killed {kills} of its processes because memory ran out") if kills else None
 
 
@@ -232,7 +233,7 @@ def _over_disk(known: RunFacts) -> Reason | None:
 
 
 def _invalid_format(known: RunFacts) -> Reason | None:
-    return Reason(known.report.get("reason") or "the submission is invalid") if known.status == INVALID else None
+    return Reason(known.report.reason or "the submission is invalid") if known.status == INVALID else None
 
 
 def _crashed(known: RunFacts) -> Reason | None:
@@ -256,7 +257,7 @@ def _trivial(known: RunFacts) -> Reason | None:
 
 
 def _metric_misunderstood(known: RunFacts) -> Reason | None:
-    if known.score is None or known.competition is None or known.report.get("above_median") or known.trivial:
+    if known.score is None or known.competition is None or known.report.above_median or known.trivial:
         return None
     if known.subject.submission and _has_data(known.report, known.competition):
         says = misread(known.subject.submission, known.score, known.competition)
@@ -265,9 +266,9 @@ def _metric_misunderstood(known: RunFacts) -> Reason | None:
     return Reason(says) if says else None
 
 
-def _has_data(report: dict[str, Any], competition: Competition) -> bool:
+def _has_data(report: Report, competition: Competition) -> bool:
     """Whether the data that the submission was graded with is here."""
-    then = report.get("data")
+    then = report.data
     return preparation_fault(competition) is None and then in (None, data_identity(competition))
 
 
@@ -285,44 +286,43 @@ def _validation_gap(known: RunFacts) -> Reason | None:
 
 
 def _below_median(known: RunFacts) -> Reason | None:
-    if not known.graded or known.report.get("above_median") or known.report.get("any_medal"):
+    if not known.graded or known.report.above_median or known.report.any_medal:
         return None
-    return Reason(f"score {_number(known.report.get('score'))}, median {_number(known.report.get('median_threshold'))}")
+    return Reason(f"score {_number(known.report.score)}, median {_number(known.report.median_threshold)}")
 
 
 def _suspicious(known: RunFacts) -> Reason | None:
     if violated := _violated(known):
         return violated
-    doubt = known.report.get("suspicious")
+    doubt = known.report.suspicious
     # Human scores say little about a twin, which is easier than the real data.
-    if not isinstance(doubt, str) or (known.report.get("source") == "twin" and AT_OPTIMUM not in doubt):
+    if doubt is None or (known.report.source == "twin" and AT_OPTIMUM not in doubt):
         return None
-    return Reason(f"score {_number(known.report.get('score'))} is {doubt}")
+    return Reason(f"score {_number(known.report.score)} is {doubt}")
 
 
 def _violated(known: RunFacts) -> Reason | None:
     """What `inspect rules` has found."""
-    found = list(read_findings(known.subject.run)) if known.subject.run else []
-    told = [one for record in found if record.tool == RULES_TOOL for one in record.findings]
-    broken = [one["says"] for one in told if one["kind"] == VIOLATION]
+    records = read_findings(known.subject.run) if known.subject.run else ()
+    findings = [finding for record in records if record.tool == RULES_TOOL for finding in record.findings]
+    broken = [finding.says for finding in findings if finding.kind == VIOLATION]
     return Reason(f"{RULES_TOOL}: {broken[0]}") if broken else None
 
 
 def _medal(known: RunFacts) -> Reason | None:
-    if not known.report.get("any_medal"):
+    if not known.report.any_medal:
         return None
-    medal = next((name for name in ("gold", "silver", "bronze") if known.report.get(f"{name}_medal")), "a")
-    return Reason(f"{medal} medal, score {_number(known.report.get('score'))}")
+    return Reason(f"{known.report.medal or 'a'} medal, score {_number(known.report.score)}")
 
 
 def _above_median(known: RunFacts) -> Reason | None:
-    if not known.report.get("above_median") or known.report.get("any_medal"):
+    if not known.report.above_median or known.report.any_medal:
         return None
-    return Reason(f"score {_number(known.report.get('score'))}, median {_number(known.report.get('median_threshold'))}")
+    return Reason(f"score {_number(known.report.score)}, median {_number(known.report.median_threshold)}")
 
 
 def _not_graded(known: RunFacts) -> Reason | None:
-    if not known.report and known.subject.submission is not None and known.ended is None:
+    if known.status is None and known.subject.submission is not None and known.ended is None:
         return Reason("there is a submission that has not been graded")
     return None
 

@@ -21,7 +21,7 @@ class Judged(NamedTuple):
 
     @property
     def agent(self) -> str:
-        return self.subject.group.record.agent["name"] if self.subject.group else self.named
+        return self.subject.group.record.agent.name if self.subject.group else self.named
 
     @property
     def seed(self) -> int | None:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from mlebench.integrity.subjects import Source
 from mlebench.paths import own_validation, trajectory
-from mlebench.run.jsonlines import parsed
-from mlebench.run.trajectory import lines_in
+from mlebench.records.jsonlines import parsed
+from mlebench.records.timeline import lines_in
 
 MOST = 1 << 20  # bytes of a file that are read, at its end
 LONGEST = 10_000  # bytes of the agent's file; a validation is short

@@ -15,7 +15,7 @@ from mlebench.integrity.plagiarism.programs import is_code
 from mlebench.integrity.plagiarism.reading import Read, read_all
 from mlebench.integrity.subjects import Source, Subject, sources_below
 from mlebench.paths import fingerprints_dir
-from mlebench.run.records import UNKNOWN
+from mlebench.records.run_groups import UNKNOWN
 
 MOST_FILES = 200  # of a run
 MOST_NAMED = 5  # notebooks, and runs of each kind, that a record names
@@ -161,7 +161,7 @@ def _by_agent(matches: Sequence[Match], agents: dict[str, str]) -> tuple[Match, 
 def relation(one: Subject, other: Subject) -> str:
     if one.group is None or other.group is None:
         return UNKNOWN_AGENT
-    names = {side.group.record.agent.get("name") for side in (one, other) if side.group}
+    names = {side.group.record.agent.name for side in (one, other) if side.group}
     if UNKNOWN in names:
         return UNKNOWN_AGENT
     return SAME_AGENT if len(names) == 1 else OTHER_AGENT

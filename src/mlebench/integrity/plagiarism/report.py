@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mlebench.integrity.plagiarism.compare import OTHER_AGENT, SAME_AGENT, Compared, Match, is_comparable
-from mlebench.run.findings import NOTE, Evidence, Finding, Findings
+from mlebench.records.findings import NOTE, Evidence, Finding, Findings
 from mlebench.untrusted import plain
 
 TOOL = "plagiarism"

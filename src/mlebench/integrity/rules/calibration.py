@@ -1,17 +1,20 @@
 """How good a judge is: what it says about made-up logs whose truth is known, for each model, endpoint and rubric."""
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import field
 
 from mlebench import paths
 from mlebench.errors import PrerequisiteError
 from mlebench.integrity.rules.judge import Judge, Judged
 from mlebench.integrity.rules.rubric import fixed_questions
 from mlebench.integrity.texts import LOG, Text, Texts
-from mlebench.records import Record, now
-from mlebench.run.findings import NOT_ENOUGH, YES, trust_in
+from mlebench.records import Record, now, read, write
+from mlebench.records.base import Count, Time
+from mlebench.records.findings import NOT_ENOUGH, YES, trust_in
 
 CASES = Path(__file__).parent / "cases"
 
@@ -34,13 +37,12 @@ def load_cases() -> list[Case]:
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Calibration(Record):
+class Calibration(Record, frozen=True, kw_only=True):
     model: str
     endpoint: str
     rubric: str
-    made_at: str = field(default_factory=now)
-    cases: int
+    made_at: Time = field(default_factory=now)
+    cases: Count
     questions: dict[str, dict[str, int]]  # how the answers to each question turned out
     wrong: list[str]  # cases with a wrong answer, for people to look at
 
@@ -96,11 +98,11 @@ def calibration_path(judge: Judge) -> Path:
 
 def stored(judge: Judge) -> Calibration | None:
     path = calibration_path(judge)
-    return Calibration.read(path) if path.is_file() else None
+    return read(path, Calibration) if path.is_file() else None
 
 
 def store(judge: Judge, made: Calibration) -> Path:
     path = calibration_path(judge)
     path.parent.mkdir(parents=True, exist_ok=True)
-    made.write(path)
+    write(path, made)
     return path

@@ -15,9 +15,9 @@ from mlebench.integrity.rules.predictions import Predictions, read_predictions
 from mlebench.integrity.rules.predictor import predictor_findings
 from mlebench.integrity.subjects import Subject
 from mlebench.integrity.texts import LOG, WRITTEN, Texts, texts_of
+from mlebench.records.conditions import knowledge_text
+from mlebench.records.findings import CONDITION, NOTE, VIOLATION, Finding
 from mlebench.registry import Competition, Registry
-from mlebench.run.conditions import knowledge_text
-from mlebench.run.findings import CONDITION, NOTE, VIOLATION, Finding
 from mlebench.untrusted import UntrustedFileError, open_untrusted
 
 
@@ -116,20 +116,20 @@ def _conditions(case: Case) -> Iterator[Finding]:
     """What the record itself states."""
     if case.subject.group is None or case.subject.run is None:
         return
-    record, facts = case.subject.group.record, case.subject.run.record.conditions
+    record, conditions = case.subject.group.record, case.subject.run.record.conditions
     if record.network == "full":
         yield Finding(CONDITION, "network", "The network was open.")
     elif record.network == "model":
-        asked = record.model or {}
-        yield Finding(CONDITION, "network", f"It could call a model: {', '.join(asked.get('models', []))}.")
-        if asked.get("tools"):
-            yield Finding(CONDITION, "tools", f"The provider's tools were allowed: {', '.join(asked['tools'])}.")
+        models, tools = (record.model.models, record.model.tools) if record.model else ([], [])
+        yield Finding(CONDITION, "network", f"It could call a model: {', '.join(models)}.")
+        if tools:
+            yield Finding(CONDITION, "tools", f"The provider's tools were allowed: {', '.join(tools)}.")
     if record.knowledge:
         yield Finding(CONDITION, "knowledge", f"It was given material: {knowledge_text(record)}.")
     if not case.subject.run.record.is_final:
         yield Finding(NOTE, "not-ended", "The run has not ended: its files are not here yet.")
-    if facts.get("unsealed_by"):
-        yield Finding(CONDITION, "unsealed", f"The run is not sealed: {', '.join(facts['unsealed_by'])}.")
+    if conditions.unsealed_by:
+        yield Finding(CONDITION, "unsealed", f"The run is not sealed: {', '.join(conditions.unsealed_by)}.")
 
 
 def _like_the_sample(case: Case) -> Iterator[Finding]:

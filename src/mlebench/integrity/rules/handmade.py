@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from mlebench.integrity.rules.predictions import Predictions, canonical
 from mlebench.integrity.texts import Text
-from mlebench.run.findings import Evidence
+from mlebench.records.findings import Evidence
 from mlebench.untrusted import plain
 
 SHARE = 0.2  # of the rows

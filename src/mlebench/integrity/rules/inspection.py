@@ -13,7 +13,7 @@ from mlebench.integrity.rules.detectors import Case, detect
 from mlebench.integrity.rules.judge import Judge
 from mlebench.integrity.subjects import Subject
 from mlebench.integrity.texts import Texts, texts_of
-from mlebench.run.findings import BY_JUDGE, JUDGE, KINDS, NOT_ENOUGH, NOTE, UNCALIBRATED, YES, Finding, Findings
+from mlebench.records.findings import BY_JUDGE, JUDGE, KINDS, NOT_ENOUGH, NOTE, UNCALIBRATED, YES, Finding, Findings
 from mlebench.run.images import environment_dir
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class Inspected:
     record: Findings
 
     def count(self, kind: str) -> int:
-        return sum(finding["kind"] == kind for finding in self.record.findings)
+        return sum(finding.kind == kind for finding in self.record.findings)
 
     @property
     def answers(self) -> dict[str, str]:
@@ -99,6 +99,6 @@ def rates(inspected: list[Inspected], judge: Judge | None, calibration: Calibrat
 
 def _with_kind(inspected: list[Inspected], kind: str) -> int:
     return sum(
-        any(found["kind"] == kind and not found["rule"].startswith(BY_JUDGE) for found in one.record.findings)
-        for one in inspected
+        any(finding.kind == kind and not finding.rule.startswith(BY_JUDGE) for finding in subject.record.findings)
+        for subject in inspected
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mlebench.integrity.texts import ANSWER, CODE, DONE, LOG, Text, Texts
 from mlebench.paths import PRIVATE
-from mlebench.run.findings import CONDITION, NOTE, VIOLATION, Evidence, Finding
+from mlebench.records.findings import CONDITION, NOTE, VIOLATION, Evidence, Finding, Kind
 from mlebench.untrusted import plain
 
 MOST_EVIDENCE = 5  # for a rule
@@ -127,13 +127,14 @@ def pattern_findings(texts: Texts, network: str | None) -> Iterator[Finding]:
     worked = {None: "Whether it worked is not recorded.", "full": "The network was open."}.get(
         network, "It had no network to fetch them with."
     )
-    kind = {None: CONDITION, "full": VIOLATION}.get(network, NOTE)
+    kinds: dict[str | None, Kind] = {None: CONDITION, "full": VIOLATION}
+    kind = kinds.get(network, NOTE)
     yield from _finding(SOLUTIONS, texts, kind, worked)
     yield from _finding(FETCHED, texts, CONDITION if kind == VIOLATION else kind, worked)
     yield from _finding(MODEL, texts, NOTE, only=(CODE,))
 
 
-def _finding(rule: Rule, texts: Texts, kind: str, more: str = "", only: tuple[str, ...] = DONE) -> Iterator[Finding]:
+def _finding(rule: Rule, texts: Texts, kind: Kind, more: str = "", only: tuple[str, ...] = DONE) -> Iterator[Finding]:
     done = list(_evidence(rule, texts.of(*only)))
     if done:
         yield Finding(kind, rule.name, f"{rule.says} {more}".strip(), tuple(done))

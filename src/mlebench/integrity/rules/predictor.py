@@ -10,8 +10,8 @@ from typing import Any
 
 from mlebench.integrity.rules.handmade import LEAST_ROWS, SHARE
 from mlebench.integrity.rules.predictions import LONGEST_FIELD, MOST_SOUGHT, Predictions, canonical
-from mlebench.run.findings import NOTE, VIOLATION, Evidence, Finding
-from mlebench.run.jsonlines import Omissions, read_objects
+from mlebench.records.findings import NOTE, VIOLATION, Evidence, Finding
+from mlebench.records.jsonlines import Omissions, read_objects
 from mlebench.untrusted import plain
 
 LEAST_CALLS = 3  # with rows that no earlier call has shown

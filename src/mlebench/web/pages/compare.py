@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
+from mlebench.records.conditions import unlike, unlike_text
 from mlebench.report.model import Entry
 from mlebench.report.standings import COMPARED, compare
-from mlebench.run.conditions import unlike, unlike_text
 from mlebench.web.pages.grid import result_of
 from mlebench.web.site import Board, Page, Site, agent_of
 

@@ -20,10 +20,9 @@ from mlebench.outcomes import (
     RUN_OUTCOMES,
 )
 from mlebench.paths import RUN_LOG
+from mlebench.records.run import DAMAGED, PLANNED, RUNNING
+from mlebench.records.run_groups import Group, Run, elapsed
 from mlebench.report.boards import Boards
-from mlebench.run.group import elapsed
-from mlebench.run.model import outage_of
-from mlebench.run.records import PLANNED, RUNNING, Group, Run
 from mlebench.web.facts import fact_rows, number_of, percentile_of, result_of
 from mlebench.web.pages.groups import counts_of, heading_of, is_failed, medals_of, usage_of
 from mlebench.web.remains import Place, short, shown, tail
@@ -38,6 +37,7 @@ ADVICE = {
     AGENT_ERROR: "The agent failed.",
     OUT_OF_MEMORY: "The agent used more memory than it had.",
     OVER_DISK: "The agent wrote more to disk than it was allowed.",
+    DAMAGED: "Its record cannot be read: restore run.json.",
     INVALID: "The submission was not valid.",
     GRADER_ERROR: "The grader failed: please report this.",
     LIMIT: "Grading took more than the limits that were set for it.",
@@ -70,12 +70,12 @@ def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
         "report": shown(group.record.report),
         "counts": counts,
         "medals": medals_of(runs),
-        **usage_of(group, runs),
-        "seconds_limit": number_of(group.record.limits.get("seconds")),
+        **usage_of(runs),
+        "seconds_limit": group.record.limits and group.record.limits.seconds,
         "failures": _failures(runs),
         "states": [PLANNED, RUNNING, *(outcome for outcome in RUN_OUTCOMES if outcome != CANCELLED)],
         "going_on": [_going_on(site, group, run) for run in runs if run.state == RUNNING][:MOST_SHOWN],
-        "rows": [_row(site, group, run, boards) for run in runs[(at - 1) * MOST_ROWS : at * MOST_ROWS]],
+        "rows": [_row(site, run, boards) for run in runs[(at - 1) * MOST_ROWS : at * MOST_ROWS]],
         "number": at,
         "pages": [path_of(name, one) for one in range(1, pages + 1)],
     }
@@ -92,7 +92,7 @@ def _pages(runs: int) -> int:
 
 def _asked(group: Group) -> dict[str, Any]:
     record = group.record
-    agent = {name: record.agent.get(name) for name in ("name", "model", "scaffold", "identity")}
+    agent = {name: getattr(record.agent, name) for name in ("name", "model", "scaffold", "identity")}
     left_out = ("mlebench", "id", "agent", "competitions", "report")
     rest = {name: value for name, value in record.to_dict().items() if name not in left_out}
     first = ("seeds", "network", "sandbox", "limits", "gpus_per_run", "workers", "profile", "twin", "machine")
@@ -110,36 +110,36 @@ def title_of(site: Site, id: str) -> str:
     return known.name if known else short(id, 80)
 
 
-def _row(site: Site, group: Group, run: Run, boards: Boards) -> dict[str, Any]:
-    record, report = run.record, run.record.report or {}
+def _row(site: Site, run: Run, boards: Boards) -> dict[str, Any]:
+    record, report = run.record, run.record.report
     return {
         "run": run.paths.root.name,
         "competition": short(record.competition, 80),
         "title": title_of(site, record.competition),
         "seed": record.seed,
-        "state": record.state,
+        "state": run.state if run.fault else record.state,
         "ended": shown(record.ended, 40),
         "cause": _cause(run),
-        "status": shown(report.get("status"), 40),
+        "status": shown(report and report.status, 40),
         "result": result_of(run),
-        "score": number_of(report.get("score")),
+        "score": number_of(report and report.score),
         "percentile": percentile_of(run, boards),
         "seconds": number_of(record.seconds) if record.is_final else elapsed(run),
         "attempts": len(record.attempts),
         "rerolls": record.rerolls,
-        **usage_of(group, [run]),
+        **usage_of([run]),
     }
 
 
 def _cause(run: Run) -> str | None:
-    outage = outage_of(run.record.model) if run.record.ended == MODEL_UNAVAILABLE else None
-    return outage.cause if outage else None
+    usage = run.record.model if run.record.ended == MODEL_UNAVAILABLE else None
+    return short(usage.unavailable.cause, 40) if usage and usage.unavailable else None
 
 
 def _going_on(site: Site, group: Group, run: Run) -> dict[str, Any]:
     place = Place.of(group, run)
     last = tail(place.base, RUN_LOG, 4000).text.strip().rpartition("\n")[2]
-    limit = number_of(group.record.limits.get("seconds"))
+    limit = group.record.limits and group.record.limits.seconds
     gone = elapsed(run)
     return {
         "run": run.paths.root.name,
@@ -148,7 +148,7 @@ def _going_on(site: Site, group: Group, run: Run) -> dict[str, Any]:
         "seconds": gone,
         "share": min(1.0, gone / limit) if gone is not None and limit else None,
         "last_line": short(last, 160),
-        **usage_of(group, [run]),
+        **usage_of([run]),
     }
 
 
@@ -156,7 +156,9 @@ def _failures(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """What went wrong, by kind, the most frequent first."""
     kinds: dict[str, list[Run]] = {}
     for run in runs:
-        status = (run.record.report or {}).get("status")
+        status = run.record.report and run.record.report.status
+        if run.fault:
+            kinds.setdefault(DAMAGED, []).append(run)
         if is_failed(run):
             kinds.setdefault(str(run.record.ended), []).append(run)
         if status is not None and status not in JUDGED:
@@ -182,4 +184,6 @@ def _failures(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _why(run: Run, kind: str) -> Any:
-    return (run.record.detail if kind == run.record.ended else (run.record.report or {}).get("reason")) or ""
+    if run.fault or kind == run.record.ended:
+        return run.fault or run.record.detail or ""
+    return (run.record.report and run.record.report.reason) or ""

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mlebench.run.records import PLANNED, RUNNING, Group, Run
+from mlebench.records.run import DAMAGED, PLANNED, RUNNING
+from mlebench.records.run_groups import Group, Run
 from mlebench.web.draw_run import UNHARMED
-from mlebench.web.facts import MEDALS, cost_words, model_use, result_of
+from mlebench.web.facts import MEDALS, cost_words, result_of, usage_view
 from mlebench.web.remains import short, shown
 from mlebench.web.site import Page, Site
 
@@ -33,6 +34,7 @@ def counts_of(runs: Sequence[Run]) -> dict[str, int]:
         "runs": len(runs),
         "ended": states["ended"],
         "failed": states["failed"],
+        "damaged": states[DAMAGED],
         "running": states[RUNNING],
         "planned": states[PLANNED],
     }
@@ -47,9 +49,9 @@ def medals_of(runs: Sequence[Run]) -> dict[str, int]:
     return {name: won[name] for name in MEDALS}
 
 
-def usage_of(group: Group, runs: Sequence[Run]) -> dict[str, Any]:
+def usage_of(runs: Sequence[Run]) -> dict[str, Any]:
     """Calls, tokens and US dollars so far, the latter also in words; None if no run has any, or has used a model."""
-    uses = [use for run in runs if (use := model_use(group, run))]
+    uses = [use for run in runs if (use := usage_view(run))]
     known = {name: [use[name] for use in uses if use[name] is not None] for name in ("calls", "all_tokens", "cost")}
     calls, tokens, cost = (sum(values) if values else None for values in known.values())
     partial = len(known["cost"]) < len(uses) or any(use["is_lower_bound"] for use in uses)
@@ -62,8 +64,8 @@ def heading_of(group: Group) -> dict[str, Any]:
     record = group.record
     return {
         "name": group.paths.root.name,
-        "agent": short(record.agent.get("name"), 80),
-        "model": shown(record.agent.get("model"), 80),
+        "agent": short(record.agent.name, 80),
+        "model": shown(record.agent.model, 80),
         "created_at": record.created_at,
         "data": "unknown" if record.twin is None else "twin" if record.twin else "real",
         "origin": record.origin_words,
@@ -80,6 +82,6 @@ def _row(group: Group) -> dict[str, Any]:
         "network": group.record.network,
         "counts": counts_of(runs),
         "medals": medals_of(runs),
-        **usage_of(group, runs),
+        **usage_of(runs),
         "hours": sum(run.record.seconds or 0.0 for run in runs) / 3600,
     }

@@ -4,16 +4,18 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
+
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import CODE, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, RunPaths
+from mlebench.records.report import Report
+from mlebench.records.run_groups import Group, Run, elapsed
+from mlebench.records.timeline import HOST, Event, shortened, story
 from mlebench.report.boards import Boards
-from mlebench.run.group import elapsed
-from mlebench.run.records import Group, Run
-from mlebench.run.trajectory import HOST, Event, shortened, story
 from mlebench.scoring import Thresholds, read_leaderboard
 from mlebench.web import history
 from mlebench.web.draw_run import LINES
-from mlebench.web.facts import fact_rows, model_use, number_of, percentile_of, result_of
+from mlebench.web.facts import fact_rows, number_of, percentile_of, result_of, usage_view
 from mlebench.web.findings import findings
 from mlebench.web.pages.group import title_of
 from mlebench.web.pages.groups import heading_of
@@ -75,12 +77,12 @@ def _data(site: Site, group: Group, run: Run) -> dict[str, Any]:
         "competition": short(record.competition, 80),
         "known": site.competition(record.competition) is not None,
         "seed": record.seed,
-        "state": record.state,
+        "state": run.state if run.fault else record.state,
         "ended": shown(record.ended, 40),
         "detail": shown(record.detail),
         "rerolls": record.rerolls,
         "seconds": number_of(record.seconds) if record.is_final else elapsed(run),
-        "seconds_limit": number_of(group.record.limits.get("seconds")),
+        "seconds_limit": group.record.limits and group.record.limits.seconds,
         "glance": _glance(site, run),
         "timeline": history.timeline(run, kept),
         "kept": kept,
@@ -93,37 +95,37 @@ def _data(site: Site, group: Group, run: Run) -> dict[str, Any]:
         "files": _files(site, run, place),
         "scores": history.scores(run),
         "story": _story(run),
-        "model": model_use(group, run),
+        "model": usage_view(run),
         "card": fact_rows(_card(group, run)),
-        "report": fact_rows(record.report or {}),
+        "report": fact_rows(msgspec.to_builtins(record.report) if record.report else {}),
         "findings": list(findings(run)),
         "shared": shared_code(run) if record.is_final else None,
     }
 
 
 def _glance(site: Site, run: Run) -> dict[str, Any]:
-    report = run.record.report or {}
+    report = run.record.report or Report(competition_id=run.record.competition)
     thresholds, lower = _thresholds(site, run)
     numbers = ("teams", "teams_beaten", "normalised_score", "score_low", "score_high", "medal_holds", "known_issues")
     return {
         "result": result_of(run),
-        "status": shown(report.get("status"), 40),
-        "reason": shown(report.get("reason")),
-        "suspicious": shown(report.get("suspicious")),
-        "score": number_of(report.get("score")),
+        "status": shown(report.status, 40),
+        "reason": shown(report.reason),
+        "suspicious": shown(report.suspicious),
+        "score": number_of(report.score),
         "percentile": percentile_of(run, Boards(site.registry)),
         "thresholds": thresholds,
         "lower": lower,
-        **{name: number_of(report.get(name)) for name in numbers},
+        **{name: getattr(report, name) for name in numbers},
     }
 
 
 def _thresholds(site: Site, run: Run) -> tuple[dict[str, float] | None, bool]:
     """The thresholds that the run was, or will be, measured against."""
-    report = run.record.report or {}
-    found = {name: number_of(report.get(f"{name}_threshold")) for name in LINES}
-    if None not in found.values():
-        return {name: float(value or 0) for name, value in found.items()}, bool(report.get("is_lower_better"))
+    report = run.record.report
+    stated = {name: getattr(report, f"{name}_threshold", None) for name in LINES}
+    if report and None not in stated.values():
+        return {name: float(value or 0) for name, value in stated.items()}, bool(report.is_lower_better)
     competition = site.competition(run.record.competition)
     if competition is None:
         return None, False
@@ -164,13 +166,14 @@ def _title(event: Event) -> str:
 def _card(group: Group, run: Run) -> dict[str, Any]:
     """The conditions of a run; those not recorded yet are the requested ones."""
     asked = group.record
-    agent = {name: asked.agent.get(name) for name in ("name", "model", "scaffold", "identity") if asked.agent.get(name)}
+    names = ("name", "model", "scaffold", "identity")
+    agent = {name: value for name in names if (value := getattr(asked.agent, name))}
     more = {"agent_command": asked.agent_command, "agent_options": asked.agent_options}
     first = {"agent": agent} | {name: value for name, value in more.items() if value}
-    conditions = run.record.conditions or {
+    conditions = msgspec.to_builtins(run.record.conditions) or {
         "sandbox": asked.sandbox,
         "network": asked.network,
-        "limits": asked.limits,
+        "limits": msgspec.to_builtins(asked.limits),
         "profile": asked.profile,
     }
     if asked.origin:
@@ -178,7 +181,7 @@ def _card(group: Group, run: Run) -> dict[str, Any]:
     return {
         **first,
         **conditions,
-        "machine": conditions.get("machine") or asked.machine,
+        "machine": conditions.get("machine") or msgspec.to_builtins(asked.machine),
         "mlebench": run.record.mlebench,
     }
 

@@ -6,16 +6,17 @@ anything in an event is safe to show as text. An agent's times count only within
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mlebench.outcomes import GRADED
 from mlebench.paths import LOGS, RunPaths, model_calls, trajectory
-from mlebench.run.jsonlines import LONGEST_LINE, Omissions, as_json, number, parsed, read_objects, title
-from mlebench.run.model import use_so_far
-from mlebench.run.records import RUNNING, Group, Run
+from mlebench.records.base import seconds_of
+from mlebench.records.jsonlines import LONGEST_LINE, Omissions, as_json, number, parsed, read_objects, title
+from mlebench.records.run import RUNNING
+from mlebench.records.run_groups import Group, Run, usage_so_far
+from mlebench.records.usage import ModelUsage
 from mlebench.untrusted import plain
 
 MOST_EVENTS = 50_000  # of one kind of source
@@ -84,7 +85,7 @@ def story(run: Run) -> Story:
         *_outcome(run, begun),
     ]
     own = [event for event in told if event.kind == "call"]
-    usage = _usage(own) if own else _counted(use_so_far(group, run))
+    usage = _usage(own) if own else _counted(usage_so_far(run))
     return Story(begun, sorted(events, key=lambda event: event.time), usage, left_out)
 
 
@@ -101,13 +102,13 @@ def _places(run: Run) -> _Places:
     attempts = run.record.attempts
     if run.record.state != RUNNING or not attempts:
         return _Places(run.paths.logs, run.paths.logs, run.paths.snapshots)
-    work = run.paths.group.work(attempts[-1]["token"])
+    work = run.paths.group.work(attempts[-1].token)
     return _Places(work / "home" / LOGS, work, RunPaths(work).snapshots)
 
 
 def _seconds(text: str | None) -> float:
     """A time of a record, in seconds since the epoch; 0 if it is unknown."""
-    return datetime.fromisoformat(text).timestamp() if text else 0.0
+    return seconds_of(text) or 0.0
 
 
 def _read(path: Path, event_of: Callable[[Line], Event], left_out: list[str]) -> list[Event]:
@@ -285,13 +286,12 @@ def _usage(calls: list[Event]) -> Usage:
     return Usage(AGENT, len(calls), **sums, is_lower_bound=partial)
 
 
-def _counted(use: Line | None) -> Usage | None:
+def _counted(usage: ModelUsage | None) -> Usage | None:
     """What the gateway counted, which is right even if its trace was cut short."""
-    if use is None:
+    if usage is None:
         return None
-    calls = int(number(use.get("calls")) or 0)
-    figures = {name: number(use.get(name)) for name in (*TOKENS, "cost")}
-    return Usage(GATEWAY, calls, **figures, is_lower_bound=use.get("is_lower_bound") is True)
+    figures = {name: getattr(usage, name) for name in (*TOKENS, "cost")}
+    return Usage(GATEWAY, usage.calls, **figures, is_lower_bound=usage.is_lower_bound)
 
 
 def _submissions(folder: Path, agent_began: float) -> Iterator[Event]:
@@ -310,8 +310,8 @@ def _outcome(run: Run, begun: float) -> Iterator[Event]:
     if record.started_at:
         yield Event(begun, "start", HOST, f"the run begins: {record.competition}, seed {record.seed}")
     if record.is_final and record.ended_at:
-        report = record.report or {}
-        graded = f"score {report.get('score')}" if report.get("status") == GRADED else report.get("status")
+        status = record.report and record.report.status
+        graded = f"score {record.report.score}" if record.report and status == GRADED else status
         text, cut = shortened(record.detail or "")
         how = _joined(f"the run ends: {record.ended}", graded)
         yield Event(_seconds(record.ended_at), "end", HOST, how, text=text, cut=cut)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mlebench.run.records import GroupRecord
-from mlebench.sandbox.base import Limits
+from mlebench.records.group import GroupRecord, Limits
 from mlebench.untrusted import plain
 
 NOT_STATED = "not stated"
@@ -51,8 +50,9 @@ class Condition:
 
         Earlier versions did not record requests: what their runs got counts as requested.
         """
-        is_request = self.request is None or record.requested is None or self.request in record.requested
-        return self.key_of(record) if is_request else None
+        if self.request and record.requested and getattr(record.requested, self.request) is None:
+            return None
+        return self.key_of(record)
 
 
 class Conditions:
@@ -212,16 +212,16 @@ def _gibibytes(size: float) -> str:
 
 
 def _limit(name: str) -> Callable[[GroupRecord], Any]:
-    return lambda record: record.limits.get(name)
+    return lambda record: getattr(record.limits, name, None)
 
 
 def _of_model(name: str) -> Callable[[GroupRecord], Any]:
-    return lambda record: (record.model or {}).get(name)
+    return lambda record: getattr(record.model, name, None)
 
 
 def _opened(name: str) -> Callable[[GroupRecord], list[Any]]:
     """Tools and fields that were opened by name."""
-    return lambda record: found if isinstance(found := _of_model(name)(record), list) else []
+    return lambda record: _of_model(name)(record) or []
 
 
 def _names(kind: str) -> Callable[[list[Any]], str]:
@@ -229,8 +229,7 @@ def _names(kind: str) -> Callable[[list[Any]], str]:
 
 
 def _model(record: GroupRecord) -> str | None:
-    models = (record.model or {}).get("models")
-    return (", ".join(map(str, models)) if isinstance(models, list) else "") or record.agent.get("model")
+    return ", ".join(record.model.models if record.model else ()) or record.agent.model
 
 
 def knowledge_text(record: GroupRecord) -> str | None:
@@ -247,14 +246,14 @@ def options_text(options: Mapping[str, str]) -> str:
 
 
 CONDITIONS: tuple[Condition, ...] = (
-    Condition("agent", "agent", lambda record: record.agent.get("name"), _each(str), "agent"),
+    Condition("agent", "agent", lambda record: record.agent.name, _each(str), "agent"),
     Condition(
         "identity",
         "files of the agent",
-        lambda record: record.agent.get("identity"),
+        lambda record: record.agent.identity,
         _each(lambda sha256: f"agent files {str(sha256)[:12]}", f"agent files {NOT_STATED}"),
         "agent",
-        identity=lambda record: record.agent.get("identity"),
+        identity=lambda record: record.agent.identity,
     ),
     Condition(
         "agent_options",
@@ -278,7 +277,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "shared memory",
         _limit("shm"),
         _amount("shared memory", "GiB of shared memory", _gibibytes),
-        usual=(None, Limits.shm),
+        usual=(Limits.shm,),
     ),
     Condition("gpus", "GPUs", lambda record: record.gpus_per_run, _count("GPU")),
     Condition(

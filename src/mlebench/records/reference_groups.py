@@ -12,14 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import msgspec
+
 from mlebench.errors import PrerequisiteError
 from mlebench.files import LFS_POINTER, is_lfs_pointer
+from mlebench.outcomes import GRADED, INVALID, MISSING
 from mlebench.paths import PROFILES, GroupPaths, RunPaths, time_in
-from mlebench.run.grading_reports import newest_report, read_grading_report
-from mlebench.scoring import CompetitionReport
+from mlebench.records.grading_reports import newest_report, read_grading_report
+from mlebench.records.report import Report
 from mlebench.untrusted import UntrustedFileError, open_untrusted
 
 REFERENCE = "reference"
+# What its reports always state, besides the score.
+STATED = (
+    "gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold",
+    "any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median",
+    "submission_exists", "valid_submission", "is_lower_better", "created_at",
+)  # fmt: skip
 LARGEST_METADATA = 64 << 20  # bytes
 _AGENT = re.compile(r".*_run-group_(\w[\w./@+-]{0,99})", re.DOTALL)  # the end of a group's name
 
@@ -33,7 +42,7 @@ class ReferenceRun:
     run_id: str
     failed: bool  # the reference says so
     submitted: bool
-    report: dict[str, Any] | None = None
+    report: Report | None = None
 
 
 @dataclass(frozen=True)
@@ -58,13 +67,13 @@ class ReferenceGroup:
     @property
     def twin(self) -> bool | None:
         """Whether the data are twins; only reports of ours say so."""
-        sources = {run.report["source"] for run in self.runs if run.report} - {"unknown"}
+        sources = {run.report.source for run in self.runs if run.report} - {"unknown", None}
         return "twin" in sources if sources else None
 
     @property
     def profile(self) -> str:
         """The reference has one profile; reports of ours may state another."""
-        stated = {run.report["profile"] for run in self.runs if run.report}
+        stated = {run.report.profile or PROFILES[0] for run in self.runs if run.report}
         return stated.pop() if len(stated) == 1 else PROFILES[0]
 
 
@@ -130,16 +139,14 @@ def _has_submission(run: RunPaths) -> bool:
     return run.submission.is_file() and not any(step.is_symlink() for step in steps)
 
 
-def _reports(path: Path, runs: Sequence[ReferenceRun]) -> tuple[dict[str, dict[str, Any]], str | None]:
+def _reports(path: Path, runs: Sequence[ReferenceRun]) -> tuple[dict[str, Report], str | None]:
     """The report on each run, by the name of its folder; none if one of them is about something else, and why."""
     try:
-        rows = [CompetitionReport.from_dict(row).to_dict() for row in read_grading_report(path)]
+        rows = [_complete(row, path) for row in read_grading_report(path)]
     except PrerequisiteError as error:
         return {}, str(error)
-    except (KeyError, TypeError, ValueError):
-        return {}, f"{path} holds a report that lacks a field"
-    reports: dict[str, dict[str, Any]] = {}
-    for row in sorted(rows, key=lambda row: not row["submission_exists"]):  # the others may name no file
+    reports: dict[str, Report] = {}
+    for row in sorted(rows, key=lambda row: not row.submission_exists):  # the others may name no file
         name = next((name for name in _candidates(row, runs) if name not in reports), None)
         if name is None:
             return {}, f"{path} is about other files than the submissions of these runs"
@@ -147,11 +154,21 @@ def _reports(path: Path, runs: Sequence[ReferenceRun]) -> tuple[dict[str, dict[s
     return reports, None
 
 
-def _candidates(row: dict[str, Any], runs: Sequence[ReferenceRun]) -> list[str]:
+def _complete(row: Report, path: Path) -> Report:
+    """A report with everything that the reference states and, if it is the reference's, what follows from that."""
+    if any(getattr(row, name) is None for name in STATED):
+        raise PrerequisiteError(f"{path} holds a report that lacks a field")
+    status = GRADED if row.valid_submission else INVALID if row.submission_exists else MISSING
+    return msgspec.structs.replace(
+        row, status=row.status or status, profile=row.profile or PROFILES[0], source=row.source or "unknown"
+    )
+
+
+def _candidates(row: Report, runs: Sequence[ReferenceRun]) -> list[str]:
     """The runs that a report may be about: the one it names or, if there was no submission, any without one."""
-    runs = [run for run in runs if run.competition == row["competition_id"]]
-    folder = PurePosixPath(str(row["submission_path"])).parts[-3:-2]
-    named = [run for run in runs if row["run_id"] == run.run_id or folder == (run.paths.root.name,)]
-    if not named and row["run_id"] is None and not row["submission_exists"]:
+    runs = [run for run in runs if run.competition == row.competition_id]
+    folder = PurePosixPath(str(row.submission_path)).parts[-3:-2]
+    named = [run for run in runs if row.run_id == run.run_id or folder == (run.paths.root.name,)]
+    if not named and row.run_id is None and not row.submission_exists:
         named = [run for run in runs if not run.submitted]
     return [run.paths.root.name for run in named]

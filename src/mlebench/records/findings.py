@@ -5,71 +5,61 @@ Tools (`mlebench.integrity`) write these records. Standings and pages, in lower 
 
 import logging
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
+from msgspec import field
 
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import RunPaths
-from mlebench.records import Record, now
-from mlebench.run.records import Run, RunRecord
+from mlebench.records.base import Count, Record, Text, Time, now, parse, write
+from mlebench.records.run import RunRecord
+from mlebench.records.run_groups import Run
 from mlebench.untrusted import UntrustedFileError, open_below
 
 logger = logging.getLogger(__name__)
 
-VIOLATION, CONDITION, NOTE = KINDS = ("violation", "condition", "note")
+Kind = Literal["violation", "condition", "note"]
+KINDS: tuple[Kind, Kind, Kind] = ("violation", "condition", "note")
+VIOLATION, CONDITION, NOTE = KINDS
 YES, NO, NOT_ENOUGH = ANSWERS = ("yes", "no", "not enough evidence")  # what a judge says
 JUDGE = "judge"
 BY_JUDGE = f"{JUDGE}:"  # the prefix of rules whose findings come from a judge
 UNCALIBRATED = "uncalibrated"
 LARGEST = 8 << 20  # bytes of a record
 MOST_TOOLS = 20
-_TEXTS = ("kind", "rule", "says")  # of a finding
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(msgspec.Struct, frozen=True):
     """Where a finding was made, quoted verbatim."""
 
-    file: str
-    quote: str
-    line: int | None = None
+    file: Text
+    quote: Text
+    line: Count | None = None
 
 
-@dataclass(frozen=True)
-class Finding:
-    kind: str  # one of KINDS
-    rule: str  # the name of the rule that found it
-    says: str  # one sentence
+class Finding(msgspec.Struct, frozen=True):
+    kind: Kind
+    rule: Text  # the name of the rule that found it
+    says: Text  # one sentence
     evidence: tuple[Evidence, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Findings(Record):
-    tool: str
-    made_at: str = field(default_factory=now)
-    facts: dict[str, Any] = field(default_factory=dict)  # further facts, such as a category
-    findings: list[dict[str, Any]] = field(default_factory=list)
+class Findings(Record, frozen=True, kw_only=True):
+    """What a tool found about a run."""
+
+    tool: Text
+    made_at: Time = field(default_factory=now)
+    facts: dict[str, Any] = {}  # further facts, such as a category
+    findings: list[Finding] = []
 
     @classmethod
-    def of(cls, tool: str, found: list[Finding], **facts: Any) -> "Findings":
-        return cls(tool=tool, facts=facts, findings=[asdict(one) for one in found])
+    def of(cls, tool: str, findings: list[Finding], **facts: Any) -> "Findings":
+        return cls(tool=tool, facts=facts, findings=findings)
 
     def write_for(self, run: RunPaths) -> None:
         run.findings.mkdir(exist_ok=True)
-        self.write(run.finding(self.tool))
-
-    def checked(self, where: Path | str) -> "Findings":
-        """The record, if its fields have the types that readers rely on."""
-        texts = [self.tool, self.made_at] + [one.get(key) for one in _objects(self.findings) for key in _TEXTS]
-        sound = isinstance(self.facts, dict) and self.findings == _objects(self.findings)
-        if not sound or not all(isinstance(text, str) for text in texts):
-            raise PrerequisiteError(f"{where} does not hold the findings of a tool")
-        return self
-
-
-def _objects(values: Any) -> list[dict[str, Any]]:
-    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
+        write(run.finding(self.tool), self)
 
 
 def is_about(run: RunRecord, made_at: str) -> bool:
@@ -84,12 +74,12 @@ def read_findings(run: Run) -> Iterator[Findings]:
     for name in names[:MOST_TOOLS]:
         try:
             with open_below(run.paths.root, (folder.name, name), LARGEST) as file:
-                found = Findings.parse(file.read(LARGEST), folder / name).checked(folder / name)
+                findings = parse(file.read(LARGEST), Findings, folder / name)
         except (UntrustedFileError, PrerequisiteError) as error:
             logger.warning("%s is left out: %s", folder / name, error)
             continue
-        if is_about(run.record, found.made_at):
-            yield found
+        if is_about(run.record, findings.made_at):
+            yield findings
 
 
 def trust_in(calibration: Any, question: str) -> str:

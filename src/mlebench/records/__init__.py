@@ -1,0 +1,9 @@
+"""The records of groups, runs, reports and data: their types, and reading and writing them.
+
+`read(path, Kind)` and `write(path, record)` are the only ways to a record on disk. What a file says is checked against
+the types here once, so that nobody who has a record need doubt it. docs/runs.md describes every field.
+"""
+
+from mlebench.records.base import DamagedRecordError, Record, now, parse, read, write
+
+__all__ = ["DamagedRecordError", "Record", "now", "parse", "read", "write"]

@@ -1,0 +1,55 @@
+"""The head of a manifest: what was prepared, from what and by which versions."""
+
+from typing import Any
+
+import msgspec
+
+from mlebench.records.base import Count, Name, Number, Record, Seconds, Text, Time
+
+
+class GoldCost(msgspec.Struct, frozen=True):
+    """What it takes to grade the gold submission."""
+
+    seconds: Seconds  # of CPU time
+    memory: Count  # bytes, at its peak
+    size: Count  # bytes of the gold submission
+
+
+class DataSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where raw data came from."""
+
+    kind: Text  # twin, local, kaggle or unknown
+    seed: Count | None = None  # of a twin
+    size: Count | Number | None = None  # of a twin, a factor; of an archive, bytes
+    url: Text | None = None
+    fetched_at: Time | None = None
+    md5: Text | None = None
+
+
+class Manifest(Record, frozen=True, kw_only=True):
+    """The head: everything but the list of files. Defaults are of facts that older manifests lack."""
+
+    schema: int = 2
+    competition: Name
+    profile: Text
+    source: DataSource
+    prepared_at: Time
+    versions: dict[str, Text]
+    files: Count
+    bytes: Count
+    competition_version: int | None = None
+    description: Text = "unknown"  # `ours`, or Kaggle's `original`
+    code: Text | None = None  # the competition's code that made it, as `changes.code_hash` has it
+    identity: Text | None = None  # what `identity.ContentIdentity` makes of the files
+    gold: GoldCost | None = None  # adopted data have none
+    writable: bool = False  # older versions made files read-only, see `modes`
+
+    @classmethod
+    def upgrade(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """The first schema had the list of files in the same record."""
+        match data:
+            case {"source": {"kind": str()}, "files": dict(files)}:
+                versions = data.get("versions", {})
+                counted = {"files": len(files), "bytes": sum(facts["size"] for facts in files.values())}
+                return data | counted | {"versions": versions, "mlebench": versions.get("mlebench", "unknown")}
+        return data

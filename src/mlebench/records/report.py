@@ -1,0 +1,60 @@
+"""The grading report of one submission, as JSON states it: ours, the reference's, or others' in that form."""
+
+import msgspec
+
+from mlebench.records.base import Name, Text
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A report in a record or a grading report. None: it does not say.
+
+    The reference's sixteen fields come first, in its order. `mlebench.scoring.CompetitionReport` explains all of them.
+    Scores may be infinite in the reference's files.
+    """
+
+    competition_id: Name
+    score: float | None = None
+    gold_threshold: float | None = None
+    silver_threshold: float | None = None
+    bronze_threshold: float | None = None
+    median_threshold: float | None = None
+    any_medal: bool | None = None
+    gold_medal: bool | None = None
+    silver_medal: bool | None = None
+    bronze_medal: bool | None = None
+    above_median: bool | None = None
+    submission_exists: bool | None = None
+    valid_submission: bool | None = None
+    is_lower_better: bool | None = None
+    created_at: Text | None = None
+    submission_path: Text | None = None
+    profile: Text | None = None
+    source: Text | None = None
+    status: Text | None = None
+    reason: Text | None = None
+    schema: int = 1
+    mlebench: Text | None = None
+    graded_at: Text | None = None
+    submission_sha256: Text | None = None
+    data: Text | None = None
+    description: Text | None = None
+    competition_version: int | None = None
+    agent: Text | None = None
+    seed: int | None = None
+    run_id: Text | None = None
+    graded_during_run: bool | None = None
+    teams: int | None = None
+    teams_beaten: int | None = None
+    percentile: float | None = None
+    normalised_score: float | None = None
+    suspicious: Text | None = None
+    known_issues: int | None = None
+    score_low: float | None = None
+    score_high: float | None = None
+    medal_holds: float | None = None
+
+    @property
+    def medal(self) -> str | None:
+        """`gold`, `silver` or `bronze`, if it earned one."""
+        medals = {"gold": self.gold_medal, "silver": self.silver_medal, "bronze": self.bronze_medal}
+        return next((name for name, earned in medals.items() if earned), None)

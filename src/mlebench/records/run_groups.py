@@ -1,0 +1,335 @@
+"""Run groups and runs: their folders, with the records that they hold.
+
+A run whose record is damaged is still a run: it has the state `damaged`, and `fault` says why. It never hides others.
+"""
+
+import gc
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from mlebench import lease as leases
+from mlebench.errors import PrerequisiteError
+from mlebench.faults import reason_of
+from mlebench.paths import GroupPaths, RunPaths
+from mlebench.records.base import DamagedRecordError, parse, read, seconds_of, write
+from mlebench.records.group import AgentFacts, GroupRecord, Limits
+from mlebench.records.reference_groups import REFERENCE, ReferenceRun, is_reference_group, read_reference_group
+from mlebench.records.run import DAMAGED, ENDED, NONE, PLANNED, PRESENT, RUNNING, RunRecord
+from mlebench.records.usage import ModelUsage, read_usage
+
+UNKNOWN = "unknown"  # what a group of the reference does not state
+_RUN_FOLDER = re.compile(r"(?P<competition>.+)_(?P<run_id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's folder and its record. If the record is damaged, a planned one takes its place."""
+
+    paths: RunPaths
+    record: RunRecord
+    fault: str | None = None  # why the record cannot be read
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        where = RunPaths(folder.absolute())
+        if not where.record.is_file() and is_reference_group(where.group.root):
+            for run in Group.read(where.group.root).runs():
+                if run.paths.root.name == where.root.name:
+                    return cls(run.paths, run.record)
+        return cls(where, read(where.record, RunRecord))
+
+    @property
+    def state(self) -> str:
+        """The state, except that a run whose process was killed on this host is not running: it is to be done again."""
+        if self.fault:
+            return DAMAGED
+        if self.record.state == RUNNING and not leases.may_be_held(self.paths.leases):
+            return PLANNED
+        return self.record.state
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more will happen to it: it has ended, or its record is damaged."""
+        return self.record.is_final or self.fault is not None
+
+    def write(self, **changes: Any) -> "Run":
+        """The run with a changed record, written to disk."""
+        if self.fault:
+            raise DamagedRecordError(self.fault)
+        record = self.record.changed(**changes)
+        write(self.paths.record, record)
+        return Run(self.paths, record)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A run group's folder and its record."""
+
+    paths: GroupPaths
+    record: GroupRecord
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        where = GroupPaths(folder.absolute())
+        if is_reference_group(folder):
+            return cls(where, _record_of_reference(where))
+        if not where.record.is_file():
+            raise PrerequisiteError(f"{folder} is not a run group: it has no {where.record.name}")
+        return cls(where, read(where.record, GroupRecord))
+
+    def runs(self) -> Iterator[Run]:
+        """All runs: seed by seed, and by competition within each; those of the reference as it lists them."""
+        if self.record.origin == REFERENCE:
+            yield from self._runs_of_reference()
+            return
+        with _without_garbage_collection():
+            runs = list(self._runs_on_disk())
+        yield from self.in_order(self._with_seeds(runs))
+
+    def in_order(self, runs: Iterable[Run]) -> list[Run]:
+        order = {id: number for number, id in enumerate(self.record.competitions)}
+        return sorted(runs, key=lambda run: (run.record.seed or 0, order.get(run.record.competition, 0)))
+
+    def _with_seeds(self, runs: list[Run]) -> list[Run]:
+        """Give damaged runs the seeds that no other run of their competition has."""
+        if not any(run.fault for run in runs):
+            return runs
+        taken = {(run.record.competition, run.record.seed) for run in runs if not run.fault}
+        seeds = {
+            id: iter([seed for seed in range(min(self.record.seeds, len(runs))) if (id, seed) not in taken])
+            for id in self.record.competitions
+        }
+        return [
+            Run(run.paths, run.record.changed(seed=next(seeds.get(run.record.competition, iter(())), None)), run.fault)
+            if run.fault
+            else run
+            for run in runs
+        ]
+
+    def _runs_of_reference(self) -> Iterator[Run]:
+        theirs = read_reference_group(self.paths.root)
+        for run in theirs.runs:
+            yield Run(run.paths, _run_record_of_reference(run, theirs.created_at))
+
+    def report_fault(self) -> str | None:
+        """Why the runs of a group of the reference have no scores although it has a grading report."""
+        return read_reference_group(self.paths.root).report_fault if self.record.origin == REFERENCE else None
+
+    def run_paths(self) -> Iterator[RunPaths]:
+        """The folders of the runs, without reading their records."""
+        if self.record.origin == REFERENCE:
+            yield from (run.paths for run in read_reference_group(self.paths.root).runs)
+            return
+        name = RunPaths(self.paths.root).record.name
+        for entry in self._folders():
+            if os.path.isfile(f"{entry.path}/{name}"):  # noqa: PTH113 there may be thousands
+                yield RunPaths(Path(entry.path))
+
+    def _folders(self) -> Iterator[os.DirEntry[str]]:
+        with os.scandir(self.paths.root) as entries:
+            yield from (entry for entry in entries if not entry.name.startswith("."))
+
+    def _runs_on_disk(self) -> Iterator[Run]:
+        """There may be tens of thousands, so each file is touched once and few Path objects are made."""
+        name = RunPaths(self.paths.root).record.name
+        for entry in self._folders():
+            file = f"{entry.path}/{name}"
+            try:
+                descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+            except (FileNotFoundError, NotADirectoryError):
+                if match := self._planned(entry):
+                    yield _damaged(entry.path, match, f"there is no {file}")
+                continue
+            except OSError as error:
+                yield _damaged(entry.path, _RUN_FOLDER.fullmatch(entry.name), f"cannot read {file}: {reason_of(error)}")
+                continue
+            yield self._run(entry, file, descriptor)
+
+    def _run(self, entry: os.DirEntry[str], file: str, descriptor: int) -> Run:
+        try:
+            with open(descriptor, "rb", buffering=0) as opened:
+                content = opened.readall()
+            try:
+                record = parse(content, RunRecord, file)
+            except DamagedRecordError:
+                record = read(Path(file), RunRecord)  # it may just have been replaced
+        except PrerequisiteError as error:
+            return _damaged(entry.path, _RUN_FOLDER.fullmatch(entry.name), str(error))
+        except OSError as error:
+            return _damaged(entry.path, _RUN_FOLDER.fullmatch(entry.name), f"cannot read {file}: {reason_of(error)}")
+        return Run(RunPaths(Path(entry.path)), record)
+
+    def _planned(self, entry: os.DirEntry[str]) -> re.Match[str] | None:
+        """A folder without a record that was planned as a run, by its name."""
+        match = _RUN_FOLDER.fullmatch(entry.name)
+        return match if match and match["competition"] in self.record.competitions and entry.is_dir() else None
+
+
+def _damaged(folder: str, name: re.Match[str] | None, fault: str) -> Run:
+    paths = RunPaths(Path(folder))
+    competition, run_id = (name["competition"], name["run_id"]) if name else (paths.root.name, paths.root.name)
+    record = RunRecord(run_id=run_id, competition=competition, seed=None, planned_at=None, detail=fault)
+    return Run(paths, record, fault)
+
+
+def _record_of_reference(where: GroupPaths) -> GroupRecord:
+    theirs = read_reference_group(where.root)
+    return GroupRecord(
+        id=where.root.name,
+        origin=REFERENCE,
+        created_at=theirs.created_at,
+        agent=AgentFacts(name=theirs.agent or UNKNOWN),
+        agent_source=UNKNOWN,
+        competitions=theirs.competitions,
+        seeds=theirs.seeds,
+        data_dir=None,
+        profile=theirs.profile,
+        twin=theirs.twin,
+        sandbox=UNKNOWN,
+        limits=None,
+        gpus_per_run=None,
+        network=UNKNOWN,
+        obfuscate=None,
+        retain=None,
+        workers=None,
+        report=theirs.report,
+    )
+
+
+def _run_record_of_reference(run: ReferenceRun, planned_at: str | None) -> RunRecord:
+    """Its end is unknown: the reference only knows whether it could carry the run out, not how the agent ended."""
+    return RunRecord(
+        run_id=run.run_id,
+        competition=run.competition,
+        seed=None,
+        state=ENDED,
+        detail="the reference says that this run failed" if run.failed else None,
+        submission=PRESENT if run.submitted else NONE,
+        report=run.report,
+        rerolls=None,
+        planned_at=planned_at,
+    )
+
+
+def limits_of(group: Group) -> Limits:
+    """The limits of a group's runs, which groups of ours always state."""
+    if group.record.limits is None:
+        raise DamagedRecordError(f"{group.paths.record} states no `limits`")
+    return group.record.limits
+
+
+def require_ours(group: Group) -> None:
+    """Refuse to carry out runs of a group that does not say how."""
+    if group.record.origin == REFERENCE:
+        raise PrerequisiteError(
+            f"{group.paths.root} was written by the reference, which does not record how to carry out its runs: "
+            f"start a new group with `mlebench run`"
+        )
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Records have no cycles, and looking for some among thousands adds a third to the time of reading them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def find_group(named: str, *runs_dirs: Path) -> Group:
+    """A run group by its path or, in the runs directories, by its name or the beginning of it.
+
+    Of two groups with this very name, the one in the first directory is meant.
+    """
+    if is_group(Path(named)):
+        return Group.read(Path(named))
+    matches = [where for folder in runs_dirs for where in _groups_in(folder) if where.name.startswith(named)]
+    matches = [where for where in matches if where.name == named][:1] or matches
+    if len(matches) == 1:
+        return Group.read(matches[0])
+    if matches:
+        folders = " and ".join(dict.fromkeys(str(where.parent) for where in matches))
+        raise PrerequisiteError(
+            f"{named!r} is the beginning of {len(matches)} run groups in {folders}: give more of it"
+        )
+    if os.path.isdir(named):  # noqa: PTH112 a Path would raise for a name that is too long
+        held = len(_groups_in(Path(named)))
+        hint = f": it holds {held}, name one of them" if held else ""
+        raise PrerequisiteError(f"the folder {named} is not a run group{hint}")
+    folders = " or ".join(map(str, runs_dirs))
+    raise PrerequisiteError(f"there is no run group {named!r}, neither as a path nor in {folders}")
+
+
+def _groups_in(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(where for where in folder.iterdir() if is_group(where))
+
+
+def is_group(folder: Path) -> bool:
+    """Whether a folder is a run group, ours or the reference's."""
+    return GroupPaths(folder).record.is_file() or is_reference_group(folder)
+
+
+def _ignore(_fault: str) -> None:
+    pass
+
+
+def groups_in(runs_dir: Path, on_fault: Callable[[str], None] = _ignore) -> list[Group]:
+    """The run groups of a runs directory, newest first; unreadable ones are skipped, and `on_fault` is told why."""
+    groups = []
+    for folder in sorted(runs_dir.iterdir(), reverse=True) if runs_dir.is_dir() else ():
+        if is_group(folder):
+            try:
+                groups.append(Group.read(folder))
+            except PrerequisiteError as error:
+                on_fault(f"Not shown: {error}")
+    return groups
+
+
+def newest_group(*runs_dirs: Path, on_fault: Callable[[str], None] = _ignore) -> Group | None:
+    """The run group that was started last, in any of the runs directories."""
+    groups = [group for runs_dir in runs_dirs for group in groups_in(runs_dir, on_fault)]
+    return max(groups, key=lambda group: group.record.created_at or "", default=None)
+
+
+def counts(group: Group) -> dict[str, int]:
+    """How many runs a group has, in total and in each state."""
+    runs = list(group.runs())
+    records = [run.record for run in runs]
+    return {
+        "runs": len(records),
+        "ended": sum(record.is_final for record in records),
+        "running": sum(run.state == RUNNING for run in runs),
+        "submitted": sum(record.submission == PRESENT for record in records),
+        "medals": sum(bool(record.report and record.report.any_medal) for record in records),
+    }
+
+
+def unfinished(group: Group) -> list[Path]:
+    """The folders of the runs that have not ended; nothing can be done about damaged ones."""
+    return [run.paths.root for run in group.runs() if not run.is_settled]
+
+
+def elapsed(run: Run) -> float | None:
+    """Seconds since the agent of a run in progress was started, which its time limit counts from."""
+    started = seconds_of(run.record.agent_started_at)
+    if run.state != RUNNING or started is None:
+        return None
+    return max(0.0, time.time() - started)  # its host's clock may be ahead
+
+
+def usage_so_far(run: Run) -> ModelUsage | None:
+    """A run's use of a model, final or so far."""
+    if run.record.is_final or not (attempt := run.record.last_attempt):
+        return run.record.model
+    return read_usage(run.paths.group.work(attempt.token))
