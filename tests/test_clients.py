@@ -737,4 +737,5 @@ def test_a_plain_installation_prepares_and_downloads_all_and_older_install_lines
 
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert {"kaggle", "py7zr", "six"} <= {line.partition(">")[0] for line in project["dependencies"]}
+    assert "kaggle" in project["dependencies"], "clients pin 1.6.3, 1.6.17 and 1.7.4.2: it must have no lower bound"
     assert {name: project["optional-dependencies"][name] for name in ("kaggle", "7z")} == {"kaggle": [], "7z": []}

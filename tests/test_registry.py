@@ -242,7 +242,8 @@ def test_an_id_that_is_not_the_folders_name_is_warned_about_once(
 
 @pytest.mark.parametrize("prizes", ["20000", "[gold, silver]", "{first: 10}", "none at all"])
 def test_prizes_may_be_anything(outside: Path, prizes: str) -> None:
-    _edit_config(outside, "awards_medals: false", f"awards_medals: perhaps\nprizes: {prizes}")
+    _edit_config(outside, "awards_medals: false", "awards_medals: perhaps")
+    _edit_config(outside, "prizes: null", f"prizes: {prizes}")
     assert Registry().get_competition(outside.name).name == "Guess the sign"
 
 
@@ -326,6 +327,19 @@ class TestMissingPackage:
         fresh = Registry(competition.paths.data_dir).get_competition(competition.id)
         with pytest.raises(PrerequisiteError, match=re.escape(message)):
             call(fresh.sample_submission, fresh)
+
+    @pytest.mark.parametrize("limits", [None, Limits()], ids=["here", "in its own process"])
+    def test_a_pyarrow_too_new_for_numpy(self, competition: Competition, limits: Limits | None) -> None:
+        """Clients pin NumPy 1.26; pip installs a pyarrow beside it that cannot be imported."""
+        prepare(competition)
+        del sys.modules[f"mlebench.competitions.{competition.id}.grade"]
+        fault = "pyarrow requires NumPy 2.0 or newer, found 1.26.4"
+        grade = competition.folder / "grade.py"
+        grade.write_text(f"raise ImportError({fault!r})\n{grade.read_text()}")
+        fresh = Registry(competition.paths.data_dir).get_competition(competition.id)
+        advice = f"{fault}: run `pip install 'numpy>=2'` or `pip install 'pyarrow<26'`"
+        with pytest.raises(PrerequisiteError, match=re.escape(advice)):
+            grade_csv(fresh.sample_submission, fresh, limits=limits)
 
     def test_the_extra_has_every_package_that_is_named(self) -> None:
         project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -41,7 +41,7 @@ def import_fn(fn_import_string: str) -> Callable[..., Any]:
 
 
 def import_code(module: str) -> ModuleType:
-    """A module of a competition; MissingPackageError if it imports a package that the extra `reference` has."""
+    """A module of a competition; MissingPackageError if it imports a package that is not installed or does not work."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -50,6 +50,10 @@ def import_code(module: str) -> ModuleType:
         raise MissingPackageError(
             f"{module} imports {error.name}, which is not installed: run `pip install 'mlebench[reference]'`"
         ) from error
+    except ImportError as error:
+        if not str(error).startswith("pyarrow requires NumPy"):  # pip does not know of this requirement
+            raise
+        raise MissingPackageError(f"{error}: run `pip install 'numpy>=2'` or `pip install 'pyarrow<26'`") from error
 
 
 class Grader:
