@@ -8,6 +8,7 @@ from mlebench.run.findings import KINDS, is_about
 from mlebench.run.records import ENDED, Run
 from mlebench.web.facts import fact_rows, number_of
 from mlebench.web.remains import json_of, listing, short
+from mlebench.web.render import sentence
 from mlebench.web.shared_code import SHARED_CODE
 
 MOST_RECORDS, LARGEST = 20, 64 << 10
@@ -53,7 +54,7 @@ def _sentence(finding: dict[str, Any], category: Any) -> dict[str, Any]:
     return {
         "kind": kind if kind in KINDS else None,
         "rule": short(rule, 80) if rule and rule != category else None,
-        "text": f"{says[:1].upper()}{says[1:]}" + ("" if says.endswith((".", "!", "?", "…")) else "."),
+        "text": sentence(says),
         "quotes": [_quote(quote) for quote in quotes[:MOST_QUOTES]],
         "more_quotes": max(0, len(quotes) - MOST_QUOTES),
     }
