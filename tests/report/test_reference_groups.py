@@ -230,6 +230,11 @@ def test_inspection_reads_logs_and_code_and_keeps_findings(theirs: Path, call: C
     assert [run["seed"] for run in told["runs"]] == [None] * 3
     assert {path.name for path in theirs.rglob("findings/*.json")} == {"failures.json", "plagiarism.json", "rules.json"}
     call("grade", theirs)
+    for run in Group.read(theirs).runs():  # what was said before is no longer true
+        assert "not_graded" not in call("runs", "show", run.paths.root)[0]
+        page = page_at(Source([theirs], Registry()).site(), f"run/{theirs.name}/{run.paths.root.name}.html")
+        assert page is not None
+        assert "ot been graded" not in json.dumps(page.data["findings"])
     told = json.loads(call("inspect", "failures", theirs, "--json")[0])
     assert [run["category"] for run in told["runs"]] == ["suspicious", "crashed", "invalid_format"]
 

@@ -25,7 +25,7 @@ def findings(run: Run) -> Iterator[dict[str, Any]]:
         record = json_of(run.paths.root, f"{FINDINGS}/{file['path']}", LARGEST)
         values = record if isinstance(record, dict) else {"found": record}
         made_at = values.get("made_at")
-        if isinstance(made_at, str) and not is_about(run.record, made_at):
+        if isinstance(made_at, str) and not is_about(run.record, made_at, values.get("facts")):
             continue
         yield {
             "name": file["name"].removesuffix(".json"),
