@@ -253,6 +253,15 @@ def make_importable(root: Path) -> None:
         mlebench.competitions.__path__.append(str(root))
 
 
+def competition_of(competition: Competition | str) -> Competition:
+    """A competition that may be given by its id; its data is then in the default data directory."""
+    if isinstance(competition, str):
+        return registry.get_competition(competition)
+    if not isinstance(competition, Competition):
+        raise TypeError(f"this needs a Competition or the id of one, not {competition!r}")
+    return competition
+
+
 def __getattr__(name: str) -> Any:
     """`DEFAULT_DATA_DIR`, for existing clients: looked up on access, since it may be set until then."""
     if name == "DEFAULT_DATA_DIR":

@@ -267,7 +267,7 @@ def test_an_agent_is_ready_only_if_what_it_requires_can_be_imported(tmp_path: Pa
 def test_an_agent_without_requirements_has_no_venv() -> None:
     dummy = load_agent("dummy")
     assert venv_of(dummy) is venv_fault(dummy) is None
-    with pytest.raises(PrerequisiteError, match="nothing to install"):
+    with pytest.raises(PrerequisiteError, match="nothing to install: name a file of them as `requirements`"):
         venvs.install(dummy)
 
 

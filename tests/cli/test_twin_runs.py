@@ -73,9 +73,13 @@ def test_every_command_finds_the_group_of_twins(call: Call, tmp_path: Path, monk
     out, err = call("runs")
     assert out == ""
     assert str(runs_dir(twin=False)) in err
-    assert f"There are 1 in {runs_dir(twin=True)}" in err
+    assert f"There is 1 in {runs_dir(twin=True)}" in err
     assert TITANIC in call("runs", "list", name)[0]
-    assert run.record.run_id in call("runs", "show", run.record.run_id)[0]
+    shown = call("runs", "show", run.record.run_id)[0]
+    assert run.record.run_id in shown
+    assert call("runs", "show", f"{name}/{TITANIC}")[0] == shown
+    for named in (name, str(group.paths.root)):
+        assert f"{named} is a run group: `mlebench runs list {named}`" in call("runs", "show", named, code=1)[1]
     assert TITANIC in call("runs", "submission", name)[0]
     assert "dummy" in call("report", name)[0]
     out, err = call("report")

@@ -42,6 +42,8 @@ def test_a_competition_may_be_named_by_its_id(titanic: Competition, monkeypatch:
         assert grade_csv(titanic.gold_submission, titanic.id, limits=limits).score == 1.0
     with pytest.raises(UnknownCompetitionError, match="there is no competition 'no-such-one'"):
         grade_csv(titanic.gold_submission, "no-such-one")
+    for check in (validate_submission, validate_format):
+        assert check(titanic.sample_submission, titanic.id) == (True, "Submission is valid.")
     with pytest.raises(TypeError, match="needs a Competition or the id of one, not None"):
         grade_csv(titanic.gold_submission, None)  # pyright: ignore[reportArgumentType] a client's mistake
 

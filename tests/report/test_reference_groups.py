@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -112,7 +113,7 @@ def test_runs_lists_and_shows_them_as_theirs(theirs: Path, call: Call) -> None:
     assert [line.split()[:3] for line in listed.splitlines()[1:]] == [[TITANIC, "-", "unknown"]] * 3
     assert "written by the reference" in said
     run = sorted(theirs.glob(f"{TITANIC}_*"))[1]
-    for named in (run, run.name, run.name.rpartition("_")[2]):
+    for named in (run, run.name, run.name.rpartition("_")[2], f"{theirs.name}/{run.name}"):
         shown, _ = call("runs", "show", named, "--runs-dir", theirs.parent)
         assert "written by the reference" in shown
         assert "seed unknown, unknown data" in shown
@@ -205,6 +206,8 @@ def test_published_folders_hold_nothing_but_a_report(tmp_path: Path, call: Call)
     (entry,) = standings(call, path.parent)
     assert entry["agent"] == "disarray_group_1"
     assert f"`mlebench report {path.parent}` shows them" in call("runs", "--runs-dir", path.parent)[1]
+    said = call("runs", "--runs-dir", tmp_path / "runs")[1]
+    assert f"It has grading reports in a subfolder: `mlebench report {path.parent}` shows" in said
     (entry,) = standings(call, "Disarray=disarray_group_1", "--runs-dir", tmp_path / "runs")
     assert entry["agent"] == "Disarray"
 
@@ -228,6 +231,11 @@ def test_inspection_reads_logs_and_code_and_keeps_findings(theirs: Path, call: C
     assert [run["seed"] for run in told["runs"]] == [None] * 3
     assert {path.name for path in theirs.rglob("findings/*.json")} == {"failures.json", "plagiarism.json", "rules.json"}
     call("grade", theirs)
+    for run in Group.read(theirs).runs():  # what was said before is no longer true
+        assert "not_graded" not in call("runs", "show", run.paths.root)[0]
+        page = page_at(Source([theirs], Registry()).site(), f"run/{theirs.name}/{run.paths.root.name}.html")
+        assert page is not None
+        assert "ot been graded" not in json.dumps(page.data["findings"])
     told = json.loads(call("inspect", "failures", theirs, "--json")[0])
     assert [run["category"] for run in told["runs"]] == ["suspicious", "crashed", "invalid_format"]
 
@@ -406,9 +414,13 @@ def test_a_log_that_is_a_git_lfs_pointer_is_called_that(theirs: Path, call: Call
 
 def test_pages_show_them_beside_a_group_that_states_its_conditions(theirs: Path, tmp_path: Path, call: Call) -> None:
     call("grade", theirs)
-    ours = write_group(tmp_path, "ours", [{"competition": TITANIC, "seed": 0}], twin=True)
-    call("report", ours, theirs, "--format", "html", "-o", tmp_path / "pages")
-    assert "not stated" in (tmp_path / "pages" / "index.html").read_text()
+    run = {"competition": TITANIC, "seed": 0}
+    ours = write_group(tmp_path, "ours", [run], twin=True)
+    shorter = write_group(tmp_path, "shorter", [run], twin=True, network="full", limits={"seconds": 60})
+    call("report", ours, shorter, theirs, "--format", "html", "-o", tmp_path / "pages")
+    text = (tmp_path / "pages" / "index.html").read_text()
+    (agents,) = re.findall(r'<tbody id="standings-rows".*?</tbody>', text, re.DOTALL)
+    assert agents.count("conditions not stated") == agents.count("not stated") > 0
 
 
 def test_a_run_keeps_its_score_when_it_cannot_be_graded_again(theirs: Path, tmp_path: Path, call: Call) -> None:

@@ -98,6 +98,7 @@ def test_nothing_is_counted_twice(inputs: Inputs, tmp_path: Path) -> None:
     [
         ({"limits": {"seconds": 3600}}, ["24 h", "1 h"], ["time limit"]),
         ({"limits": {"seconds": 90}}, ["24 h", "1.5 min"], ["time limit"]),
+        ({"limits": {"seconds": 5}}, ["24 h", "5 s"], ["time limit"]),
         ({"limits": {"seconds": 86400, "cpus": 2.0}}, ["CPUs not stated", "2 CPUs"], ["CPUs"]),
         ({"gpus_per_run": 1}, ["no GPU", "1 GPU"], ["GPUs"]),
         ({"runs_per_gpu": 2}, ["1 run per GPU", "2 runs per GPU"], ["runs per GPU"]),

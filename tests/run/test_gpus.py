@@ -318,6 +318,8 @@ def test_two_runners_put_two_runs_on_one_gpu_and_no_more(
     assert not (tmp_path / "clash").exists()
     groups = [_group(tmp_path / name) for name in ("one", "other")]
     assert [group.record.runs_per_gpu for group in groups] == [2, 2]
+    resumed = mlebench("run", "--resume", str(groups[0].paths.root)).stderr
+    assert "Up to 2 runs share a GPU, and each of them can take all of its memory." in resumed
     runs = [run.record for group in groups for run in group.runs()]
     assert {(run.ended, *run.conditions.gpus, run.conditions.runs_per_gpu) for run in runs} == {("finished", "0", 2)}
     told = mlebench("report", str(groups[0].paths.root))

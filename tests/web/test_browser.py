@@ -86,8 +86,8 @@ def test_catalogue_is_searched(page: Page, served: str) -> None:
 
 def test_two_agents_are_chosen_and_compared(page: Page, served: str) -> None:
     page.goto(f"{served}/compare.html")
-    page.get_by_label("One").first.select_option("two")
-    page.get_by_label("Other").first.select_option("three")
+    page.get_by_label("First entry").first.select_option("two")
+    page.get_by_label("Second entry").first.select_option("three")
     page.get_by_role("button", name="Compare").first.click()
     page.wait_for_url("**/compare/real/two/three.html")
     assert page.get_by_role("heading", level=1).inner_text().split() == ["two", "and", "three"]

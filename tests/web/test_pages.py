@@ -204,6 +204,7 @@ def test_agents_without_models_are_compared_without_a_word_about_models(tmp_path
         make_group(tmp_path / "runs", name, ["random-acts-of-pizza"], seeds=1, agent=agent)
     site = Source([tmp_path / "runs"], Registry(tmp_path / "data")).site()
     assert "no model" not in _text(site, "compare/real/a/b.html")
+    assert re.search(r"% interval −\d", _text(site, "compare/real/a/b.html"))
     assert "c uses some-model. 1 competition in common." in _text(site, "compare/real/a/c.html")
 
 

@@ -200,6 +200,22 @@ def test_standings_are_not_cut_on_a_laptop(browser: Browser, address: str) -> No
     page.context.close()
 
 
+def test_a_dozen_agents_fit_into_the_medal_grid_and_onto_a_sheet(browser: Browser, tmp_path: Path) -> None:
+    for number in range(12):
+        agent_of = agent("an-agent-with-a-name", MODEL) | {"identity": f"{number:064}"}
+        make_group(tmp_path / "runs", f"group{number}", COMPETITIONS, agent=agent_of, limits={"seconds": 60.0 * number})
+    with Serving(tmp_path / "runs") as served:
+        page = _open(browser)
+        page.goto(f"{served}/grid.html")
+        hidden = "(part) => part.scrollWidth - part.clientWidth"
+        assert page.locator("table.grid thead th").count() == 13
+        assert page.locator(".scroller").evaluate(hidden) <= 0
+        page.set_viewport_size({"width": 1040, "height": 700})  # about a sheet
+        page.emulate_media(media="print")
+        assert page.locator(".scroller").evaluate(hidden) <= 0
+        page.context.close()
+
+
 def _ranks(page: Page) -> list[str]:
     return page.locator("table.standings td.rank:visible").all_inner_texts()
 

@@ -26,6 +26,7 @@ from mlebench.records.snapshots import SnapshotScores
 from mlebench.records.usage import ModelOutage, ModelUsage
 from mlebench.registry import Registry
 from mlebench.untrusted import FileMissingError, open_below
+from mlebench.web.facts import fact_rows
 from mlebench.web.pages import group as group_pages
 from mlebench.web.pages import page_at, paths_of
 from mlebench.web.remains import MOST_FILES, listing
@@ -103,6 +104,20 @@ def test_groups_newest_first_with_their_progress_and_medals(tmp_path: Path) -> N
     assert "3 × 3" in text
 
 
+def test_groups_of_one_agent_say_how_they_differ_and_those_alike_say_the_same(tmp_path: Path) -> None:
+    agent = {"name": "mine", "identity": "1", "model": None, "scaffold": None}
+    for name, hours in (("short", 1), ("long", 4), ("again", 4)):
+        make_group(tmp_path / "runs", name, IDS[:1], seeds=1, agent=agent, limits={"seconds": 3600.0 * hours})
+    make_group(tmp_path / "runs", "single", IDS[:1], seeds=1, network="full")
+    site = site_of(tmp_path / "runs")
+    page = page_of(site, "groups.html")
+    labels = {row["name"].rpartition("_")[2]: row["label"] for row in page.data["groups"]}
+    assert labels == {"short": ["1 h"], "long": ["4 h"], "again": ["4 h"], "single": []}
+    text = words(made(page, site))
+    assert text.count("mine 4 h 1 of 1 ended") == 2
+    assert "single network full 1 of 1 ended" in text
+
+
 def test_a_site_without_groups_has_a_page(tmp_path: Path) -> None:
     site = Site([], [], Registry(tmp_path))
     assert "Nothing has been run yet" in made(page_of(site, "groups.html"), site)
@@ -169,7 +184,7 @@ def test_a_runs_page_says_how_it_ended(tmp_path: Path, ended: str) -> None:
     run.write(ended=ended, detail="as <i>told</i>", report=None)
     text = made_run(run)
     assert ended.replace("_", " ") in words(text)
-    assert "as &lt;i&gt;told&lt;/i&gt;" in text
+    assert "As &lt;i&gt;told&lt;/i&gt;." in text
 
 
 def test_the_figures_of_a_run_are_those_of_its_record(ended: Run) -> None:
@@ -248,6 +263,16 @@ def test_scores_of_kept_submissions_are_drawn_once_they_are_known(ended: Run) ->
     text = made_run(ended)
     assert "0.5 after 60 s" in text
     assert "--snapshots" not in text
+
+
+def test_the_last_submission_of_a_run_is_within_its_drawing(ended: Run) -> None:
+    # It is taken when the agent has ended, so it can be later than the run was long.
+    run = ended.write(seconds=3.7)
+    fill_run(run.paths.root, submissions=(3.9,))
+    points = [{"seconds": 3.9, "score": 0.5, "status": "graded"}]
+    same = {"run_id": run.record.run_id, "competition": run.record.competition, "graded_at": TIME}
+    write_record(run.paths.over_time, SnapshotScores, **same, points=points)
+    assert " 0 s + 3.9 s" in words(made_run(run))
 
 
 def test_a_score_off_the_scale_is_drawn_at_the_edge(ended: Run) -> None:
@@ -521,12 +546,17 @@ def test_a_run_without_a_model_is_named_on_its_pages(ended: Run) -> None:
     run = ended.write(ended="model_unavailable", report=None, detail="no call (429 <quota>)", model=model)
     text = words(made_run(run))
     assert "model unavailable" in text
-    assert "no call (429 &lt;quota&gt;)" in text
+    assert "No call (429 &lt;quota&gt;)." in text
     site = site_of(run.paths.root.parent.parent)
     shown = words(to_html(page_of(site, f"group/{run.paths.root.parent.name}.html"), site))
     assert "model unavailable 429 &lt;quota&gt;" in shown
     assert "--retry infra" in shown
     assert data_of(run)["glance"]["result"] == "missing"
+
+
+def test_calls_missing_from_a_trace_are_counted_and_files_left_out_are_listed() -> None:
+    assert [row["name"] for row in fact_rows({"left_out": 2})] == ["left out"]
+    assert [row["name"] for row in fact_rows({"left_out": [{"name": "big.bin"}]})] == ["left out, the first"]
 
 
 def test_calls_and_cost_so_far(tmp_path: Path) -> None:

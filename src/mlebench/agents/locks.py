@@ -27,7 +27,10 @@ _SOURCE = re.compile(r"^# from .*, sha256 ([0-9a-f]{64})$", re.MULTILINE)
 
 def requirements_of(agent: Agent) -> Path:
     if agent.requirements is None:
-        raise PrerequisiteError(f"the agent {agent.name} names no requirements, so there is nothing to install")
+        raise PrerequisiteError(
+            f"the agent {agent.name} names no requirements, so there is nothing to install: "
+            "name a file of them as `requirements` in its config.yaml"
+        )
     return agent.folder / agent.requirements
 
 

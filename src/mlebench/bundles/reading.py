@@ -184,7 +184,7 @@ def _findings_of(run: Run, found: dict[str, bytes]) -> Iterator[Findings]:
                 record = record_of(Findings, data, shown(name))
             except PrerequisiteError:  # other tools may have left something else
                 continue
-            if is_about(run.record, record.made_at):
+            if is_about(run.record, record.made_at, record.facts):
                 yield record
 
 

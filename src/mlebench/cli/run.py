@@ -203,6 +203,8 @@ def _say_sandbox(record: "GroupRecord") -> None:
         say("Warning: a plain process isolates nothing. The agent can read the answers; these runs count as unsealed.")
     if record.network == "full":
         say("Warning: the network is open. The agent can reach the competition's solutions; these runs are unsealed.")
+    if record.runs_per_gpu > 1:
+        say(f"Up to {record.runs_per_gpu} runs share a GPU, and each of them can take all of its memory.")
     if record.agent.dockerfile and record.sandbox in ("bubblewrap", "process"):
         say(
             f"The agent's Dockerfile is not used by {record.sandbox}: the agent gets this machine's programs and the "

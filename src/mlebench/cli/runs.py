@@ -71,7 +71,7 @@ def list_runs(places: Places, group: str, as_json: bool) -> None:
 @places_options
 @click.pass_obj
 def show(places: Places, run: str, as_json: bool, as_story: bool, lines: int | None) -> None:
-    """Show what is known about a run, named by its folder or its id."""
+    """Show what is known about a run, named by its folder, its id or GROUP/RUN."""
     from mlebench.records.run_groups import Group
 
     found = _find_run(run, *places.runs_dirs)
@@ -129,7 +129,6 @@ def submission(places: Places, group: str, rel_log_path: str, rel_code_path: str
 
 
 def _list_groups(runs_dir: Path, *more: Path, as_json: bool) -> None:
-    from mlebench.records.grading_reports import newest_report
     from mlebench.records.run_groups import counts, groups_in
 
     rows = []
@@ -144,11 +143,24 @@ def _list_groups(runs_dir: Path, *more: Path, as_json: bool) -> None:
         print_table(header, [[row[name] for name in header] for row in rows])
     if not rows:
         say(f"There are no run groups in {runs_dir}.")
-        if runs_dir.is_dir() and newest_report(runs_dir):
-            say(f"It holds grading reports: `mlebench report {runs_dir}` shows them.")
+        _say_where_reports_are(runs_dir)
         for folder in more:
             if count := len(groups_in(folder)):
-                say(f"There are {count} in {folder}: `mlebench runs --runs-dir {folder}` lists them.")
+                there, them = ("is 1", "it") if count == 1 else (f"are {count}", "them")
+                say(f"There {there} in {folder}: `mlebench runs --runs-dir {folder}` lists {them}.")
+
+
+def _say_where_reports_are(runs_dir: Path) -> None:
+    """Name grading reports in a folder without run groups, and in its subfolders, which the reference publishes."""
+    from mlebench.records.grading_reports import newest_report
+
+    if not runs_dir.is_dir():
+        return
+    if newest_report(runs_dir):
+        say(f"It holds grading reports: `mlebench report {runs_dir}` shows them.")
+    elif with_reports := [folder for folder in sorted(runs_dir.iterdir()) if folder.is_dir() and newest_report(folder)]:
+        many = "a subfolder" if len(with_reports) == 1 else f"{len(with_reports)} subfolders"
+        say(f"It has grading reports in {many}: `mlebench report {with_reports[-1]}` shows those of one.")
 
 
 def _say_what_stops(group: "Group") -> None:
@@ -172,18 +184,20 @@ def _data(group: "Group") -> str:
 
 def _find_run(named: str, *runs_dirs: Path) -> "Run":
     from mlebench.records.reference_groups import is_reference_group
-    from mlebench.records.run_groups import Run
+    from mlebench.records.run_groups import Run, is_group
 
     folder = Path(named).absolute()
     if paths.RunPaths(folder).record.is_file() or (folder.is_dir() and is_reference_group(folder.parent)):
         return Run.read(folder)
     begun = f"{glob.escape(named)}*"
-    patterns = (f"*/*_{begun}/run.json", f"*/{begun}/run.json")
+    patterns = (f"*/*_{begun}/run.json", f"*/{begun}/run.json", f"./{begun}/run.json")
     found = {path.parent for folder in runs_dirs for pattern in patterns for path in folder.glob(pattern)}
     matches = sorted(found.union(*(_runs_of_reference(folder, named) for folder in runs_dirs)))
     if len(matches) == 1:
         return Run.read(matches[0])
     if not matches:
+        if any(is_group(folder / named) for folder in (Path(), *runs_dirs)):
+            raise PrerequisiteError(f"{named} is a run group: `mlebench runs list {named}` lists its runs")
         raise PrerequisiteError(
             f"there is no run {named!r}, neither as a path nor in {' or '.join(map(str, runs_dirs))}"
         )
@@ -197,7 +211,8 @@ def _runs_of_reference(runs_dir: Path, named: str) -> Iterator[Path]:
 
     for group in groups_in(runs_dir):
         for run in group.run_paths() if group.record.origin else ():
-            if run.root.name.startswith(named) or run.root.name.rpartition("_")[2].startswith(named):
+            names = (run.root.name, run.root.name.rpartition("_")[2], f"{group.paths.root.name}/{run.root.name}")
+            if any(name.startswith(named) for name in names):
                 yield run.root
 
 
@@ -338,10 +353,14 @@ def _limits_text(conditions: "RunConditions") -> str:
         return ""
     shared = f" ({runs} runs share each)" if (runs := conditions.runs_per_gpu or 1) > 1 else ""
     return (
-        f"{duration_text(limits.seconds)} of time, {limits.cpus or 0:g} CPUs ({enforced_by.get('cpu')}), "
+        f"{duration_text(limits.seconds)} of time, {_count(limits.cpus or 0, 'CPU')} ({enforced_by.get('cpu')}), "
         f"{size_text(limits.memory or 0)} of memory ({enforced_by.get('memory')}), "
         f"{size_text(limits.disk or 0)} of disk, GPUs: {', '.join(conditions.gpus) or 'none'}{shared}"
     )
+
+
+def _count(number: float, noun: str) -> str:
+    return f"{number:g} {noun}{'s' * (number != 1)}"
 
 
 def _times(run: "Run") -> str:

@@ -10,7 +10,7 @@ from mlebench.grade.one import Verdict, graded_report, ungraded_report, with_dat
 from mlebench.grade.row import Job, OneCompetition, Unjudged
 from mlebench.grade.worker import OUT_OF_MEMORY, Worker
 from mlebench.outcomes import GRADER_ERROR, NOT_PREPARED
-from mlebench.registry import Competition, registry
+from mlebench.registry import Competition, competition_of
 from mlebench.scoring import CompetitionReport, RunInfo
 from mlebench.untrusted import LARGEST_SUBMISSION
 
@@ -36,10 +36,7 @@ def grade_csv(
     than grading the gold submission; limits of your own may be lower.
     """
     path = Path(path_to_submission)
-    if isinstance(competition, str):
-        competition = registry.get_competition(competition)
-    if not isinstance(competition, Competition):
-        raise TypeError(f"grade_csv needs a Competition or the id of one, not {competition!r}")
+    competition = competition_of(competition)
     if limits is not None:
         size = min(limit, limits.size)
         job = Job(

@@ -6,7 +6,7 @@ from pathlib import Path
 from mlebench.data.answers import answers_for_grader
 from mlebench.data.state import require_prepared
 from mlebench.errors import InvalidSubmissionError
-from mlebench.registry import Competition
+from mlebench.registry import Competition, competition_of
 from mlebench.untrusted import UntrustedFileError
 from mlebench.validate.check import VALID, invalid
 from mlebench.validate.reading import has_csv_name, read_submission
@@ -14,8 +14,9 @@ from mlebench.validate.reading import has_csv_name, read_submission
 logger = logging.getLogger(__name__)
 
 
-def validate_submission(submission: Path, competition: Competition) -> tuple[bool, str]:
-    """Whether the grader accepts a submission; needs the answers."""
+def validate_submission(submission: Path, competition: Competition | str) -> tuple[bool, str]:
+    """Whether the grader accepts a submission; needs the answers. A competition may be given by its id."""
+    competition = competition_of(competition)
     submission = Path(submission)
     if not has_csv_name(submission):
         return False, invalid("Submission file must be a CSV file.")

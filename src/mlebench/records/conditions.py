@@ -183,6 +183,8 @@ def run_conditions(record: GroupRecord) -> dict[str, Any]:
 def time_limit(hours: float | None) -> str:
     if hours is None:
         return "unknown"
+    if hours < 1 / 60:
+        return f"{hours * 3600:.3g} s"
     return f"{hours:.3g} h" if hours >= 1 else f"{hours * 60:.3g} min"
 
 

@@ -26,6 +26,7 @@ YES, NO, NOT_ENOUGH = ANSWERS = ("yes", "no", "not enough evidence")  # what a j
 JUDGE = "judge"
 BY_JUDGE = f"{JUDGE}:"  # the prefix of rules whose findings come from a judge
 UNCALIBRATED = "uncalibrated"
+NOT_GRADED = "not_graded"  # the category of runs whose submission has no score yet
 LARGEST = 8 << 20  # bytes of a record
 MOST_TOOLS = 20
 
@@ -62,8 +63,13 @@ class Findings(Record, frozen=True, kw_only=True):
         write(run.finding(self.tool), self)
 
 
-def is_about(run: RunRecord, made_at: str) -> bool:
-    """Whether findings made then are about the run's final state, not an earlier attempt or a run in progress."""
+def is_about(run: RunRecord, made_at: str, facts: Any = None) -> bool:
+    """Whether findings made then are about the run's final state, not an earlier attempt or a run in progress.
+
+    Nor are they if they say that it was not graded, and it has been since.
+    """
+    if run.report and isinstance(facts, dict) and facts.get("category") == NOT_GRADED:
+        return False
     return run.is_final and (run.ended_at is None or made_at >= run.ended_at)
 
 
@@ -78,7 +84,7 @@ def read_findings(run: Run) -> Iterator[Findings]:
         except (UntrustedFileError, PrerequisiteError) as error:
             logger.warning("%s is left out: %s", folder / name, error)
             continue
-        if is_about(run.record, findings.made_at):
+        if is_about(run.record, findings.made_at, findings.facts):
             yield findings
 
 

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 from mlebench.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError
 from mlebench.faults import explanation
 from mlebench.paths import moved
-from mlebench.registry import Competition
+from mlebench.registry import Competition, competition_of
 from mlebench.scoring import import_code
 from mlebench.untrusted import LARGEST_SUBMISSION, UntrustedFileError, open_untrusted
 from mlebench.validate.reading import has_csv_name, read_table
@@ -25,13 +25,15 @@ class CheckFailedError(Exception):
         )
 
 
-def validate_format(submission: Path, competition: Competition, limit: int = LARGEST_SUBMISSION) -> tuple[bool, str]:
-    """Whether a submission has the right format; no answer is read.
+def validate_format(
+    submission: Path, competition: Competition | str, limit: int = LARGEST_SUBMISSION
+) -> tuple[bool, str]:
+    """Whether a submission has the right format; no answer is read. A competition may be given by its id.
 
     A submission is "valid" if it could be read and the grader ran. If the grader fails for any reason other than the
     submission's format, that is a CheckFailedError.
     """
-    submission = Path(submission)
+    submission, competition = Path(submission), competition_of(competition)
     if not has_csv_name(submission):
         return False, invalid("Submission file must be a CSV file.")
     try:

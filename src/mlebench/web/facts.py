@@ -52,7 +52,8 @@ def _rows(key: str, value: Any) -> Iterator[dict[str, Any]]:
         below = [row for inner, item in value.items() for row in _rows(inner, item)]
         yield {"name": name_of(key), "text": None, "below": below}
     else:
-        yield {"name": name_of(key), "text": text_of(key, value), "below": []}
+        name = "left out" if key == "left_out" and isinstance(value, int) else name_of(key)  # a count, not a list
+        yield {"name": name, "text": text_of(key, value), "below": []}
 
 
 def name_of(key: str) -> str:

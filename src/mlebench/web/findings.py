@@ -9,6 +9,7 @@ from mlebench.records.run import ENDED
 from mlebench.records.run_groups import Run
 from mlebench.web.facts import fact_rows, number_of
 from mlebench.web.remains import json_of, listing, short
+from mlebench.web.render import sentence
 from mlebench.web.shared_code import SHARED_CODE
 
 MOST_RECORDS, LARGEST = 20, 64 << 10
@@ -25,7 +26,7 @@ def findings(run: Run) -> Iterator[dict[str, Any]]:
         record = json_of(run.paths.root, f"{FINDINGS}/{file['path']}", LARGEST)
         values = record if isinstance(record, dict) else {"found": record}
         made_at = values.get("made_at")
-        if isinstance(made_at, str) and not is_about(run.record, made_at):
+        if isinstance(made_at, str) and not is_about(run.record, made_at, values.get("facts")):
             continue
         yield {
             "name": file["name"].removesuffix(".json"),
@@ -54,7 +55,7 @@ def _sentence(finding: dict[str, Any], category: Any) -> dict[str, Any]:
     return {
         "kind": kind if kind in KINDS else None,
         "rule": short(rule, 80) if rule and rule != category else None,
-        "text": f"{says[:1].upper()}{says[1:]}" + ("" if says.endswith((".", "!", "?", "…")) else "."),
+        "text": sentence(says),
         "quotes": [_quote(quote) for quote in quotes[:MOST_QUOTES]],
         "more_quotes": max(0, len(quotes) - MOST_QUOTES),
     }

@@ -54,6 +54,8 @@ def _environment() -> Environment:
     )
     filters = {
         "number": number,
+        "signed": signed,
+        "sentence": sentence,
         "duration": duration,
         "size": size,
         "score": score,
@@ -84,6 +86,16 @@ def moment(text: str | None) -> str:
         return datetime.fromisoformat(text or "").astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
     except ValueError:
         return "–"
+
+
+def signed(value: float, places: int) -> str:
+    """A difference, with a proper minus sign."""
+    return f"{value:+.{places}f}".replace("-", "−")
+
+
+def sentence(text: str) -> str:
+    """A reason or finding, which begins small and has no full stop, as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?", "…")) else ".")
 
 
 def duration(seconds: float | None) -> str:

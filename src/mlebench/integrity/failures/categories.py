@@ -40,7 +40,7 @@ from mlebench.outcomes import (
     TIMEOUT,
     UNGRADED_STATUSES,
 )
-from mlebench.records.findings import NOTE, VIOLATION, Evidence, Finding, Findings, read_findings
+from mlebench.records.findings import NOT_GRADED, NOTE, VIOLATION, Evidence, Finding, Findings, read_findings
 from mlebench.records.report import Report
 from mlebench.records.run import NONE
 from mlebench.registry import Competition, Registry
@@ -349,6 +349,6 @@ TESTS: dict[str, Callable[[RunFacts], Reason | None]] = {
     "suspicious": _suspicious,
     "medal": _medal,
     "above_median": _above_median,
-    "not_graded": _not_graded,
+    NOT_GRADED: _not_graded,
 }
-IMPLIED = ("no_submission", "unfinished", "not_graded")  # not worth mentioning alongside another category
+IMPLIED = ("no_submission", "unfinished", NOT_GRADED)  # not worth mentioning alongside another category

@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 from mlebench.outcomes import OUT_OF_MEMORY, OVER_DISK
+from mlebench.records.findings import NOT_GRADED
 
 ANY, UNGRADED, BELOW = "any", "ungraded", "below"
 
@@ -38,7 +39,7 @@ RULES = (
     Rule("suspicious", ANY, "suspicious"),
     Rule("medal", ANY, "medal"),
     Rule("above_median", ANY, "above median"),
-    Rule("not_graded", UNGRADED, "not graded"),
+    Rule(NOT_GRADED, UNGRADED, "not graded"),
 )
 OTHER = Rule("other", ANY, "other")
 GOOD = ("medal", "above_median")

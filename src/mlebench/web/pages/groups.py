@@ -1,9 +1,10 @@
 """All run groups, newest first: who ran what, how far it has got, what it has earned so far."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from mlebench.records.conditions import Conditions, Label, labels
 from mlebench.records.run import DAMAGED, PLANNED, RUNNING
 from mlebench.records.run_groups import Group, Run
 from mlebench.web.draw_run import UNHARMED
@@ -19,7 +20,9 @@ def paths(_: Site) -> Iterator[str]:
 
 
 def page(site: Site, path: str) -> Page:
-    rows = sorted((_row(group) for group in site.groups), key=lambda row: row["created_at"] or "", reverse=True)
+    labels_of = _labels(site.groups)
+    rows = [_row(group, labels_of.get(group.paths.root.name, Label())) for group in site.groups]
+    rows.sort(key=lambda row: row["created_at"] or "", reverse=True)
     going_on = any(row["counts"]["running"] or row["counts"]["planned"] for row in rows)
     return Page(path, "groups.html", "Runs", {"groups": rows}, live=site.live and going_on)
 
@@ -75,10 +78,27 @@ def heading_of(group: Group) -> dict[str, Any]:
     }
 
 
-def _row(group: Group) -> dict[str, Any]:
+def _labels(groups: Iterable[Group]) -> dict[str, Label]:
+    """What distinguishes groups of one agent, by the name of the group; those under the same conditions share it."""
+    namesakes: dict[Any, dict[Any, tuple[Conditions, list[str]]]] = {}
+    for group in groups:
+        if not group.record.origin:
+            conditions = Conditions([group.record])
+            alike = namesakes.setdefault(group.record.agent.name, {})
+            alike.setdefault((*conditions.keys.values(),), (conditions, []))[1].append(group.paths.root.name)
+    labels_of = {}
+    for alike in namesakes.values():
+        for label, (_, names) in zip(labels([one for one, _ in alike.values()]), alike.values(), strict=True):
+            labels_of.update(dict.fromkeys(names, label))
+    return labels_of
+
+
+def _row(group: Group, label: Label) -> dict[str, Any]:
     runs = list(group.runs())
     return {
         **heading_of(group),
+        "label": [short(text, 200) for text in label.texts],
+        "labelled": list(label.conditions),
         "network": group.record.network,
         "counts": counts_of(runs),
         "medals": medals_of(runs),

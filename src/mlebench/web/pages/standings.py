@@ -91,6 +91,7 @@ def _entry(site: Site, slug: str, found: EntryStandings) -> dict[str, Any]:
         "hours_limit": entry.hours_limit,
         "conditions": entry.conditions.values,
         "condition_texts": entry.conditions.texts,
+        "stated": entry.conditions.are_stated,
         "label": list(entry.label.conditions),
         "pooled": entry.conditions.pooled,
         "inputs": list(entry.inputs),
