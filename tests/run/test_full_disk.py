@@ -351,12 +351,20 @@ def test_no_agent_is_started_on_a_disk_that_others_have_filled(
     assert (Run.read(run.paths.root).record.ended, Run.read(run.paths.root).record.starts) == ("finished", 1)
 
 
-@pytest.mark.parametrize("kind", ["bytes", "files", "both"])
+@pytest.mark.parametrize("kind", ["bytes", "files", "both", "log", "folders of code"])
 def test_what_filled_the_disk_makes_room_for_its_own_result(titanic: Competition, small_disk: Path, kind: str) -> None:
-    """What is never stored goes first; otherwise nothing could be stored until somebody has removed it."""
+    """What is never stored goes first, and the rest needs no space twice, or nothing could be stored until somebody
+    has removed it.
+    """
     files = "mkdir x; cd x; for i in {1..3000}; do : > file-$i || break; done"
     content = "cat /dev/zero > $TMPDIR/content"
-    fill = {"bytes": content, "files": files, "both": f"{content}; {files}"}[kind]
+    fill = {
+        "bytes": content,
+        "files": files,
+        "both": f"{content}; {files}",
+        "log": "cat /dev/zero > $LOGS_DIR/x",
+        "folders of code": "cd $CODE_DIR; for i in {1..3000}; do mkdir folder-$i || break; done",
+    }[kind]
     (run,) = plan(_request(COMMAND, f"{SUBMIT}; cd $HOME; {fill}; exit 3", titanic, small_disk)).runs()
     group = json.loads(run.paths.group.record.read_text())
     limits = group["limits"] | {"disk": 100 << 20, "inodes": 3900}  # as if it had been planned on a larger disk
@@ -366,7 +374,16 @@ def test_what_filled_the_disk_makes_room_for_its_own_result(titanic: Competition
     assert (record.ended, record.conditions["used"]["disk_filled_by"]) == ("over_disk", "this run")
     assert record.report is not None
     assert record.report["status"] == "graded"
+    left_out = {entry["reason"] for entry in record.conditions["collected"]["left_out"]}
+    assert left_out == ({"the disk is full"} if kind == "folders of code" else set())
     assert not (run.paths.group.root / ".work").exists()
+
+
+def test_a_result_that_leaves_no_room_for_a_copy_is_stored(titanic: Competition, small_disk: Path) -> None:
+    """The agent kept to its limits, and may use more than half of the disk."""
+    (run,) = plan(_request(COMMAND, f"{SUBMIT}; head -c 35M /dev/zero > $CODE_DIR/x", titanic, small_disk)).runs()
+    assert execute(run.paths.root) == FINAL
+    assert (Run.read(run.paths.root).record.ended, (run.paths.code / "x").stat().st_size) == ("finished", 35 << 20)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ from mlebench.run.attempts import (
 from mlebench.run.conditions import run_conditions
 from mlebench.run.crash import with_last_words
 from mlebench.run.door import ValidatorDoor, remove_door
-from mlebench.run.full_disk import DiskFilledError, require_disk_was_not_filled
+from mlebench.run.full_disk import DiskFilledError, has_filled_disk, require_disk_was_not_filled
 from mlebench.run.gpus import Held
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import MODEL_PORT, make_task, with_doors
@@ -55,10 +55,9 @@ from mlebench.run.signals import STOP_SIGNALS, next_sender, stop_signals_blocked
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import Sandbox, sandbox_named
 from mlebench.sandbox.base import Task
-from mlebench.sandbox.collect import remove_tree
+from mlebench.sandbox.collect import Room, remove_tree
 from mlebench.sandbox.keeper import SETUP
 from mlebench.sandbox.session import Outcome, Session, read_outcome
-from mlebench.sandbox.shared_disk import THIS_RUN
 from mlebench.sandbox.usage import descendants
 
 logger = logging.getLogger(__name__)
@@ -469,7 +468,7 @@ class _Execution:
 
     def _publish(self, competition: Competition, outcome: Outcome, conditions: dict[str, Any], work: Path) -> int:
         """Store and grade what an agent left; if that fails, its working folder has everything, and the run goes on."""
-        if outcome.used.get("disk_filled_by") == THIS_RUN and not self.group.record.retain:
+        if has_filled_disk(outcome) and not self.group.record.retain:
             with self.lease.renewed():
                 make_room(work)
         staged = stage(self.run, self.lease)
@@ -492,7 +491,8 @@ class _Execution:
     ) -> None:
         use = model_use(work)
         outcome = with_outage(with_last_words(outcome, work), self.group.record, work)
-        collected = gather(work, staged)
+        needed = f"{paths.SUBMISSION}.csv" if has_filled_disk(outcome) else None
+        collected = gather(work, staged, Room(needed=needed))
         submission = staged / paths.SUBMISSION / f"{paths.SUBMISSION}.csv"
         present = submission.is_file()
         counts = outcome.ended != MODEL_UNAVAILABLE

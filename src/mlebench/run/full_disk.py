@@ -1,14 +1,23 @@
-"""An agent that left no valid submission, on a disk that something else had filled, is not to blame."""
+"""Who filled a disk decides what becomes of a run on it.
+
+An agent that left no valid submission is not to blame if it was something else. If it was the agent itself, nothing of
+what it left but its submission may keep the run from ending, and others from using the disk.
+"""
 
 from typing import Any
 
-from mlebench.outcomes import INVALID, MISSING
+from mlebench.outcomes import INVALID, MISSING, OVER_DISK
 from mlebench.sandbox.session import Outcome
-from mlebench.sandbox.shared_disk import OTHER_RUNS, OTHERS
+from mlebench.sandbox.shared_disk import OTHER_RUNS, OTHERS, THIS_RUN
 
 
 class DiskFilledError(Exception):
     """The attempt failed because of a full disk: the agent may try again."""
+
+
+def has_filled_disk(outcome: Outcome) -> bool:
+    """Whether a run has filled the disk, or its share of it."""
+    return outcome.ended == OVER_DISK or outcome.used.get("disk_filled_by") == THIS_RUN
 
 
 def require_disk_was_not_filled(outcome: Outcome, report: dict[str, Any] | None) -> None:

@@ -47,7 +47,7 @@ def gather(work: Path, target: Path, room: Room | None = None) -> Collected:
 
 
 def make_room(work: Path) -> None:
-    """Remove what is never stored of an attempt that has filled the disk, so that the rest can be."""
+    """Remove what is never stored of an attempt that has filled the disk, so that more of the rest can be."""
     remove_tree(work / "tmp")
     with suppress(OSError), os.scandir(work / "home") as entries:
         for entry in entries:
