@@ -34,7 +34,7 @@ class Room:
     bytes: int = 20 << 30
     files: int = 20_000
     largest: int = 8 << 30
-    needed: str | None = None  # the agent has filled the disk: only this name must be stored, the rest as far as it fits
+    needed: str | None = None  # by an agent that filled the disk: only this must be stored, the rest if it fits
 
 
 @dataclass
