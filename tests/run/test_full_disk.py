@@ -34,6 +34,7 @@ from mlebench.run import group as groups
 from mlebench.run.attempts import LOST_STARTS
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, NOT_STORED, abandon, execute, unstored_result
 from mlebench.run.plan import Request, plan
+from mlebench.run.publish import unstage
 from mlebench.run.records import Group, Run
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import collect, keeper, sandbox_named, session
@@ -492,6 +493,30 @@ def test_a_scheduler_may_interrupt_a_run_as_often_as_it_must(ended_agent: Run, m
     record = Run.read(folder).record
     assert (record.ended, record.starts) == ("finished", LOST_STARTS + 2)
     assert {attempt["interrupted_by"] for attempt in record.attempts[:-1]} == {"scheduler"}
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b"[]"])
+def test_a_result_that_is_damaged_costs_nothing_else(ended_agent: Run, content: bytes | None) -> None:
+    """The runner was killed just after it had published the result, and a failing disk has lost its record."""
+    folder = ended_agent.paths.root
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execution._Execution, "_settle", lambda *_: (_ for _ in ()).throw(KilledError))
+        with pytest.raises(KilledError):
+            execute(folder)
+    result = ended_agent.paths.result
+    (result / "record.json").unlink()
+    if content is not None:
+        (result / "record.json").write_bytes(content)
+    for _ in range(2):
+        with suppress(PrerequisiteError):
+            assert execute(folder) == NOT_STORED
+    work = ended_agent.paths.group.work(Run.read(folder).record.attempts[0]["token"])
+    assert (work / "home" / "submission" / "submission.csv").is_file()
+    for part in ("run.log", "snapshots"):  # which no agent can write, and only one of both has
+        assert (result / part).exists() or (work / part).exists()
+    unstage(result, work)
+    assert execute(folder) == FINAL
+    _check(folder)
 
 
 @pytest.mark.parametrize("fault", [errno.EMFILE, errno.ETIMEDOUT, errno.ENOMEM, errno.EIO])

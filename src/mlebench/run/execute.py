@@ -49,7 +49,7 @@ from mlebench.run.gpus import Held
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import MODEL_PORT, make_task, with_doors
 from mlebench.run.model import model_use, open_model, unsealed_by, with_outage
-from mlebench.run.publish import gather, is_published, make_room, publish, settle, stage, tidy, unstage
+from mlebench.run.publish import gather, is_published, make_room, publish, read_result, settle, stage, tidy, unstage
 from mlebench.run.records import NONE, PLANNED, PRESENT, RUNNING, Group, Run
 from mlebench.run.signals import STOP_SIGNALS, next_sender, stop_signals_blocked
 from mlebench.run.snapshots import Snapshots
@@ -213,6 +213,7 @@ class _Execution:
 
     def _settle(self) -> None:
         """End a run whose result is published; nothing looks for the traces of its attempt after that."""
+        read_result(self.run)  # it may be damaged: then the working folder is still needed
         if self.run.record.attempts:
             self._remove_traces(self.run.record.attempts[-1]["token"])
         self.run = settle(self.run)

@@ -5,7 +5,6 @@ dies before moving the result's parts to where readers look for them, the next p
 that again. If it cannot even assemble the result, because the disk is full, the working folder still has everything.
 """
 
-import errno
 import os
 import shutil
 from collections.abc import Iterable
@@ -23,7 +22,6 @@ RECORD = "record.json"
 AGENTS_PARTS = (paths.SUBMISSION, paths.LOGS, paths.CODE)  # the most important first
 OUR_PARTS = (paths.RUN_LOG, "snapshots")  # which the agent cannot write to
 PARTS = (*AGENTS_PARTS, *OUR_PARTS)
-TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 
 
 def stage(run: Run, lease: Lease) -> Path:
@@ -93,8 +91,8 @@ def publish(run: Run, staged: Path, lease: Lease, **outcome: Any) -> None:
     lease.require()
     try:
         staged.rename(run.paths.result)
-    except OSError as error:
-        if error.errno not in TAKEN and not is_published(run):  # sshfs only says "not permitted"
+    except OSError:
+        if not is_published(run):  # sshfs only says "not permitted" where there is one
             raise
         shutil.rmtree(staged)
 
@@ -108,13 +106,17 @@ def settle(run: Run) -> Run:
             _clear(target)
             source.rename(target)
     _remove_drafts(run)
-    record = RunRecord.read(run.paths.result / RECORD)
+    record = read_result(run)
     record.write(run.paths.record)
     return Run(run.paths, record)
 
 
 def is_published(run: Run) -> bool:
     return (run.paths.result / RECORD).is_file()
+
+
+def read_result(run: Run) -> RunRecord:
+    return RunRecord.read(run.paths.result / RECORD)
 
 
 def set_aside(run: Run, **changes: Any) -> Run:
