@@ -352,6 +352,7 @@ def test_a_killed_runner_leaves_no_gateway_and_its_calls_are_kept(
     run = Run.read(record.parent)
     killed, finished = run.record.attempts
     assert (killed["ended"], killed["model"]["calls"]) == ("cancelled", 1)
+    assert killed["seconds"] > 0
     assert [call["answer"]["text"] for call in calls_of(run.paths.attempt(1))] == ["wait"]
     assert (finished["ended"], (run.record.model or {})["calls"]) == ("finished", 1)
     assert doors_of(run) == []

@@ -5,14 +5,17 @@ import io
 import json
 import os
 import shutil
+import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from uuid import uuid4
 
 import pytest
 from conftest_run import SUBMIT, Mlebench, Start
@@ -32,13 +35,15 @@ from mlebench.registry import Competition, Registry
 from mlebench.run import execute as execution
 from mlebench.run import group as groups
 from mlebench.run.attempts import LOST_STARTS
+from mlebench.run.door import ValidatorDoor
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, NOT_STORED, abandon, execute, unstored_result
+from mlebench.run.full_disk import charged_for_uploads
 from mlebench.run.plan import Request, plan
 from mlebench.run.publish import unstage
 from mlebench.run.records import Group, Run
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import collect, keeper, sandbox_named, session
-from mlebench.sandbox.session import Session
+from mlebench.sandbox.session import Outcome, Session
 
 PROGRAM = f"{SUBMIT}; echo hello; mkdir -p $LOGS_DIR/more; date >$LOGS_DIR/more/when"
 ALLOCATING = ("mkdir", "link", "write")
@@ -428,6 +433,54 @@ def test_an_agent_that_fails_on_a_disk_that_others_fill_may_try_again(
     assert detail in run.record.attempts[0]["detail"]
 
 
+def test_uploads_to_the_validator_give_no_second_start(
+    titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are not in the agent's folders, and would count as those of others if they filled the disk."""
+    (run,) = plan(_request(COMMAND, f"{SUBMIT}; exit 3", titanic, tmp_path / "runs")).runs()
+    watch = execution._Execution._watch
+
+    def fail_on_a_full_disk(*arguments: Any) -> Outcome:
+        outcome = watch(*arguments)
+        return replace(outcome, ended="infra_error", used=outcome.used | {"disk_filled_by": "others"})
+
+    monkeypatch.setattr(execution._Execution, "_watch", fail_on_a_full_disk)
+    monkeypatch.setattr(ValidatorDoor, "has_filled_disk", True)
+    assert execute(run.paths.root) == FINAL
+    record = Run.read(run.paths.root).record
+    assert (record.ended, record.starts, (record.report or {})["status"]) == ("over_disk", 1, "graded")
+
+
+def test_an_agent_whose_uploads_filled_the_disk_is_over_it() -> None:
+    used = {"disk_filled_by": "others"}
+    failed = Outcome("infra_error", "exit code 3 on a disk that others had filled", 3, 1.0, used)
+    charged = charged_for_uploads(failed)
+    assert (charged.ended, charged.used["disk_filled_by"]) == ("over_disk", "this run")
+    finished = charged_for_uploads(replace(failed, ended="finished", exit_code=0))
+    assert (finished.ended, finished.used["disk_filled_by"]) == ("finished", "this run")
+    died = replace(failed, exit_code=None, detail="the keeper died")
+    assert charged_for_uploads(died).ended == "infra_error"
+
+
+def test_a_validator_whose_uploads_take_too_much_is_ended_and_remembered(titanic: Competition) -> None:
+    head = b"POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=B\r\n"
+    head += b"content-length: 99999999\r\n\r\n--B\r\n"
+    head += b"content-disposition: form-data; name=file; filename=a.csv\r\n\r\n"
+    token = uuid4().hex
+    with ValidatorDoor(token, titanic, titanic.public_dir, disk=40 << 20) as door, ExitStack() as stack:
+        for _ in range(3):
+            upload = stack.enter_context(socket.socket(socket.AF_UNIX))
+            upload.connect(str(door.socket))
+            with suppress(OSError):  # it was ended meanwhile
+                upload.sendall(head + b"1,2\n" * 2_000_000)  # of the 10 MB that it may take
+
+        def has_filled_disk() -> bool:
+            door.beat()
+            return door.has_filled_disk
+
+        wait_until(has_filled_disk, "the validator has been ended")
+
+
 def test_a_disk_that_fills_up_during_a_run_loses_no_submission(
     start: Start, mlebench: Mlebench, titanic: Competition, small_disk: Path
 ) -> None:
@@ -493,6 +546,21 @@ def test_a_scheduler_may_interrupt_a_run_as_often_as_it_must(ended_agent: Run, m
     record = Run.read(folder).record
     assert (record.ended, record.starts) == ("finished", LOST_STARTS + 2)
     assert {attempt["interrupted_by"] for attempt in record.attempts[:-1]} == {"scheduler"}
+
+
+def test_a_disk_without_hard_links_keeps_the_calls_to_the_model(
+    ended_agent: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = unstored_result(ended_agent)
+    assert work
+    paths.model_calls(work).write_text("{}\n")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert execute(ended_agent.paths.root) == FINAL
+    assert paths.model_calls(ended_agent.paths.logs).read_text() == "{}\n"
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"[]"])

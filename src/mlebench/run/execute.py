@@ -44,7 +44,7 @@ from mlebench.run.attempts import (
 from mlebench.run.conditions import run_conditions
 from mlebench.run.crash import with_last_words
 from mlebench.run.door import ValidatorDoor, remove_door
-from mlebench.run.full_disk import DiskFilledError, has_filled_disk, require_disk_was_not_filled
+from mlebench.run.full_disk import DiskFilledError, charged_for_uploads, has_filled_disk, require_disk_was_not_filled
 from mlebench.run.gpus import Held
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import MODEL_PORT, make_task, with_doors
@@ -332,7 +332,7 @@ class _Execution:
             raise SandboxError(f"the sandbox {sandbox.name} cannot be used on this host: {fault}")
         public = task.binds[0].source
         with (
-            ValidatorDoor(token, competition, public, task.hidden) as door,
+            ValidatorDoor(token, competition, public, task.hidden, task.limits.disk) as door,
             open_model(self.group.record, task) as model,
         ):
             task = with_doors(task, agent, door.socket, model, model_port)
@@ -344,6 +344,8 @@ class _Execution:
                 outcome = self._watch(session, door, model, Snapshots(task, self._attempt["agent_started_at"]))
             if model and model.has_died and outcome.ended in (CANCELLED, AGENT_ERROR):
                 outcome = replace(outcome, ended=INFRA_ERROR, detail="the gateway to the model died")
+            if door.has_filled_disk:
+                outcome = charged_for_uploads(outcome)
         if outcome.ended in (AGENT_ERROR, INFRA_ERROR) and self._was_told_to_stop():
             return self._stopped(sandbox, outcome)
         if outcome.ended == CANCELLED:

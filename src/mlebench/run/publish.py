@@ -64,7 +64,10 @@ def _add_calls(work: Path, logs: Path) -> None:
     source, target = paths.model_calls(work), paths.model_calls(logs)
     if source.is_file() and not source.is_symlink():
         _clear(target)
-        os.link(source, target)
+        try:
+            os.link(source, target)
+        except OSError:  # some disks have no links
+            shutil.copyfile(source, target)
 
 
 def unstage(staged: Path, work: Path) -> None:
