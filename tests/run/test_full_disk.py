@@ -551,7 +551,7 @@ def test_a_scheduler_may_interrupt_a_run_as_often_as_it_must(ended_agent: Run, m
 def test_a_disk_without_hard_links_keeps_the_calls_to_the_model(
     ended_agent: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = unstored_result(ended_agent)
+    work = unstored_result(Run.read(ended_agent.paths.root))
     assert work
     paths.model_calls(work).write_text("{}\n")
 
