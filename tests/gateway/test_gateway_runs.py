@@ -355,6 +355,7 @@ def test_a_killed_runner_leaves_no_gateway_and_its_calls_are_kept(
     run = Run.read(record.parent)
     killed, finished = run.record.attempts
     assert (killed.ended, killed.model and killed.model.calls) == ("cancelled", 1)
+    assert (killed.seconds or 0) > 0
     assert [call["answer"]["text"] for call in calls_of(run.paths.attempt(1))] == ["wait"]
     assert (finished.ended, usage_of(run).calls) == ("finished", 1)
     assert doors_of(run) == []

@@ -5,14 +5,17 @@ import io
 import json
 import os
 import shutil
+import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from uuid import uuid4
 
 import pytest
 from conftest_run import SUBMIT, Mlebench, Start
@@ -28,16 +31,20 @@ from mlebench.errors import PrerequisiteError, StorageError
 from mlebench.faults import UNLIMITED, Space, free_space
 from mlebench.files import is_temporary, require_free_space
 from mlebench.records import now
+from mlebench.records.run import ResourceUse
 from mlebench.records.run_groups import Group, Run, groups_in
 from mlebench.registry import Competition, Registry
 from mlebench.run import execute as execution
 from mlebench.run import group as groups
 from mlebench.run.attempts import LOST_STARTS
+from mlebench.run.door import ValidatorDoor
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, NOT_STORED, abandon, execute, unstored_result
+from mlebench.run.full_disk import charged_for_uploads
 from mlebench.run.plan import Request, plan
+from mlebench.run.publish import unstage
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import collect, keeper, sandbox_named, session
-from mlebench.sandbox.session import Session
+from mlebench.sandbox.session import Outcome, Session
 
 PROGRAM = f"{SUBMIT}; echo hello; mkdir -p $LOGS_DIR/more; date >$LOGS_DIR/more/when"
 ALLOCATING = ("mkdir", "link", "write")
@@ -351,12 +358,20 @@ def test_no_agent_is_started_on_a_disk_that_others_have_filled(
     assert (Run.read(run.paths.root).record.ended, Run.read(run.paths.root).record.starts) == ("finished", 1)
 
 
-@pytest.mark.parametrize("kind", ["bytes", "files", "both"])
+@pytest.mark.parametrize("kind", ["bytes", "files", "both", "log", "folders of code"])
 def test_what_filled_the_disk_makes_room_for_its_own_result(titanic: Competition, small_disk: Path, kind: str) -> None:
-    """What is never stored goes first; otherwise nothing could be stored until somebody has removed it."""
+    """What is never stored goes first, and the rest needs no space twice, or nothing could be stored until somebody
+    has removed it.
+    """
     files = "mkdir x; cd x; for i in {1..3000}; do : > file-$i || break; done"
     content = "cat /dev/zero > $TMPDIR/content"
-    fill = {"bytes": content, "files": files, "both": f"{content}; {files}"}[kind]
+    fill = {
+        "bytes": content,
+        "files": files,
+        "both": f"{content}; {files}",
+        "log": "cat /dev/zero > $LOGS_DIR/x",
+        "folders of code": "cd $CODE_DIR; for i in {1..3000}; do mkdir folder-$i || break; done",
+    }[kind]
     (run,) = plan(_request(COMMAND, f"{SUBMIT}; cd $HOME; {fill}; exit 3", titanic, small_disk)).runs()
     group = json.loads(run.paths.group.record.read_text())
     limits = group["limits"] | {"disk": 100 << 20, "inodes": 3900}  # as if it had been planned on a larger disk
@@ -366,7 +381,16 @@ def test_what_filled_the_disk_makes_room_for_its_own_result(titanic: Competition
     assert (record.ended, record.conditions.used.disk_filled_by) == ("over_disk", "this run")
     assert record.report is not None
     assert record.report.status == "graded"
+    left_out = {file.reason for file in record.conditions.collected.left_out}
+    assert left_out == ({"the disk is full"} if kind == "folders of code" else set())
     assert not (run.paths.group.root / ".work").exists()
+
+
+def test_a_result_that_leaves_no_room_for_a_copy_is_stored(titanic: Competition, small_disk: Path) -> None:
+    """The agent kept to its limits, and may use more than half of the disk."""
+    (run,) = plan(_request(COMMAND, f"{SUBMIT}; head -c 35M /dev/zero > $CODE_DIR/x", titanic, small_disk)).runs()
+    assert execute(run.paths.root) == FINAL
+    assert (Run.read(run.paths.root).record.ended, (run.paths.code / "x").stat().st_size) == ("finished", 35 << 20)
 
 
 @pytest.mark.parametrize(
@@ -408,6 +432,54 @@ def test_an_agent_that_fails_on_a_disk_that_others_fill_may_try_again(
     assert (run.record.ended, run.record.starts, run.record.rerolls) == ("finished", 2, 0)
     assert run.record.attempts[0].ended == "infra_error"
     assert detail in str(run.record.attempts[0].detail)
+
+
+def test_uploads_to_the_validator_give_no_second_start(
+    titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are not in the agent's folders, and would count as those of others if they filled the disk."""
+    (run,) = plan(_request(COMMAND, f"{SUBMIT}; exit 3", titanic, tmp_path / "runs")).runs()
+    watch = execution._Execution._watch
+
+    def fail_on_a_full_disk(*arguments: Any) -> Outcome:
+        outcome = watch(*arguments)
+        return replace(outcome, ended="infra_error", used=ResourceUse(disk_filled_by="others"))
+
+    monkeypatch.setattr(execution._Execution, "_watch", fail_on_a_full_disk)
+    monkeypatch.setattr(ValidatorDoor, "has_filled_disk", True)
+    assert execute(run.paths.root) == FINAL
+    record = Run.read(run.paths.root).record
+    assert (record.ended, record.starts, record.report and record.report.status) == ("over_disk", 1, "graded")
+
+
+def test_an_agent_whose_uploads_filled_the_disk_is_over_it() -> None:
+    used = ResourceUse(disk_filled_by="others")
+    failed = Outcome("infra_error", "exit code 3 on a disk that others had filled", 3, 1.0, used)
+    charged = charged_for_uploads(failed)
+    assert (charged.ended, charged.used.disk_filled_by) == ("over_disk", "this run")
+    finished = charged_for_uploads(replace(failed, ended="finished", exit_code=0))
+    assert (finished.ended, finished.used.disk_filled_by) == ("finished", "this run")
+    died = replace(failed, exit_code=None, detail="the keeper died")
+    assert charged_for_uploads(died).ended == "infra_error"
+
+
+def test_a_validator_whose_uploads_take_too_much_is_ended_and_remembered(titanic: Competition) -> None:
+    head = b"POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=B\r\n"
+    head += b"content-length: 99999999\r\n\r\n--B\r\n"
+    head += b"content-disposition: form-data; name=file; filename=a.csv\r\n\r\n"
+    token = uuid4().hex
+    with ValidatorDoor(token, titanic, titanic.public_dir, disk=40 << 20) as door, ExitStack() as stack:
+        for _ in range(3):
+            upload = stack.enter_context(socket.socket(socket.AF_UNIX))
+            upload.connect(str(door.socket))
+            with suppress(OSError):  # it was ended meanwhile
+                upload.sendall(head + b"1,2\n" * 2_000_000)  # of the 10 MB that it may take
+
+        def has_filled_disk() -> bool:
+            door.beat()
+            return door.has_filled_disk
+
+        wait_until(has_filled_disk, "the validator has been ended")
 
 
 def test_a_disk_that_fills_up_during_a_run_loses_no_submission(
@@ -457,7 +529,7 @@ def test_an_agent_whose_runner_is_killed_again_and_again_is_started_three_times(
     _forget_the_end(folder)
     assert _kill_before_publishing(folder) == FINAL
     run = Run.read(folder)
-    assert (run.record.state, run.record.ended, run.record.starts) == ("ended", "infra_error", LOST_STARTS)
+    assert (run.record.state, run.record.ended, run.record.starts) == ("ended", "infra_error", 3)
     assert {attempt.interrupted_by for attempt in run.record.attempts} == {"lost"}
     assert groups.retry(Group.read(folder.parent), ["infra"]) == 1
     assert execute(folder) == FINAL
@@ -475,6 +547,45 @@ def test_a_scheduler_may_interrupt_a_run_as_often_as_it_must(ended_agent: Run, m
     record = Run.read(folder).record
     assert (record.ended, record.starts) == ("finished", LOST_STARTS + 2)
     assert {attempt.interrupted_by for attempt in record.attempts[:-1]} == {"scheduler"}
+
+
+def test_a_disk_without_hard_links_keeps_the_calls_to_the_model(
+    ended_agent: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = unstored_result(Run.read(ended_agent.paths.root))
+    assert work
+    paths.model_calls(work).write_text("{}\n")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert execute(ended_agent.paths.root) == FINAL
+    assert paths.model_calls(ended_agent.paths.logs).read_text() == "{}\n"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b"[]"])
+def test_a_result_that_is_damaged_costs_nothing_else(ended_agent: Run, content: bytes | None) -> None:
+    """The runner was killed just after it had published the result, and a failing disk has lost its record."""
+    folder = ended_agent.paths.root
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execution._Execution, "_settle", lambda *_: (_ for _ in ()).throw(KilledError))
+        with pytest.raises(KilledError):
+            execute(folder)
+    result = ended_agent.paths.result
+    (result / "record.json").unlink()
+    if content is not None:
+        (result / "record.json").write_bytes(content)
+    for _ in range(2):
+        with suppress(PrerequisiteError):
+            assert execute(folder) == NOT_STORED
+    work = ended_agent.paths.group.work(Run.read(folder).record.attempts[0].token)
+    assert (work / "home" / "submission" / "submission.csv").is_file()
+    for part in ("run.log", "snapshots"):  # which no agent can write, and only one of both has
+        assert (result / part).exists() or (work / part).exists()
+    unstage(result, work)
+    assert execute(folder) == FINAL
+    _check(folder)
 
 
 @pytest.mark.parametrize("fault", [errno.EMFILE, errno.ETIMEDOUT, errno.ENOMEM, errno.EIO])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mlebench.faults import Space
 from mlebench.sandbox.collect import Room, collect, snapshot
 
 
@@ -35,6 +36,23 @@ def test_files_and_folders_are_copied_and_are_ours(left: Path, tmp_path: Path) -
     assert copy.stat().st_uid == os.geteuid()
     assert not copy.stat().st_mode & (stat.S_ISUID | stat.S_IXUSR)
     assert (seen.files, seen.bytes, seen.left_out) == (1, 7, [])
+
+
+def test_a_file_that_the_disk_has_no_room_for_is_linked_unless_it_may_be_anothers(
+    left: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mlebench.sandbox.collect.free_space", lambda _: Space(0, 1 << 20))
+    (left / "large").write_bytes(bytes(10_000))
+    (left / "large").chmod(0o4711)
+    (tmp_path / "others").write_text("not the agent's")
+    (tmp_path / "others").chmod(0o600)
+    (left / "linked").hardlink_to(tmp_path / "others")
+    seen = collect(left, tmp_path / "copy")
+    assert (seen.files, seen.left_out) == (2, [])
+    assert (tmp_path / "copy" / "large").samefile(left / "large")
+    assert stat.S_IMODE((left / "large").stat().st_mode) == 0o644
+    assert not (tmp_path / "copy" / "linked").samefile(tmp_path / "others")
+    assert stat.S_IMODE((tmp_path / "others").stat().st_mode) == 0o600
 
 
 def test_links_pipes_sockets_and_devices_are_left_out(left: Path, secret: Path, tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """Limits are enforced from outside, whatever a program does, and nothing of it survives."""
 
+import errno
 import os
 import signal
 import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sandboxes import (
@@ -26,6 +28,7 @@ from traps import run_as
 
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Launch, Task
+from mlebench.sandbox.bubblewrap import give
 from mlebench.sandbox.cgroups import Cgroup
 from mlebench.sandbox.keeper import Keeper, Spec
 from mlebench.sandbox.session import Session, _spec
@@ -221,6 +224,23 @@ def test_a_sandbox_that_cannot_be_set_up_is_not_the_agents_fault(tmp_path: Path)
     task = make_task(tmp_path, "echo hello", binds=(Bind(tmp_path / "missing", "/home/data"),))
     outcome, _ = run_task("bubblewrap", task)
     assert outcome.ended == "infra_error"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders away")
+def test_folders_are_given_to_the_agent_or_the_fault_is_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent whose folder for submissions is not its own would seem to have submitted nothing."""
+    task, scan = make_task(tmp_path, "true"), os.scandir
+
+    def fail_below_home(folder: str) -> Any:
+        if Path(folder).name == "submission":
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), folder)
+        return scan(folder)
+
+    (task.home / "submission").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", fail_below_home)
+        with pytest.raises(OSError, match="Too many open files"):
+            give(task.work, 65534)
 
 
 def test_a_clients_success_does_not_count_without_its_containers(tmp_path: Path) -> None:

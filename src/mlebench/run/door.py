@@ -16,6 +16,7 @@ from pathlib import Path
 
 from mlebench import paths
 from mlebench.memory import total_memory
+from mlebench.outcomes import OVER_DISK
 from mlebench.records.group import Limits
 from mlebench.registry import Competition
 from mlebench.run.signals import stop_signals_blocked
@@ -31,6 +32,8 @@ IDLE = 120.0  # seconds without a byte
 LONGEST = 900.0  # seconds for one request
 LARGEST = 8 << 30  # bytes in one direction
 MEMORY = 16 << 30  # bytes, for all of its checks
+DISK = 40 << 30  # bytes, for all uploads at a time
+SHARE_OF_DISK = 4  # at most this part of what the agent may write: it must be seen who fills the disk
 STARTS = 50  # how often a validator that dies is restarted
 
 
@@ -43,8 +46,10 @@ class ValidatorDoor:
         competition: Competition,
         public: Path,
         hidden: tuple[Path, ...] = (),
+        disk: int | None = None,
     ):
         self._token = token
+        self._disk = min(DISK, (disk or SHARE_OF_DISK * DISK) // SHARE_OF_DISK)
         self._competition = competition
         self._public = public
         self._hidden = hidden
@@ -56,6 +61,7 @@ class ValidatorDoor:
         self._lock = threading.Lock()
         self._session: Session | None = None
         self._starts = 0
+        self._has_filled_disk = False
         bubblewrap = sandbox_named("bubblewrap")
         self.sandbox: Sandbox = bubblewrap if bubblewrap.fault() is None else sandbox_named("process")
 
@@ -83,6 +89,18 @@ class ValidatorDoor:
         session = self._session  # another thread may replace it
         if session:
             session.beat()
+
+    @property
+    def has_filled_disk(self) -> bool:
+        """Whether uploads took more of the disk than they may."""
+        with self._lock:
+            self._drop_ended_session()
+            return self._has_filled_disk
+
+    def _drop_ended_session(self) -> None:
+        if self._session and (outcome := self._session.poll()) is not None:
+            self._has_filled_disk |= outcome.ended == OVER_DISK
+            self._session = None
 
     def _accept(self) -> None:
         while True:
@@ -115,8 +133,7 @@ class ValidatorDoor:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             with self._lock:
-                if self._session and self._session.poll() is not None:
-                    self._session = None
+                self._drop_ended_session()
                 if self._session is None:
                     if self._starts >= STARTS:
                         break
@@ -147,7 +164,7 @@ class ValidatorDoor:
                 memory=min(MEMORY, total_memory()),
                 cpus=2,
                 processes=256,
-                disk=40 << 30,
+                disk=self._disk,
                 inodes=10_000,
             ),
             binds=(Bind(self._public, "/public"), *(Bind(path, str(path)) for path in (*_own_python(), *_own_code()))),

@@ -49,20 +49,19 @@ from mlebench.run.attempts import (
 )
 from mlebench.run.crash import with_last_words
 from mlebench.run.door import ValidatorDoor, remove_door
-from mlebench.run.full_disk import DiskFilledError, require_disk_was_not_filled
+from mlebench.run.full_disk import DiskFilledError, charged_for_uploads, has_filled_disk, require_disk_was_not_filled
 from mlebench.run.gpus import Held
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import MODEL_PORT, make_task, with_doors
 from mlebench.run.model import open_model, unsealed_by, with_outage
-from mlebench.run.publish import gather, is_published, make_room, publish, settle, stage, tidy, unstage
+from mlebench.run.publish import gather, is_published, make_room, publish, read_result, settle, stage, tidy, unstage
 from mlebench.run.signals import STOP_SIGNALS, next_sender, stop_signals_blocked
 from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import Sandbox, sandbox_named
 from mlebench.sandbox.base import Task
-from mlebench.sandbox.collect import remove_tree
+from mlebench.sandbox.collect import Room, remove_tree
 from mlebench.sandbox.keeper import SETUP
 from mlebench.sandbox.session import Outcome, Session, read_outcome
-from mlebench.sandbox.shared_disk import THIS_RUN
 from mlebench.sandbox.usage import descendants
 
 logger = logging.getLogger(__name__)
@@ -218,6 +217,7 @@ class _Execution:
 
     def _settle(self) -> None:
         """End a run whose result is published; nothing looks for the traces of its attempt after that."""
+        read_result(self.run)  # it may be damaged: then the working folder is still needed
         if attempt := self.run.record.last_attempt:
             self._remove_traces(attempt.token)
         self.run = settle(self.run)
@@ -339,7 +339,7 @@ class _Execution:
             raise SandboxError(f"the sandbox {sandbox.name} cannot be used on this host: {fault}")
         public = task.binds[0].source
         with (
-            ValidatorDoor(token, competition, public, task.hidden) as door,
+            ValidatorDoor(token, competition, public, task.hidden, task.limits.disk) as door,
             open_model(self.group.record, task) as model,
         ):
             task = with_doors(task, agent, door.socket, model, model_port)
@@ -351,6 +351,8 @@ class _Execution:
                 outcome = self._watch(session, door, model, Snapshots(task, self._attempt.agent_started_at or now()))
             if model and model.has_died and outcome.ended in (CANCELLED, AGENT_ERROR):
                 outcome = replace(outcome, ended=INFRA_ERROR, detail="the gateway to the model died")
+            if door.has_filled_disk:
+                outcome = charged_for_uploads(outcome)
         if outcome.ended in (AGENT_ERROR, INFRA_ERROR) and self._was_told_to_stop():
             return self._stopped(sandbox, outcome)
         if outcome.ended == CANCELLED:
@@ -477,7 +479,7 @@ class _Execution:
 
     def _publish(self, competition: Competition, outcome: Outcome, conditions: RunConditions, work: Path) -> int:
         """Store and grade what an agent left; if that fails, its working folder has everything, and the run goes on."""
-        if outcome.used.disk_filled_by == THIS_RUN and not self.group.record.retain:
+        if has_filled_disk(outcome) and not self.group.record.retain:
             with self.lease.renewed():
                 make_room(work)
         staged = stage(self.run, self.lease)
@@ -500,7 +502,8 @@ class _Execution:
     ) -> None:
         usage = read_usage(work)
         outcome = with_outage(with_last_words(outcome, work), self.group.record, work)
-        collected = gather(work, staged)
+        needed = f"{paths.SUBMISSION}.csv" if has_filled_disk(outcome) else None
+        collected = gather(work, staged, Room(needed=needed))
         submission = staged / paths.SUBMISSION / f"{paths.SUBMISSION}.csv"
         present = submission.is_file()
         counts = outcome.ended != MODEL_UNAVAILABLE

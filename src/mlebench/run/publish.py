@@ -5,7 +5,6 @@ dies before moving the result's parts to where readers look for them, the next p
 that again. If it cannot even assemble the result, because the disk is full, the working folder still has everything.
 """
 
-import errno
 import os
 import shutil
 from collections.abc import Iterable
@@ -25,7 +24,6 @@ RECORD = "record.json"
 AGENTS_PARTS = (paths.SUBMISSION, paths.LOGS, paths.CODE)  # the most important first
 OUR_PARTS = (paths.RUN_LOG, "snapshots")  # which the agent cannot write to
 PARTS = (*AGENTS_PARTS, *OUR_PARTS)
-TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 
 
 def stage(run: Run, lease: Lease) -> Path:
@@ -49,7 +47,7 @@ def gather(work: Path, target: Path, room: Room | None = None) -> Collected:
 
 
 def make_room(work: Path) -> None:
-    """Remove what is never stored of an attempt that has filled the disk, so that the rest can be."""
+    """Remove what is never stored of an attempt that has filled the disk, so that more of the rest can be."""
     remove_tree(work / "tmp")
     with suppress(OSError), os.scandir(work / "home") as entries:
         for entry in entries:
@@ -68,7 +66,10 @@ def _add_calls(work: Path, logs: Path) -> None:
     source, target = paths.model_calls(work), paths.model_calls(logs)
     if source.is_file() and not source.is_symlink():
         _clear(target)
-        os.link(source, target)
+        try:
+            os.link(source, target)
+        except OSError:  # some disks have no links
+            shutil.copyfile(source, target)
 
 
 def unstage(staged: Path, work: Path) -> None:
@@ -95,8 +96,8 @@ def publish(run: Run, staged: Path, lease: Lease, **outcome: Any) -> None:
     lease.require()
     try:
         staged.rename(run.paths.result)
-    except OSError as error:
-        if error.errno not in TAKEN and not is_published(run):  # sshfs only says "not permitted"
+    except OSError:
+        if not is_published(run):  # sshfs only says "not permitted" where there is one
             raise
         shutil.rmtree(staged)
 
@@ -110,13 +111,17 @@ def settle(run: Run) -> Run:
             _clear(target)
             source.rename(target)
     _remove_drafts(run)
-    record = read(run.paths.result / RECORD, RunRecord)
+    record = read_result(run)
     write(run.paths.record, record)
     return Run(run.paths, record)
 
 
 def is_published(run: Run) -> bool:
     return (run.paths.result / RECORD).is_file()
+
+
+def read_result(run: Run) -> RunRecord:
+    return read(run.paths.result / RECORD, RunRecord)
 
 
 def set_aside(run: Run, **changes: Any) -> Run:

@@ -230,9 +230,13 @@ def _network(task: Task) -> list[str]:
 
 
 def give(folder: Path, uid: int) -> None:
-    """Give the writable folders to the user the sandbox runs as."""
+    """Give the writable folders to the user the sandbox runs as: all of them, or an agent could not submit."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
     for top in ("home", "tmp"):
-        for where, _, names in os.walk(folder / top):
+        for where, _, names in os.walk(folder / top, onerror=fail):
             os.chown(where, uid, uid)
             for name in names:
                 os.chown(Path(where, name), uid, uid, follow_symlinks=False)

@@ -2,7 +2,8 @@
 
 Links are not followed, at any level; only regular files are taken, up to limits on number and size. What was left out
 is reported. Copies belong to the user who runs the benchmark. What cannot be read is left out; if our own disk refuses
-a copy, that is a StorageError, and the originals are still complete.
+a copy, that is a StorageError, and the originals are still complete. A file for which the disk has no room is linked
+instead: an agent may leave more than half of what it found free.
 """
 
 import contextlib
@@ -17,11 +18,12 @@ from pathlib import Path
 import msgspec
 
 from mlebench.errors import StorageError
-from mlebench.faults import reason_of
+from mlebench.faults import Space, free_space, free_space_floor, reason_of
 from mlebench.records.run import Collection
 from mlebench.sandbox.usage import DEEPEST, FOLDER, open_folder
 
 CHUNK = 1 << 20
+FULL = "the disk is full"
 # What an agent can bring about by how it names, links or closes its files. Everything else is a fault of our disk.
 OF_NAMES = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ)
 OF_SOURCES = (*OF_NAMES, errno.EACCES, errno.EPERM, errno.ENXIO, errno.ENODEV)
@@ -34,6 +36,7 @@ class Room:
     bytes: int = 20 << 30
     files: int = 20_000
     largest: int = 8 << 30
+    needed: str | None = None  # by an agent that filled the disk: only this must be stored, the rest if it fits
 
 
 @dataclass
@@ -92,6 +95,8 @@ def _collect(folder: int, target: Path, prefix: str, depth: int, room: Room, see
 
 
 def _collect_folder(folder: int, name: str, target: Path, shown: str, depth: int, room: Room, seen: Collected) -> None:
+    if room.needed and _room_left(target.parent).files < 0:
+        return seen.leave_out(shown, FULL)
     inner = open_folder(folder, name)
     try:
         with _storing(target):
@@ -99,6 +104,7 @@ def _collect_folder(folder: int, name: str, target: Path, shown: str, depth: int
         _collect(inner, target, f"{shown}/", depth + 1, room, seen)
     finally:
         os.close(inner)
+    return None
 
 
 def _collect_file(folder: int, name: str, target: Path, shown: str, room: Room, seen: Collected) -> None:
@@ -109,11 +115,42 @@ def _collect_file(folder: int, name: str, target: Path, shown: str, room: Room, 
             return seen.leave_out(shown, "is not a regular file")
         if status.st_size > room.largest or seen.bytes + status.st_size > room.bytes:
             return seen.leave_out(shown, f"is too large ({status.st_size} bytes)")
-        with _storing(target), target.open("wb") as copy:
-            _copy(stream.fileno(), copy.fileno(), status.st_size)
+        free, is_needed = _room_left(target.parent), room.needed in (None, shown)
+        if free.files < 0 and not is_needed:
+            return seen.leave_out(shown, FULL)
+        fits = free.bytes >= status.st_blocks * 512
+        if fits or not _link(folder, name, source, target):
+            if not fits and not is_needed:
+                return seen.leave_out(shown, FULL)
+            with _storing(target), target.open("wb") as copy:
+                _copy(stream.fileno(), copy.fileno(), status.st_size)
     seen.files += 1
     seen.bytes += status.st_size
     return None
+
+
+def _room_left(folder: Path) -> Space:
+    """What the disk of a folder can take until it counts as full."""
+    with _storing(folder):
+        free, floor = free_space(folder), free_space_floor(folder)
+    return Space(free.bytes - floor.bytes, free.files - floor.files)
+
+
+def _link(folder: int, name: str, source: int, target: Path) -> bool:
+    """Link an open file and make it ours; False where that is impossible, or the file may be more than the agent's."""
+    if os.fstat(source).st_nlink != 1:
+        return False
+    try:
+        os.link(name, target, src_dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    try:
+        os.fchown(source, os.geteuid(), os.getegid())
+        os.fchmod(source, 0o644)
+    except OSError:
+        target.unlink()
+        return False
+    return True
 
 
 def _open(folder: int, name: str) -> int:
