@@ -1,10 +1,10 @@
 """Agent folders: the reference's load unchanged; broken ones are refused, naming file and key."""
 
-import json
 import os
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from mlebench.agents import built_in, folders, load_agent
@@ -92,7 +92,7 @@ def test_facts_survive_and_identify_the_agent(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SOME_KEY", "hunter2")
     for agent in (load_agent("./scout#scout/plain"), load_agent("scout"), load_agent("command", "true")):
-        facts = json.loads(json.dumps(agent.facts()))
+        facts = msgspec.to_builtins(agent.facts())
         assert "hunter2" not in str(facts)
         monkeypatch.chdir("/")
         assert load_agent(facts["spec"], facts["shell_command"]) == agent

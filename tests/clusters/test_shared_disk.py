@@ -22,8 +22,8 @@ from waiting import wait_until
 
 from mlebench import lease as leases
 from mlebench.lease import EXPIRY, Lease, LeaseLostError
-from mlebench.records import read, write
-from mlebench.records.run import RUNNING, RunRecord
+from mlebench.records import now, read, write
+from mlebench.records.run import RUNNING, Attempt, RunRecord
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition
 from mlebench.run import publish as publishing
@@ -103,7 +103,9 @@ class World:
             lease.release()
             return
         yield
-        attempts = [*run.record.attempts, {"token": lease.token}]
+        number = len(run.record.attempts) + 1
+        attempt = Attempt(number=number, token=lease.token, host="x", started_at=now())
+        attempts = [*run.record.attempts, attempt]
         run = run.write(state=RUNNING, attempts=attempts)
         for _ in range(self.chance.randrange(5, 25)):
             yield

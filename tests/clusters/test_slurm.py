@@ -62,9 +62,9 @@ def planned(titanic: Competition, tmp_path: Path) -> Callable[..., Group]:
 
     def call(gpus: int = 0) -> Group:
         agent = load_agent("command", "true")
-        wishes = Requested(seconds=60, memory=10**9, cpus=1.5)
+        requested = Requested(seconds=60, memory=10**9, cpus=1.5)
         registry = Registry(titanic.paths.data_dir)
-        where = {"runs_dir": tmp_path / "runs", "sandbox": sandbox_named("process"), "wishes": wishes}
+        where = {"runs_dir": tmp_path / "runs", "sandbox": sandbox_named("process"), "requested": requested}
         return plan(
             Request(
                 agent,
@@ -90,7 +90,7 @@ def test_every_run_is_done_and_graded(mlebench: Mlebench, slurm: Path, titanic: 
     wanted = ["--array=1-3%2", "--time=31", "--mem=3072M", "--cpus-per-task=2", "--partition=gpu"]
     assert set(wanted) <= set(call)
     assert not any(word.startswith("--gres") for word in call)
-    assert group.record.executor == {"name": "slurm", "options": {"partition": "gpu"}}
+    assert group.record.executor == Placement(name="slurm", options={"partition": "gpu"})
 
 
 def test_ctrl_c_detaches_and_resume_submits_only_what_is_left(

@@ -24,6 +24,7 @@ from mlebench.data.state import data_identity, read_manifest_head, source_kind
 from mlebench.data.verification import verify
 from mlebench.errors import PrerequisiteError
 from mlebench.files import write_whole
+from mlebench.records.data import DataSource
 from mlebench.registry import Competition, Registry
 
 ID = "spaceship-titanic"
@@ -157,7 +158,7 @@ def test_the_head_is_read_without_the_list(competition: Competition) -> None:
 def test_no_head_is_written_before_its_list(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
     monkeypatch.setattr(module, "write_whole", lambda path, _: written.append(path.name))
-    monkeypatch.setattr("mlebench.records.write_whole", lambda path, _: written.append(path.name))
+    monkeypatch.setattr("mlebench.records.base.write_whole", lambda path, _: written.append(path.name))
     head = read_manifest_head(competition)
     assert head
     module.rewrite_manifest(competition.paths.prepared, head, [])
@@ -179,7 +180,7 @@ def test_a_manifest_of_the_first_schema_is_read_and_brought_up_to_date(competiti
     old = _old_layout(competition)
     head = read_manifest_head(competition)
     assert head
-    assert (head.mlebench, head.files, head.source) == ("0.1.0", len(old["files"]), {"kind": "local"})
+    assert (head.mlebench, head.files, head.source) == ("0.1.0", len(old["files"]), DataSource(kind="local"))
     assert head.bytes == sum(facts["size"] for facts in old["files"].values())
     assert data_identity(competition) is None
     assert dict(recorded_files(competition.paths.prepared)) == old["files"]

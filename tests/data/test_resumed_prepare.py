@@ -18,6 +18,7 @@ from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import data_identity, preparation_fault, read_manifest_head
 from mlebench.engine.reading import md5_of
+from mlebench.records.data import DataSource
 from mlebench.registry import Registry
 
 # Tables, and an archive inside the archive with many files.
@@ -222,4 +223,4 @@ def test_the_archive_still_counts_as_kaggles_when_prepared_again(
     prepare(competition, options=Options(verify=False))
     head = read_manifest_head(competition)
     assert head
-    assert (head.source, head.identity) == ({"kind": "local"}, identity)
+    assert (head.source, head.identity) == (DataSource(kind="local"), identity)

@@ -224,7 +224,7 @@ def test_a_damaged_figure_in_the_cache_is_ignored(content: bytes, titanic: Compe
     competition = Registry(tmp_path / "data").get_competition(titanic.id)
     competition.paths.manifest.unlink()
     keep_cost(competition, GoldCost(1, 2, 3))
-    assert recorded_cost(competition) == (1, 2, 3)
+    assert recorded_cost(competition) == GoldCost(1, 2, 3)
     (kept,) = (tmp_path / "XDG_CACHE_HOME").rglob("gold/*/*.json")
     kept.write_bytes(content)
     assert recorded_cost(competition) is None

@@ -65,7 +65,8 @@ def thaw(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Thaw:
         for case in cases:
             folder = root / f"{case['competition']}_{case['record']['run_id']}"
             folder.mkdir()
-            (folder / "run.json").write_text(json.dumps(case["record"]))
+            report = case["record"]["report"] and {"competition_id": case["competition"], **case["record"]["report"]}
+            (folder / "run.json").write_text(json.dumps(case["record"] | {"report": report}))
             for name, text in case["files"].items():
                 (folder / name).parent.mkdir(exist_ok=True)
                 (folder / name).write_text(text, newline="", encoding="utf-8")

@@ -182,7 +182,7 @@ def test_fetching_depends_on_the_network(
 
 
 def test_conditions_come_from_the_record(left: Left, titanic: Competition) -> None:
-    model = {"models": ["m"], "tools": ["web_search"], "endpoint": "x"}
+    model = {"provider": "openai", "models": ["m"], "tools": ["web_search"], "endpoint": "x"}
     subject = left({}, {"unsealed_by": ["a tool"]}, network="model", knowledge="/somewhere/books", model=model)
     findings, _ = detect(Case(subject, titanic.paths.data_dir))
     assert {finding.rule: finding.kind for finding in findings} == dict.fromkeys(
@@ -207,7 +207,7 @@ def test_rows_sent_to_a_model(left: Left, titanic: Competition, ids: list[str]) 
     made = table(ids, mixed(ids))
     batches = [f"Predict: {' '.join(ids[start : start + 10])}" for start in range(0, len(ids), 10)]
     assert len(batches) >= 3
-    model = {"models": ["m"], "endpoint": "x"}
+    model = {"provider": "openai", "models": ["m"], "endpoint": "x"}
     files = {SUBMISSION: made, "logs/model-calls.jsonl": calls(*batches)}
     assert found(left(files, network="model", model=model), titanic)["model-as-predictor"] == "violation"
     assert "model-as-predictor" not in found(left(files), titanic)  # without a gateway the file is the agent's own
@@ -244,7 +244,7 @@ def test_a_cheat_is_found_through_whichever_api_the_model_was_asked(
         shown = {"/responses": {"input": "go on", "messages": None}, "/completions": {"prompt": "x", "messages": None}}
         gate.post(f"/v1{api}", stream=stream, **{"max_tokens": 99, **shown.get(api, {})})
     trace = (tmp_path / "calls.jsonl").read_text()
-    model = {"models": ["m"], "endpoint": "x"}
+    model = {"provider": "openai", "models": ["m"], "endpoint": "x"}
     subject = left({"logs/model-calls.jsonl": trace}, network="model", model=model)
     findings, _ = detect(Case(subject, titanic.paths.data_dir))
     (finding,) = [one for one in findings if one.rule == "looks-for-answers"]

@@ -15,6 +15,7 @@ from reference_form import GROUP, POINTER, SPEC, write_reference_group
 from support.records import report_of
 
 from mlebench.cli import main
+from mlebench.records.run import RunConditions
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition, Registry
 from mlebench.web.pages import page_at
@@ -91,7 +92,7 @@ def test_what_they_do_not_state_is_unknown(theirs: Path) -> None:
     for run in runs:
         assert run.record.is_final
         assert (run.record.seed, run.record.ended, run.record.seconds, run.record.rerolls) == (None, None, None, None)
-        assert run.record.conditions == {}
+        assert run.record.conditions == RunConditions()
         assert Run.read(run.paths.root) == run
 
 

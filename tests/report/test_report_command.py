@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
 import pytest
 from making import report, write_group, write_reports
 
@@ -247,7 +248,7 @@ def test_score_over_time_from_kept_submissions(call: Report, titanic: Competitio
     assert [(line["agent"], line["seed"], line["run_id"]) for line in lines] == [("mine", 0, "g-run0")] * 3
     assert done.paths.record.read_bytes() == before
     runs = json.loads(call(group, "--format", "json")[0])["entries"][0]["runs"]
-    assert [one["over_time"] for one in runs] == [graded.points, None]
+    assert [one["over_time"] for one in runs] == [msgspec.to_builtins(graded.points), None]
     write_group(tmp_path, "going-on", [run | {"seed": 0, "state": "running"}], **asked)
     with pytest.raises(PrerequisiteError, match="have not ended"):
         grade_snapshots(Group.read(tmp_path / "going-on"))

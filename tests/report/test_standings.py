@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +138,7 @@ def test_calls_tokens_and_cost_are_summed_over_runs_that_report_them(tmp_path: P
     tokens = Tokens(input=1000, cached=400, output=20)
     priced = won("a", 0, **used(counted(tmp_path, *[call_of("m", tokens)] * 2)))
     unpriced = won("b", 0, **used(counted(tmp_path, call_of("unpriced", tokens))))
-    broken = won("c", 0, **used({"calls": "many", "input_tokens": [], "cost": math.inf}))
+    broken = won("c", 0, **used(None))
     found = made(entry(priced, unpriced, broken))
     spent = scopes(found)["all"].spent
     assert (spent.calls, spent.cost) == (3, pytest.approx(0.24))

@@ -24,7 +24,7 @@ def test_another_number_of_workers_is_another_seed_not_another_entry(
     assert "GB RAM: machines decided, as nothing was requested" in mlebench("report", *named).stderr
     assert "the runs of command are pooled over" in mlebench("report", *named, "--strict", code=1).stderr
     groups.append(run(SUBMIT, "--workers", "2", "--cpus", "0.5", "--memory", "1g"))
-    assert groups[-1].record.requested == {"seconds": 60.0, "memory": 1 << 30, "cpus": 0.5, "sandbox": "process"}
+    assert groups[-1].record.requested == Requested(seconds=60.0, memory=1 << 30, cpus=0.5, sandbox="process")
     named.append(str(groups[-1].paths.root))
     table = mlebench("report", *named)
     assert [line.split("  ")[0] for line in table.stdout.splitlines()[1:3]][1] == "command, 0.5 CPUs, 1.1 GB RAM"

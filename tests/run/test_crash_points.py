@@ -328,7 +328,7 @@ def test_of_two_results_the_first_counts(planned: Callable[[], Run], monkeypatch
     second = leases.acquire(run.paths.leases)
     assert first
     assert second
-    results = {"state": "ended", "ended": "finished", "ended_at": "now"}
+    results = {"state": "ended", "ended": "finished", "ended_at": TIME}
     with pytest.raises(leases.LeaseLostError):
         publish(run, stage(run, first), first, detail="first", **results)
     assert not run.paths.result.exists()

@@ -50,6 +50,7 @@ class Manifest(Record, frozen=True, kw_only=True):
         match data:
             case {"source": {"kind": str()}, "files": dict(files)}:
                 versions = data.get("versions", {})
-                counted = {"files": len(files), "bytes": sum(facts["size"] for facts in files.values())}
+                sizes = [facts.get("size") if isinstance(facts, dict) else None for facts in files.values()]
+                counted = {"files": len(files), "bytes": None if None in sizes else sum(sizes)}
                 return data | counted | {"versions": versions, "mlebench": versions.get("mlebench", "unknown")}
         return data

@@ -24,7 +24,7 @@ from mlebench.records.run import DAMAGED, ENDED, NONE, PLANNED, PRESENT, RUNNING
 from mlebench.records.usage import ModelUsage, read_usage
 
 UNKNOWN = "unknown"  # what a group of the reference does not state
-_RUN_FOLDER = re.compile(r"(?P<competition>.+)_(?P<run_id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.DOTALL)
+_RUN_FOLDER = re.compile(r"(?P<competition>.+)_(?P<run_id>[^_]+)", re.DOTALL)
 
 
 @dataclass(frozen=True)

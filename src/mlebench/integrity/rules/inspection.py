@@ -2,9 +2,11 @@
 
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from mlebench.faults import reason_of
 from mlebench.integrity.apart import GaveUpError, apart
@@ -72,7 +74,7 @@ def _asked(judge: Judge, case: Case, calibration: Calibration | None) -> tuple[l
         "model": judge.endpoint.model,
         "endpoint": judge.endpoint.access.endpoint,
         "rubric": judge.rubric.version,
-        "calibration": asdict(calibration) if calibration else UNCALIBRATED,
+        "calibration": msgspec.to_builtins(calibration) if calibration else UNCALIBRATED,
         **judged.to_dict(),
     }
     return list(judged.findings(judge.endpoint.model)), facts
