@@ -132,8 +132,8 @@ def test_retrieval(run: Run, sandbox: list[str], tmp_path: Path) -> None:
 
 def test_vary_budget(run: Run, sandbox: list[str]) -> None:
     shown = run("vary_budget.sh", "dummy", *sandbox)
-    entries = re.findall(r"^dummy, ([\d.]+ min), (\d CPUs?) +given", shown, re.MULTILINE)
-    assert entries == [("0.5 min", "1 CPU"), ("2 min", "1 CPU"), ("2 min", "2 CPUs")]
+    entries = re.findall(r"^dummy, (\d+ (?:s|min)), (\d CPUs?) +given", shown, re.MULTILINE)
+    assert entries == [("30 s", "1 CPU"), ("2 min", "1 CPU"), ("2 min", "2 CPUs")]
 
 
 def test_check_rules(run: Run, sandbox: list[str]) -> None:

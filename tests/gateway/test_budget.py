@@ -449,7 +449,7 @@ def test_no_pattern_of_hanging_up_gets_more_than_the_budget(server: Endpoint, fr
 
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(call, range(120)))
-    gate.post(max_tokens=1000)  # those before it have been accepted by then
+    gate.post(max_tokens=1000, messages=[{"content": text}])  # those before it have been accepted by then
     assert gate.gateway
     ledger = gate.gateway.ledger
     wait_until(lambda: ledger.reserved == 0, "all calls have ended")

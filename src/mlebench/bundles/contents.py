@@ -14,7 +14,7 @@ from mlebench.faults import reason_of
 from mlebench.files import is_temporary
 from mlebench.outcomes import INFRA_ERROR
 from mlebench.paths import CODE, LOGS, RUNNER_LOG
-from mlebench.records import Record
+from mlebench.records import DamagedRecordError, Record, read
 from mlebench.records.bundle import LeftOut
 from mlebench.records.run import ENDED, NONE, PRESENT, RunRecord
 from mlebench.records.run_groups import Group, Run
@@ -111,7 +111,18 @@ def _made(name: str, root: Path, record: Record) -> Item:
 
 
 def _stand_in(run: Run) -> RunRecord:
-    """The record of a run whose own is damaged: whoever gets the bundle sees that it is missing, and why."""
+    """The record of a run whose own is damaged: whoever gets the bundle sees that it is missing, and why.
+
+    A record that only could not be read is not damaged: a fault of our disk may be gone the next time.
+    """
+    try:
+        read(run.paths.record, RunRecord)
+    except DamagedRecordError:
+        pass
+    except OSError as error:
+        raise PrerequisiteError(f"cannot read {run.paths.record}: {reason_of(error)}") from error
+    else:
+        raise PrerequisiteError(str(run.fault))
     return run.record.changed(state=ENDED, ended=INFRA_ERROR, detail=run.fault, submission=NONE)
 
 

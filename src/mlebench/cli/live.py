@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from mlebench.cli.output import duration_text, is_terminal, print_table, say
 from mlebench.outcomes import AGENT_ERROR, GRADED, NOT_THE_AGENTS_FAULT
 from mlebench.paths import RUN_LOG
-from mlebench.records import DamagedRecordError
 from mlebench.records.report import Report
 from mlebench.records.run import ENDED, RUNNING
-from mlebench.records.run_groups import Group, Run, elapsed, limits_of
+from mlebench.records.run_groups import Group, Run, elapsed, limits_of, read_run
 from mlebench.run.model import outcome_words
 from mlebench.untrusted import plain
 
@@ -66,12 +65,7 @@ class _Lines:
         for folder, before in list(self._seen.items()):
             if before == ENDED:
                 continue
-            try:
-                run = Run.read(folder)
-            except DamagedRecordError as error:
-                del self._seen[folder]
-                say(f"{error}")
-                continue
+            run = read_run(folder)
             if run.state != before:
                 self._seen[folder] = run.state
                 say(f"{run.record.competition} seed {run.record.seed}: {_state(run)}")

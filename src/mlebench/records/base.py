@@ -115,9 +115,10 @@ def parse(content: bytes, kind: type[Kind], source: Path | str) -> Kind:
 
 
 def _parse_slowly(content: bytes, kind: type[Kind], source: Path | str) -> Kind:
-    """The record in content that msgspec refuses: an older form, or text that is not valid UTF-8 or Unicode."""
+    """The record in content that msgspec refuses: an older form, or one with names of files that are not Unicode."""
     try:
         data = json.loads(content)
+        data = json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         if is_lfs_pointer(content):
             raise PrerequisiteError(f"{source} {LFS_POINTER}") from None

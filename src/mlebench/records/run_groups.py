@@ -159,6 +159,8 @@ class Group:
                 record = parse(content, RunRecord, file)
             except DamagedRecordError:
                 record = read(Path(file), RunRecord)  # it may just have been replaced
+            if record.competition not in self.record.competitions:
+                raise DamagedRecordError(f"{file}: `competition` is none of the group's")
         except PrerequisiteError as error:
             return _damaged(entry.path, _RUN_FOLDER.fullmatch(entry.name), str(error))
         except OSError as error:
@@ -169,6 +171,14 @@ class Group:
         """A folder without a record that was planned as a run, by its name."""
         match = _RUN_FOLDER.fullmatch(entry.name)
         return match if match and match["competition"] in self.record.competitions and entry.is_dir() else None
+
+
+def read_run(folder: Path) -> Run:
+    """The run in a folder, also if its record is damaged."""
+    try:
+        return Run.read(folder)
+    except DamagedRecordError as error:
+        return _damaged(str(folder.absolute()), _RUN_FOLDER.fullmatch(folder.name), str(error))
 
 
 def _damaged(folder: str, name: re.Match[str] | None, fault: str) -> Run:

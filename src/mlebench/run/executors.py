@@ -21,7 +21,7 @@ from mlebench import lease as leases
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import GroupPaths, RunPaths
 from mlebench.records.group import Limits
-from mlebench.records.run_groups import Group, Run
+from mlebench.records.run_groups import Group, read_run
 from mlebench.run.attempts import SUBMISSIONS, failed_nodes
 from mlebench.run.hosts import stop_line, stopped_hosts
 
@@ -156,7 +156,7 @@ class Attended:
 
     def _remove_ended(self, folders: Collection[Path]) -> None:
         for folder in self._waiting.keys() & folders:
-            if Run.read(folder).record.is_final:
+            if read_run(folder).is_settled:
                 del self._waiting[folder]
 
     def _note_stopped_hosts(self) -> None:
@@ -169,7 +169,7 @@ class Attended:
     def _due(self, active: set[Path]) -> tuple[set[str], list[Path]]:
         """The nodes to avoid, and the runs to submit."""
         due = [folder for folder in self._waiting if folder not in active and self._submitted[folder] < SUBMISSIONS]
-        again = (Run.read(folder).record for folder in due if self._submitted[folder])
+        again = (read_run(folder).record for folder in due if self._submitted[folder])
         failed = {node for record in again for node in failed_nodes(record.attempts)}
         if not due or not (self._stopped or failed):
             return set(), due

@@ -20,7 +20,7 @@ from typing import IO
 
 from mlebench import lease as leases
 from mlebench.paths import GroupPaths, RunPaths
-from mlebench.records.run_groups import Run
+from mlebench.records.run_groups import Run, read_run
 from mlebench.run.attempts import SUBMISSIONS, failed_before_start
 from mlebench.run.execute import MAY_BE_RETRIED, NOT_STORED, PARENT_VARIABLE, abandon, unstored_result
 from mlebench.run.gpus import HOLDERS_VARIABLE, Choice, Held, take
@@ -115,7 +115,7 @@ class LocalExecutor:
             if job.not_before > now:
                 self._pending.append(job)
                 continue
-            if Run.read(job.folder).record.is_final:  # another runner may have finished it
+            if read_run(job.folder).is_settled:  # another runner may have finished it
                 continue
             if self._leases.is_held(RunPaths(job.folder).leases):
                 job.is_held, job.failures = True, 0
@@ -168,8 +168,8 @@ class LocalExecutor:
 
     def _judge(self, worker: _Worker) -> None:
         job, code = worker.job, worker.process.returncode
-        run = Run.read(job.folder)
-        if self.interrupts or run.record.is_final:
+        run = read_run(job.folder)
+        if self.interrupts or run.is_settled:
             return
         if code == NOT_STORED:  # the disk has to be mended first
             return
