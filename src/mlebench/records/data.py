@@ -50,7 +50,8 @@ class Manifest(Record, frozen=True, kw_only=True):
         match data:
             case {"source": {"kind": str()}, "files": dict(files)}:
                 versions = data.get("versions", {})
-                sizes = [facts.get("size") if isinstance(facts, dict) else None for facts in files.values()]
-                counted = {"files": len(files), "bytes": None if None in sizes else sum(sizes)}
+                sizes: list[Any] = [facts.get("size") if isinstance(facts, dict) else None for facts in files.values()]
+                is_whole = all(isinstance(size, int) for size in sizes)
+                counted = {"files": len(files), "bytes": sum(sizes) if is_whole else None}
                 return data | counted | {"versions": versions, "mlebench": versions.get("mlebench", "unknown")}
         return data
