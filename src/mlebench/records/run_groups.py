@@ -88,9 +88,9 @@ class Group:
         if self.record.origin == REFERENCE:
             yield from self._runs_of_reference()
             return
-        with _without_garbage_collection():
-            runs = list(self._runs_on_disk())
-        yield from self.in_order(self._with_seeds(runs))
+        with without_garbage_collection():
+            runs = self.in_order(self._with_seeds(list(self._runs_on_disk())))
+        yield from runs
 
     def in_order(self, runs: Iterable[Run]) -> list[Run]:
         order = {id: number for number, id in enumerate(self.record.competitions)}
@@ -244,7 +244,7 @@ def require_ours(group: Group) -> None:
 
 
 @contextmanager
-def _without_garbage_collection() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Records have no cycles, and looking for some among thousands adds a third to the time of reading them."""
     enabled = gc.isenabled()
     gc.disable()

@@ -23,7 +23,7 @@ from mlebench.records.grading_reports import newest_report, read_grading_report
 from mlebench.records.group import GroupRecord
 from mlebench.records.reference_groups import is_reference_group
 from mlebench.records.report import Report
-from mlebench.records.run_groups import Group, Run, find_group
+from mlebench.records.run_groups import Group, Run, find_group, without_garbage_collection
 from mlebench.records.snapshots import SnapshotScore, read_snapshot_scores
 from mlebench.report.boards import Boards
 from mlebench.report.found import told_of
@@ -158,10 +158,11 @@ class Inputs:
         if bundle is None:  # a bundle has no folder
             self.groups.append(group)
         record = group.record
-        readings = [
-            _reading_of_run(run, group, bundle.findings[run.record.run_id] if bundle else read_findings(run))
-            for run in group.runs()
-        ]
+        with without_garbage_collection():
+            readings = [
+                _reading_of_run(run, group, bundle.findings[run.record.run_id] if bundle else read_findings(run))
+                for run in group.runs()
+            ]
         source = _Source(_printable(name or record.agent.name), readings)
         if bundle:
             source = replace(source, apart=bundle.sha256, bundled=True)
