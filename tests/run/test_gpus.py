@@ -17,6 +17,7 @@ from mlebench.errors import PrerequisiteError
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 from mlebench.run import gpus
+from mlebench.run.machine import gpus as gpus_here
 from mlebench.run.gpus import Choice, Held
 from mlebench.sandbox.usage import descendants
 
@@ -328,3 +329,20 @@ def test_two_runners_put_two_runs_on_one_gpu_and_no_more(
     assert "leave out --runs-per-gpu with --resume" in again.stderr
     refused = mlebench("run", "--resume", str(groups[0].paths.root), "--executor", "slurm", code=1)
     assert "--runs-per-gpu 2: Slurm and Ray give each GPU to one run" in refused.stderr
+
+
+def test_what_nvidia_smi_says_beside_its_list_is_no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = (
+        "Unable to determine the device handle for GPU0: GPU is lost",
+        "0, A GPU, of two parts, 81559",
+        "1, Other, [N/A]",
+    )
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    listed = gpus_here.__wrapped__()
+    assert [(gpu.index, gpu.name, gpu.memory_mb) for gpu in listed] == [
+        ("0", "A GPU, of two parts", 81559),
+        ("1", "Other", None),
+    ]

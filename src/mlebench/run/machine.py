@@ -51,8 +51,10 @@ def gpus() -> tuple[Gpu, ...]:
         return ()
     found = []
     for line in done.stdout.splitlines() if done.returncode == 0 else ():
-        index, name, memory = (word.strip() for word in line.split(","))
-        found.append(Gpu(index=index, name=name, memory_mb=int(memory) if memory.isdigit() else None))
+        index, _, rest = line.partition(",")
+        name, _, memory = (word.strip() for word in rest.rpartition(","))
+        if index.strip().isdigit() and name:  # it also prints faults, of a GPU that has been lost for example
+            found.append(Gpu(index=index.strip(), name=name, memory_mb=int(memory) if memory.isdigit() else None))
     return tuple(found)
 
 
