@@ -17,8 +17,8 @@ from mlebench.errors import PrerequisiteError
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 from mlebench.run import gpus
-from mlebench.run.machine import gpus as gpus_here
 from mlebench.run.gpus import Choice, Held
+from mlebench.run.machine import gpus as gpus_here
 from mlebench.sandbox.usage import descendants
 
 
