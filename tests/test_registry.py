@@ -188,6 +188,30 @@ def test_a_setting_that_does_not_exist_is_named_with_the_one_that_was_meant(
     assert str(error.value) == f"{settings}: there is no setting `{key}`; {advice}"
 
 
+def test_an_unknown_key_is_refused_with_the_nearest_or_warned_about_in_the_references_form(
+    outside: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = outside / "config.yaml"
+    text = path.read_text()
+    own = re.sub(r"^preparer: .*\n", "", text, flags=re.MULTILINE)
+    path.write_text(f"{own}\nhigher_is_beter: true\n")
+    with pytest.raises(ConfigError, match=r"`higher_is_beter` is not known; did you mean higher_is_better\?"):
+        Registry().get_competition(outside.name)
+    path.write_text(re.sub(r"  answers:", "  answrs: x\n  answers:", own))
+    with pytest.raises(ConfigError, match=r"`dataset\.answrs` is not known; did you mean answers\?"):
+        Registry().get_competition(outside.name)
+    path.write_text(f"{own}\npreparer: x:y\nkernels: 3\n")
+    assert Registry().get_competition(outside.name).id == outside.name
+    assert "`kernels` is not known, and ignored; choose from" in caplog.text
+
+
+def test_no_built_in_config_has_an_unknown_key(caplog: pytest.LogCaptureFixture) -> None:
+    registry = Registry()
+    for id in registry.list_competition_ids():
+        registry.get_competition(id)
+    assert "is not known" not in caplog.text
+
+
 @pytest.mark.parametrize(
     ("old", "new", "key"),
     [

@@ -14,12 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.errors import ConfigError, UnknownCompetitionError
-from mlebench.paths import CONFIG, DESCRIPTION, PRIVATE, PUBLIC
+from mlebench.paths import CONFIG, DESCRIPTION, PRIVATE, PROFILES, PUBLIC
+from mlebench.settings import nearest
 
 logger = logging.getLogger(__name__)
 
 FIRST_PROFILE = "v1"
 COMPLEXITIES = ("low", "medium", "high", "dev")
+KNOWN_KEYS = {
+    *("id", "name", "competition_type", "awards_medals", "prizes", "description", "dataset", "grader", "preparer"),
+    *("version", "category", "complexity", "deadline", "higher_is_better", "sample_score", "submission"),
+    *("known_issues", "contract", *PROFILES),
+}
+DATASET_KEYS = {"answers", "gold_submission", "sample_submission", "public_sample", "size_gb", "beside_archive"}
+GRADER_KEYS = {"name", "grade_fn"}
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,8 @@ class CompetitionConfig:
             _warn(f"{folder / CONFIG}: `id` is {id}, but the folder is named {folder.name}; that name is used")
         grader, dataset = keys.section("grader"), keys.section("dataset")
         preparer = keys.get("preparer", str, default=None)
+        for section, known in ((keys, KNOWN_KEYS), (dataset, DATASET_KEYS), (grader, GRADER_KEYS)):
+            section.only(known, warn=preparer is not None)  # a config in the reference's form may have more
         data_path = partial(dataset.data_path, id=folder.name, anywhere=preparer is not None)
         answers, sample = data_path("answers"), data_path("sample_submission")
         config = cls(
@@ -179,11 +189,15 @@ class Keys:
             raise self.error(key, f"must be {' or '.join(k.__name__ for k in kinds)}, not {value!r}")
         return value
 
-    def only(self, known: Collection[str]) -> None:
-        """Refuse a key that nobody reads: most are misspelled."""
+    def only(self, known: Collection[str], *, warn: bool = False) -> None:
+        """Refuse a key that nobody reads, or warn about it: most are misspelled."""
         for key in self._values:
-            if key not in known:
-                raise self.error(key, f"is not known; known are {', '.join(sorted(known))}")
+            if key in known:
+                continue
+            advice = nearest(str(key), sorted(known))
+            if not warn:
+                raise self.error(key, f"is not known; {advice}")
+            _warn(f"{self.error(key, 'is not known, and ignored')}; {advice}")
 
     def section(self, key: str) -> "Keys":
         return Keys(self._path, self.get(key, dict), f"{self._prefix}{key}.")

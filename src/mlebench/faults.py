@@ -22,10 +22,12 @@ _REASONS = {
     errno.ESTALE: "the disk no longer knows the file (stale file handle)",
     errno.EMFILE: "too many files are open in this process: `ulimit -n` allows more",
     errno.ENFILE: "too many files are open on this machine",
+    errno.ETIMEDOUT: "the disk does not answer",
+    errno.ENOMEM: "there is not enough memory",
 }
 OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-_OF_READING = (errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE)
-OF_DISKS = (*OF_WRITING, errno.EIO, errno.ESTALE)
+_OF_READING = (errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ETIMEDOUT, errno.ENOMEM)
+OF_DISKS = (*OF_WRITING, errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
 
 
 def reason_of(error: OSError) -> str:
