@@ -17,11 +17,11 @@ import time
 import uuid
 from pathlib import Path
 
-from measure import time_command, versions
+from measure import measure_command, time_command, versions
 
 ID = "spaceship-titanic"
 SUBMIT = "cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv"
-LARGE = 10_000
+LARGE = 20_000
 
 
 class Bench:
@@ -84,9 +84,17 @@ class Bench:
             own = {name: value for name, value in json.loads(path.read_text()).items() if name in ("run_id", "seed")}
             path.write_text(json.dumps(ended | own, indent=1))
         self._list(runs, "finished")
-        print(
-            f"--resume of {LARGE} finished runs: {time_command(self.mlebench, 'run', '--resume', group).seconds:.1f} s"
-        )
+        finish = time_command(self.mlebench, "run", "--resume", group)
+        print(f"--resume that writes the report of {LARGE} runs: {finish.seconds:.1f} s")
+        commands = {
+            "--resume with nothing to do": ("run", "--resume", group),
+            "report": ("report", group, "--data-dir", self.data),
+        }
+        for name, command in commands.items():
+            spent = min(
+                (measure_command(self.mlebench, *command) for _ in range(self.repeat)), key=lambda spent: spent[2]
+            )
+            print(f"{name}: {spent.seconds:.2f} s, {spent.cpu_seconds:.2f} s of CPU, {spent.peak_bytes / 1e6:.0f} MB")
 
     def _list(self, runs: Path, what: str) -> None:
         groups = time_command(self.mlebench, "runs", "--runs-dir", runs, repeat=self.repeat).seconds
