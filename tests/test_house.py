@@ -18,7 +18,7 @@ SOURCE = Path(mlebench.__file__).parent
 ORDER = (
     ["errors", "faults", "outcomes"],
     ["settings"],
-    ["files", "memory", "paths", "processes", "secrets", "untrusted"],
+    ["files", "memory", "paths", "processes", "secrets", "tracebacks", "untrusted"],
     ["lease"],
     ["records"],
     ["sandbox", "gateway"],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench.run.images import environment_dir
+from mlebench.agents.folders import environment_dir
 
 ENV = "envs/agent"
 

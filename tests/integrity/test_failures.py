@@ -22,7 +22,7 @@ from mlebench.records import write
 from mlebench.records.group import AgentFacts, GroupRecord, Limits
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Registry
-from mlebench.run.tracebacks import last_raised
+from mlebench.tracebacks import last_raised
 
 FROZEN = Path(__file__).parent / "failures"
 CASES = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(FROZEN.glob("*.json"))]

@@ -10,11 +10,11 @@ import pytest
 from conftest_run import SUBMIT, Mlebench
 from sandboxes import ALL, ISOLATING, each, require
 
+from mlebench.agents.folders import environment_dir
 from mlebench.errors import PrerequisiteError
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 from mlebench.run import knowledge
-from mlebench.run.images import environment_dir
 
 Runner = Callable[..., Group]
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from mlebench.errors import PrerequisiteError
+from mlebench import paths
+from mlebench.errors import PrerequisiteError, SandboxError
 from mlebench.untrusted import FileTooLargeError, UntrustedFileError, kind_of, open_untrusted
 
 LARGEST_FOLDER = 1 << 30  # bytes
@@ -77,3 +78,11 @@ def _files(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
             raise PrerequisiteError(
                 f"{entry.path} is {kind_of(mode)}: an agent's folder may hold only files and folders"
             )
+
+
+def environment_dir() -> Path:
+    """`environment/`, which is beside the package when installed and beside `src/` in a checkout."""
+    for folder in (paths.module_dir().parent, paths.module_dir().parent.parent):
+        if (folder / "environment" / "instructions.txt").is_file():
+            return folder / "environment"
+    raise SandboxError("the folder environment/ is missing from this installation: install mlebench again")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from mlebench.outcomes import AGENT_ERROR
 from mlebench.paths import RUN_LOG
-from mlebench.run.tracebacks import last_raised
 from mlebench.sandbox.session import Outcome
+from mlebench.tracebacks import last_raised
 from mlebench.untrusted import UntrustedFileError, open_untrusted, plain
 
 TAIL = 64 << 10  # bytes of the log

@@ -12,7 +12,8 @@ from typing import Any
 
 from mlebench import paths
 from mlebench.agents import Agent
-from mlebench.errors import PrerequisiteError, SandboxError
+from mlebench.agents.folders import environment_dir
+from mlebench.errors import PrerequisiteError
 from mlebench.sandbox.base import HOME, OwnImage
 from mlebench.sandbox.docker import IDENTITY, IMAGE
 
@@ -23,14 +24,6 @@ FOLDERS = {
     "CODE_DIR": f"{HOME}/{paths.CODE}",
     "AGENT_DIR": f"{HOME}/agent",
 }
-
-
-def environment_dir() -> Path:
-    """`environment/`, which is beside the package when installed and beside `src/` in a checkout."""
-    for folder in (paths.module_dir().parent, paths.module_dir().parent.parent):
-        if (folder / "environment" / "instructions.txt").is_file():
-            return folder / "environment"
-    raise SandboxError("the folder environment/ is missing from this installation: install mlebench again")
 
 
 def image_facts(agent: Agent, named: str | None) -> dict[str, Any]:

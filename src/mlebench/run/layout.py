@@ -10,12 +10,13 @@ from pathlib import Path
 
 from mlebench import paths
 from mlebench.agents import Agent, base_python, venv_of
+from mlebench.agents.folders import environment_dir
 from mlebench.errors import PrerequisiteError
 from mlebench.gateway.door import ModelDoor
 from mlebench.records.run_groups import Group, Run, limits_of
 from mlebench.registry import Competition
 from mlebench.run.gpus import Held
-from mlebench.run.images import environment_dir, image_facts
+from mlebench.run.images import image_facts
 from mlebench.sandbox.base import HOME, Bind, Task
 from mlebench.sandbox.bubblewrap import hidden_paths, interpreter_prefixes
 from mlebench.sandbox.docker import search_path

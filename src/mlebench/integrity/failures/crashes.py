@@ -8,7 +8,7 @@ from mlebench.integrity.failures.logs import lines_of, logs_in_order
 from mlebench.integrity.failures.rules import CAUSES, CODE, LAST_LINES, LAST_WORDS, LINES_AFTER_THE_END, SIGNALS
 from mlebench.integrity.subjects import Source
 from mlebench.records.findings import Evidence
-from mlebench.run.tracebacks import Raised, last_raised
+from mlebench.tracebacks import Raised, last_raised
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from mlebench.agents.folders import environment_dir
 from mlebench.faults import reason_of
 from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.rules.calibration import Calibration
@@ -16,7 +17,6 @@ from mlebench.integrity.rules.judge import Judge
 from mlebench.integrity.subjects import Subject
 from mlebench.integrity.texts import Texts, texts_of
 from mlebench.records.findings import BY_JUDGE, JUDGE, KINDS, NOT_ENOUGH, NOTE, UNCALIBRATED, YES, Finding, Findings
-from mlebench.run.images import environment_dir
 
 logger = logging.getLogger(__name__)
 
