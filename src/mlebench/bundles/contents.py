@@ -1,7 +1,7 @@
 """Which files of a run group go into its bundle, in which order, and how much of each."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,14 +95,17 @@ class Omitted:
         return self.named + ([LeftOut(name=name, reason=f"{self.more} more files are left out")] if self.more else [])
 
 
-def group_items(group: Group) -> list[Item]:
-    """The files of the group itself; one of the reference gets the record that it lacks."""
+def group_items(group: Group, runs: Iterable[Run]) -> list[Item]:
+    """The files of the group itself; one of the reference gets the record that it lacks.
+
+    A grading report that was made before a run's record was damaged does not agree with the runs any more.
+    """
     root, record = group.paths.root, group.paths.record.name
     own = [Item(record, root, (record,), RECORD)]
     if group.record.origin:
         listing = group.paths.metadata.name
         own = [_made(record, root, group.record), Item(listing, root, (listing,), RECORD)]
-    report = group.record.report
+    report = None if any(run.fault for run in runs) else group.record.report
     return own + ([Item(report, root, (report,), PROGRAM)] if report else [])
 
 

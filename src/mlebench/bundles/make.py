@@ -134,7 +134,7 @@ def make_bundle(group: Group, target: Path, *, redact: bool = False, track: Trac
         why = group.report_fault() or f"{group.paths.root} has runs that were not graded"
         raise PrerequisiteError(f"{why}: run `mlebench grade {group.paths.root}` first")
     plan = _Plan(Secrets(), redact)
-    plan.take_all(group.record.id, Omitted(), group_items(group))
+    plan.take_all(group.record.id, Omitted(), group_items(group, runs))
     for run in track(runs):
         left_out = Omitted()
         plan.take_all(run.paths.root.name, left_out, run_items(run, len(runs), left_out))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlebench import paths
 from mlebench.cli.groups import VerbGroup, refuse_json_before
 from mlebench.cli.options import Places, json_option, output_option, places_options
 from mlebench.cli.output import duration_text, print_json, print_table, say, size_text, write_output
@@ -184,11 +183,11 @@ def _data(group: "Group") -> str:
 
 def _find_run(named: str, *runs_dirs: Path) -> "Run":
     from mlebench.records.reference_groups import is_reference_group
-    from mlebench.records.run_groups import Run, is_group
+    from mlebench.records.run_groups import Run, is_group, read_run
 
     folder = Path(named).absolute()
-    if paths.RunPaths(folder).record.is_file() or (folder.is_dir() and is_reference_group(folder.parent)):
-        return Run.read(folder)
+    if folder.is_dir() and is_group(folder.parent):
+        return Run.read(folder) if is_reference_group(folder.parent) else read_run(folder)
     begun = f"{glob.escape(named)}*"
     patterns = (f"*/*_{begun}/run.json", f"*/{begun}/run.json", f"./{begun}/run.json")
     found = {path.parent for folder in runs_dirs for pattern in patterns for path in folder.glob(pattern)}

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
-from mlebench.records.base import Count, Name, Number, Record, Text, Time, now
+from mlebench.records.base import Count, Name, Record, Text, Time, now
 
 AGREES, DIFFERS, NOT_REGRADED = "agrees", "differs", "not regraded"
 CLAIMED, REGRADED = "claimed", "regraded"
@@ -61,8 +61,8 @@ class RunVerdict(msgspec.Struct, frozen=True, kw_only=True):
     run_id: Name
     competition: Name
     seed: Count | None
-    claimed: Number | None  # score
-    regraded: Number | None
+    claimed: float | None  # score
+    regraded: float | None
     verdict: Literal["agrees", "differs", "not regraded"]
     why: Text | None
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from mlebench.records.base import Name, Text
+from mlebench.records.base import Integer, Name, Text
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,17 +38,17 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     submission_sha256: Text | None = None
     data: Text | None = None
     description: Text | None = None
-    competition_version: int | None = None
+    competition_version: Integer | None = None
     agent: Text | None = None
-    seed: int | None = None
+    seed: Integer | None = None
     run_id: Text | None = None
     graded_during_run: bool | None = None
-    teams: int | None = None
-    teams_beaten: int | None = None
+    teams: Integer | None = None
+    teams_beaten: Integer | None = None
     percentile: float | None = None
     normalised_score: float | None = None
     suspicious: Text | None = None
-    known_issues: int | None = None
+    known_issues: Integer | None = None
     score_low: float | None = None
     score_high: float | None = None
     medal_holds: float | None = None

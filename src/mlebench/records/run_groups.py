@@ -7,7 +7,7 @@ import gc
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from mlebench import lease as leases
 from mlebench.errors import PrerequisiteError
 from mlebench.faults import reason_of
 from mlebench.paths import GroupPaths, RunPaths
-from mlebench.records.base import DamagedRecordError, parse, read, seconds_of, write
+from mlebench.records.base import DamagedRecordError, content_of, parse, read, seconds_of, write
 from mlebench.records.group import AgentFacts, GroupRecord, Limits
 from mlebench.records.reference_groups import REFERENCE, ReferenceRun, is_reference_group, read_reference_group
 from mlebench.records.run import DAMAGED, ENDED, NONE, PLANNED, PRESENT, RUNNING, RunRecord
@@ -46,17 +46,20 @@ class Run:
 
     @property
     def state(self) -> str:
-        """The state, except that a run whose process was killed on this host is not running: it is to be done again."""
+        """The state, except that a run whose process was killed on this host is not running: it is to be done again.
+
+        A damaged run that is being worked on is running: whoever works on it will write its record again.
+        """
         if self.fault:
-            return DAMAGED
+            return RUNNING if leases.may_be_held(self.paths.leases) else DAMAGED
         if self.record.state == RUNNING and not leases.may_be_held(self.paths.leases):
             return PLANNED
         return self.record.state
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing more will happen to it: it has ended, or its record is damaged."""
-        return self.record.is_final or self.fault is not None
+        """Whether nothing more will happen to it: it has ended, or its record is damaged and nobody works on it."""
+        return self.record.is_final or self.state == DAMAGED
 
     def write(self, **changes: Any) -> "Run":
         """The run with a changed record, written to disk."""
@@ -89,14 +92,14 @@ class Group:
             yield from self._runs_of_reference()
             return
         with without_garbage_collection():
-            runs = self.in_order(self._with_seeds(list(self._runs_on_disk())))
+            runs = self.in_order(self.with_seeds(list(self._runs_on_disk())))
         yield from runs
 
     def in_order(self, runs: Iterable[Run]) -> list[Run]:
         order = {id: number for number, id in enumerate(self.record.competitions)}
         return sorted(runs, key=lambda run: (run.record.seed or 0, order.get(run.record.competition, 0)))
 
-    def _with_seeds(self, runs: list[Run]) -> list[Run]:
+    def with_seeds(self, runs: Sequence[Run]) -> Sequence[Run]:
         """Give damaged runs the seeds that no other run of their competition has."""
         if not any(run.fault for run in runs):
             return runs
@@ -128,7 +131,7 @@ class Group:
             return
         name = RunPaths(self.paths.root).record.name
         for entry in self._folders():
-            if os.path.isfile(f"{entry.path}/{name}"):  # noqa: PTH113 there may be thousands
+            if os.path.isfile(f"{entry.path}/{name}") or self._planned(entry):  # noqa: PTH113 there may be thousands
                 yield RunPaths(Path(entry.path))
 
     def _folders(self) -> Iterator[os.DirEntry[str]]:
@@ -141,44 +144,40 @@ class Group:
         for entry in self._folders():
             file = f"{entry.path}/{name}"
             try:
-                descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-            except (FileNotFoundError, NotADirectoryError):
-                if match := self._planned(entry):
-                    yield _damaged(entry.path, match, f"there is no {file}")
-                continue
-            except OSError as error:
-                yield _damaged(entry.path, _RUN_FOLDER.fullmatch(entry.name), f"cannot read {file}: {reason_of(error)}")
-                continue
-            yield self._run(entry, file, descriptor)
-
-    def _run(self, entry: os.DirEntry[str], file: str, descriptor: int) -> Run:
-        try:
-            with open(descriptor, "rb", buffering=0) as opened:
-                content = opened.readall()
-            try:
-                record = parse(content, RunRecord, file)
-            except DamagedRecordError:
-                record = read(Path(file), RunRecord)  # it may just have been replaced
-            if record.competition not in self.record.competitions:
-                raise DamagedRecordError(f"{file}: `competition` is none of the group's")
-        except PrerequisiteError as error:
-            return _damaged(entry.path, _RUN_FOLDER.fullmatch(entry.name), str(error))
-        except OSError as error:
-            return _damaged(entry.path, _RUN_FOLDER.fullmatch(entry.name), f"cannot read {file}: {reason_of(error)}")
-        return Run(RunPaths(Path(entry.path)), record)
+                record = _read_quickly(file)
+                if record.competition not in self.record.competitions:
+                    raise DamagedRecordError(f"{file}: `competition` is none of the group's")
+                yield Run(RunPaths(Path(entry.path)), record)
+            except (PrerequisiteError, OSError) as error:
+                if match := self._planned(entry):  # other folders are none of ours
+                    yield _damaged(entry.path, match, _fault(error, file))
 
     def _planned(self, entry: os.DirEntry[str]) -> re.Match[str] | None:
-        """A folder without a record that was planned as a run, by its name."""
+        """A folder that was planned as a run, by its name."""
         match = _RUN_FOLDER.fullmatch(entry.name)
         return match if match and match["competition"] in self.record.competitions and entry.is_dir() else None
 
 
+def _read_quickly(file: str) -> RunRecord:
+    try:
+        return parse(content_of(file), RunRecord, file)
+    except DamagedRecordError:
+        return read(Path(file), RunRecord)  # it may just have been replaced
+
+
+def _fault(error: Exception, file: str) -> str:
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return f"there is no {file}"
+    return f"cannot read {file}: {reason_of(error)}" if isinstance(error, OSError) else str(error)
+
+
 def read_run(folder: Path) -> Run:
-    """The run in a folder, also if its record is damaged."""
+    """The run in a folder, also if its record is damaged or missing."""
     try:
         return Run.read(folder)
-    except DamagedRecordError as error:
-        return _damaged(str(folder.absolute()), _RUN_FOLDER.fullmatch(folder.name), str(error))
+    except (PrerequisiteError, OSError) as error:
+        file = str(RunPaths(folder).record)
+        return _damaged(str(folder.absolute()), _RUN_FOLDER.fullmatch(folder.name), _fault(error, file))
 
 
 def _damaged(folder: str, name: re.Match[str] | None, fault: str) -> Run:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from mlebench.records.base import Name, Number, Record, Seconds, Text, Time, read
+from mlebench.records.base import Name, Record, Seconds, Text, Time, read
 from mlebench.records.run_groups import Run
 
 
@@ -12,7 +12,7 @@ class SnapshotScore(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Seconds  # since the agent was started
     status: Text | None = None
     reason: Text | None = None
-    score: Number | None = None
+    score: float | None = None
     gold_medal: bool | None = None
     silver_medal: bool | None = None
     bronze_medal: bool | None = None
@@ -20,8 +20,8 @@ class SnapshotScore(msgspec.Struct, frozen=True, kw_only=True):
     above_median: bool | None = None
     valid_submission: bool | None = None
     teams_beaten: int | None = None
-    percentile: Number | None = None
-    normalised_score: Number | None = None
+    percentile: float | None = None
+    normalised_score: float | None = None
     submission_sha256: Text | None = None
 
 

@@ -46,12 +46,20 @@ class ModelOutage(msgspec.Struct, frozen=True, kw_only=True):
     under_own_load: bool = False
 
 
+class TraceCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls that are not, or not whole, in the trace."""
+
+    cut: Count = 0
+    left_out: Count = 0
+
+
 class ModelUsage(CallCounts, frozen=True, kw_only=True):
     refused: Count = 0
     refusals: dict[str, Count] = {}
     removed_fields: dict[str, Count] = {}
     budget: BudgetUsage | None = None
     models: dict[str, CallCounts] = {}
+    trace: TraceCounts | None = None
     unavailable: ModelOutage | None = None
 
 

@@ -124,7 +124,8 @@ def _finish(group: Group, require_lease: Callable[[], None]) -> Path | None:
         old.rename(group.paths.superseded / old.name)
     path = group.paths.root / name
     write_whole(path, json.dumps(aggregate_reports(reports), indent=2))
-    write(group.paths.record, group.record.changed(report=name))
+    is_whole = not any(run.fault for run in runs)  # a record that is mended later still has to get into the report
+    write(group.paths.record, group.record.changed(report=name if is_whole else None))
     return path
 
 

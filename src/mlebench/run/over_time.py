@@ -23,8 +23,8 @@ def grade_snapshots(
 ) -> list[SnapshotScores]:
     """Grade each run's earlier submissions, and write the scores beside them. Every grade is logged."""
     require_ended(group)
-    kept = {run.paths.root: sorted(run.paths.snapshots.glob("*.csv")) for run in group.runs()}
-    runs = [run for run in group.runs() if kept[run.paths.root] and run.record.ended != MODEL_UNAVAILABLE]
+    kept = {run.paths.root: sorted(run.paths.snapshots.glob("*.csv")) for run in group.runs() if not run.fault}
+    runs = [run for run in group.runs() if kept.get(run.paths.root) and run.record.ended != MODEL_UNAVAILABLE]
     with Workers(jobs) as workers:
         waiting = {
             path: workers.grade(job_of(run, group, path, limits)) for run in runs for path in kept[run.paths.root]

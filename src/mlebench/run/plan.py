@@ -20,6 +20,7 @@ from mlebench.files import write_whole
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.door import refuse_other_secrets
 from mlebench.records import now, write
+from mlebench.records.base import from_dict
 from mlebench.records.group import GroupRecord, Limits, Network, Placement, Requested
 from mlebench.records.run import RunRecord
 from mlebench.records.run_groups import Group
@@ -106,6 +107,11 @@ def plan(request: Request) -> Group:
         like=request.like,
         executor=request.placement,
     )
+    try:
+        from_dict(record.to_dict(), GroupRecord, "this run group")
+    except PrerequisiteError:
+        root.rmdir()
+        raise
     _write_runs(where, record)
     # The group's record comes last: a folder without it is not a group, so nothing counts as planned.
     write(where.record, record)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mlebench.errors import PrerequisiteError
 from mlebench.paths import RunPaths
-from mlebench.records.run_groups import Group, Run, groups_in, is_group
+from mlebench.records.run_groups import Group, Run, groups_in, is_group, read_run
 from mlebench.registry import Registry
 from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
@@ -28,7 +28,7 @@ class Source:
         self._folders = folders
         self._registry = registry
         self._files = files
-        self._runs: dict[str, tuple[_Version, Run | str]] = {}
+        self._runs: dict[str, tuple[_Version, Run]] = {}
         self._boards: dict[tuple[str, bool], tuple[int, Board | str]] = {}
         self._lock = threading.Lock()
 
@@ -67,15 +67,14 @@ class Source:
             try:
                 status = os.stat(where.record)
                 version = (status.st_mtime_ns, status.st_size, status.st_ino, _findings_version(where))
-                known = self._runs.get(str(where.root))
-                if known is None or known[0] != version:
-                    known = self._runs[str(where.root)] = (version, _run(where.root))
-            except OSError:  # it is being removed
-                continue
-            if isinstance(known[1], Run):
-                yield known[1]
-            else:
-                faults.append(known[1])
+            except OSError:
+                version = (0, 0, 0, 0)
+            known = self._runs.get(str(where.root))
+            if known is None or known[0] != version:
+                known = self._runs[str(where.root)] = (version, read_run(where.root))
+            if known[1].fault:
+                faults.append(f"{where.root.name} is damaged: {known[1].fault}")
+            yield known[1]
 
     def _read_reference(self, group: Group, faults: list[str]) -> Iterator[Run]:
         """The runs of a group of the reference: the same objects as before if they say the same."""
@@ -84,7 +83,7 @@ class Source:
         for run in group.runs():
             version = (_findings_version(run.paths), 0, 0, 0)
             seen, known = self._runs.get(str(run.paths.root), (version, run))
-            same = known if isinstance(known, Run) and (seen, known) == (version, run) else run
+            same = known if (seen, known) == (version, run) else run
             self._runs[str(run.paths.root)] = (version, same)
             yield same
 
@@ -104,7 +103,7 @@ class _FreshGroup(Group):
     fresh: tuple[Run, ...] = ()
 
     def runs(self) -> Iterator[Run]:
-        yield from self.fresh if self.record.origin else self.in_order(self.fresh)
+        yield from self.fresh if self.record.origin else self.in_order(self.with_seeds(self.fresh))
 
 
 def _findings_version(run: RunPaths) -> int:
@@ -113,13 +112,6 @@ def _findings_version(run: RunPaths) -> int:
         return os.stat(run.findings).st_mtime_ns
     except OSError:
         return 0
-
-
-def _run(folder: Path) -> Run | str:
-    try:
-        return Run.read(folder)
-    except PrerequisiteError as error:
-        return str(error)
 
 
 def _standings(groups: Sequence[Group], kind: tuple[str, bool]) -> Board | str:

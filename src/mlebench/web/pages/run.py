@@ -49,7 +49,7 @@ def page(site: Site, path: str, group_name: str, name: str) -> Page | None:
         return None
     try:
         run = Run.read(where.root)
-    except PrerequisiteError as error:
+    except (PrerequisiteError, OSError) as error:
         data = {"group": heading_of(group), "run": name, "fault": shown(str(error))}
         return Page(path, "run_unreadable.html", short(name, 80), data)
     title = title_of(site, run.record.competition)
@@ -59,9 +59,8 @@ def page(site: Site, path: str, group_name: str, name: str) -> Page | None:
 
 
 def _is_run(group: Group, where: RunPaths) -> bool:
-    if group.record.origin is None:
-        return where.record.is_file()
-    return any(run.root.name == where.root.name for run in group.run_paths())
+    is_ours = group.record.origin is None and where.record.is_file()
+    return is_ours or any(run.root.name == where.root.name for run in group.run_paths())
 
 
 ROUTES = ((r"run/([^/]+)/([^/]+)\.html", page),)

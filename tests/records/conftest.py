@@ -1,0 +1,1 @@
+from conftest_run import mlebench  # noqa: F401 a fixture
