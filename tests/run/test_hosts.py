@@ -18,7 +18,7 @@ from mlebench.agents import load_agent
 from mlebench.errors import PrerequisiteError
 from mlebench.lease import EXPIRY, Lease, Observer, acquire
 from mlebench.processes import Process
-from mlebench.records import base
+from mlebench.records import base, write
 from mlebench.records.run_groups import Group, Run, counts
 from mlebench.registry import Competition, Registry
 from mlebench.run import execute as execution
@@ -152,6 +152,7 @@ def test_a_run_that_cannot_start_anywhere_is_left_planned_after_a_few_tries(
     group = planned(3)
     first, *_ = group.runs()
     first.write(competition="nonexistent")
+    write(group.paths.record, group.record.changed(competitions=[*group.record.competitions, "nonexistent"]))
     said = mlebench("run", "--resume", str(group.paths.root), code=1).stderr
     assert "1 runs have not ended" in said
     assert "nonexistent" in said
