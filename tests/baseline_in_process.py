@@ -12,7 +12,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from mlebench import paths
+from mlebench.core import paths
 from mlebench.registry import Competition, Registry
 
 

@@ -11,35 +11,27 @@ from pathlib import Path
 import pytest
 
 import mlebench
-from mlebench.paths import DESCRIPTION, MANIFEST, PRIVATE, PUBLIC
+from mlebench.core.paths import DESCRIPTION, MANIFEST, PRIVATE, PUBLIC
 
 SOURCE = Path(mlebench.__file__).parent
-# Each may import itself and what comes before it.
-ORDER = (
-    ["errors", "faults", "outcomes"],
-    ["settings"],
-    ["files", "memory", "paths", "processes", "secrets", "tracebacks", "untrusted"],
-    ["lease"],
-    ["records"],
-    ["sandbox", "gateway"],
-    ["metrics", "engine"],
+# Floors, from the ground up: the rooms of each import only rooms of floors below.
+FLOORS = (
+    ["core"],
+    ["records", "metrics", "engine"],
     ["kit"],
-    ["scoring", "workers"],
-    ["config"],
     ["registry"],
-    ["agents"],
-    ["data", "validate"],
-    ["grade"],
-    ["contract"],
-    ["run"],
-    ["bundles"],
+    ["data", "validate", "sandbox", "gateway"],
+    ["grade", "agents"],
+    ["run", "bundles", "contract"],
     ["report"],
     ["integrity", "web"],
     ["cli"],
 )
+# Modules beside the rooms, and the room that each belongs to.
+ROOMS = {"config": "registry", "scoring": "registry", "splits": "registry"}
 ANY = "<any>"  # a module whose name is only known at run time
 # Names for existing clients: they may import anything, and nothing of ours imports them.
-FOR_CLIENTS = {"grade_helpers", "utils", "competitions.utils"}
+FOR_CLIENTS = {"errors", "grade_helpers", "utils", "competitions.utils"}
 # Competitions that turn tables into pandas frames. This list may only shrink.
 TO_PANDAS_USERS: set[str] = set()
 HEAVY = ("pandas", "numpy", "pyarrow", "scipy", "PIL", "rich", "kaggle", "sklearn", "starlette", "uvicorn")
@@ -106,7 +98,12 @@ def _module(imported: str, known: Collection[str]) -> str:
 
 
 def _rank(module: str) -> int:
-    return next(rank for rank, names in enumerate(ORDER) if module.split(".")[0] in names)
+    return next(rank for rank, rooms in enumerate(FLOORS) if _room(module) in rooms)
+
+
+def _room(module: str) -> str:
+    name = module.split(".")[0]
+    return ROOMS.get(name, name)
 
 
 def test_imports_point_one_way() -> None:
@@ -118,8 +115,14 @@ def test_imports_point_one_way() -> None:
                 continue
             assert imported not in FOR_CLIENTS, f"{name} imports {imported}, which is for clients"
             assert _rank(imported) <= _rank(name), f"{name} imports {imported}"
-            same_room = imported.split(".")[0] == name.split(".")[0]
+            same_room = _room(imported) == _room(name)
             assert same_room or _rank(imported) < _rank(name), f"{name} imports {imported}"
+
+
+def test_contributing_shows_the_floors_from_the_roof_down() -> None:
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    picture = text.partition("### The house")[2].partition("```text\n")[2].partition("```")[0]
+    assert [line.split() for line in picture.splitlines()] == [list(rooms) for rooms in reversed(FLOORS)]
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -173,7 +176,7 @@ def test_file_names_are_spelled_in_paths_only() -> None:
         # Competitions, and programs in an agent's folder, know nothing about this package.
         if not name.startswith("competitions.") and not re.match(r"agents\.\w+\.", name)
     }
-    spelled = set().union(*(texts.pop(name) for name in [*texts] if name.split(".")[0] == "paths"))
+    spelled = set().union(*(texts.pop(name) for name in [*texts] if name.startswith("core.paths")))
     names = {text for text in spelled if re.fullmatch(r"[a-z-]+(\.[a-z]+)+", text)} | {PUBLIC, PRIVATE}
     assert {MANIFEST, DESCRIPTION, "twin.json", "grades.jsonl"} <= names
     assert {name: found & names for name, found in texts.items() if found & names} == {}

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from mlebench.core.errors import ConfigError, UnknownCompetitionError
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.errors import ConfigError, UnknownCompetitionError
 from mlebench.grade import grade_csv, stand_in, validate_format
 from mlebench.registry import Registry
 

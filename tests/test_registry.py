@@ -15,8 +15,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from mlebench.core.errors import ConfigError, PrerequisiteError, UnknownCompetitionError
 from mlebench.data.pipeline import Options, prepare
-from mlebench.errors import ConfigError, PrerequisiteError, UnknownCompetitionError
 from mlebench.grade import Limits, grade_csv, validate_format, validate_submission
 from mlebench.registry import Competition, Registry, registry
 from mlebench.scoring import REFERENCE_PACKAGES

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from published import REPORT_KEYS
 
-from mlebench.errors import InvalidSubmissionError, PrerequisiteError
+from mlebench.core.errors import InvalidSubmissionError, PrerequisiteError
 from mlebench.registry import Registry
 from mlebench.scoring import (
     CompetitionReport,

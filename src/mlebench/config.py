@@ -13,9 +13,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from mlebench.errors import ConfigError, UnknownCompetitionError
-from mlebench.paths import CONFIG, DESCRIPTION, PRIVATE, PROFILES, PUBLIC
-from mlebench.settings import nearest
+from mlebench.core.errors import ConfigError, UnknownCompetitionError
+from mlebench.core.paths import CONFIG, DESCRIPTION, PRIVATE, PROFILES, PUBLIC
+from mlebench.core.settings import nearest
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Names that existing clients import from here."""
 
-from mlebench.errors import InvalidSubmissionError
+from mlebench.core.errors import InvalidSubmissionError
 from mlebench.scoring import CompetitionReport, Grader
 
 __all__ = ["CompetitionReport", "Grader", "InvalidSubmissionError"]

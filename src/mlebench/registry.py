@@ -6,9 +6,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from mlebench import paths
 from mlebench.config import CompetitionConfig, has_profile, is_prepared, read_description
-from mlebench.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
 from mlebench.scoring import Grader, import_fn, lower_is_better, read_leaderboard
 
 SPLIT_ALIASES = {"lite": "low", "all": "split75"}

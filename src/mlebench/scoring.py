@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from mlebench.errors import InvalidSubmissionError, MissingPackageError, PrerequisiteError
-from mlebench.files import LFS_POINTER, is_lfs_pointer
+from mlebench.core.errors import InvalidSubmissionError, MissingPackageError, PrerequisiteError
+from mlebench.core.files import LFS_POINTER, is_lfs_pointer
 from mlebench.records.report import Report
 
 if TYPE_CHECKING:

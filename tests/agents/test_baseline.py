@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mlebench import paths
+from mlebench.core import paths
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.grade import grade_csv

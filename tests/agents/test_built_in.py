@@ -17,7 +17,7 @@ from mlebench.agents import Agent, load_agent
 from mlebench.agents.dummy import seven_zip
 from mlebench.agents.scaffold import new_agent
 from mlebench.contract import Case
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.grade import grade_csv
 from mlebench.kit import public_sample_bytes
 from mlebench.registry import Competition

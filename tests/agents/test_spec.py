@@ -9,7 +9,7 @@ import pytest
 
 from mlebench.agents import built_in, folders, load_agent
 from mlebench.agents.spec import Agent
-from mlebench.errors import ConfigError, NotPreparedError, PrerequisiteError
+from mlebench.core.errors import ConfigError, NotPreparedError, PrerequisiteError
 from mlebench.grade import grade_csv
 from mlebench.registry import Competition, Registry
 

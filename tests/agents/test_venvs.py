@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from mlebench import paths
 from mlebench.agents import base_python, built_in, load_agent, venv_fault, venv_of, venvs
 from mlebench.agents.interpreters import interpreter_for
 from mlebench.agents.locks import require_versions, write_lock
-from mlebench.errors import PrerequisiteError
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from typing import Any
 from support.records import TIME, make_record, write_record
 
 from mlebench.bundles.archive import Writer
+from mlebench.core.paths import GroupPaths
 from mlebench.grade import grade_csv
-from mlebench.paths import GroupPaths
 from mlebench.records import write
 from mlebench.records.group import GroupRecord
 from mlebench.records.run import RunRecord

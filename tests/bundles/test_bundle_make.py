@@ -24,7 +24,7 @@ from mlebench.bundles.make import make_bundle
 from mlebench.bundles.reading import read_bundle
 from mlebench.bundles.secrets import MARK, Secrets
 from mlebench.bundles.signature import check
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.records.bundle import Redaction
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition

@@ -14,11 +14,11 @@ from support.records import model_of, report_of
 
 from mlebench.agents import load_agent
 from mlebench.bundles.make import make_bundle
+from mlebench.core.errors import PrerequisiteError
 from mlebench.data.open_runs import mark_open, unmark_open
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import TwinSource
 from mlebench.data.verification import verify
-from mlebench.errors import PrerequisiteError
 from mlebench.records.findings import Findings
 from mlebench.records.run_groups import Group, limits_of
 from mlebench.registry import Competition, Registry

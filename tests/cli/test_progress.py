@@ -15,10 +15,10 @@ import pytest
 from rich.console import Console
 from told import Told
 
-from mlebench import paths
 from mlebench.cli import progress
 from mlebench.cli.bars import Bars
 from mlebench.cli.progress import watching
+from mlebench.core import paths
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.engine import progress as engine_progress

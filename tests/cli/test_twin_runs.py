@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mlebench import paths
 from mlebench.cli import main
-from mlebench.errors import PrerequisiteError
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
 from mlebench.records.run_groups import Group, find_group, newest_group
 from mlebench.registry import Competition, Registry
 from mlebench.run.plan import Request, plan

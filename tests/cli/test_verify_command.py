@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mlebench.cli.verify import command
+from mlebench.core.errors import NotPreparedError, PrerequisiteError
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.registry import Competition, Registry
 
 TITANIC = "spaceship-titanic"

@@ -20,8 +20,8 @@ from conftest_run import SUBMIT
 from real import SCRIPT, WHOLE, check_promises, clusters, require, states
 from waiting import wait_until
 
-from mlebench import lease as leases
-from mlebench.lease import EXPIRY, Lease, LeaseLostError
+from mlebench.core import leases
+from mlebench.core.leases import EXPIRY, Lease, LeaseLostError
 from mlebench.records import now, read, write
 from mlebench.records.run import RUNNING, Attempt, RunRecord
 from mlebench.records.run_groups import Group, Run
@@ -176,9 +176,10 @@ def _live_through(world: World, chance: random.Random) -> int:
 SITE = """
 import time
 from datetime import UTC, datetime, timedelta
-from mlebench import lease, records
+from mlebench import records
+from mlebench.core import leases
 
-lease.EXPIRY, lease.GIVE_UP, lease.RENEWAL = 10.0, 6.0, 1.0
+leases.EXPIRY, leases.GIVE_UP, leases.RENEWAL = 10.0, 6.0, 1.0
 true_time = time.time
 time.time = lambda: true_time() + {ahead}
 records.now = lambda: (datetime.now(UTC) + timedelta(seconds={ahead})).isoformat(timespec="milliseconds")

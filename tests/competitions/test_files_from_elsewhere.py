@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.data.kaggle import KaggleSource
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.preflight import check_all
 from mlebench.data.sources import PathSource, TwinSource
-from mlebench.errors import PrerequisiteError
 from mlebench.registry import Registry
 
 ID, LABELS = "freesound-audio-tagging-2019", "FSDKaggle2019.meta.zip"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from mutations import COUNT, mutations
 
+from mlebench.core.errors import InvalidSubmissionError
 from mlebench.data.answers import load_answers
-from mlebench.errors import InvalidSubmissionError
 from mlebench.registry import Competition, Registry
 from mlebench.validate import over_public
 from mlebench.validate.check import check_format

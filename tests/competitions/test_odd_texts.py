@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from mlebench.errors import InvalidSubmissionError
+from mlebench.core.errors import InvalidSubmissionError
 from mlebench.kit import read_frame
 from mlebench.registry import Registry
 

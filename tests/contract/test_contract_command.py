@@ -9,7 +9,7 @@ import pytest
 from mlebench.cli import main
 from mlebench.contract import FACTS
 from mlebench.contract.scaffold import new_competition
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 
 CHECKS = 16
 # Which check finds it, what is done to a file of the scaffold, and what an author reads.

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from mlebench.competitions import _taking_paths  # applied to what is imported, not to what a test puts there
+from mlebench.core.errors import PrerequisiteError
 from mlebench.data.batch import Outcome, prepare_many
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
-from mlebench.errors import PrerequisiteError
 from mlebench.kit import Output, Raw, md5_of, open_raw
 from mlebench.kit.twins import TwinFolder, seven_zip_bytes, zip_bytes
 from mlebench.registry import Registry

@@ -21,6 +21,7 @@ from waiting import wait_until
 
 from mlebench.cli.dev import command as dev
 from mlebench.cli.doctor import _kaggle as doctor_line
+from mlebench.core.errors import PrerequisiteError
 from mlebench.data import download_and_prepare_dataset, download_dataset, ensure_leaderboard_exists
 from mlebench.data import kaggle as module
 from mlebench.data.batch import prepare_many
@@ -30,7 +31,6 @@ from mlebench.data.pipeline import Options, prepare
 from mlebench.data.preflight import check_all
 from mlebench.data.sources import TwinSource
 from mlebench.engine.progress import Progress
-from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition, Registry
 from mlebench.utils import authenticate_kaggle_api
 

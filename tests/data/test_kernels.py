@@ -9,10 +9,10 @@ from fake_kaggle import FakeKaggle, Fault
 from kaggle_fixtures import Waits
 
 from mlebench.cli.dev import command as dev
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import KERNELS, kernels_dir
 from mlebench.data import kernels as module
 from mlebench.data.kernels import DOWNLOADED, GONE, NOT_PYTHON, PRESENT, download_kernels, read_kernel_list
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import KERNELS, kernels_dir
 from mlebench.registry import Competition, Registry
 
 ID = "spaceship-titanic"

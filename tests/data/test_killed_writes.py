@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import pytest
 from folders import contents
 
+from mlebench.core.files import write_whole
+from mlebench.core.leases import held
+from mlebench.core.paths import MANIFEST, MANIFEST_FILES, data_dir_record
 from mlebench.data import verification
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import data_identity, preparation_fault
 from mlebench.data.verification import verify
-from mlebench.files import write_whole
-from mlebench.lease import held
-from mlebench.paths import MANIFEST, MANIFEST_FILES, data_dir_record
 from mlebench.registry import Competition, Registry
 
 SERVER = Path(__file__).with_name("fork_server.py")

@@ -15,6 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import write_whole
 from mlebench.data import manifest as module
 from mlebench.data.identity import ContentIdentity, Files, with_checksums
 from mlebench.data.manifest import files_in, read_head, recorded_files, spans
@@ -22,8 +24,6 @@ from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import data_identity, read_manifest_head, source_kind
 from mlebench.data.verification import verify
-from mlebench.errors import PrerequisiteError
-from mlebench.files import write_whole
 from mlebench.records.data import DataSource
 from mlebench.registry import Competition, Registry
 

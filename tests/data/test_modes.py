@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from mlebench.core.paths import MANIFEST_FILES
 from mlebench.data import modes
 from mlebench.data.manifest import read_head, recorded_files
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.data.verification import verify
-from mlebench.paths import MANIFEST_FILES
 from mlebench.registry import Competition, Registry
 
 ID = "aerial-cactus-identification"  # images, some of them inside archives

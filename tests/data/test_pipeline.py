@@ -23,6 +23,8 @@ from told import Told
 import mlebench.engine.placing.plan
 import mlebench.engine.reading
 import mlebench.engine.trees
+from mlebench.core.errors import NotPreparedError, PrerequisiteError
+from mlebench.core.leases import Lease
 from mlebench.data import is_dataset_prepared, pipeline
 from mlebench.data.manifest import recorded_files
 from mlebench.data.pipeline import Options, prepare
@@ -30,9 +32,7 @@ from mlebench.data.sources import LocalSource, PathSource, Source, TwinSource
 from mlebench.engine.placing.plan import FolderPlan
 from mlebench.engine.progress import SILENT_STAGE, Progress, Stage
 from mlebench.engine.tables import Writable
-from mlebench.errors import NotPreparedError, PrerequisiteError
 from mlebench.grade import grade_csv
-from mlebench.lease import Lease
 from mlebench.registry import Competition, Registry
 
 ID = "spaceship-titanic"

@@ -18,6 +18,7 @@ import pytest
 from folders import contents
 from told import Told
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.data.batch import prepare_many
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.preflight import check_all
@@ -25,7 +26,6 @@ from mlebench.data.sources import LocalSource, PathSource, TwinSource
 from mlebench.data.verification import verify
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.engine.threads import threads
-from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition, Registry
 
 TITANIC, NOMAD = "spaceship-titanic", "nomad2018-predict-transparent-conductors"

@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from told import Told
 
+from mlebench.core.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError
 from mlebench.data import comparison, manifest, verification
 from mlebench.data.manifest import recorded_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.verification import check_archive, check_sample_score, overwrite, verify
 from mlebench.engine.parquet import content_hash
-from mlebench.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError
 from mlebench.registry import Competition, Registry
 
 ID = "histopathologic-cancer-detection"

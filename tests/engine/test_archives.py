@@ -14,9 +14,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.engine.archives import member_checks, zip_tree
 from mlebench.engine.archives.zip_tree import ZipTree
-from mlebench.errors import PrerequisiteError
 from mlebench.kit import Output, open_raw
 from mlebench.kit.outputs import finish
 

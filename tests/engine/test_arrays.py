@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.engine import arrays
 from mlebench.engine.arrays import npy_pieces
-from mlebench.errors import PrerequisiteError
 from mlebench.kit import Output, open_raw
 from mlebench.kit.outputs import finish
 from mlebench.kit.twins import npy_bytes, zip_bytes

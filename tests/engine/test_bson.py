@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.engine.records import bson as ours
 from mlebench.engine.records.bson import BsonSource, encode_document
 from mlebench.engine.records.source import write_records_in_one_pass
-from mlebench.errors import PrerequisiteError
 from mlebench.kit import Output, Table, open_raw, split_rows
 from mlebench.kit.outputs import finish
 

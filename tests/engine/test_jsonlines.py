@@ -13,12 +13,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.engine.progress import SILENT_STAGE
 from mlebench.engine.records import source
 from mlebench.engine.records.jsonlines import JsonLinesSource, RecordFormat
 from mlebench.engine.records.source import write_records_in_one_pass
 from mlebench.engine.tables import STREAM_BYTES, Target
-from mlebench.errors import PrerequisiteError
 from mlebench.kit import Table, split_rows
 
 pytestmark = pytest.mark.bytes

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.engine.archives import member_checks, read_7z
-from mlebench.errors import PrerequisiteError
 from mlebench.kit import Output, open_raw
 from mlebench.kit.outputs import finish
 from mlebench.kit.twins import zip_bytes

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.engine import trees
 from mlebench.engine.archives.zip_tree import ZipTree
 from mlebench.engine.trees import FolderTree, Tree, create_whole
-from mlebench.errors import PrerequisiteError
 
 FILES = {"train.csv": b"id\n1\n", "train/1.png": b"one", "train/2.png": b"two", "train/deep/3.png": b"three"}
 

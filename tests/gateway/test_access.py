@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.gateway.access import Budget, ModelAccess, plan_access, upstream_url
 from mlebench.gateway.door import refuse_other_secrets
 from mlebench.gateway.prices import Price, Tokens, find_price, read_prices

@@ -12,14 +12,14 @@ import pytest
 from endpoints import KEY, QUICK, TOKEN, Call, Endpoint, Front, NewFront, access_to, chunk, delta, front_of, say_hello
 from waiting import wait_until
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import usage_file
 from mlebench.gateway import probe as probing
 from mlebench.gateway import server as serving
 from mlebench.gateway.access import plan_access
 from mlebench.gateway.capacity import FLOOD, LARGE
 from mlebench.gateway.outage import Outage
 from mlebench.gateway.probe import OUTPUT, probe
-from mlebench.paths import usage_file
 from mlebench.run.model import require_model, with_outage
 from mlebench.sandbox.session import Outcome
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.gateway.probe import BODIES
 from mlebench.gateway.scripted import script
 from mlebench.gateway.scripted.script import read_script, shipped

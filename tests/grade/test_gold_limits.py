@@ -15,8 +15,8 @@ from competition_folders import add_competition
 
 from mlebench.cli.grade import command as grade
 from mlebench.cli.grade_sample import command as grade_sample
+from mlebench.core.errors import NotPreparedError, UnreadableSubmissionError
 from mlebench.data.gold import keep_cost, recorded_cost
-from mlebench.errors import NotPreparedError, UnreadableSubmissionError
 from mlebench.grade import Limits, grade_csv, limits
 from mlebench.grade.limits import Allowance
 from mlebench.grade.row import Job, OneCompetition, Unjudged

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from mlebench.core.errors import NotPreparedError, UnknownCompetitionError
 from mlebench.data.answers import answers_for_grader, load_answers
-from mlebench.errors import NotPreparedError, UnknownCompetitionError
 from mlebench.grade import Limits, aggregate_reports, grade_csv, grade_jsonl, validate_format, validate_submission
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import GradeFn, Grader

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mlebench.core.errors import InvalidSubmissionError
 from mlebench.data.answers import load_answers
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.errors import InvalidSubmissionError
 from mlebench.grade import grade_csv
 from mlebench.grade.interval import DRAWS, Draws, drawn_scores, interval_of
 from mlebench.kit import align

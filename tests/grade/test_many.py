@@ -13,8 +13,8 @@ from competition_folders import add_competition
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.data.open_runs import mark_open
-from mlebench.errors import PrerequisiteError
 from mlebench.grade import grade_jsonl
 from mlebench.grade.limits import Limits
 from mlebench.grade.many import read_entries

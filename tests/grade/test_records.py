@@ -13,13 +13,13 @@ from competition_folders import drop_privileges
 from published import REPORT_KEYS
 
 import mlebench
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.untrusted import FileTooLargeError
 from mlebench.data.open_runs import BELIEVED_FOR, mark_open, open_runs, unmark_open
-from mlebench.errors import PrerequisiteError
 from mlebench.grade import grade_csv
 from mlebench.grade.hashing import HashedStream
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import CompetitionReport, RunInfo
-from mlebench.untrusted import FileTooLargeError
 
 
 def test_a_report_says_what_was_graded_by_which_version_and_for_which_run(titanic: Competition) -> None:

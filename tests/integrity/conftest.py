@@ -7,8 +7,8 @@ from conftest_run import mlebench  # noqa: F401 a fixture
 from endpoints import Endpoint, endpoint
 from support.records import write_record
 
+from mlebench.core.paths import GroupPaths
 from mlebench.integrity.subjects import Subject, of_run
-from mlebench.paths import GroupPaths
 from mlebench.records import now
 from mlebench.records.group import GroupRecord
 from mlebench.records.run import ENDED, RunRecord

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlebench.core.tracebacks import last_raised
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.integrity.failures.categories import TESTS, Verdict, classify, classify_apart
@@ -22,7 +23,6 @@ from mlebench.records import write
 from mlebench.records.group import AgentFacts, GroupRecord, Limits
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Registry
-from mlebench.tracebacks import last_raised
 
 FROZEN = Path(__file__).parent / "failures"
 CASES = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(FROZEN.glob("*.json"))]

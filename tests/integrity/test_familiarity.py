@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from knowing_model import LIKELY, UNLIKELY, Knowing, chat, prose, table, telling
 from scipy.stats import spearmanr
 
-from mlebench import paths
 from mlebench.cli.inspect import command
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
 from mlebench.data.sources import TwinSource
-from mlebench.errors import PrerequisiteError
 from mlebench.gateway.access import plan_access
 from mlebench.integrity.endpoint import ModelEndpoint
 from mlebench.integrity.familiarity import originals

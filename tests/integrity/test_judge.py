@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_models import playing
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import model_calls, usage_file
 from mlebench.gateway.access import plan_access
 from mlebench.integrity.endpoint import ModelEndpoint
 from mlebench.integrity.rules.calibration import calibrate, load_cases, store, stored
@@ -23,7 +24,6 @@ from mlebench.integrity.rules.rubric import fixed_questions, load_rubric
 from mlebench.integrity.secrets import scrubbed
 from mlebench.integrity.subjects import Subject
 from mlebench.integrity.texts import LOG, MESSAGE, Text, Texts
-from mlebench.paths import model_calls, usage_file
 
 QUESTION, OTHER, THIRD = fixed_questions()
 LINE = "I write the labels of the test rows by hand."

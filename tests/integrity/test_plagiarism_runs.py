@@ -11,13 +11,13 @@ from click.testing import CliRunner
 from making_code import notebook, program, renamed
 from support.records import write_record
 
-from mlebench import paths
 from mlebench.cli.inspect import command as inspect
 from mlebench.cli.inspect_plagiarism import side_by_side
+from mlebench.core import paths
+from mlebench.core.paths import GroupPaths
 from mlebench.integrity.plagiarism import reading
 from mlebench.integrity.plagiarism.reading import read_all
 from mlebench.integrity.subjects import sources_below
-from mlebench.paths import GroupPaths
 from mlebench.records import now
 from mlebench.records.group import GroupRecord
 from mlebench.records.run import ENDED, RunRecord

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.kit import ImageCatalogue, open_raw
 from mlebench.kit.twins import TwinCategories, TwinFolder, records_of, write_catalogue_twin
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlebench.errors import InvalidSubmissionError
+from mlebench.core.errors import InvalidSubmissionError
 from mlebench.kit import (
     align,
     as_text,

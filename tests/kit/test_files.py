@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlebench.errors import NotPreparedError, PrerequisiteError
+from mlebench.core.errors import NotPreparedError, PrerequisiteError
 from mlebench.kit import Output, Raw, Table, encode_json, md5_of, open_raw, public_sample, split_rows
 from mlebench.kit.outputs import finish, run_prepare
 from mlebench.kit.twins import zip_bytes

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.kit import npy_shape, open_raw, png_size
 from mlebench.kit.twins import image_bytes, npy_bytes, zip_bytes
 

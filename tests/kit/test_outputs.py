@@ -16,10 +16,10 @@ import pytest
 from folders import tar_members
 from told import Told
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.engine import trees
 from mlebench.engine.archives.zip_tree import ZipTree
 from mlebench.engine.csv import source as csv_source
-from mlebench.errors import PrerequisiteError
 from mlebench.kit import Output, Raw, Table, md5_of, open_raw, split_rows
 from mlebench.kit.files import RawFile
 from mlebench.kit.outputs import finish, run_prepare

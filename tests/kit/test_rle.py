@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from mlebench.errors import InvalidSubmissionError
+from mlebench.core.errors import InvalidSubmissionError
 from mlebench.kit import decode_runs, encode_runs, parse_masks, parse_runs
 
 pytestmark = pytest.mark.bytes

@@ -19,7 +19,7 @@ from bundles.forging import write_group
 from support.records import TIME, write_record
 
 from mlebench.cli import main
-from mlebench.processes import Process
+from mlebench.core.processes import Process
 from mlebench.records.findings import NOTE, Evidence, Finding, Findings
 from mlebench.records.group import GroupRecord, ModelFacts
 from mlebench.records.run import Attempt, Collection, Omission, ResourceUse, RunConditions, RunRecord

@@ -9,11 +9,11 @@ import pytest
 from bundles.forging import write_group
 from conftest_run import SUBMIT, Mlebench
 
-from mlebench import lease as leases
 from mlebench.agents import load_agent
 from mlebench.bundles.make import make_bundle
 from mlebench.bundles.reading import read_bundle
-from mlebench.errors import PrerequisiteError
+from mlebench.core import leases
+from mlebench.core.errors import PrerequisiteError
 from mlebench.records.group import Requested
 from mlebench.records.run import RunRecord
 from mlebench.records.run_groups import Group

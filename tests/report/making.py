@@ -7,7 +7,7 @@ from typing import Any
 
 from support.records import TIME, make_record
 
-from mlebench.paths import GroupPaths
+from mlebench.core.paths import GroupPaths
 from mlebench.records import write
 from mlebench.records.group import GroupRecord
 from mlebench.records.run import RunRecord

@@ -13,8 +13,8 @@ from making import report, write_group, write_reports
 
 from mlebench.cli import main
 from mlebench.cli.output import folded, table_lines
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import grades_log
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import grades_log
 from mlebench.records.findings import NOTE, VIOLATION, Finding, Findings
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition, Registry

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from making import report, write_group, write_reports
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.grade.board import BEYOND_BEST, Standing
 from mlebench.records.conditions import CONDITIONS
 from mlebench.records.grading_reports import read_grading_report

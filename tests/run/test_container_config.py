@@ -8,7 +8,7 @@ import pytest
 from conftest_run import Mlebench
 from sandboxes import make_task
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.registry import Competition
 from mlebench.run.container_config import read_container_config
 from mlebench.sandbox.docker import Docker

@@ -18,13 +18,13 @@ from typing import Any, cast
 import pytest
 from support.records import TIME, write_record
 
-from mlebench import lease as leases
 from mlebench.agents import load_agent
+from mlebench.core import leases
+from mlebench.core.errors import SandboxError
+from mlebench.core.files import is_temporary
+from mlebench.core.paths import RunPaths
+from mlebench.core.processes import Process
 from mlebench.data.open_runs import open_runs
-from mlebench.errors import SandboxError
-from mlebench.files import is_temporary
-from mlebench.paths import RunPaths
-from mlebench.processes import Process
 from mlebench.records import now, read
 from mlebench.records.run import Attempt, RunRecord
 from mlebench.records.run_groups import Group, Run

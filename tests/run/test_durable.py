@@ -15,7 +15,7 @@ from conftest_run import SUBMIT, Start, reports_of
 from sandboxes import each, leftovers, processes, require
 from waiting import wait_until
 
-from mlebench.lease import acquire
+from mlebench.core.leases import acquire
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition
 from mlebench.sandbox import sandbox_named

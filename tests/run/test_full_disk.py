@@ -21,15 +21,14 @@ import pytest
 from conftest_run import SUBMIT, Mlebench, Start
 from waiting import wait_until
 
-from mlebench import lease as leases
-from mlebench import paths
 from mlebench.agents import load_agent
 from mlebench.agents.spec import COMMAND
 from mlebench.bundles.make import make_bundle
 from mlebench.cli.run import _say_unstored
-from mlebench.errors import PrerequisiteError, StorageError
-from mlebench.faults import UNLIMITED, Space, free_space
-from mlebench.files import is_temporary, require_free_space
+from mlebench.core import leases, paths
+from mlebench.core.errors import PrerequisiteError, StorageError
+from mlebench.core.files import is_temporary, require_free_space
+from mlebench.core.os_errors import UNLIMITED, Space, free_space
 from mlebench.records import now
 from mlebench.records.run import ResourceUse
 from mlebench.records.run_groups import Group, Run, groups_in
@@ -231,7 +230,7 @@ def test_a_group_on_a_full_disk_is_cancelled_or_the_command_says_that_it_is_not(
 def test_a_disk_without_space_starts_no_agent(ended_agent: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(ended_agent.paths.group.root / ".work")  # as if the agent had been killed, too
     with monkeypatch.context() as patch:
-        patch.setattr("mlebench.files.free_space", lambda _: Space(0, UNLIMITED))
+        patch.setattr("mlebench.core.files.free_space", lambda _: Space(0, UNLIMITED))
         with pytest.raises(StorageError, match="free some space"):
             require_free_space(ended_agent.paths.root, None)
         assert execute(ended_agent.paths.root) == NOT_STORED

@@ -13,7 +13,7 @@ from conftest_run import SUBMIT, Mlebench, Start
 from sandboxes import processes, require, wait_until_gone
 from waiting import wait_until
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 from mlebench.run import gpus

@@ -9,9 +9,9 @@ from competition_folders import add_competition
 from conftest_run import Mlebench, reports_of
 from support.records import report_of
 
+from mlebench.core.workers import thread_variables
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
-from mlebench.workers import thread_variables
 
 # Kills its process; writes down before what is loaded in the process that started the one that forks: the runner.
 DEADLY = """

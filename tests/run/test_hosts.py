@@ -13,11 +13,11 @@ from conftest_run import SUBMIT, Mlebench, Start
 from sandboxes import breakable_bwrap, require
 from waiting import wait_until
 
-from mlebench import lease as leases
 from mlebench.agents import load_agent
-from mlebench.errors import PrerequisiteError
-from mlebench.lease import EXPIRY, Lease, Observer, acquire
-from mlebench.processes import Process
+from mlebench.core import leases
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.leases import EXPIRY, Lease, Observer, acquire
+from mlebench.core.processes import Process
 from mlebench.records import base, write
 from mlebench.records.run_groups import Group, Run, counts
 from mlebench.registry import Competition, Registry

@@ -11,7 +11,7 @@ from conftest_run import SUBMIT, Mlebench
 from sandboxes import ALL, ISOLATING, each, require
 
 from mlebench.agents.folders import environment_dir
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 from mlebench.run import knowledge

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest_run import SUBMIT, Mlebench, reports_of
 
-from mlebench import lease as leases
+from mlebench.core import leases
 from mlebench.records.run_groups import Group
 from mlebench.records.snapshots import read_snapshot_scores
 from mlebench.registry import Competition

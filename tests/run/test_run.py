@@ -181,7 +181,7 @@ def test_exec_is_idempotent(mlebench: Mlebench, run: Runner) -> None:
 
 
 def test_a_run_in_progress_elsewhere_is_left_alone(mlebench: Mlebench, run: Runner) -> None:
-    from mlebench.lease import acquire
+    from mlebench.core.leases import acquire
 
     group = run(SUBMIT)
     (one,) = group.runs()

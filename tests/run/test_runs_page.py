@@ -7,7 +7,7 @@ from pathlib import Path
 
 from conftest_run import SUBMIT
 
-from mlebench.outcomes import RUN_OUTCOMES
+from mlebench.core.outcomes import RUN_OUTCOMES
 from mlebench.records.group import GroupRecord, Limits
 from mlebench.records.run import Attempt, RunConditions, RunRecord
 from mlebench.records.run_groups import Group

@@ -15,11 +15,11 @@ from kernel_keys import added_to_user_keyring
 from sandboxes import ALL, ISOLATING, each, make_task, processes, require, run_task
 from traps import AGENT, Trap, addresses, listening, run_as, wait
 
+from mlebench.core.untrusted import plain
 from mlebench.registry import Competition
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Bind
 from mlebench.sandbox.session import Session
-from mlebench.untrusted import plain
 
 REFUSED = {"EPERM", "EACCES", "EROFS", "ENOSYS", "EXDEV", "ESRCH", "EINVAL", "ENOSPC", "ENXIO"}
 USERS = [None, 65534] if os.geteuid() == 0 else [None]  # only root can become another user
@@ -130,7 +130,7 @@ def test_the_system_is_shown_without_the_benchmark_when_that_is_installed_there(
 ) -> None:
     """/usr holds programs that a sandbox shows; here, also what it must not."""
     require("bubblewrap")
-    monkeypatch.setattr("mlebench.paths.module_dir", lambda: Path("/usr/share"))
+    monkeypatch.setattr("mlebench.core.paths.module_dir", lambda: Path("/usr/share"))
     outcome, log = run_task("bubblewrap", make_task(tmp_path, "ls /usr/share; [ -e /usr/bin/env ] && echo the rest"))
     assert (outcome.ended, log) == ("finished", "the rest\n")
     # The validator's sandbox shows it by name.

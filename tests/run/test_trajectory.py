@@ -19,8 +19,8 @@ from support.records import report_of, write_record
 from waiting import wait_until
 
 from mlebench.cli.story import story_lines
-from mlebench.paths import RunPaths, model_calls
-from mlebench.paths import trajectory as trajectory_file
+from mlebench.core.paths import RunPaths, model_calls
+from mlebench.core.paths import trajectory as trajectory_file
 from mlebench.records import jsonlines, timeline
 from mlebench.records.group import GroupRecord
 from mlebench.records.run import Attempt, RunRecord

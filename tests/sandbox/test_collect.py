@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench.faults import Space
+from mlebench.core.os_errors import Space
 from mlebench.sandbox.collect import Room, collect, snapshot
 
 

@@ -17,10 +17,10 @@ from sandboxes import ISOLATING, MB, SMALL, each, make_task, require, run_task, 
 from traps import run_as
 from waiting import wait_until
 
-from mlebench import paths
-from mlebench.errors import StorageError
-from mlebench.faults import Space
-from mlebench.files import require_free_space
+from mlebench.core import paths
+from mlebench.core.errors import StorageError
+from mlebench.core.files import require_free_space
+from mlebench.core.os_errors import Space
 from mlebench.sandbox import sandbox_named, usage
 from mlebench.sandbox.session import Session
 from mlebench.sandbox.shared_disk import Notes

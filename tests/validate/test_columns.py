@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench.errors import InvalidSubmissionError
+from mlebench.core.errors import InvalidSubmissionError
 from mlebench.grade import grade_csv, validate_format, validate_submission
 from mlebench.integrity.failures.submission_values import read_rows
 from mlebench.integrity.rules.predictions import read_predictions

@@ -10,8 +10,8 @@ from typing import Any
 
 from support.records import make_record
 
-from mlebench.lease import acquire
-from mlebench.paths import GroupPaths, RunPaths, trajectory
+from mlebench.core.leases import acquire
+from mlebench.core.paths import GroupPaths, RunPaths, trajectory
 from mlebench.records import read, write
 from mlebench.records.group import GroupRecord
 from mlebench.records.run import RUNNING, RunRecord

@@ -12,7 +12,7 @@ from making_site import fill_run, make_group
 from msgspec.structs import replace
 from playwright.sync_api import Browser, Page
 
-from mlebench.paths import trajectory
+from mlebench.core.paths import trajectory
 from mlebench.records.run_groups import Group
 
 pytestmark = IN_A_BROWSER

@@ -13,7 +13,7 @@ import pytest
 from making_site import make_group
 
 from mlebench.cli import main
-from mlebench.paths import COMPETITION_PATH_VARIABLE
+from mlebench.core.paths import COMPETITION_PATH_VARIABLE
 from mlebench.registry import Registry
 from mlebench.web.pages import page_at, paths_of
 from mlebench.web.render import to_html

@@ -14,9 +14,10 @@ from making_site import fill_run, make_group
 from msgspec.structs import asdict, replace
 from support.records import TIME, report_of, write_record
 
+from mlebench.core.paths import FINDINGS, GroupPaths, RunPaths, trajectory, usage_file
+from mlebench.core.untrusted import FileMissingError, open_below
 from mlebench.gateway.accounting import Ended
 from mlebench.gateway.prices import Tokens
-from mlebench.paths import FINDINGS, GroupPaths, RunPaths, trajectory, usage_file
 from mlebench.records import write
 from mlebench.records.base import seconds_of
 from mlebench.records.findings import NOTE, VIOLATION, Evidence, Finding, Findings
@@ -25,7 +26,6 @@ from mlebench.records.run_groups import Group, Run
 from mlebench.records.snapshots import SnapshotScores
 from mlebench.records.usage import ModelOutage, ModelUsage
 from mlebench.registry import Registry
-from mlebench.untrusted import FileMissingError, open_below
 from mlebench.web.facts import fact_rows
 from mlebench.web.pages import group as group_pages
 from mlebench.web.pages import page_at, paths_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from making_site import fill_run, make_group
 
-from mlebench.paths import RunPaths
+from mlebench.core.paths import RunPaths
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Registry
 from mlebench.web.pages import page_at

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from mlebench import paths
-from mlebench.errors import PrerequisiteError, SandboxError
-from mlebench.untrusted import FileTooLargeError, UntrustedFileError, kind_of, open_untrusted
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError, SandboxError
+from mlebench.core.untrusted import FileTooLargeError, UntrustedFileError, kind_of, open_untrusted
 
 LARGEST_FOLDER = 1 << 30  # bytes
 COPY_BYTES = 1 << 20

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlebench.agents.spec import Agent
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 
 _ASK_PYTHON = """
 import json, os, sys

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mlebench import paths
 from mlebench.agents.interpreters import interpreter_for, make_venv, run
 from mlebench.agents.spec import Agent
-from mlebench.errors import PrerequisiteError
-from mlebench.files import write_whole
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import write_whole
 
 _PINNED = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w., -]*\])?\s*===?\s*[\w.!+-]+(\s*;[^#]*?)?(\s+--hash[= ]\S+)*")
 

@@ -4,10 +4,10 @@ import re
 import shutil
 from pathlib import Path
 
-from mlebench import paths
 from mlebench.agents.spec import built_in
-from mlebench.errors import PrerequisiteError
-from mlebench.files import make_new_folder
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import make_new_folder
 
 _FILES = ("template/start.sh", "template/agent.py", "dummy/sample.py", "dummy/seven_zip.py")
 _CONFIG = """\

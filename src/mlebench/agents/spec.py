@@ -16,10 +16,10 @@ from typing import Any
 
 import msgspec
 
-from mlebench import paths
 from mlebench.agents.folders import copy_files, identity
 from mlebench.config import Keys, read_yaml
-from mlebench.errors import ConfigError, PrerequisiteError
+from mlebench.core import paths
+from mlebench.core.errors import ConfigError, PrerequisiteError
 from mlebench.records.group import AgentFacts
 from mlebench.registry import Competition
 

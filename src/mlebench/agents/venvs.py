@@ -12,7 +12,6 @@ from pathlib import Path
 
 from msgspec import field
 
-from mlebench import paths
 from mlebench.agents.interpreters import Interpreter, ask_interpreter, interpreter_for, make_venv, run, start
 from mlebench.agents.locks import (
     install_command,
@@ -23,9 +22,10 @@ from mlebench.agents.locks import (
     required_names,
 )
 from mlebench.agents.spec import Agent
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.lease import held
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.leases import held
+from mlebench.core.os_errors import reason_of
 from mlebench.records import Record, read, write
 
 _IMPORT_CHECK = Path(__file__).with_name("import_check.py")

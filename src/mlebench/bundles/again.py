@@ -7,9 +7,9 @@ from mlebench.agents import load_agent
 from mlebench.agents.spec import COMMAND
 from mlebench.bundles.archive import shown
 from mlebench.bundles.reading import Bundle
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import PROFILES
 from mlebench.data.state import data_identity
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import PROFILES
 from mlebench.records.conditions import CONDITIONS
 from mlebench.records.group import GroupRecord
 from mlebench.records.run_groups import require_ours

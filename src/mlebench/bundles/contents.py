@@ -9,16 +9,16 @@ from typing import BinaryIO
 
 from mlebench.bundles.archive import CHUNK
 from mlebench.bundles.manifest import MOST_MEMBERS, name_fault
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.files import is_temporary
-from mlebench.outcomes import INFRA_ERROR
-from mlebench.paths import CODE, LOGS, RUNNER_LOG
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import is_temporary
+from mlebench.core.os_errors import reason_of
+from mlebench.core.outcomes import INFRA_ERROR
+from mlebench.core.paths import CODE, LOGS, RUNNER_LOG
+from mlebench.core.untrusted import FileForbiddenError, UntrustedFileError, open_below
 from mlebench.records import DamagedRecordError, Record, read
 from mlebench.records.bundle import LeftOut
 from mlebench.records.run import ENDED, NONE, PRESENT, RunRecord
 from mlebench.records.run_groups import Group, Run
-from mlebench.untrusted import FileForbiddenError, UntrustedFileError, open_below
 
 RECORD, SUBMISSION, LOG, PROGRAM = "record", "submission", "log", "program"  # kinds of members
 LARGEST_RECORD = 1 << 20

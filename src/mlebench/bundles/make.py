@@ -11,12 +11,12 @@ from mlebench.bundles.archive import LARGEST_MEMBER, Writer
 from mlebench.bundles.contents import LARGEST_FILE, LOG, RECORD, SUBMISSION, Item, Omitted, group_items, run_items
 from mlebench.bundles.reading import read_bundle
 from mlebench.bundles.secrets import Found, Secrets
-from mlebench.errors import PrerequisiteError
-from mlebench.files import remove_stale_temporaries, temporary_name
-from mlebench.paths import MANIFEST
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import remove_stale_temporaries, temporary_name
+from mlebench.core.paths import MANIFEST
+from mlebench.core.untrusted import UntrustedFileError
 from mlebench.records.bundle import BundledCompetition, BundleManifest, Cut, LeftOut, Member, Redaction
 from mlebench.records.run_groups import Group, Run, unfinished
-from mlebench.untrusted import UntrustedFileError
 
 MOST_SHOWN = 20
 Tracker = Callable[[list[Run]], Iterable[Run]]

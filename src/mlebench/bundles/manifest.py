@@ -2,7 +2,7 @@
 
 from mlebench.bundles.archive import LARGEST_MEMBER, BundleRefusedError, header, shown
 from mlebench.bundles.shapes import record_of
-from mlebench.paths import MANIFEST
+from mlebench.core.paths import MANIFEST
 from mlebench.records.bundle import BundleManifest, Member
 
 LARGEST_MANIFEST = 32 << 20

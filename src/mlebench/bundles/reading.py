@@ -16,9 +16,9 @@ from mlebench.bundles.archive import MAGIC, BundleRefusedError, Reader, shown
 from mlebench.bundles.contents import LARGEST_FILE, LARGEST_RECORD
 from mlebench.bundles.manifest import LARGEST_MANIFEST, read_manifest
 from mlebench.bundles.shapes import parse_object, record_of
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import OF_WRITING, reason_of
-from mlebench.paths import FINDINGS, MANIFEST, PROFILES, SUBMISSION, GroupPaths, RunPaths, is_grading_report
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.os_errors import OF_WRITING, reason_of
+from mlebench.core.paths import FINDINGS, MANIFEST, PROFILES, SUBMISSION, GroupPaths, RunPaths, is_grading_report
 from mlebench.records.base import fault_of
 from mlebench.records.bundle import BundleManifest
 from mlebench.records.findings import Findings, is_about

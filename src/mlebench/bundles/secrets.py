@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from mlebench.secrets import CERTAIN_NAMES, FORMS, SHORTEST, spellings
+from mlebench.core.secrets import CERTAIN_NAMES, FORMS, SHORTEST, spellings
 
 MARK = b"[secret removed by mlebench]"
 MOST = 100  # places reported, for each form and piece of a file

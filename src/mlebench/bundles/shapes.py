@@ -3,10 +3,10 @@
 from typing import Any, TypeVar
 
 from mlebench.bundles.archive import BundleRefusedError, shown
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.untrusted import JsonBoundsError, parse_json
 from mlebench.records import Record
 from mlebench.records.base import from_dict
-from mlebench.untrusted import JsonBoundsError, parse_json
 
 Kind = TypeVar("Kind", bound=Record)
 

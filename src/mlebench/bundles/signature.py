@@ -7,11 +7,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from mlebench.errors import PrerequisiteError
-from mlebench.files import write_whole
-from mlebench.paths import SCRATCH, bundle_signature
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import write_whole
+from mlebench.core.paths import SCRATCH, bundle_signature
+from mlebench.core.untrusted import FileMissingError, UntrustedFileError, open_untrusted
 from mlebench.records.bundle import SignatureState
-from mlebench.untrusted import FileMissingError, UntrustedFileError, open_untrusted
 
 NAMESPACE = "mlebench"
 LARGEST = 1 << 16

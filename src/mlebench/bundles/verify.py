@@ -11,13 +11,13 @@ from mlebench import __version__
 from mlebench.bundles import signature
 from mlebench.bundles.archive import shown
 from mlebench.bundles.reading import Bundle, read_bundle
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
+from mlebench.core.paths import SCRATCH, bundle_verdict
 from mlebench.data.state import data_identity, preparation_fault
-from mlebench.errors import PrerequisiteError
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
 from mlebench.grade.row import Job, Unjudged
 from mlebench.grade.worker import Workers
-from mlebench.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
-from mlebench.paths import SCRATCH, bundle_verdict
 from mlebench.records import read, write
 from mlebench.records.bundle import AGREES, CLAIMED, DIFFERS, NOT_REGRADED, BundleVerdict, RunVerdict
 from mlebench.records.run_groups import Run

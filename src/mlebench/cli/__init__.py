@@ -11,7 +11,7 @@ from importlib import import_module
 from mlebench import __version__
 from mlebench.cli.codes import DONE, FAILED, INTERRUPTED, USAGE
 from mlebench.cli.suggestions import hint
-from mlebench.faults import explanation
+from mlebench.core.os_errors import explanation
 
 TYPE_CHECKING = False  # as in `typing`, whose import alone takes a tenth of the time of --help
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _run(verb: str, *arguments: str) -> None:
     else:
         if verb == "prepare" and any(word.startswith("--jobs") for word in arguments):
             # The server starts up in parallel with this process.
-            import_module("mlebench.workers").start_server("mlebench.data.preload")
+            import_module("mlebench.core.workers").start_server("mlebench.data.preload")
         if verb == "run" and arguments[:1] == ("exec",):
             verb, arguments = "run exec", arguments[1:]
         running = import_module("mlebench.cli.running")

@@ -12,7 +12,7 @@ from mlebench.agents.spec import COMMAND
 from mlebench.cli.groups import VerbGroup, refuse_json_before
 from mlebench.cli.options import json_option
 from mlebench.cli.output import busy, cell, print_json, print_table
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 
 
 @click.group("agents", invoke_without_command=True, cls=VerbGroup)

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlebench import paths
 from mlebench.cli.codes import FAILED
 from mlebench.cli.groups import VerbGroup
 from mlebench.cli.options import data_dir_option, json_option, registry_at, runs_dir_at, runs_dir_option, runs_dirs_at
 from mlebench.cli.output import print_json, print_table, say, size_text, track
 from mlebench.cli.output import without_braces as plain
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.os_errors import reason_of
 
 if TYPE_CHECKING:
     from mlebench.records.bundle import BundleVerdict

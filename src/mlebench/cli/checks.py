@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from mlebench.cli.output import print_table, say, size_text
-from mlebench.errors import ConfigError
+from mlebench.core.errors import ConfigError
 from mlebench.registry import Competition, Registry
 
 

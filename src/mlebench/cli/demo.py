@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlebench import paths
 from mlebench.cli.options import data_dir_option, registry_at
 from mlebench.cli.output import print_table, say, track
+from mlebench.core import paths
 
 if TYPE_CHECKING:
     from mlebench.agents import Agent
@@ -97,7 +97,7 @@ def _run(agent: "Agent", registry: "Registry", sandbox: "Sandbox") -> "Group":
 
 
 def _sandbox() -> "Sandbox":
-    from mlebench.errors import PrerequisiteError
+    from mlebench.core.errors import PrerequisiteError
     from mlebench.sandbox import best_sandbox, sandbox_named
 
     try:

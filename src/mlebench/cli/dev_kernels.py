@@ -19,8 +19,8 @@ def download_kernels(ids: Sequence[str], refresh_list: bool) -> None:
     Without -c, those of all competitions. `inspect plagiarism` compares code with them. Notebooks that are already here
     are kept. The lists ship with the competitions and are not complete.
     """
+    from mlebench.core.paths import kernels_dir
     from mlebench.data import kernels
-    from mlebench.paths import kernels_dir
 
     registry = registry_at(None)
     failures = Failures()

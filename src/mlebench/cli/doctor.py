@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from mlebench import paths
 from mlebench.cli.checks import show_checks
 from mlebench.cli.options import data_dir_option, registry_at, runs_dir_at, runs_dir_option
 from mlebench.cli.output import print_table
 from mlebench.cli.placing import placement_of, placement_options
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.os_errors import explanation
+from mlebench.core.settings import nearest, read_settings
 from mlebench.data.state import holds_twins, is_prepared
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import explanation
 from mlebench.registry import Registry
-from mlebench.settings import nearest, read_settings
 
 if TYPE_CHECKING:
     from mlebench.records.group import Placement

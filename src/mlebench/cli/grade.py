@@ -18,7 +18,7 @@ from mlebench.cli.options import (
 )
 from mlebench.cli.output import print_json, say, table_lines, track, without_braces
 from mlebench.cli.quantities import Duration, Size
-from mlebench.outcomes import GRADED, INVALID, MISSING, UNGRADED_STATUSES
+from mlebench.core.outcomes import GRADED, INVALID, MISSING, UNGRADED_STATUSES
 
 if TYPE_CHECKING:
     from mlebench.grade.many import Entry

@@ -22,8 +22,8 @@ def command(
 
     A missing or invalid submission is a result, not a failure: the exit code is 0 and the report says why.
     """
+    from mlebench.core.outcomes import UNGRADED_STATUSES
     from mlebench.grade import Limits, grade_csv
-    from mlebench.outcomes import UNGRADED_STATUSES
 
     with busy(f"grading {submission.name}"):
         competition = registry_at(data_dir, profile).get_competition(competition_id)

@@ -9,7 +9,7 @@ import click
 
 from mlebench.cli.options import Places, json_option, output_option, places_options
 from mlebench.cli.output import print_json, say, table_lines, write_output
-from mlebench.faults import reason_of
+from mlebench.core.os_errors import reason_of
 
 if TYPE_CHECKING:
     from mlebench.integrity.failures.tables import Judged

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlebench import paths
 from mlebench.cli.model_options import question_options
 from mlebench.cli.options import Places, json_option, output_option, places_options
 from mlebench.cli.output import print_json, say, table_lines, track, write_output
+from mlebench.core import paths
 
 if TYPE_CHECKING:
     from mlebench.integrity.familiarity.model import Model

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlebench import paths
 from mlebench.cli.options import Places, json_option, places_options
 from mlebench.cli.output import busy, print_json, print_table, say
-from mlebench.faults import reason_of
-from mlebench.untrusted import plain
+from mlebench.core import paths
+from mlebench.core.os_errors import reason_of
+from mlebench.core.untrusted import plain
 
 if TYPE_CHECKING:
     from mlebench.integrity.plagiarism.compare import Compared, Match

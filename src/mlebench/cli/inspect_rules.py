@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlebench import paths
 from mlebench.cli.model_options import question_options
 from mlebench.cli.options import Places, json_option, places_options
 from mlebench.cli.output import print_json, print_table, say
-from mlebench.untrusted import plain
+from mlebench.core import paths
+from mlebench.core.untrusted import plain
 
 if TYPE_CHECKING:
     from mlebench.integrity.rules.calibration import Calibration

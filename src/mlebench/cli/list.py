@@ -8,8 +8,8 @@ import click
 from mlebench.cli.codes import FAILED
 from mlebench.cli.options import data_dir_option, json_option, members_of, profile_option, registry_at, splits_option
 from mlebench.cli.output import print_json, print_table, say, size_text
+from mlebench.core.errors import PrerequisiteError
 from mlebench.data.state import preparation_fault, read_manifest_head
-from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition
 
 

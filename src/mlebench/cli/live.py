@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlebench.cli.output import duration_text, is_terminal, print_table, say
-from mlebench.outcomes import AGENT_ERROR, GRADED, NOT_THE_AGENTS_FAULT
-from mlebench.paths import RUN_LOG
+from mlebench.core.outcomes import AGENT_ERROR, GRADED, NOT_THE_AGENTS_FAULT
+from mlebench.core.paths import RUN_LOG
+from mlebench.core.untrusted import plain
 from mlebench.records.report import Report
 from mlebench.records.run import ENDED, RUNNING
 from mlebench.records.run_groups import Group, Run, elapsed, limits_of, read_run
 from mlebench.run.model import outcome_words
-from mlebench.untrusted import plain
 
 if TYPE_CHECKING:
     from rich.table import Table

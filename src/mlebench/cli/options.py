@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from mlebench import paths
 from mlebench.cli.output import say
 from mlebench.cli.quantities import Positive, Size
+from mlebench.core import paths
+from mlebench.core.untrusted import LARGEST_SUBMISSION
 from mlebench.registry import Registry
-from mlebench.untrusted import LARGEST_SUBMISSION
 
 
 def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,10 +9,10 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.files import write_whole
-from mlebench.untrusted import plain
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import write_whole
+from mlebench.core.os_errors import reason_of
+from mlebench.core.untrusted import plain
 
 Item = TypeVar("Item")
 

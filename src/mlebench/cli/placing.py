@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlebench import paths
-from mlebench.errors import PrerequisiteError
-from mlebench.settings import read_setting
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.settings import read_setting
 
 if TYPE_CHECKING:
     from mlebench.records.group import Placement

@@ -26,7 +26,7 @@ from mlebench.cli.options import (
 )
 from mlebench.cli.output import print_table, say
 from mlebench.cli.progress import watching
-from mlebench.errors import PrerequisiteError, UnknownCompetitionError
+from mlebench.core.errors import PrerequisiteError, UnknownCompetitionError
 from mlebench.registry import Registry
 
 # At most one option of each group can be given.

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlebench import paths
 from mlebench.cli.options import data_dir_option, registry_at, runs_dir_option, runs_dirs_at
 from mlebench.cli.output import folded, is_terminal, say, table_lines, track, write_output
 from mlebench.cli.quantities import Positive
+from mlebench.core import paths
 from mlebench.report.model import SPLITS
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from mlebench import paths
 from mlebench.cli.model_options import model_access, model_options
 from mlebench.cli.options import (
     competitions_option,
@@ -22,7 +21,8 @@ from mlebench.cli.options import (
 from mlebench.cli.output import say
 from mlebench.cli.placing import gpus_per_run, placement_of, placement_options, refuse_sharing
 from mlebench.cli.quantities import Duration, Positive, Size
-from mlebench.faults import OF_DISKS, reason_of
+from mlebench.core import paths
+from mlebench.core.os_errors import OF_DISKS, reason_of
 from mlebench.registry import Registry
 from mlebench.run.gpus import MOST_RUNS_PER_GPU
 
@@ -408,7 +408,7 @@ def _require_model(group: "Group", retries: Sequence[str], placement: "Placement
 
 def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str], placement: "Placement") -> None:
     from mlebench.cli.live import print_runs, say_why
-    from mlebench.outcomes import NOT_THE_AGENTS_FAULT
+    from mlebench.core.outcomes import NOT_THE_AGENTS_FAULT
     from mlebench.records.run_groups import Group, unfinished
     from mlebench.run.group import finished_report, retry
     from mlebench.run.hosts import stop_line, stopped_hosts
@@ -439,7 +439,7 @@ def _execute(group: "Group", workers: int, gpus: "Choice", retries: Sequence[str
 
 def _say_ungraded(group: "Group", runs: "Sequence[Run]") -> bool:
     """Say which submissions could not be graded, through no fault of theirs, and what to do about it."""
-    from mlebench.outcomes import UNGRADED_STATUSES
+    from mlebench.core.outcomes import UNGRADED_STATUSES
 
     reports = {run.paths.root.name: run.record.report for run in runs if run.record.report}
     ungraded = {name: report for name, report in reports.items() if report.status in UNGRADED_STATUSES}

@@ -13,7 +13,7 @@ def command(run_dir: Path, gpus: str) -> None:
 
     The exit code is 0 if its state is final, 75 if it may be tried again, 2 if it cannot work.
     """
-    from mlebench.errors import PrerequisiteError
+    from mlebench.core.errors import PrerequisiteError
     from mlebench.run.execute import CANNOT_WORK, execute
     from mlebench.run.gpus import assigned
 

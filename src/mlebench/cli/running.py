@@ -10,7 +10,7 @@ import click
 
 from mlebench.cli.codes import FAILED, USAGE
 from mlebench.cli.output import say, without_braces
-from mlebench.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
+from mlebench.core.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
 
 
 class _ToStderr(logging.StreamHandler[Any]):

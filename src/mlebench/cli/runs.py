@@ -13,9 +13,9 @@ from mlebench.cli.groups import VerbGroup, refuse_json_before
 from mlebench.cli.options import Places, json_option, output_option, places_options
 from mlebench.cli.output import duration_text, print_json, print_table, say, size_text, write_output
 from mlebench.cli.placing import placement_of, placement_options
-from mlebench.errors import PrerequisiteError
-from mlebench.files import LFS_POINTER, is_lfs_pointer
-from mlebench.untrusted import UntrustedFileError, open_untrusted, plain
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import LFS_POINTER, is_lfs_pointer
+from mlebench.core.untrusted import UntrustedFileError, open_untrusted, plain
 
 if TYPE_CHECKING:
     from mlebench.records.group import AgentFacts
@@ -274,7 +274,7 @@ def _tell(group: "Group", run: "Run") -> None:
 def _next_command(group: "Group", run: "Run") -> str | None:
     """What to do about a run that failed."""
     from mlebench.cli.live import retry_command
-    from mlebench.outcomes import AGENT_ERROR, NOT_THE_AGENTS_FAULT
+    from mlebench.core.outcomes import AGENT_ERROR, NOT_THE_AGENTS_FAULT
 
     if run.record.ended in NOT_THE_AGENTS_FAULT:
         return f"{retry_command(group)} repeats it"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlebench import paths
 from mlebench.cli.codes import FAILED
 from mlebench.cli.options import json_option, profile_option
 from mlebench.cli.output import busy, print_json
-from mlebench.errors import PrerequisiteError
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
 from mlebench.registry import Registry
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from mlebench.cli.codes import FAILED
 from mlebench.cli.options import data_dir_option, profile_option, registry_at
 from mlebench.cli.output import busy, print_json
 from mlebench.cli.quantities import Size
-from mlebench.errors import NotPreparedError
-from mlebench.untrusted import LARGEST_SUBMISSION
+from mlebench.core.errors import NotPreparedError
+from mlebench.core.untrusted import LARGEST_SUBMISSION
 
 if TYPE_CHECKING:
     from mlebench.registry import Competition, Registry

@@ -8,11 +8,11 @@ from mlebench.cli.codes import FAILED
 from mlebench.cli.options import data_dir_option, profile_option, registry_at
 from mlebench.cli.output import print_table, say, track
 from mlebench.cli.running import Failures
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import CompetitionPaths, default_data_dir
 from mlebench.data.changes import changes, command_to_prepare_again
 from mlebench.data.faults import disk_errors
 from mlebench.data.state import holds_twins, preparation_fault, read_manifest_head
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import CompetitionPaths, default_data_dir
 from mlebench.registry import Competition, Registry
 
 

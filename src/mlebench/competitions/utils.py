@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mlebench.core.errors import InvalidSubmissionError
 from mlebench.engine.records.tfrecords import tfrecord_values
-from mlebench.errors import InvalidSubmissionError
 from mlebench.kit.checks import align
 from mlebench.kit.rle import decode_runs, encode_runs, parse_runs
 from mlebench.utils import get_logger

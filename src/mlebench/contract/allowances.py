@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from mlebench.config import Keys, read_yaml
-from mlebench.errors import ConfigError
-from mlebench.paths import CONFIG
+from mlebench.core.errors import ConfigError
+from mlebench.core.paths import CONFIG
 from mlebench.registry import Competition
 
 # What must hold for a table that has columns of the truth yet gives nothing away.

@@ -9,8 +9,8 @@ from typing import Any
 from mlebench.contract.allowances import Allowances
 from mlebench.contract.fingerprints import fingerprint, raw_index
 from mlebench.contract.submissions import submissions
+from mlebench.core.errors import InvalidSubmissionError
 from mlebench.data.answers import load_answers
-from mlebench.errors import InvalidSubmissionError
 from mlebench.registry import Competition
 from mlebench.validate.reading import read_table
 

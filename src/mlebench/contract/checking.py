@@ -13,10 +13,10 @@ from mlebench.contract.grading import faults, format_check, gold, messages, row_
 from mlebench.contract.leaks import leaks
 from mlebench.contract.texts import columns_named, example, files_named
 from mlebench.contract.twins import prepare, twin
+from mlebench.core.errors import PrerequisiteError
 from mlebench.data.pipeline import IncompleteError
 from mlebench.data.pipeline import prepare as make_data
 from mlebench.data.sources import TwinSource
-from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition
 
 

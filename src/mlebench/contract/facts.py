@@ -7,8 +7,8 @@ from typing import Any
 
 from mlebench.contract.case import Case
 from mlebench.contract.wording import HEADINGS, Wording
-from mlebench.errors import MissingPackageError
-from mlebench.paths import CONFIG, DESCRIPTION, LEADERBOARD, PRIVATE, PUBLIC, TWIN
+from mlebench.core.errors import MissingPackageError
+from mlebench.core.paths import CONFIG, DESCRIPTION, LEADERBOARD, PRIVATE, PUBLIC, TWIN
 from mlebench.registry import code_name
 from mlebench.scoring import import_fn, lower_is_better, read_leaderboard
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import py7zr
 
+from mlebench.core.paths import DESCRIPTION, MANIFEST, MANIFEST_FILES, PUBLIC
 from mlebench.engine.parquet import content_hash
-from mlebench.paths import DESCRIPTION, MANIFEST, MANIFEST_FILES, PUBLIC
 
 NOT_DATA = (f"{PUBLIC}/{DESCRIPTION}", MANIFEST, MANIFEST_FILES)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.contract.case import Case
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 
 _RAW, _BETWEEN, _FROM, _ALL = "raw: ", "/", "<", "*"
 

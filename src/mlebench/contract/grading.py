@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from mlebench.contract.case import INVALID, Case
-from mlebench.errors import InvalidSubmissionError
-from mlebench.paths import CONFIG
+from mlebench.core.errors import InvalidSubmissionError
+from mlebench.core.paths import CONFIG
 from mlebench.scoring import Medals, Thresholds, read_leaderboard
 from mlebench.validate.check import CheckFailedError, check_format
 from mlebench.validate.reading import read_table

@@ -13,8 +13,8 @@ from mlebench.contract.allowances import COLUMNS, ONE_ROW_PER
 from mlebench.contract.case import Case
 from mlebench.contract.grading import as_table
 from mlebench.contract.public_files import public_files, public_tables
+from mlebench.core.paths import CONFIG
 from mlebench.kit import public_sample_bytes
-from mlebench.paths import CONFIG
 
 
 def leaks(case: Case) -> Iterator[str]:

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from mlebench.contract.fingerprints import members_of
+from mlebench.core.paths import DESCRIPTION
 from mlebench.kit import open_raw
-from mlebench.paths import DESCRIPTION
 
 
 def public_files(public: Path, closed: Container[str] = ()) -> Iterator[tuple[str, bytes]]:

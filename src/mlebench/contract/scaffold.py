@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from mlebench import paths
-from mlebench.errors import PrerequisiteError
-from mlebench.files import make_new_folder
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import make_new_folder
 from mlebench.registry import Registry
 
 _ID, _NAME = "COMPETITION-ID", "COMPETITION-NAME"

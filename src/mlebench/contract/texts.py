@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from mlebench.contract.case import Case
 from mlebench.contract.public_files import parsed_json, public_files, tables_of
 from mlebench.contract.wording import SUBMISSION, Example, Wording
+from mlebench.core.paths import DESCRIPTION
 from mlebench.kit import public_sample_bytes
-from mlebench.paths import DESCRIPTION
 from mlebench.validate.check import check_format
 
 ELLIPSES = ("...", "…")

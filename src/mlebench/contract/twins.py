@@ -6,9 +6,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mlebench.contract.case import Case
+from mlebench.core.paths import DESCRIPTION, MANIFEST, MANIFEST_FILES, TWIN, CompetitionPaths, moved
 from mlebench.data.pipeline import prepare as prepare_data
 from mlebench.data.sources import TwinSource
-from mlebench.paths import DESCRIPTION, MANIFEST, MANIFEST_FILES, TWIN, CompetitionPaths, moved
 from mlebench.registry import Competition
 
 LARGEST_TWIN = 5_000_000  # bytes

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mlebench.core.paths import CompetitionPaths
 from mlebench.data.folders import extract, is_empty
 from mlebench.data.kaggle import KaggleSource
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import LocalSource, PathSource, Source, TwinSource
 from mlebench.data.state import is_dataset_prepared, preparation_fault
 from mlebench.data.verification import verify
-from mlebench.paths import CompetitionPaths
 from mlebench.registry import Competition
 from mlebench.scoring import read_leaderboard
 

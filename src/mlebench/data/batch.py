@@ -12,7 +12,9 @@ from queue import Empty
 from threading import Thread
 from typing import Any, NamedTuple
 
-from mlebench import paths
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.workers import start_server
 from mlebench.data import ensure_leaderboard_exists
 from mlebench.data.changes import OURS, changes, command_to_prepare_again
 from mlebench.data.kaggle_api import RulesNotAcceptedError
@@ -20,9 +22,7 @@ from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import Source
 from mlebench.data.state import read_manifest_head
 from mlebench.engine.progress import SILENT, Progress
-from mlebench.errors import PrerequisiteError
 from mlebench.registry import Competition, Registry
-from mlebench.workers import start_server
 
 DIED = "killed"
 

@@ -7,7 +7,7 @@ check can tell; `verify` checks every file.
 import hashlib
 import os
 
-from mlebench import paths
+from mlebench.core import paths
 from mlebench.data.faults import disk_errors
 from mlebench.data.manifest import UnreadableListError, recorded_files
 from mlebench.data.state import command_to_prepare, read_manifest_head

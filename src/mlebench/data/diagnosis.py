@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import SCRATCH, CompetitionPaths, moved, twin_record
 from mlebench.data.sources import make_twin
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import SCRATCH, CompetitionPaths, moved, twin_record
 from mlebench.registry import Competition
 
 # Never the fault of the data.

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import OF_WRITING, reason_of
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.os_errors import OF_WRITING, reason_of
 
 _OURS = (errno.EBADF, errno.EINVAL, errno.EFAULT)  # only a programmer can fix these
 

@@ -3,7 +3,7 @@
 import zipfile
 from pathlib import Path
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".tar.gz", ".rar", ".7z")
 UNDERSTOOD = (".zip", ".7z")

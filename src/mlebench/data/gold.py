@@ -9,11 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from mlebench import paths
+from mlebench.core import paths
+from mlebench.core.files import write_whole
+from mlebench.core.memory import peak_during
 from mlebench.data.answers import answers_for_grader
 from mlebench.data.state import read_manifest_head
-from mlebench.files import write_whole
-from mlebench.memory import peak_during
 from mlebench.records.data import GoldCost
 from mlebench.registry import Competition
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import DESCRIPTION, PRIVATE, PUBLIC
 from mlebench.engine.progress import SILENT, Progress
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import DESCRIPTION, PRIVATE, PUBLIC
 
 Entry = tuple[str, dict[str, Any]]  # a file's name under the prepared folder; its size, and md5, crc32 or mtime_ns
 Files = dict[str, dict[str, Any]]  # a few entries

@@ -19,6 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import write_whole
+from mlebench.core.paths import CompetitionPaths
 from mlebench.data.kaggle_api import (
     NoLoginError,
     RulesNotAcceptedError,
@@ -33,9 +36,6 @@ from mlebench.data.kaggle_api import (
 from mlebench.data.provenance import record_download
 from mlebench.data.sources import LocalSource, describe_raw, missing_beside_archive
 from mlebench.engine.progress import SILENT, Progress
-from mlebench.errors import PrerequisiteError
-from mlebench.files import write_whole
-from mlebench.paths import CompetitionPaths
 from mlebench.records.data import DataSource
 from mlebench.registry import Competition
 

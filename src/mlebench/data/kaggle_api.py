@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 
 logger = logging.getLogger(__name__)
 

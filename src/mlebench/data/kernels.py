@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import write_whole
+from mlebench.core.os_errors import reason_of
+from mlebench.core.paths import KERNELS, kernels_dir
 from mlebench.data.kaggle_api import Sleep, ask, connect
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.files import write_whole
-from mlebench.paths import KERNELS, kernels_dir
 from mlebench.registry import Competition
 
 DOWNLOADED, PRESENT, GONE, NOT_PYTHON, BAD_NAME = STATES = (

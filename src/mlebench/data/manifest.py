@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mlebench import __version__
+from mlebench.core.files import write_whole
+from mlebench.core.paths import MANIFEST, MANIFEST_FILES
 from mlebench.data.faults import disk_errors
 from mlebench.data.identity import SIDES, ContentIdentity, Entry
 from mlebench.engine.progress import SILENT, Progress
-from mlebench.files import write_whole
-from mlebench.paths import MANIFEST, MANIFEST_FILES
 from mlebench.records import DamagedRecordError, now, parse, write
 from mlebench.records.data import DataSource, GoldCost, Manifest
 from mlebench.registry import Competition

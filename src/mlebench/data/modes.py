@@ -9,10 +9,10 @@ import os
 import stat
 from pathlib import Path
 
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.leases import PATIENCE, acquire
+from mlebench.core.paths import MANIFEST_FILES, CompetitionPaths
 from mlebench.data.manifest import UnreadableListError, read_head, recorded_files, rewrite_manifest
-from mlebench.errors import PrerequisiteError
-from mlebench.lease import PATIENCE, acquire
-from mlebench.paths import MANIFEST_FILES, CompetitionPaths
 from mlebench.records import write
 
 logger = logging.getLogger(__name__)

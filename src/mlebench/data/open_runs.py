@@ -9,9 +9,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from mlebench.errors import PrerequisiteError
-from mlebench.files import is_temporary
-from mlebench.processes import Process
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import is_temporary
+from mlebench.core.processes import Process
 from mlebench.records import Record, now, read, write
 from mlebench.registry import Competition
 

@@ -18,7 +18,10 @@ from typing import Any
 
 import msgspec
 
-from mlebench import paths
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import remove_temporaries
+from mlebench.core.leases import held
 from mlebench.data.changes import ORIGINAL, OURS, code_hash
 from mlebench.data.diagnosis import blame
 from mlebench.data.faults import disk_errors
@@ -41,9 +44,6 @@ from mlebench.data.state import claim_data_dir, is_prepared, preparation_fault, 
 from mlebench.data.verification import check_archive, check_prepared, check_sample_score, overwrite
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.engine.trees import MODE
-from mlebench.errors import PrerequisiteError
-from mlebench.files import remove_temporaries
-from mlebench.lease import held
 from mlebench.registry import Competition
 
 logger = logging.getLogger(__name__)

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import CompetitionPaths
 from mlebench.data.faults import disk_errors
 from mlebench.data.kaggle import KaggleSource, preflight, raw_data_present
 from mlebench.data.kaggle_api import connect
 from mlebench.data.pipeline import Options
 from mlebench.data.sources import PathSource, Source, missing_beside_archive
 from mlebench.data.state import data_dir_fault, preparation_fault
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import CompetitionPaths
 from mlebench.registry import Competition
 
 ARCHIVES = (".zip", ".7z", ".tar", ".tgz", ".gz", ".bz2", ".xz")

@@ -7,9 +7,9 @@ md5.
 from pathlib import Path
 from typing import Any
 
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import CompetitionPaths
 from mlebench.engine.progress import SILENT, Progress
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import CompetitionPaths
 from mlebench.records import Record, now, read, write
 
 

@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import remove_temporaries, write_whole
+from mlebench.core.paths import TWIN, CompetitionPaths
 from mlebench.data.faults import disk_errors
 from mlebench.data.provenance import recorded_archive
 from mlebench.data.state import claim_data_dir
 from mlebench.engine.progress import SILENT, Progress
-from mlebench.errors import PrerequisiteError
-from mlebench.files import remove_temporaries, write_whole
-from mlebench.paths import TWIN, CompetitionPaths
 from mlebench.records.data import DataSource
 from mlebench.registry import Competition, code_name
 from mlebench.scoring import import_fn

@@ -5,11 +5,11 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from mlebench import paths
+from mlebench.core import paths
+from mlebench.core.errors import NotPreparedError, PrerequisiteError
+from mlebench.core.files import write_whole
 from mlebench.data.faults import disk_errors
 from mlebench.data.manifest import read_head
-from mlebench.errors import NotPreparedError, PrerequisiteError
-from mlebench.files import write_whole
 from mlebench.records.data import Manifest
 from mlebench.registry import Competition
 

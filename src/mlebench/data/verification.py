@@ -9,6 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mlebench.core.errors import InvalidSubmissionError, PrerequisiteError
+from mlebench.core.files import remove_temporaries, write_whole
+from mlebench.core.leases import PATIENCE, acquire
+from mlebench.core.paths import MANIFEST, MANIFEST_FILES, moved
 from mlebench.data.comparison import Pair, doubtful, doubtful_files
 from mlebench.data.faults import disk_errors
 from mlebench.data.identity import PARQUET, SIDES, Entry, Files
@@ -26,10 +30,6 @@ from mlebench.data.open_runs import refuse_while_open
 from mlebench.data.provenance import archive_md5
 from mlebench.data.state import holds_twins, require_prepared
 from mlebench.engine.progress import SILENT, Progress
-from mlebench.errors import InvalidSubmissionError, PrerequisiteError
-from mlebench.files import remove_temporaries, write_whole
-from mlebench.lease import PATIENCE, acquire
-from mlebench.paths import MANIFEST, MANIFEST_FILES, moved
 from mlebench.records.data import DataSource, Manifest
 from mlebench.registry import Competition
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.engine.progress import SILENT, SILENT_STAGE, Progress, Stage
 from mlebench.engine.trees import COPY_BYTES
-from mlebench.errors import PrerequisiteError
 
 Piece = TypeVar("Piece", bytes, str)
 WATCHED_BYTES = 16 << 20  # a smaller file is read before anyone could see progress

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.engine.csv.cells import pc
 from mlebench.engine.csv.printing import Style, bytes_of, header_line, join_cells, print_cells
 from mlebench.engine.frames import as_values, make_frame, values_of
 from mlebench.engine.progress import Stage
 from mlebench.engine.reading import data_errors
-from mlebench.errors import PrerequisiteError
 
 # Files of at least this size are read and written block by block; below it, pandas is just as fast.
 STREAM_BYTES = 32 << 20

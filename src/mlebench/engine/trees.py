@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 
 COPY_BYTES = 1 << 20
 CLONE_BLOCKS = 0x40049409  # Linux' FICLONE: two files that share their blocks until one is changed

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.gateway.prices import Price, find_price, price_of
 from mlebench.records.group import ModelFacts
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mlebench.files import write_whole
+from mlebench.core.files import write_whole
 from mlebench.gateway.access import TOKENS, Budget, ModelAccess
 from mlebench.gateway.estimate import Need
 from mlebench.gateway.policy import RefusedError

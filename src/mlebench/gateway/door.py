@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from mlebench import paths
-from mlebench.errors import PrerequisiteError, SandboxError
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError, SandboxError
 from mlebench.gateway.access import ModelAccess
 
 BACKLOG = 256

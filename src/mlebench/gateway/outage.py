@@ -5,8 +5,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from mlebench.core.untrusted import plain
 from mlebench.gateway.access import ModelAccess
-from mlebench.untrusted import plain
 
 CONNECTION, TIMEOUT, BAD_ANSWER, BUDGET = "connection", "timeout", "bad answer", "budget"
 QUOTA, KEY, MODEL = "quota", "key", "model"  # added to a status that does not say so

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mlebench.core.untrusted import JsonBoundsError
 from mlebench.gateway import policy, wire
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.accounting import COUNTED, Ended, Ledger, Reservation
@@ -19,7 +20,6 @@ from mlebench.gateway.outage import BUDGET, PATIENCE, TIMEOUT, Outage, Outages
 from mlebench.gateway.policy import Checked, RefusedError
 from mlebench.gateway.trace import Trace
 from mlebench.gateway.upstream import Exchange, Timing, Upstream, is_telling
-from mlebench.untrusted import JsonBoundsError
 
 logger = logging.getLogger(__name__)
 

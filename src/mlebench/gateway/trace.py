@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from mlebench.secrets import hiding
+from mlebench.core.secrets import hiding
 
 LINE = 1 << 20  # bytes of a request or an answer
 FILE = 1 << 30  # bytes of the whole trace

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from mlebench.core.secrets import hiding
+from mlebench.core.untrusted import JsonBoundsError
 from mlebench.gateway.access import ModelAccess, upstream_url
 from mlebench.gateway.capacity import FullError, Memory, Share, Turns
 from mlebench.gateway.client import Answer, Client, SilentError
@@ -25,8 +27,6 @@ from mlebench.gateway.wire import (
     parsed,
     tokens_of,
 )
-from mlebench.secrets import hiding
-from mlebench.untrusted import JsonBoundsError
 
 LARGEST_ANSWER = 64 << 20
 LARGEST_ERROR = 1 << 20

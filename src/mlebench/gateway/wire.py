@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from mlebench.core.untrusted import MOST_VALUES, JsonBoundsError, parse_json
 from mlebench.gateway.prices import Tokens
-from mlebench.untrusted import MOST_VALUES, JsonBoundsError, parse_json
 
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
 MESSAGES, COUNT_TOKENS = "/v1/messages", "/v1/messages/count_tokens"

@@ -4,7 +4,7 @@ import hashlib
 import io
 from typing import BinaryIO
 
-from mlebench.untrusted import FileTooLargeError
+from mlebench.core.untrusted import FileTooLargeError
 
 _CHUNK = 1 << 20
 

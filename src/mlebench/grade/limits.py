@@ -7,8 +7,8 @@ import math
 import os
 from typing import NamedTuple
 
+from mlebench.core.untrusted import LARGEST_SUBMISSION
 from mlebench.records.data import GoldCost
-from mlebench.untrusted import LARGEST_SUBMISSION
 
 LEAST_SECONDS, LEAST_MEMORY = 60.0, 2_000_000_000  # bytes
 TIMES_SECONDS, TIMES_MEMORY = 10, 4  # what gold takes

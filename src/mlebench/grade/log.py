@@ -6,8 +6,8 @@ import logging
 import os
 from pathlib import Path
 
-from mlebench.faults import reason_of
-from mlebench.paths import grades_log
+from mlebench.core.os_errors import reason_of
+from mlebench.core.paths import grades_log
 from mlebench.records import Record
 from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport

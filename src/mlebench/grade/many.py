@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.files import LFS_POINTER, is_lfs_pointer
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import LFS_POINTER, is_lfs_pointer
+from mlebench.core.os_errors import reason_of
+from mlebench.core.outcomes import UNGRADED_STATUSES
+from mlebench.core.paths import grading_report, timestamp
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
 from mlebench.grade.row import Job, Unjudged
 from mlebench.grade.worker import Workers
-from mlebench.outcomes import UNGRADED_STATUSES
-from mlebench.paths import grading_report, timestamp
 from mlebench.registry import Registry
 from mlebench.registry import registry as default_registry
 from mlebench.scoring import CompetitionReport, RunInfo

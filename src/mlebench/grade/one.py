@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from mlebench import __version__
+from mlebench.core.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError, UnreadableSubmissionError
+from mlebench.core.os_errors import reason_of
+from mlebench.core.outcomes import INFRA_ERROR, MISSING, MODEL_UNAVAILABLE, NOT_PREPARED
+from mlebench.core.untrusted import FileMissingError, UntrustedFileError, open_untrusted
 from mlebench.data.answers import answers_for_grader
 from mlebench.data.open_runs import open_runs
 from mlebench.data.state import data_identity, description_kind, require_prepared, source_kind
-from mlebench.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError, UnreadableSubmissionError
-from mlebench.faults import reason_of
 from mlebench.grade.board import Standing
 from mlebench.grade.hashing import HashedStream
 from mlebench.grade.log import log_grade
-from mlebench.outcomes import INFRA_ERROR, MISSING, MODEL_UNAVAILABLE, NOT_PREPARED
 from mlebench.records import now
 from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport, Medals, RunInfo, Thresholds, read_leaderboard
-from mlebench.untrusted import FileMissingError, UntrustedFileError, open_untrusted
 from mlebench.validate.reading import has_csv_name, read_table
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ import logging
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from mlebench.core.errors import PrerequisiteError, UnreadableSubmissionError
+from mlebench.core.os_errors import explanation
 from mlebench.data.gold import grade_gold
-from mlebench.errors import PrerequisiteError, UnreadableSubmissionError
-from mlebench.faults import explanation
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
 from mlebench.grade.log import log_grade
 from mlebench.grade.one import Verdict, graded_report, ungraded_report, with_data, with_verdict

@@ -3,16 +3,16 @@
 import logging
 from pathlib import Path
 
-from mlebench.errors import NotPreparedError, PrerequisiteError, UnreadableSubmissionError
+from mlebench.core.errors import NotPreparedError, PrerequisiteError, UnreadableSubmissionError
+from mlebench.core.outcomes import GRADER_ERROR, NOT_PREPARED
+from mlebench.core.untrusted import LARGEST_SUBMISSION
 from mlebench.grade.limits import Limits
 from mlebench.grade.log import log_grade
 from mlebench.grade.one import Verdict, graded_report, ungraded_report, with_data, with_verdict
 from mlebench.grade.row import Job, OneCompetition, Unjudged
 from mlebench.grade.worker import OUT_OF_MEMORY, Worker
-from mlebench.outcomes import GRADER_ERROR, NOT_PREPARED
 from mlebench.registry import Competition, competition_of
 from mlebench.scoring import CompetitionReport, RunInfo
-from mlebench.untrusted import LARGEST_SUBMISSION
 
 logger = logging.getLogger(__name__)
 

@@ -3,11 +3,11 @@
 import logging
 from pathlib import Path
 
+from mlebench.core.errors import InvalidSubmissionError
+from mlebench.core.untrusted import UntrustedFileError
 from mlebench.data.answers import answers_for_grader
 from mlebench.data.state import require_prepared
-from mlebench.errors import InvalidSubmissionError
 from mlebench.registry import Competition, competition_of
-from mlebench.untrusted import UntrustedFileError
 from mlebench.validate.check import VALID, invalid
 from mlebench.validate.reading import has_csv_name, read_submission
 

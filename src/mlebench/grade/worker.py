@@ -28,21 +28,21 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import Any, NamedTuple, Self
 
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.memory import LOOK, attainable_memory, bytes_of_peak, used_memory
+from mlebench.core.os_errors import reason_of
+from mlebench.core.outcomes import GRADER_ERROR, INVALID, LIMIT
+from mlebench.core.untrusted import UntrustedFileError, open_untrusted
+from mlebench.core.workers import thread_variables
 from mlebench.data.gold import data_stamp, keep_cost, recorded_cost
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
 from mlebench.grade.hashing import HashedStream
 from mlebench.grade.limits import Allowance, size_of
 from mlebench.grade.one import Verdict
 from mlebench.grade.row import GoldJob, Job, Unjudged, dead_row
-from mlebench.memory import LOOK, attainable_memory, bytes_of_peak, used_memory
-from mlebench.outcomes import GRADER_ERROR, INVALID, LIMIT
 from mlebench.records.data import GoldCost
 from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport
-from mlebench.untrusted import UntrustedFileError, open_untrusted
 from mlebench.validate.reading import read_table
-from mlebench.workers import thread_variables
 
 logger = logging.getLogger(__name__)
 

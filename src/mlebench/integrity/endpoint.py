@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from mlebench import paths
-from mlebench.errors import PrerequisiteError
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
 from mlebench.gateway import policy
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.accounting import Ended, Ledger

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from mlebench.secrets import FORMS, LIKELY_NAMES, SHORTEST, spellings
+from mlebench.core.secrets import FORMS, LIKELY_NAMES, SHORTEST, spellings
 
 REPLACED = "[secret]"
 _FORMS = re.compile("|".join(form.likely for form in FORMS))

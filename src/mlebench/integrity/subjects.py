@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.files import LFS_POINTER, is_lfs_pointer
-from mlebench.paths import CODE, LOGS
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import LFS_POINTER, is_lfs_pointer
+from mlebench.core.os_errors import reason_of
+from mlebench.core.paths import CODE, LOGS
+from mlebench.core.untrusted import UntrustedFileError, open_below, open_untrusted
 from mlebench.records.run_groups import Group, Run, find_group
-from mlebench.untrusted import UntrustedFileError, open_below, open_untrusted
 
 MOST_FILES = 10_000
 MOST_DEPTH = 20

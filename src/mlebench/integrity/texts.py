@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from mlebench.files import is_lfs_pointer
+from mlebench.core.files import is_lfs_pointer
+from mlebench.core.paths import model_calls, trajectory
+from mlebench.core.untrusted import parse_json
 from mlebench.integrity.subjects import Source, Subject
-from mlebench.paths import model_calls, trajectory
 from mlebench.records.jsonlines import as_json
 from mlebench.records.timeline import lines_in, said
-from mlebench.untrusted import parse_json
 
 CODE, ACTION, MESSAGE, ANSWER, LOG = "code", "action", "message", "answer", "log"
 DONE = (CODE, ACTION)  # what was executed, or meant to be

@@ -3,12 +3,12 @@
 Competitions import only from these two and from `mlebench.metrics`.
 """
 
+from mlebench.core.errors import InvalidSubmissionError, PrerequisiteError
 from mlebench.engine.frames import read_frame, values_of
 from mlebench.engine.reading import md5_of
 from mlebench.engine.records.jsontext import encode_json
 from mlebench.engine.tables import Table, is_in, join_text, one_hot, renumber, unique
 from mlebench.engine.texts import Pieces
-from mlebench.errors import InvalidSubmissionError, PrerequisiteError
 from mlebench.kit.catalogues import ImageCatalogue
 from mlebench.kit.checks import (
     align,

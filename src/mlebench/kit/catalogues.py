@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.engine.records.jsonrecords import Records
 from mlebench.engine.tables import Table
-from mlebench.errors import PrerequisiteError
 from mlebench.kit.files import Raw, RawFile
 from mlebench.kit.splits import split_per_class
 

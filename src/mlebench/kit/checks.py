@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from mlebench.core.errors import InvalidSubmissionError
 from mlebench.engine.frames import values_of
-from mlebench.errors import InvalidSubmissionError
 
 Values = Literal[
     "labels", "integers", "truncated", "numbers", "numerals", "any numbers", "probabilities", "text",

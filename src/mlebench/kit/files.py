@@ -13,6 +13,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import SCRATCH, twin_record
 from mlebench.engine.archives.zip_tree import ZipTree, is_zip
 from mlebench.engine.csv.source import CsvSource
 from mlebench.engine.progress import SILENT, Progress
@@ -20,8 +22,6 @@ from mlebench.engine.reading import data_errors, stage_if_large, watched
 from mlebench.engine.tables import Source, Table
 from mlebench.engine.texts import line_blocks
 from mlebench.engine.trees import COPY_BYTES, FolderTree, Tree, TreeFile, create
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import SCRATCH, twin_record
 
 
 @dataclass(frozen=True, slots=True)

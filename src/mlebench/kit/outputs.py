@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mlebench.core.paths import PRIVATE, PUBLIC
 from mlebench.engine.archives.write_archive import Pack, PackFormat, pack_format_of
 from mlebench.engine.placing.carry_out import carry_out
 from mlebench.engine.placing.ledger import Ledger
@@ -23,7 +24,6 @@ from mlebench.engine.tables import Quoting, Table
 from mlebench.engine.texts import Pieces
 from mlebench.engine.trees import check_name, missing
 from mlebench.kit.files import Raw, RawFile, open_raw
-from mlebench.paths import PRIVATE, PUBLIC
 
 LAST_READ = "The last raw files that were read: "
 

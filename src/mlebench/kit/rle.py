@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mlebench.errors import InvalidSubmissionError
+from mlebench.core.errors import InvalidSubmissionError
 
 FAR = 2**61  # larger than any image; the sum of two such numbers fits in 64 bits
 

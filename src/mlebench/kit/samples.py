@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from mlebench.core.errors import NotPreparedError
 from mlebench.engine.frames import read_frame, values_of
-from mlebench.errors import NotPreparedError
 from mlebench.kit.files import open_raw
 
 

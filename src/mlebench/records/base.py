@@ -19,9 +19,9 @@ import msgspec
 from msgspec import Meta
 
 from mlebench import __version__
-from mlebench.errors import PrerequisiteError
-from mlebench.files import LFS_POINTER, is_lfs_pointer, write_whole
-from mlebench.untrusted import plain
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import LFS_POINTER, is_lfs_pointer, write_whole
+from mlebench.core.untrusted import plain
 
 # A network disk may show a replaced file with the size of the old one, so cut short: sshfs with its default cache does.
 # The next look is usually right. A file that really is damaged takes this long to be reported.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from mlebench.core.untrusted import plain
 from mlebench.records.group import GroupRecord, Limits
-from mlebench.untrusted import plain
 
 NOT_STATED = "not stated"
 AND = " and "

@@ -10,12 +10,12 @@ from typing import Any, Literal
 import msgspec
 from msgspec import field
 
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import RunPaths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import RunPaths
+from mlebench.core.untrusted import UntrustedFileError, open_below
 from mlebench.records.base import Count, Record, Text, Time, now, parse, write
 from mlebench.records.run import RunRecord
 from mlebench.records.run_groups import Run
-from mlebench.untrusted import UntrustedFileError, open_below
 
 logger = logging.getLogger(__name__)
 

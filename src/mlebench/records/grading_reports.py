@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.files import LFS_POINTER, is_lfs_pointer
-from mlebench.paths import is_grading_report, time_in
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import LFS_POINTER, is_lfs_pointer
+from mlebench.core.os_errors import reason_of
+from mlebench.core.paths import is_grading_report, time_in
 from mlebench.records.base import fault_of
 from mlebench.records.report import Report
 

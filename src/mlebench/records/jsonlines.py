@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mlebench.untrusted import FileMissingError, UntrustedFileError, open_untrusted, parse_json, plain
+from mlebench.core.untrusted import FileMissingError, UntrustedFileError, open_untrusted, parse_json, plain
 
 MOST_BYTES = 256 << 20  # of a file; the rest is left out
 LONGEST_LINE = 4 << 20  # bytes

@@ -14,13 +14,13 @@ from typing import Any
 
 import msgspec
 
-from mlebench.errors import PrerequisiteError
-from mlebench.files import LFS_POINTER, is_lfs_pointer
-from mlebench.outcomes import GRADED, INVALID, MISSING
-from mlebench.paths import PROFILES, GroupPaths, RunPaths, time_in
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import LFS_POINTER, is_lfs_pointer
+from mlebench.core.outcomes import GRADED, INVALID, MISSING
+from mlebench.core.paths import PROFILES, GroupPaths, RunPaths, time_in
+from mlebench.core.untrusted import UntrustedFileError, open_untrusted
 from mlebench.records.grading_reports import newest_report, read_grading_report
 from mlebench.records.report import Report
-from mlebench.untrusted import UntrustedFileError, open_untrusted
 
 REFERENCE = "reference"
 # What its reports always state, besides the score.

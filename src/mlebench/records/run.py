@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from mlebench.processes import Process
+from mlebench.core.processes import Process
 from mlebench.records.base import Count, Name, Number, Record, Seconds, Text, Time
 from mlebench.records.group import Limits, Machine
 from mlebench.records.report import Report

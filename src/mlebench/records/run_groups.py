@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from mlebench import lease as leases
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.paths import GroupPaths, RunPaths
+from mlebench.core import leases
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.os_errors import reason_of
+from mlebench.core.paths import GroupPaths, RunPaths
 from mlebench.records.base import DamagedRecordError, content_of, parse, read, seconds_of, write
 from mlebench.records.group import AgentFacts, GroupRecord, Limits
 from mlebench.records.reference_groups import REFERENCE, ReferenceRun, is_reference_group, read_reference_group

@@ -10,14 +10,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mlebench.outcomes import GRADED
-from mlebench.paths import LOGS, RunPaths, model_calls, trajectory
+from mlebench.core.outcomes import GRADED
+from mlebench.core.paths import LOGS, RunPaths, model_calls, trajectory
+from mlebench.core.untrusted import plain
 from mlebench.records.base import seconds_of
 from mlebench.records.jsonlines import LONGEST_LINE, Omissions, as_json, number, parsed, read_objects, title
 from mlebench.records.run import RUNNING
 from mlebench.records.run_groups import Group, Run, usage_so_far
 from mlebench.records.usage import ModelUsage
-from mlebench.untrusted import plain
 
 MOST_EVENTS = 50_000  # of one kind of source
 LONGEST_TEXT = 100_000  # characters kept of a text, half from its beginning and half from its end

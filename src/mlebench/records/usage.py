@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 
-from mlebench import paths
-from mlebench.errors import PrerequisiteError
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.untrusted import UntrustedFileError, open_untrusted, parse_json
 from mlebench.records.base import Count, Number, Seconds, Text
-from mlebench.untrusted import UntrustedFileError, open_untrusted, parse_json
 
 LARGEST = 1 << 20  # bytes of a file
 

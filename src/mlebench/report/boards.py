@@ -3,7 +3,7 @@
 import math
 from functools import cache
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.grade.board import Board, normalised
 from mlebench.records.report import Report
 from mlebench.registry import Competition, Registry

@@ -10,13 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mlebench import paths
 from mlebench.bundles.reading import Bundle, is_bundle, read_bundle
 from mlebench.bundles.verify import require_credible, verdict_on
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.files import LFS_POINTER, is_lfs_pointer
-from mlebench.outcomes import UNGRADED_STATUSES
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import LFS_POINTER, is_lfs_pointer
+from mlebench.core.os_errors import reason_of
+from mlebench.core.outcomes import UNGRADED_STATUSES
 from mlebench.records.conditions import Conditions, Label, labels, requests_of
 from mlebench.records.findings import Findings, read_findings
 from mlebench.records.grading_reports import newest_report, read_grading_report

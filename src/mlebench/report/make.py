@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.records.conditions import unlike, unlike_text
 from mlebench.registry import Registry
 from mlebench.report.boards import Boards

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlebench.outcomes import INFRA_ERROR, MODEL_UNAVAILABLE
+from mlebench.core.outcomes import INFRA_ERROR, MODEL_UNAVAILABLE
 from mlebench.records.usage import ModelUsage
 from mlebench.report.model import Outcome
 

@@ -29,7 +29,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from mlebench.outcomes import INFRA_ERROR
+from mlebench.core.outcomes import INFRA_ERROR
 from mlebench.records.run import Attempt
 
 LOST_STARTS = 3

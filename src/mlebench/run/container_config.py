@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.untrusted import parse_json
 from mlebench.records.group import Requested
-from mlebench.untrusted import parse_json
 
 UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 KEYS = ("mem_limit", "shm_size", "nano_cpus", "cpus", "gpus", "runtime")

@@ -5,11 +5,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from mlebench.outcomes import AGENT_ERROR
-from mlebench.paths import RUN_LOG
+from mlebench.core.outcomes import AGENT_ERROR
+from mlebench.core.paths import RUN_LOG
+from mlebench.core.tracebacks import last_raised
+from mlebench.core.untrusted import UntrustedFileError, open_untrusted, plain
 from mlebench.sandbox.session import Outcome
-from mlebench.tracebacks import last_raised
-from mlebench.untrusted import UntrustedFileError, open_untrusted, plain
 
 TAIL = 64 << 10  # bytes of the log
 ANY = 1 << 62  # bytes: only a little of the log is read, so any size will do

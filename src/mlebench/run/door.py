@@ -14,9 +14,10 @@ import threading
 import time
 from pathlib import Path
 
-from mlebench import paths
-from mlebench.memory import total_memory
-from mlebench.outcomes import OVER_DISK
+from mlebench.core import paths
+from mlebench.core.memory import total_memory
+from mlebench.core.outcomes import OVER_DISK
+from mlebench.core.workers import thread_variables
 from mlebench.records.group import Limits
 from mlebench.registry import Competition
 from mlebench.run.signals import stop_signals_blocked
@@ -25,7 +26,6 @@ from mlebench.sandbox.base import HOME, Bind, Sandbox, Task
 from mlebench.sandbox.bubblewrap import interpreter_prefixes
 from mlebench.sandbox.collect import remove_tree
 from mlebench.sandbox.session import Session
-from mlebench.workers import thread_variables
 
 AT_ONCE = 16
 IDLE = 120.0  # seconds without a byte

@@ -19,18 +19,24 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from mlebench import lease as leases
-from mlebench import paths
 from mlebench.agents import Agent, load_agent, venv_fault
+from mlebench.core import leases, paths
+from mlebench.core.errors import PrerequisiteError, SandboxError, StorageError
+from mlebench.core.files import require_free_space
+from mlebench.core.leases import Lease, LeaseLostError
+from mlebench.core.os_errors import OF_DISKS, reason_of
+from mlebench.core.outcomes import (
+    AGENT_ERROR,
+    CANCELLED,
+    FINISHED,
+    INFRA_ERROR,
+    MODEL_UNAVAILABLE,
+    NOT_THE_AGENTS_FAULT,
+)
+from mlebench.core.processes import Process, process_start
 from mlebench.data.open_runs import mark_open, unmark_open
 from mlebench.data.state import data_identity, read_manifest_head, require_prepared, source_kind
-from mlebench.errors import PrerequisiteError, SandboxError, StorageError
-from mlebench.faults import OF_DISKS, reason_of
-from mlebench.files import require_free_space
 from mlebench.gateway.door import ModelDoor
-from mlebench.lease import Lease, LeaseLostError
-from mlebench.outcomes import AGENT_ERROR, CANCELLED, FINISHED, INFRA_ERROR, MODEL_UNAVAILABLE, NOT_THE_AGENTS_FAULT
-from mlebench.processes import Process, process_start
 from mlebench.records import now
 from mlebench.records.conditions import run_conditions
 from mlebench.records.run import NONE, PLANNED, PRESENT, RUNNING, Attempt, RunConditions

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from mlebench import lease as leases
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import GroupPaths, RunPaths
+from mlebench.core import leases
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import GroupPaths, RunPaths
 from mlebench.records.group import Limits
 from mlebench.records.run_groups import Group, read_run
 from mlebench.run.attempts import SUBMISSIONS, failed_nodes

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import msgspec
 
-from mlebench.outcomes import INFRA_ERROR, INVALID, MISSING, OVER_DISK
+from mlebench.core.outcomes import INFRA_ERROR, INVALID, MISSING, OVER_DISK
 from mlebench.records.report import Report
 from mlebench.sandbox.session import Outcome
 from mlebench.sandbox.shared_disk import OTHER_RUNS, OTHERS, THIS_RUN

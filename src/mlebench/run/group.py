@@ -5,13 +5,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from mlebench import lease as leases
-from mlebench import paths
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.files import is_temporary, remove_temporaries, write_whole
-from mlebench.grade import aggregate_reports
-from mlebench.outcomes import (
+from mlebench.core import leases, paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import is_temporary, remove_temporaries, write_whole
+from mlebench.core.os_errors import reason_of
+from mlebench.core.outcomes import (
     AGENT_ERROR,
     FINISHED,
     INFRA_ERROR,
@@ -21,6 +19,7 @@ from mlebench.outcomes import (
     OVER_DISK,
     TIMEOUT,
 )
+from mlebench.grade import aggregate_reports
 from mlebench.records import now, write
 from mlebench.records.run import PRESENT
 from mlebench.records.run_groups import Group, Run

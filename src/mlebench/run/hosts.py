@@ -11,7 +11,7 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from mlebench.paths import GroupPaths
+from mlebench.core.paths import GroupPaths
 
 FAILURES = 2  # in a row
 NODE_VARIABLE = "MLEBENCH_NODE"  # the scheduler's name for this host: several nodes may share a host name

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mlebench import paths
 from mlebench.agents import Agent
 from mlebench.agents.folders import environment_dir
-from mlebench.errors import PrerequisiteError
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
 from mlebench.sandbox.base import HOME, OwnImage
 from mlebench.sandbox.docker import IDENTITY, IMAGE
 

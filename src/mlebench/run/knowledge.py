@@ -9,13 +9,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from mlebench import paths
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.os_errors import reason_of
+from mlebench.core.untrusted import kind_of
 from mlebench.records.group import GroupRecord
 from mlebench.registry import Competition
 from mlebench.sandbox.bubblewrap import hidden_paths
-from mlebench.untrusted import kind_of
 
 MOST_READ = 1 << 30  # bytes; beyond, only names and sizes count, since a corpus may be as large as a disk
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlebench import paths
 from mlebench.agents import Agent, base_python, venv_of
 from mlebench.agents.folders import environment_dir
-from mlebench.errors import PrerequisiteError
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
 from mlebench.gateway.door import ModelDoor
 from mlebench.records.run_groups import Group, Run, limits_of
 from mlebench.registry import Competition

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from mlebench import lease as leases
-from mlebench.paths import GroupPaths, RunPaths
+from mlebench.core import leases
+from mlebench.core.paths import GroupPaths, RunPaths
 from mlebench.records.run_groups import Run, read_run
 from mlebench.run.attempts import SUBMISSIONS, failed_before_start
 from mlebench.run.execute import MAY_BE_RETRIED, NOT_STORED, PARENT_VARIABLE, abandon, unstored_result

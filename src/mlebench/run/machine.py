@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from mlebench.faults import Space, free_space
-from mlebench.memory import total_memory
+from mlebench.core.memory import total_memory
+from mlebench.core.os_errors import Space, free_space
 from mlebench.records.group import Gpu, Limits, Machine, Requested
 
 # The benchmark's published setup: 24 hours, 36 CPUs, 440 GB and one GPU for every run.

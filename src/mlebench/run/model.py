@@ -5,18 +5,18 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.outcomes import AGENT_ERROR, FINISHED, MODEL_UNAVAILABLE, TIMEOUT
+from mlebench.core.untrusted import plain
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.door import ModelDoor
 from mlebench.gateway.fields import opening
 from mlebench.gateway.outage import Outage
-from mlebench.outcomes import AGENT_ERROR, FINISHED, MODEL_UNAVAILABLE, TIMEOUT
 from mlebench.records.group import GroupRecord, ModelFacts
 from mlebench.records.run import RunRecord
 from mlebench.records.usage import ModelUsage, read_usage
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.session import Outcome
-from mlebench.untrusted import plain
 
 logger = logging.getLogger(__name__)
 

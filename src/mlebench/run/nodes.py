@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mlebench import __version__, paths
+from mlebench import __version__
 from mlebench.agents import venvs
-from mlebench.errors import PrerequisiteError
-from mlebench.files import write_whole
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import write_whole
 from mlebench.records.group import Placement
 from mlebench.run.executors import SchedulerError
 from mlebench.run.machine import gpus

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
+from mlebench.core.outcomes import MODEL_UNAVAILABLE
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
 from mlebench.grade.row import Unjudged
 from mlebench.grade.worker import Workers
-from mlebench.outcomes import MODEL_UNAVAILABLE
 from mlebench.records import now, write
 from mlebench.records.run_groups import Group, Run
 from mlebench.records.snapshots import SnapshotScore, SnapshotScores

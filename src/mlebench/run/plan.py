@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from mlebench import paths
 from mlebench.agents import Agent, venv_fault
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import write_whole
+from mlebench.core.os_errors import reason_of
 from mlebench.data.modes import restore_modes
 from mlebench.data.state import command_to_prepare, holds_twins, preparation_fault, require_prepared, twin_elsewhere
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.files import write_whole
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.door import refuse_other_secrets
 from mlebench.records import now, write
@@ -77,8 +77,21 @@ def plan(request: Request) -> Group:
         raise PrerequisiteError(f"cannot create {request.runs_dir}: {reason_of(error)}") from error
     root = _new_folder(request.runs_dir, name)
     where = paths.GroupPaths(root)
-    record = GroupRecord(
-        id=root.name,
+    record = _group_record(request, root.name, limits)
+    try:
+        from_dict(record.to_dict(), GroupRecord, "this run group")
+    except PrerequisiteError:
+        root.rmdir()
+        raise
+    _write_runs(where, record)
+    # The group's record comes last: a folder without it is not a group, so nothing counts as planned.
+    write(where.record, record)
+    return Group(where, record)
+
+
+def _group_record(request: Request, id: str, limits: Limits) -> GroupRecord:
+    return GroupRecord(
+        id=id,
         created_at=now(),
         agent=request.agent.facts(),
         agent_source=request.agent_source,
@@ -107,15 +120,6 @@ def plan(request: Request) -> Group:
         like=request.like,
         executor=request.placement,
     )
-    try:
-        from_dict(record.to_dict(), GroupRecord, "this run group")
-    except PrerequisiteError:
-        root.rmdir()
-        raise
-    _write_runs(where, record)
-    # The group's record comes last: a folder without it is not a group, so nothing counts as planned.
-    write(where.record, record)
-    return Group(where, record)
 
 
 def _requested(request: Request) -> Requested:

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mlebench import paths
-from mlebench.lease import Lease
+from mlebench.core import paths
+from mlebench.core.leases import Lease
 from mlebench.records import read, write
 from mlebench.records.run import PLANNED, RUNNING, RunRecord
 from mlebench.records.run_groups import Run

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import RunPaths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import RunPaths
 from mlebench.records.run_groups import Group, limits_of
 from mlebench.run.execute import PARENT_VARIABLE
 from mlebench.run.executors import Job, Resources, SchedulerError, job_name

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mlebench import lease as leases
-from mlebench.errors import PrerequisiteError
-from mlebench.files import remove_temporaries
+from mlebench.core import leases
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import remove_temporaries
+from mlebench.core.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
 from mlebench.grade.many import Entry, grade_entries
 from mlebench.grade.row import Job, Unjudged
 from mlebench.grade.worker import Workers
-from mlebench.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
 from mlebench.records.run import PRESENT
 from mlebench.records.run_groups import Group, Run, unfinished
 from mlebench.registry import Registry

@@ -1,6 +1,6 @@
 """Which scheduler gets a group's runs."""
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.records.group import Placement
 from mlebench.records.run_groups import Group
 from mlebench.run import ray_cluster, slurm

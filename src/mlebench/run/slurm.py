@@ -17,8 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
-from mlebench.files import write_whole
-from mlebench.paths import RunPaths
+from mlebench.core.files import write_whole
+from mlebench.core.paths import RunPaths
 from mlebench.records.run_groups import Group, limits_of
 from mlebench.run.execute import PARENT_VARIABLE, STARTER
 from mlebench.run.executors import Job, Resources, SchedulerError, job_name

@@ -11,9 +11,9 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from mlebench.errors import StorageError
-from mlebench.faults import free_space, free_space_floor
-from mlebench.paths import SUBMISSION
+from mlebench.core.errors import StorageError
+from mlebench.core.os_errors import free_space, free_space_floor
+from mlebench.core.paths import SUBMISSION
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.collect import snapshot
 

@@ -1,6 +1,6 @@
 """Where agents run: one module per backend behind one small protocol, and the keeper that enforces limits for all."""
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.sandbox.base import Sandbox, Task
 
 NAMES = ("docker", "podman", "bubblewrap", "process")

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mlebench import paths
+from mlebench.core import paths
 from mlebench.sandbox.base import DOORS, HOME, REACH, RELAY, Launch, Task, masks
 from mlebench.sandbox.relay import system_call_filter
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from mlebench.errors import StorageError
-from mlebench.faults import Space, free_space, free_space_floor, reason_of
+from mlebench.core.errors import StorageError
+from mlebench.core.os_errors import Space, free_space, free_space_floor, reason_of
 from mlebench.records.run import Collection
 from mlebench.sandbox.usage import DEEPEST, FOLDER, open_folder
 

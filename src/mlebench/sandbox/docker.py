@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mlebench.errors import SandboxError
+from mlebench.core.errors import SandboxError
 from mlebench.sandbox.base import DOORS, HOME, RELAY, Launch, Task, masks
 from mlebench.sandbox.bubblewrap import FIRST_UID, INNER_UID, give
 from mlebench.sandbox.relay import LEASH

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from mlebench import paths
-from mlebench.errors import SandboxError, StorageError
-from mlebench.outcomes import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, RUN_OUTCOMES
-from mlebench.processes import is_stopped
+from mlebench.core import paths
+from mlebench.core.errors import SandboxError, StorageError
+from mlebench.core.outcomes import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, RUN_OUTCOMES
+from mlebench.core.processes import is_stopped
 from mlebench.records.run import ResourceUse
 from mlebench.sandbox.base import Launch, Task
 from mlebench.sandbox.shared_disk import THIS_RUN

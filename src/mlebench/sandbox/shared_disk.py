@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from mlebench.faults import Space
+from mlebench.core.os_errors import Space
 
 NOTE_SIZE = 512  # bytes reserved for a note
 FRESH = 60.0  # seconds: an older note is of a dead keeper, or of a run that has ended and had time to be stored

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
-from mlebench.faults import Space, free_space, free_space_floor
+from mlebench.core.os_errors import Space, free_space, free_space_floor
 from mlebench.sandbox.shared_disk import Note, Notes, Shortage
 
 PAGE = os.sysconf("SC_PAGE_SIZE")

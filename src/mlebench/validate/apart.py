@@ -21,10 +21,10 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mlebench.errors import PrerequisiteError
-from mlebench.memory import total_memory
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.memory import total_memory
+from mlebench.core.workers import thread_variables
 from mlebench.registry import Competition, registry
-from mlebench.workers import thread_variables
 
 logger = logging.getLogger(__name__)
 

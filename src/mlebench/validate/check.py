@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mlebench.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError
-from mlebench.faults import explanation
-from mlebench.paths import moved
+from mlebench.core.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError
+from mlebench.core.os_errors import explanation
+from mlebench.core.paths import moved
+from mlebench.core.untrusted import LARGEST_SUBMISSION, UntrustedFileError, open_untrusted
 from mlebench.registry import Competition, competition_of
 from mlebench.scoring import import_code
-from mlebench.untrusted import LARGEST_SUBMISSION, UntrustedFileError, open_untrusted
 from mlebench.validate.reading import has_csv_name, read_table
 
 VALID = "Submission is valid."

@@ -5,7 +5,7 @@ Short rows count too: pandas fills them up, so that a wide header and rows of on
 
 import re
 
-from mlebench.errors import InvalidSubmissionError
+from mlebench.core.errors import InvalidSubmissionError
 
 MOST_COLUMNS = 10_000  # the widest sample submission has 121
 MOST_CELLS = 64  # for each byte of the file; a table of up to 128 columns cannot have more

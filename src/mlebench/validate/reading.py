@@ -4,9 +4,9 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, BinaryIO
 
-from mlebench.errors import InvalidSubmissionError
-from mlebench.files import LFS_POINTER, is_lfs_pointer
-from mlebench.untrusted import LARGEST_SUBMISSION, open_untrusted
+from mlebench.core.errors import InvalidSubmissionError
+from mlebench.core.files import LFS_POINTER, is_lfs_pointer
+from mlebench.core.untrusted import LARGEST_SUBMISSION, open_untrusted
 from mlebench.validate.columns import ColumnCounter
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from mlebench.outcomes import CANCELLED, FINISHED, RUN_OUTCOMES, TIMEOUT
+from mlebench.core.outcomes import CANCELLED, FINISHED, RUN_OUTCOMES, TIMEOUT
 
 LINES = ("gold", "silver", "bronze", "median")
 HEIGHT = 220.0  # of score over time

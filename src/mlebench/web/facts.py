@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from mlebench.outcomes import UNGRADED_STATUSES
+from mlebench.core.outcomes import UNGRADED_STATUSES
 from mlebench.records.run_groups import Run, usage_so_far
 from mlebench.report.boards import Boards
 from mlebench.report.spent import usage_of

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from mlebench.errors import PrerequisiteError
-from mlebench.outcomes import CANCELLED
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.outcomes import CANCELLED
+from mlebench.core.untrusted import UntrustedFileError, open_below
 from mlebench.records.base import parse, seconds_of
 from mlebench.records.run import RUNNING, Attempt
 from mlebench.records.run_groups import Run
 from mlebench.records.snapshots import SnapshotScores
-from mlebench.untrusted import UntrustedFileError, open_below
 from mlebench.web.facts import number_of
 from mlebench.web.remains import Place, listing, short, shown
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from mlebench.errors import PrerequisiteError
-from mlebench.files import LFS_POINTER, is_lfs_pointer
-from mlebench.paths import RUN_LOG
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import LFS_POINTER, is_lfs_pointer
+from mlebench.core.paths import RUN_LOG
+from mlebench.core.untrusted import UntrustedFileError, kind_of, open_below, parse_json, plain
 from mlebench.records.run import RUNNING
 from mlebench.records.run_groups import Group, Run
 from mlebench.sandbox.usage import FOLDER
-from mlebench.untrusted import UntrustedFileError, kind_of, open_below, parse_json, plain
 
 MOST_FILES = 300  # listed, of each folder
 MOST_ENTRIES = 5000  # looked at

@@ -20,8 +20,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mlebench.errors import PrerequisiteError
-from mlebench.untrusted import UntrustedFileError, open_below
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.untrusted import UntrustedFileError, open_below
 from mlebench.web.pages import page_at
 from mlebench.web.render import ASSETS, to_html, to_json
 from mlebench.web.site import Page, Site

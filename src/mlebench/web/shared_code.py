@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mlebench.paths import FINDINGS
+from mlebench.core.paths import FINDINGS
 from mlebench.records.findings import is_about
 from mlebench.records.run_groups import Run
 from mlebench.web.facts import number_of

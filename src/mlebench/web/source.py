@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import RunPaths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import RunPaths
 from mlebench.records.run_groups import Group, Run, groups_in, is_group, read_run
 from mlebench.registry import Registry
 from mlebench.report.inputs import Inputs

@@ -4,9 +4,9 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.files import remove_stale_temporaries, write_whole
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import remove_stale_temporaries, write_whole
+from mlebench.core.os_errors import reason_of
 from mlebench.web.pages import page_at, paths_of
 from mlebench.web.render import ASSETS, to_html, to_json
 from mlebench.web.site import Site

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from mlebench.errors import NotPreparedError
+from mlebench.core.errors import NotPreparedError
 from mlebench.registry import Competition
 
 

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 from unicodedata import normalize
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 
 # Deflate can shrink data up to 1032 times, but real competition data comes nowhere near that.
 BOMB_RATIO, BOMB_BYTES = 300, 1 << 30

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.engine.archives.member_checks import Member, MemberChecks, plain_name
 from mlebench.engine.progress import Progress, Stage
 from mlebench.engine.threads import threads
 from mlebench.engine.trees import COPY_BYTES, create, create_whole
-from mlebench.errors import PrerequisiteError
 
 _SIGNATURE = b"7z\xbc\xaf\x27\x1c"
 # The most that is unpacked at a time. py7zr reads 1 MiB each time, needed or not, so this should be far more.

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.engine.archives.member_checks import Member, MemberChecks, archive_errors, plain_name
 from mlebench.engine.trees import (
     COPY_BYTES,
@@ -24,7 +25,6 @@ from mlebench.engine.trees import (
     missing,
     pattern_of,
 )
-from mlebench.errors import PrerequisiteError
 
 # Members up to this size are read and unpacked in one go; larger ones go through in pieces.
 WHOLE_BYTES = 16 << 20

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+from mlebench.core.paths import SCRATCH
 from mlebench.engine.archives.write_archive import write_pack
 from mlebench.engine.placing.placements import Placement
 from mlebench.engine.placing.plan import FolderPlan, Sizes
@@ -17,7 +18,6 @@ from mlebench.engine.tables import Table
 from mlebench.engine.texts import Pieces
 from mlebench.engine.threads import in_order
 from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile, create
-from mlebench.paths import SCRATCH
 
 Wanted = TypeVar("Wanted")
 BATCH = 1024  # files that one worker places before it asks for more

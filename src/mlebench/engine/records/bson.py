@@ -12,10 +12,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from mlebench.core.errors import PrerequisiteError
 from mlebench.engine.records.source import RecordSource, WholeNumbers
 from mlebench.engine.row_order import binary_array
 from mlebench.engine.tables import Stored
-from mlebench.errors import PrerequisiteError
 
 BLOCK_BYTES = 4 << 20
 _DOUBLE, _TEXT, _DOCUMENT, _ARRAY, _BINARY, _TRUTH, _NULL, _INT32, _INT64 = 1, 2, 3, 4, 5, 8, 10, 16, 18

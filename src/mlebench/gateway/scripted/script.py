@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.os_errors import reason_of
 from mlebench.gateway.probe import PROMPT
 
 _INCLUDE = re.compile(r"^([ \t]*)<<([\w.-]+)>>$", re.MULTILINE)

@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.os_errors import reason_of
 from mlebench.gateway.scripted.apis import APIS, Api, Events
 from mlebench.gateway.scripted.script import Answer, Asked, Script
 

@@ -6,8 +6,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.outcomes import (
+    AGENT_ERROR,
+    CANCELLED,
+    FINISHED,
+    GRADED,
+    INFRA_ERROR,
+    INVALID,
+    MISSING,
+    MODEL_UNAVAILABLE,
+    OUT_OF_MEMORY,
+    OVER_DISK,
+    TIMEOUT,
+    UNGRADED_STATUSES,
+)
 from mlebench.data.state import data_identity, preparation_fault
-from mlebench.errors import PrerequisiteError
 from mlebench.grade.board import AT_OPTIMUM
 from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.failures.crashes import Crash, find_crash
@@ -26,20 +40,6 @@ from mlebench.integrity.failures.rules import (
 from mlebench.integrity.failures.submission_values import BEST_IS_ONE, error_of, misread, trivial, turned_round
 from mlebench.integrity.failures.validations import Validation, last_validation
 from mlebench.integrity.subjects import Subject
-from mlebench.outcomes import (
-    AGENT_ERROR,
-    CANCELLED,
-    FINISHED,
-    GRADED,
-    INFRA_ERROR,
-    INVALID,
-    MISSING,
-    MODEL_UNAVAILABLE,
-    OUT_OF_MEMORY,
-    OVER_DISK,
-    TIMEOUT,
-    UNGRADED_STATUSES,
-)
 from mlebench.records.findings import NOT_GRADED, NOTE, VIOLATION, Evidence, Finding, Findings, read_findings
 from mlebench.records.report import Report
 from mlebench.records.run import NONE

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from mlebench.core.tracebacks import Raised, last_raised
 from mlebench.integrity.failures.logs import lines_of, logs_in_order
 from mlebench.integrity.failures.rules import CAUSES, CODE, LAST_LINES, LAST_WORDS, LINES_AFTER_THE_END, SIGNALS
 from mlebench.integrity.subjects import Source
 from mlebench.records.findings import Evidence
-from mlebench.tracebacks import Raised, last_raised
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
+from mlebench.core.paths import RUN_LOG
 from mlebench.integrity.subjects import Source
-from mlebench.paths import RUN_LOG
 
 HEAD, TAIL = 64 << 10, 256 << 10  # bytes of a log that are read
 MOST_LOGS = 20

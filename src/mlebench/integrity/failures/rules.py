@@ -9,7 +9,7 @@ patterns match one line or message of bounded length, and have no nested repetit
 import re
 from typing import NamedTuple
 
-from mlebench.outcomes import OUT_OF_MEMORY, OVER_DISK
+from mlebench.core.outcomes import OUT_OF_MEMORY, OVER_DISK
 from mlebench.records.findings import NOT_GRADED
 
 ANY, UNGRADED, BELOW = "any", "ungraded", "below"

@@ -12,12 +12,12 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from mlebench import paths
-from mlebench.errors import PrerequisiteError
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.untrusted import UntrustedFileError, open_untrusted
 from mlebench.grade import grade_csv
 from mlebench.integrity.failures.rules import LEAST_HONEST_AUC, MISREAD_FACTOR
 from mlebench.registry import Competition
-from mlebench.untrusted import UntrustedFileError, open_untrusted
 from mlebench.validate.columns import has_few_columns
 
 LARGEST = 32 << 20  # bytes; larger submissions are not inspected

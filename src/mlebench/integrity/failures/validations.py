@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mlebench.core.paths import own_validation, trajectory
 from mlebench.integrity.subjects import Source
-from mlebench.paths import own_validation, trajectory
 from mlebench.records.jsonlines import parsed
 from mlebench.records.timeline import lines_in
 

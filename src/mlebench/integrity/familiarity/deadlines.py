@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
-from mlebench.paths import CONFIG
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.os_errors import reason_of
+from mlebench.core.paths import CONFIG
 from mlebench.registry import Competition
 
 BEFORE, AFTER, UNKNOWN = "before", "after", "unknown"

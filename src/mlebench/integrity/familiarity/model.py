@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.gateway.wire import CHAT, COMPLETIONS
 from mlebench.integrity.endpoint import ModelEndpoint, content_of
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlebench import paths
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
 from mlebench.data.faults import disk_errors
 from mlebench.data.sources import choose_raw
 from mlebench.data.state import description_kind, holds_twins, source_kind
-from mlebench.errors import PrerequisiteError
 from mlebench.kit.files import RawFile, open_raw
 from mlebench.registry import Competition
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import fingerprints_dir
 from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.plagiarism.corpus import LEAST_SHARED, Corpus, Hashes, Index, containments
 from mlebench.integrity.plagiarism.matching import Shared, shared_by_each
 from mlebench.integrity.plagiarism.programs import is_code
 from mlebench.integrity.plagiarism.reading import Read, read_all
 from mlebench.integrity.subjects import Source, Subject, sources_below
-from mlebench.paths import fingerprints_dir
 from mlebench.records.run_groups import UNKNOWN
 
 MOST_FILES = 200  # of a run

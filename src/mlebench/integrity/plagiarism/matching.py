@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mlebench.core.untrusted import plain
 from mlebench.integrity.plagiarism.fingerprints import SURELY_FOUND, Fingerprints, fingerprint
 from mlebench.integrity.plagiarism.programs import NoCodeError, Program, read_program
 from mlebench.integrity.plagiarism.tokens import CLOSING, Tokens, tokenize
 from mlebench.integrity.subjects import Source
-from mlebench.untrusted import plain
 
 NEAR = 30  # tokens: passages with no more between them are shown as one
 MOST_PLACES = 16  # of a fingerprint in a file to try

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from mlebench.core.untrusted import parse_json
 from mlebench.integrity.subjects import Source
-from mlebench.untrusted import parse_json
 
 PROGRAM, NOTEBOOK = ".py", ".ipynb"
 LARGEST_CODE = 1 << 20  # bytes of code in a file that are read

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mlebench import paths
-from mlebench.files import temporary_name
+from mlebench.core import paths
+from mlebench.core.files import temporary_name
 from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.plagiarism.fingerprints import Fingerprints, fingerprint
 from mlebench.integrity.plagiarism.programs import LARGEST_NOTEBOOK, NoCodeError, read_program, suffix_of

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from mlebench.core.untrusted import plain
 from mlebench.integrity.plagiarism.compare import OTHER_AGENT, SAME_AGENT, Compared, Match, is_comparable
 from mlebench.records.findings import NOTE, Evidence, Finding, Findings
-from mlebench.untrusted import plain
 
 TOOL = "plagiarism"
 MOST_UNREAD = 20

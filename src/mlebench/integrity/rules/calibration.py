@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import field
 
-from mlebench import paths
-from mlebench.errors import PrerequisiteError
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
 from mlebench.integrity.rules.judge import Judge, Judged
 from mlebench.integrity.rules.rubric import fixed_questions
 from mlebench.integrity.texts import LOG, Text, Texts

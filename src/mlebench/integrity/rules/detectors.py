@@ -7,8 +7,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from mlebench import paths
-from mlebench.errors import PrerequisiteError
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.untrusted import UntrustedFileError, open_untrusted
 from mlebench.integrity.rules.handmade import find_rows
 from mlebench.integrity.rules.patterns import pattern_findings
 from mlebench.integrity.rules.predictions import Predictions, read_predictions
@@ -18,7 +19,6 @@ from mlebench.integrity.texts import LOG, WRITTEN, Texts, texts_of
 from mlebench.records.conditions import knowledge_text
 from mlebench.records.findings import CONDITION, NOTE, VIOLATION, Finding
 from mlebench.registry import Competition, Registry
-from mlebench.untrusted import UntrustedFileError, open_untrusted
 
 
 @dataclass

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from mlebench.core.untrusted import plain
 from mlebench.integrity.rules.predictions import Predictions, canonical
 from mlebench.integrity.texts import Text
 from mlebench.records.findings import Evidence
-from mlebench.untrusted import plain
 
 SHARE = 0.2  # of the rows
 LEAST_ROWS = 5  # fewer may be a quoted head of a file

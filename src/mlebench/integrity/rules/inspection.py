@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from mlebench.agents.folders import environment_dir
-from mlebench.faults import reason_of
+from mlebench.core.os_errors import reason_of
 from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.rules.calibration import Calibration
 from mlebench.integrity.rules.detectors import Case, detect

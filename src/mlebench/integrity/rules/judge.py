@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mlebench.core.untrusted import plain
 from mlebench.integrity.endpoint import ModelEndpoint
 from mlebench.integrity.rules.rubric import Rubric, fixed_questions
 from mlebench.integrity.secrets import scrubbed
 from mlebench.integrity.texts import ACTION, ANSWER, CODE, LOG, MESSAGE, Text, Texts
 from mlebench.records.findings import ANSWERS, BY_JUDGE, NO, NOT_ENOUGH, NOTE, VIOLATION, YES, Evidence, Finding
-from mlebench.untrusted import plain
 
 PIECE = 60_000  # characters
 OVERLAP = 3_000

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from mlebench.core.paths import PRIVATE
+from mlebench.core.untrusted import plain
 from mlebench.integrity.texts import ANSWER, CODE, DONE, LOG, Text, Texts
-from mlebench.paths import PRIVATE
 from mlebench.records.findings import CONDITION, NOTE, VIOLATION, Evidence, Finding, Kind
-from mlebench.untrusted import plain
 
 MOST_EVIDENCE = 5  # for a rule
 _AROUND = 100  # characters quoted before and after the match

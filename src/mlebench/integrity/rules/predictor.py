@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mlebench.core.untrusted import plain
 from mlebench.integrity.rules.handmade import LEAST_ROWS, SHARE
 from mlebench.integrity.rules.predictions import LONGEST_FIELD, MOST_SOUGHT, Predictions, canonical
 from mlebench.records.findings import NOTE, VIOLATION, Evidence, Finding
 from mlebench.records.jsonlines import Omissions, read_objects
-from mlebench.untrusted import plain
 
 LEAST_CALLS = 3  # with rows that no earlier call has shown
 MOST_READ = 64 << 20  # bytes of a table of test rows

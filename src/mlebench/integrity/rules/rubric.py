@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.os_errors import reason_of
 
 _FOLDER = Path(__file__).parent / "rubric"
 _FIXED = _FOLDER / "questions.yaml"

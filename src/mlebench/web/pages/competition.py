@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.registry import Competition
 from mlebench.report.model import Outcome
 from mlebench.scoring import Thresholds, read_leaderboard

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mlebench.outcomes import (
+from mlebench.core.outcomes import (
     AGENT_ERROR,
     CANCELLED,
     GRADED,
@@ -19,7 +19,7 @@ from mlebench.outcomes import (
     OVER_DISK,
     RUN_OUTCOMES,
 )
-from mlebench.paths import RUN_LOG
+from mlebench.core.paths import RUN_LOG
 from mlebench.records.run import DAMAGED, PLANNED, RUNNING
 from mlebench.records.run_groups import Group, Run, elapsed
 from mlebench.report.boards import Boards

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from mlebench.errors import PrerequisiteError
-from mlebench.paths import CODE, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, RunPaths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.paths import CODE, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, RunPaths
 from mlebench.records.report import Report
 from mlebench.records.run_groups import Group, Run, elapsed
 from mlebench.records.timeline import HOST, Event, shortened, story

@@ -1,4 +1,4 @@
-"""Where the files of runs are. `mlebench.paths` draws the whole tree, and has all of these names."""
+"""Where the files of runs are. `mlebench.core.paths` draws the whole tree, and has all of these names."""
 
 import glob
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from mlebench.paths.data import SCRATCH
+from mlebench.core.paths.data import SCRATCH
 
 SUBMISSION, LOGS, CODE, RUN_LOG = "submission", "logs", "code", "run.log"
 RUNNER_LOG, FINDINGS = "runner.log", "findings"  # also in a run's folder

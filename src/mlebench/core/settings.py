@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mlebench.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError
 
 KINDS = {"data_dir": str, "competition_path": list, "slurm": dict}
 

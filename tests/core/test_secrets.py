@@ -3,8 +3,8 @@
 import pytest
 
 from mlebench.bundles.secrets import Secrets
+from mlebench.core.secrets import CERTAIN_NAMES, FORMS, LIKELY_NAMES, hiding
 from mlebench.integrity.secrets import scrubbed
-from mlebench.secrets import CERTAIN_NAMES, FORMS, LIKELY_NAMES, hiding
 
 HEX = "0123456789abcdef0123456789abcdef"
 GENUINE = {

@@ -18,10 +18,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mlebench import lease as leases
-from mlebench.errors import PrerequisiteError
-from mlebench.lease import EXPIRY, GIVE_UP, Lease, LeaseLostError, acquire, held
-from mlebench.processes import Process
+from mlebench.core import leases
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.leases import EXPIRY, GIVE_UP, Lease, LeaseLostError, acquire, held
+from mlebench.core.processes import Process
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_one_holds_it_until_it_is_released(folder: Path) -> None:
 
 def test_a_killed_process_s_lease_can_be_taken_over_at_once(folder: Path) -> None:
     program = (
-        "import os, sys; from pathlib import Path; from mlebench.lease import acquire\n"
+        "import os, sys; from pathlib import Path; from mlebench.core.leases import acquire\n"
         "assert acquire(Path(sys.argv[1])); os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", program, str(folder)], check=False)
@@ -64,7 +64,7 @@ def test_a_reused_process_id_is_not_the_holder(folder: Path) -> None:
 
 def test_one_of_many_processes_gets_it(folder: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from mlebench.lease import acquire\n"
+        "import sys, time; from pathlib import Path; from mlebench.core.leases import acquire\n"
         "print(acquire(Path(sys.argv[1])) is not None, flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", program, str(folder)]

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mlebench.errors import PrerequisiteError
-from mlebench.faults import reason_of
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.os_errors import reason_of
 
 LARGEST_SUBMISSION = 8 << 30  # bytes; the largest genuine submission is well below a tenth of it
 

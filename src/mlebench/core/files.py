@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from mlebench.errors import PrerequisiteError, StorageError
-from mlebench.faults import Space, free_space, free_space_floor
+from mlebench.core.errors import PrerequisiteError, StorageError
+from mlebench.core.os_errors import Space, free_space, free_space_floor
 
 STALE = 3600.0  # seconds after which a temporary file that nobody writes to belongs to a process that was killed
 _TEMPORARY = re.compile(r"(.+)\.mlebench-part-\d+", re.DOTALL)  # not `.part-00`, as `split` names its pieces

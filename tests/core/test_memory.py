@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from waiting import wait_until
 
-from mlebench import memory
+from mlebench.core import memory
 from mlebench.registry import Competition
 from mlebench.run import door
 from mlebench.run.machine import share_of_memory

@@ -28,9 +28,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mlebench.errors import PrerequisiteError
-from mlebench.files import write_whole
-from mlebench.processes import Process
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.files import write_whole
+from mlebench.core.processes import Process
 
 EXPIRY = 60.0
 GIVE_UP = 40.0

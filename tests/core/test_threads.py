@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from waiting import wait_until
 
+from mlebench.core.workers import thread_variables
 from mlebench.grade.worker import Worker
 from mlebench.validate.apart import Checker, CheckLimits
-from mlebench.workers import thread_variables
 
 
 def _threads(pid: int) -> int:

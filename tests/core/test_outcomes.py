@@ -12,12 +12,12 @@ from typing import Any, cast
 import pytest
 
 import mlebench
-from mlebench import outcomes
+from mlebench.core import outcomes
+from mlebench.core.outcomes import GRADED, MISSING, RUN_OUTCOMES, STATUSES, UNGRADED_STATUSES
 from mlebench.grade import aggregate_reports
 from mlebench.grade.one import Verdict, ungraded_report, with_verdict
 from mlebench.integrity.failures.categories import classify
 from mlebench.integrity.subjects import Subject
-from mlebench.outcomes import GRADED, MISSING, RUN_OUTCOMES, STATUSES, UNGRADED_STATUSES
 from mlebench.records.run import ENDED, RunRecord
 from mlebench.records.run_groups import Run
 from mlebench.registry import Competition

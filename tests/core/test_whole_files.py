@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from mlebench.files import (
+from mlebench.core.files import (
     STALE,
     is_temporary,
     remove_stale_temporaries,

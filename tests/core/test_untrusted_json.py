@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mlebench.untrusted import JsonBoundsError, parse_json
+from mlebench.core.untrusted import JsonBoundsError, parse_json
 
 TEXTS = st.text(st.sampled_from('a,[{]}":\\\n\u2200é😀'), max_size=8)
 VALUES: st.SearchStrategy[Any] = st.recursive(

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from mlebench.settings import read_setting
+from mlebench.core.settings import read_setting
 
 DATA_DIR_VARIABLE = "MLEBENCH_DATA_DIR"
 VENVS_DIR_VARIABLE = "MLEBENCH_VENVS_DIR"
@@ -18,7 +18,7 @@ VARIABLES = (DATA_DIR_VARIABLE, COMPETITION_PATH_VARIABLE, VENVS_DIR_VARIABLE, C
 
 
 def module_dir() -> Path:
-    return Path(__file__).parents[1].resolve()
+    return Path(__file__).parents[2].resolve()
 
 
 def competitions_dir() -> Path:
