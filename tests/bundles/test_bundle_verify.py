@@ -69,6 +69,8 @@ LIES: list[tuple[dict[str, Any], str]] = [
     ({"gold_medal": True, "any_medal": True}, "the medal differs"),
     ({"above_median": True}, "the medal differs"),
     ({"gold_threshold": 0.1}, "the thresholds differ"),
+    ({"percentile": 1.0}, "the percentile or the normalised score differs"),
+    ({"normalised_score": 2.0}, "the percentile or the normalised score differs"),
     ({"source": "kaggle"}, "the data is twin, not kaggle"),
     ({"submission_sha256": "0" * 64}, "the report is for another submission"),
     ({"score": 0.99, "mlebench": "1.0"}, "graded by mlebench 1.0"),

@@ -419,6 +419,7 @@ def test_percentile_is_the_share_of_teams_beaten(id: str) -> None:
         assert boards.percentile(made(id, score=score)) == worse / len(board)
     assert boards.percentile(made(id, score=None)) == 0
     assert boards.percentile(made("of-our-own", score=0.5)) is None
+    assert boards.percentile(made(id, score=board[0], percentile=0.25)) == 0.25  # as it was graded
 
 
 def test_an_infinite_score_counts_the_same_in_our_reports_and_the_references() -> None:

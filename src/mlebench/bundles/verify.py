@@ -20,6 +20,7 @@ from mlebench.grade.row import Job, Unjudged
 from mlebench.grade.worker import Workers
 from mlebench.records import read, write
 from mlebench.records.bundle import AGREES, CLAIMED, DIFFERS, NOT_REGRADED, BundleVerdict, RunVerdict
+from mlebench.records.report import Report
 from mlebench.records.run_groups import Run
 from mlebench.registry import Registry
 from mlebench.scoring import CompetitionReport
@@ -157,6 +158,8 @@ def _verdict(run: Run, outcome: Outcome) -> tuple[Verdict, str | None]:
         why = "the medal differs"
     elif any(getattr(claimed, name) != getattr(graded, name) for name in THRESHOLDS):
         why = "the thresholds differ"
+    elif not all(_same_score(claim, getattr(graded, name)) for name, claim in _stated_standing(claimed).items()):
+        why = "the percentile or the normalised score differs"
     elif (claimed.source == "twin") != (graded.source == "twin"):
         why = f"the data is {graded.source}, not {shown(str(claimed.source))}"
     else:
@@ -170,6 +173,12 @@ def _versions(theirs: tuple[Any, Any], ours: tuple[Any, Any]) -> str:
         f"it was graded by mlebench {shown(str(theirs[0]))}, competition version {theirs[1]}, "
         f"and here by mlebench {__version__}, competition version {ours[1]}"
     )
+
+
+def _stated_standing(claimed: Report) -> dict[str, float]:
+    """Where a report says that its score stands; older ones do not say."""
+    stated = {"percentile": claimed.percentile, "normalised_score": claimed.normalised_score}
+    return {name: value for name, value in stated.items() if value is not None}
 
 
 def _same_score(claimed: float | None, found: float | None) -> bool:

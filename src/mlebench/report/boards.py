@@ -23,16 +23,24 @@ class Boards:
         return found.category if found else None
 
     def percentile(self, report: Report) -> float | None:
-        """The share of human teams with a worse score; 0 without a score."""
+        """The share of human teams with a worse score, as the report states it or, if it does not, from its score.
+
+        It is 0 without a score.
+        """
+        if report.percentile is not None:
+            return report.percentile
         board, score = self._board(report.competition_id), report.score
         if board is None:
             return None
-        if score is None:  # an infinite score is null in our reports, which have its percentile
-            return report.percentile or 0.0
-        return 0.0 if math.isnan(score) else board.percentile(score)
+        return 0.0 if score is None or math.isnan(score) else board.percentile(score)
 
     def normalised(self, report: Report) -> float | None:
-        """0 is the sample submission's score on real data, 1 the gold threshold; without a score it is 0."""
+        """0 is the sample submission's score on real data, 1 the gold threshold; as stated or from the score.
+
+        It is 0 without a score.
+        """
+        if report.normalised_score is not None:
+            return report.normalised_score
         found = self._competition(report.competition_id)
         gold, score = report.gold_threshold, report.score
         if found is None or gold is None:
