@@ -36,6 +36,7 @@ DIFFERS = {
     "--description": "a description to show is not one to prepare",
     "--endpoint": "a run's model may speak another API than OpenAI's",
     "--force": "what is done again",
+    "--gpus": "for the workers of a group to share, or those of one run",
     "--host": "of no use without --serve",
     "--jobs": "what is done at a time",
     "--max-bytes": "a server reads less",

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.groups import plan_group
 
 from mlebench.cli import main
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.records.run_groups import Group, find_group, newest_group
 from mlebench.registry import Competition, Registry
-from mlebench.run.plan import Request, plan
-from mlebench.sandbox import sandbox_named
 
 TITANIC = "spaceship-titanic"
 Call = Callable[..., tuple[str, str]]
@@ -49,17 +48,7 @@ def run_twin() -> tuple[Group, str]:
 
 def planned(folder: Path, competition_dir: Path) -> Group:
     """A planned group of one run in a runs directory."""
-    from mlebench.agents import load_agent
-
-    request = Request(
-        agent=load_agent("dummy"),
-        agent_source="dummy",
-        competitions=[TITANIC],
-        registry=Registry(competition_dir),
-        runs_dir=folder,
-        sandbox=sandbox_named("process"),
-    )
-    return plan(request)
+    return plan_group(Registry(competition_dir).get_competition(TITANIC), folder, agent="dummy")
 
 
 def test_every_command_finds_the_group_of_twins(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

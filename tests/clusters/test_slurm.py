@@ -11,17 +11,14 @@ from pathlib import Path
 import pytest
 from conftest_run import SUBMIT, Mlebench, Start
 from sandboxes import breakable_bwrap, require
+from support.groups import plan_group
 from waiting import wait_until
 
-from mlebench.agents import load_agent
-from mlebench.records.group import Placement, Requested
+from mlebench.records.group import Placement
 from mlebench.records.run_groups import Group
-from mlebench.registry import Competition, Registry
+from mlebench.registry import Competition
 from mlebench.run.executors import SchedulerError
-from mlebench.run.gpus import Choice
-from mlebench.run.plan import Request, plan
 from mlebench.run.slurm import Slurm, _time_limit
-from mlebench.sandbox import sandbox_named
 
 FAKE = Path(__file__).with_name("fake_slurm.py")
 
@@ -61,21 +58,8 @@ def planned(titanic: Competition, tmp_path: Path) -> Callable[..., Group]:
     """A group with one planned run."""
 
     def call(gpus: int = 0) -> Group:
-        agent = load_agent("command", "true")
-        requested = Requested(seconds=60, memory=10**9, cpus=1.5)
-        registry = Registry(titanic.paths.data_dir)
-        where = {"runs_dir": tmp_path / "runs", "sandbox": sandbox_named("process"), "requested": requested}
-        return plan(
-            Request(
-                agent,
-                agent.spec,
-                [titanic.id],
-                registry,
-                **where,
-                placement=Placement(name="slurm"),
-                gpus=Choice((), gpus),
-            )
-        )
+        limits = {"time_limit": 60, "memory": 10**9, "cpus": 1.5, "gpus": str(gpus)}
+        return plan_group(titanic, tmp_path / "runs", agent_command="true", executor="slurm", **limits)
 
     return call
 

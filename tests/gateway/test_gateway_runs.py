@@ -18,10 +18,10 @@ import pytest
 from conftest_run import Mlebench, Start, reports_of
 from endpoints import KEY, USAGE, Call, Endpoint, access_to, say_hello
 from sandboxes import ALL, ISOLATING, each, processes, require, wait_until_gone
+from support.groups import plan_group
 from support.records import model_of, report_of, usage_of
 from waiting import wait_until
 
-from mlebench.agents import load_agent
 from mlebench.cli.live import print_runs
 from mlebench.integrity.failures.categories import classify
 from mlebench.integrity.subjects import of_run
@@ -32,7 +32,6 @@ from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
 from mlebench.run.execute import FINAL, execute
-from mlebench.run.plan import Request, plan
 from mlebench.run.regrade import regrade
 from mlebench.sandbox import sandbox_named
 from mlebench.web.history import timeline
@@ -218,19 +217,8 @@ def test_many_runs_are_refused_at_once_if_their_model_cannot_be_called(
 def test_a_group_is_not_resumed_without_its_key(
     go: Runner, mlebench: Mlebench, titanic: Competition, server: Endpoint, tmp_path: Path
 ) -> None:
-    request = Request(
-        load_agent("command", "true"),
-        "command",
-        [titanic.id],
-        Registry(titanic.paths.data_dir),
-        tmp_path / "runs",
-        sandbox_named("process"),
-        agent_command="true",
-        seeds=3,
-        network="model",
-        model=replace(access_to(server, ("m",)), key_env="A_KEY"),
-    )
-    group = plan(request)
+    access = replace(access_to(server, ("m",)), key_env="A_KEY")
+    group = plan_group(titanic, tmp_path / "runs", agent_command="true", seeds=3, model=access)
     done = mlebench("run", "--resume", str(group.paths.root), code=1)
     assert "set the variable A_KEY" in done.stderr
     assert [(run.record.state, run.record.attempts) for run in group.runs()] == [("planned", [])] * 3
@@ -249,20 +237,7 @@ def test_submissions_and_calls_in_a_story_share_one_clock(
 
     monkeypatch.setattr(type(sandbox), "launch", slowly)
     program = f"python3 - <<'END'\n{CALL}\ncall()\nEND\nsleep 0.2; {SUBMIT}"
-    data = Registry(titanic.paths.data_dir)
-    group = plan(
-        Request(
-            load_agent("command", program),
-            "command",
-            [titanic.id],
-            data,
-            tmp_path / "runs",
-            sandbox,
-            agent_command=program,
-            network="model",
-            model=access_to(server),
-        )
-    )
+    group = plan_group(titanic, tmp_path / "runs", agent_command=program, model=access_to(server))
     assert execute(only(group).paths.root) == FINAL
     run = only(group)
     kinds = [event.kind for event in story(run).events]
@@ -474,12 +449,9 @@ def test_runs_with_different_models_or_budgets_are_separate_entries(
     titanic: Competition, server: Endpoint, tmp_path: Path
 ) -> None:
     inputs = Inputs(tmp_path)
-    request = Request(
-        load_agent("dummy"), "dummy", [titanic.id], Registry(titanic.paths.data_dir), tmp_path, sandbox_named("process")
-    )
     for models, budget in ((("m",), None), (("m", "other"), None), (("m",), "5usd")):
         access = access_to(server, models, budget=budget)
-        inputs.add_group(plan(replace(request, network="model", model=access)))
+        inputs.add_group(plan_group(titanic, tmp_path, agent="dummy", model=access))
     assert [entry.model for entry in inputs.entries(Boards(Registry()))] == ["m", "m, other", "m"]
 
 

@@ -64,27 +64,20 @@ def main(scratch: Path) -> None:
 
 def plan(scratch: Path, cases: list[Case]) -> Path:
     """A group with a seed for each case; planned only, so that limits can be set that have no option."""
-    from mlebench.agents import load_agent
-    from mlebench.records.group import Requested
+    from support.groups import plan_group
+
     from mlebench.registry import Registry
-    from mlebench.run.plan import Request
-    from mlebench.run.plan import plan as plan_group
-    from mlebench.sandbox import sandbox_named
 
     python = "python3" if cases[0].sealed else sys.executable
-    agent = load_agent(str(agent_folder(scratch, cases, python)), None)
-    request = Request(
-        agent=agent,
-        agent_source=agent.spec,
-        competitions=[cases[0].competition],
-        registry=Registry(str(scratch / "data")),
-        runs_dir=scratch / "runs",
-        sandbox=sandbox_named("bubblewrap" if cases[0].sealed else "process"),
+    group = plan_group(
+        Registry(scratch / "data").get_competition(cases[0].competition),
+        scratch / "runs",
+        agent=str(agent_folder(scratch, cases, python)),
+        sandbox="bubblewrap" if cases[0].sealed else "process",
         seeds=len(cases),
         workers=3,
-        requested=Requested(cpus=1),
+        cpus=1,
     )
-    group = plan_group(request)
     record = json.loads(group.paths.record.read_text())
     record["limits"] |= LIMITS
     group.paths.record.write_text(json.dumps(record))

@@ -8,22 +8,19 @@ import msgspec
 import pytest
 from bundles.forging import write_group
 from conftest_run import SUBMIT, Mlebench
+from support.groups import plan_group
 
-from mlebench.agents import load_agent
 from mlebench.bundles.make import make_bundle
 from mlebench.bundles.reading import read_bundle
 from mlebench.core import leases
 from mlebench.core.errors import PrerequisiteError
-from mlebench.records.group import Requested
 from mlebench.records.run import RunRecord
 from mlebench.records.run_groups import Group
 from mlebench.records.snapshots import SnapshotScore
 from mlebench.records.usage import ModelUsage
-from mlebench.registry import Competition, Registry
+from mlebench.registry import Competition
 from mlebench.run.group import finish, finished_report
-from mlebench.run.plan import Request, plan
 from mlebench.run.regrade import require_ended
-from mlebench.sandbox import sandbox_named
 
 
 @pytest.fixture
@@ -43,19 +40,7 @@ def damage(group: Group, number: int = 1, content: str | None = "") -> Path:
 
 @pytest.mark.parametrize("content", ["", None, '{"schema": 2}', "folder", "pipe"])
 def test_the_other_runs_are_done(titanic: Competition, mlebench: Mlebench, tmp_path: Path, content: str | None) -> None:
-    agent = load_agent("command", SUBMIT)
-    request = Request(
-        agent=agent,
-        agent_source=agent.spec,
-        agent_command=SUBMIT,
-        competitions=[titanic.id],
-        registry=Registry(titanic.paths.data_dir),
-        runs_dir=tmp_path / "runs",
-        sandbox=sandbox_named("process"),
-        seeds=3,
-        requested=Requested(seconds=60),
-    )
-    group = plan(request)
+    group = plan_group(titanic, tmp_path / "runs", agent_command=SUBMIT, seeds=3, time_limit=60)
     folder = group.paths.root
     record = damage(group, 1, None if content in ("folder", "pipe") else content)
     if content == "folder":

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from conftest_run import SUBMIT, Mlebench
 
-from mlebench.bundles.again import as_options, differences
+from mlebench.bundles.again import differences, repeatable_record
 from mlebench.bundles.make import make_bundle
 from mlebench.bundles.reading import read_bundle
 from mlebench.records.run_groups import Group
@@ -63,8 +63,8 @@ def test_an_option_is_passed_recorded_and_kept(
 
     make_bundle(tuned, tmp_path / "b.tar.gz")
     bundle = read_bundle(tmp_path / "b.tar.gz")
-    given = {"agent": None, "agent_command": None, "knowledge": None}
-    assert as_options(bundle, given)["agent_options"] == tuned.record.agent_options
+    repeated = repeatable_record(bundle, has_agent=False, has_knowledge=False)
+    assert repeated.agent_options == tuned.record.agent_options
     assert "default options, not model=x=y, steps=9" in differences(bundle, plain.record)
 
 

@@ -16,12 +16,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from support.groups import plan_group
 from support.records import TIME, write_record
 
-from mlebench.agents import load_agent
 from mlebench.core import leases
 from mlebench.core.errors import SandboxError
 from mlebench.core.files import is_temporary
+from mlebench.core.outcomes import RETRIES
 from mlebench.core.paths import RunPaths
 from mlebench.core.processes import Process
 from mlebench.data.open_runs import open_runs
@@ -29,16 +30,14 @@ from mlebench.records import now, read
 from mlebench.records.run import Attempt, RunRecord
 from mlebench.records.run_groups import Group, Run
 from mlebench.records.snapshots import SnapshotScores
-from mlebench.registry import Competition, Registry
+from mlebench.registry import Competition
 from mlebench.run import execute as execution
 from mlebench.run import group as groups
 from mlebench.run import regrade
 from mlebench.run.attempts import LOST_STARTS
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, abandon, execute
-from mlebench.run.plan import Request, plan
 from mlebench.run.publish import gather, publish, settle, stage
 from mlebench.run.snapshots import Snapshots
-from mlebench.sandbox import sandbox_named
 
 DEAD = (1 << 22) + 1  # no process has this id
 CHANGES = ("rename", "replace", "unlink", "remove", "rmdir", "mkdir", "link")
@@ -97,20 +96,9 @@ def _write_in_two_steps(write: Callable[[str], int], text: str, steps: Steps) ->
 def planned(titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Run]:
     """A planned run of the oracle, which needs no sandbox, in its own group."""
     shutil.rmtree(titanic.paths.runs_open, ignore_errors=True)  # marks of runs that other tests have killed
-    agent = load_agent("oracle")
-    registry = Registry(titanic.paths.data_dir)
-    sandbox = sandbox_named("process")
 
     def new() -> Run:
-        request = Request(
-            agent=agent,
-            agent_source=agent.spec,
-            competitions=[titanic.id],
-            registry=registry,
-            runs_dir=tmp_path / "runs",
-            sandbox=sandbox,
-        )
-        (run,) = plan(request).runs()
+        (run,) = plan_group(titanic, tmp_path / "runs", agent="oracle").runs()
         return run
 
     return new
@@ -197,7 +185,7 @@ def test_a_second_kill_at_every_step_of_resuming(planned: Callable[[], Run]) -> 
 
 
 def test_a_retry_is_killed_at_every_step(planned: Callable[[], Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(groups.RETRIES, "failed", ("finished",))  # the oracle does not fail
+    monkeypatch.setitem(RETRIES, "failed", ("finished",))  # the oracle does not fail
 
     def ended() -> Run:
         run = planned()
@@ -207,7 +195,7 @@ def test_a_retry_is_killed_at_every_step(planned: Callable[[], Run], monkeypatch
 
     seen = set()
     for run, made in _killed_at_every_step(
-        ended, lambda run: groups.retry(Group.read(run.paths.group.root), ["failed"])
+        ended, lambda run: groups.retry_runs(Group.read(run.paths.group.root), ["failed"])
     ):
         before = Run.read(run.paths.root).record
         assert execute(run.paths.root) == FINAL, made

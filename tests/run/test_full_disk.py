@@ -19,9 +19,9 @@ from uuid import uuid4
 
 import pytest
 from conftest_run import SUBMIT, Mlebench, Start
+from support.groups import plan_group
 from waiting import wait_until
 
-from mlebench.agents import load_agent
 from mlebench.agents.spec import COMMAND
 from mlebench.bundles.make import make_bundle
 from mlebench.cli.run import _say_unstored
@@ -32,17 +32,16 @@ from mlebench.core.os_errors import UNLIMITED, Space, free_space
 from mlebench.records import now
 from mlebench.records.run import ResourceUse
 from mlebench.records.run_groups import Group, Run, groups_in
-from mlebench.registry import Competition, Registry
+from mlebench.registry import Competition
 from mlebench.run import execute as execution
 from mlebench.run import group as groups
 from mlebench.run.attempts import LOST_STARTS
 from mlebench.run.door import ValidatorDoor
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, NOT_STORED, abandon, execute, unstored_result
 from mlebench.run.full_disk import charged_for_uploads
-from mlebench.run.plan import Request, plan
 from mlebench.run.publish import unstage
 from mlebench.run.snapshots import Snapshots
-from mlebench.sandbox import collect, keeper, sandbox_named, session
+from mlebench.sandbox import collect, keeper, session
 from mlebench.sandbox.session import Outcome, Session
 
 PROGRAM = f"{SUBMIT}; echo hello; mkdir -p $LOGS_DIR/more; date >$LOGS_DIR/more/when"
@@ -81,23 +80,15 @@ def full_after(count: int) -> Iterator[list[str]]:
         yield steps
 
 
-def _request(agent: str, command: str | None, competition: Competition, runs_dir: Path) -> Request:
-    return Request(
-        agent=load_agent(agent, command),
-        agent_source=agent,
-        agent_command=command,
-        competitions=[competition.id],
-        registry=Registry(competition.paths.data_dir),
-        runs_dir=runs_dir,
-        sandbox=sandbox_named("process"),
-    )
+def _plan(agent: str | None, command: str | None, competition: Competition, runs_dir: Path) -> Run:
+    (run,) = plan_group(competition, runs_dir, agent=agent, agent_command=command).runs()
+    return run
 
 
 @pytest.fixture
 def ended_agent(titanic: Competition, tmp_path: Path) -> Run:
     """A run whose agent has ended, and whose runner was killed before it could store the result."""
-    request = _request(COMMAND, PROGRAM, titanic, tmp_path / "runs")
-    (run,) = plan(request).runs()
+    run = _plan(COMMAND, PROGRAM, titanic, tmp_path / "runs")
     _kill_before_publishing(run.paths.root)
     return run
 
@@ -147,17 +138,17 @@ def test_the_disk_is_full_from_any_write_on(titanic: Competition, tmp_path: Path
     """From planning to the end; the agent is one that needs no sandbox."""
     codes = []
     for count in range(200):
-        request = _request("oracle", None, titanic, tmp_path / str(count))
+        runs = tmp_path / str(count)
         with suppress(OSError, PrerequisiteError), full_after(count) as steps:
-            (run,) = plan(request).runs()
+            run = _plan("oracle", None, titanic, runs)
             codes.append(execute(run.paths.root))
         if codes and codes[-1] == FINAL and len(steps) <= count:
             break
-        for group in groups_in(request.runs_dir):
+        for group in groups_in(runs):
             for run in group.runs():
                 assert execute(run.paths.root) == FINAL, steps[-1]
                 assert Run.read(run.paths.root).record.ended == "finished", steps[-1]
-        shutil.rmtree(request.runs_dir, ignore_errors=True)
+        shutil.rmtree(runs, ignore_errors=True)
     assert codes.count(NOT_STORED) > 10
     assert codes[-1] == FINAL
 
@@ -344,7 +335,7 @@ def test_no_agent_is_started_on_a_disk_that_others_have_filled(
     titanic: Competition, small_disk: Path, lack: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It would be blamed for what it then writes itself."""
-    (run,) = plan(_request(COMMAND, SUBMIT, titanic, small_disk)).runs()
+    run = _plan(COMMAND, SUBMIT, titanic, small_disk)
     if lack == "MiB":
         _fill(small_disk, leave=20 << 20)
     else:
@@ -371,7 +362,7 @@ def test_what_filled_the_disk_makes_room_for_its_own_result(titanic: Competition
         "log": "cat /dev/zero > $LOGS_DIR/x",
         "folders of code": "cd $CODE_DIR; for i in {1..3000}; do mkdir folder-$i || break; done",
     }[kind]
-    (run,) = plan(_request(COMMAND, f"{SUBMIT}; cd $HOME; {fill}; exit 3", titanic, small_disk)).runs()
+    run = _plan(COMMAND, f"{SUBMIT}; cd $HOME; {fill}; exit 3", titanic, small_disk)
     group = json.loads(run.paths.group.record.read_text())
     limits = group["limits"] | {"disk": 100 << 20, "inodes": 3900}  # as if it had been planned on a larger disk
     run.paths.group.record.write_text(json.dumps(group | {"limits": limits}))
@@ -387,7 +378,7 @@ def test_what_filled_the_disk_makes_room_for_its_own_result(titanic: Competition
 
 def test_a_result_that_leaves_no_room_for_a_copy_is_stored(titanic: Competition, small_disk: Path) -> None:
     """The agent kept to its limits, and may use more than half of the disk."""
-    (run,) = plan(_request(COMMAND, f"{SUBMIT}; head -c 35M /dev/zero > $CODE_DIR/x", titanic, small_disk)).runs()
+    run = _plan(COMMAND, f"{SUBMIT}; head -c 35M /dev/zero > $CODE_DIR/x", titanic, small_disk)
     assert execute(run.paths.root) == FINAL
     assert (Run.read(run.paths.root).record.ended, (run.paths.code / "x").stat().st_size) == ("finished", 35 << 20)
 
@@ -437,7 +428,7 @@ def test_uploads_to_the_validator_give_no_second_start(
     titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are not in the agent's folders, and would count as those of others if they filled the disk."""
-    (run,) = plan(_request(COMMAND, f"{SUBMIT}; exit 3", titanic, tmp_path / "runs")).runs()
+    run = _plan(COMMAND, f"{SUBMIT}; exit 3", titanic, tmp_path / "runs")
     watch = execution._Execution._watch
 
     def fail_on_a_full_disk(*arguments: Any) -> Outcome:
@@ -530,7 +521,7 @@ def test_an_agent_whose_runner_is_killed_again_and_again_is_started_three_times(
     run = Run.read(folder)
     assert (run.record.state, run.record.ended, run.record.starts) == ("ended", "infra_error", 3)
     assert {attempt.interrupted_by for attempt in run.record.attempts} == {"lost"}
-    assert groups.retry(Group.read(folder.parent), ["infra"]) == 1
+    assert groups.retry_runs(Group.read(folder.parent), ["infra"]) == 1
     assert execute(folder) == FINAL
     assert (Run.read(folder).record.ended, Run.read(folder).record.starts) == ("finished", LOST_STARTS + 1)
 
@@ -687,7 +678,7 @@ def test_a_runner_that_is_killed_while_it_stores_an_interrupted_result_keeps_the
 def test_a_keeper_that_has_no_room_to_start_is_no_start_of_the_agent(
     titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (run,) = plan(_request(COMMAND, PROGRAM, titanic, tmp_path / "runs")).runs()
+    run = _plan(COMMAND, PROGRAM, titanic, tmp_path / "runs")
     make_spec = session._spec
     with monkeypatch.context() as patch:
         patch.setattr(session, "_spec", lambda *arguments: make_spec(*arguments) | {"outcome": "/dev/full"})

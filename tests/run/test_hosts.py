@@ -11,21 +11,19 @@ from pathlib import Path
 import pytest
 from conftest_run import SUBMIT, Mlebench, Start
 from sandboxes import breakable_bwrap, require
+from support.groups import plan_group
 from waiting import wait_until
 
-from mlebench.agents import load_agent
 from mlebench.core import leases
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.leases import EXPIRY, Lease, Observer, acquire
 from mlebench.core.processes import Process
 from mlebench.records import base, write
 from mlebench.records.run_groups import Group, Run, counts
-from mlebench.registry import Competition, Registry
+from mlebench.registry import Competition
 from mlebench.run import execute as execution
 from mlebench.run import hosts
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, execute
-from mlebench.run.plan import Request, plan
-from mlebench.sandbox import sandbox_named
 
 BROKEN = "alpha"
 
@@ -35,10 +33,15 @@ def planned(titanic: Competition, tmp_path: Path) -> Callable[..., Group]:
     """Plans runs: of the oracle, which needs no sandbox, or of a program."""
 
     def call(seeds: int = 3, program: str | None = None, sandbox: str = "process", workers: int = 1) -> Group:
-        agent = load_agent("command", program) if program else load_agent("oracle")
-        where = {"runs_dir": tmp_path / "runs", "sandbox": sandbox_named(sandbox), "seeds": seeds, "workers": workers}
-        registry = Registry(titanic.paths.data_dir)
-        return plan(Request(agent, agent.spec, [titanic.id], registry, agent_command=program, **where))
+        return plan_group(
+            titanic,
+            tmp_path / "runs",
+            agent=None if program else "oracle",
+            agent_command=program,
+            sandbox=sandbox,
+            seeds=seeds,
+            workers=workers,
+        )
 
     return call
 

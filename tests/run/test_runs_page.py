@@ -7,13 +7,12 @@ from pathlib import Path
 
 from conftest_run import SUBMIT
 
-from mlebench.core.outcomes import RUN_OUTCOMES
+from mlebench.core.outcomes import RETRIES, RUN_OUTCOMES
 from mlebench.records.group import GroupRecord, Limits
 from mlebench.records.run import Attempt, RunConditions, RunRecord
 from mlebench.records.run_groups import Group
 from mlebench.records.snapshots import SnapshotScore, SnapshotScores
 from mlebench.run.execute import CANNOT_WORK, FINAL, MAY_BE_RETRIED, NOT_STORED
-from mlebench.run.group import RETRIES
 
 PAGE = Path(__file__).parents[2] / "docs" / "runs.md"
 

@@ -11,53 +11,53 @@ from mlebench.core.errors import PrerequisiteError
 from mlebench.core.paths import PROFILES
 from mlebench.data.state import data_identity
 from mlebench.records.conditions import CONDITIONS
-from mlebench.records.group import GroupRecord
+from mlebench.records.group import NETWORKS, GroupRecord, ModelFacts
 from mlebench.records.run_groups import require_ours
 from mlebench.registry import Registry
 
-NETWORKS = ("none", "model", "full")
 _MODEL = re.compile(r"\w[\w./:@+-]{0,199}")
 _LONGEST = 60  # how many characters of a condition to show
-LIMITS = {"time_limit": "seconds", "memory": "memory", "cpus": "cpus", "shm": "shm"}  # option: its name in records
 
 
-def as_options(bundle: Bundle, given: dict[str, Any]) -> dict[str, Any]:
-    """What `mlebench run` takes from a bundle, in addition to the given options.
+def repeatable_record(bundle: Bundle, *, has_agent: bool, has_knowledge: bool) -> GroupRecord:
+    """What may be taken from a bundle's group to plan runs like it, by somebody who may have chosen agent or knowledge.
 
-    Sandbox, image, folders and commands are this machine's own business: a stranger could have written anything there.
+    Sandbox, image, folders and commands are this machine's own business, as are endpoint, keys, tools and prices: a
+    stranger could have written anything there. Raises PrerequisiteError for a group that cannot be repeated.
     """
     record = bundle.group.record
     require_ours(bundle.group)
     if record.profile != PROFILES[0]:
         raise PrerequisiteError(f"{bundle.path}: runs of profile {record.profile} cannot be planned")
-    limits = {option: getattr(record.limits, name) for option, name in LIMITS.items()}
-    if record.network not in NETWORKS or any(value is not None and value <= 0 for value in limits.values()):
+    limits = record.limits and (record.limits.seconds, record.limits.memory, record.limits.cpus, record.limits.shm)
+    if record.network not in NETWORKS or any(value is not None and value <= 0 for value in limits or ()):
         raise PrerequisiteError(f"{bundle.path}: the limits or the network of its group make no sense")
-    if record.knowledge and not given["knowledge"]:
+    if record.knowledge and not has_knowledge:
         raise PrerequisiteError(f"the agent of {bundle.path} was given a folder to read: name yours with --knowledge")
-    return {
-        **(
-            {}
-            if given["agent"] or given["agent_command"]
-            else {"agent": _agent_here(bundle), "agent_options": record.agent_options}
-        ),
-        "ids": list(record.competitions),
-        "seeds": record.seeds,
-        "network": record.network,
-        "obfuscate": record.obfuscate,
-        "twin": record.twin,
-        "knowledge_sha256": record.knowledge_sha256,  # only for comparison
-        **limits,
-    }
+    return record.changed(
+        id=f"{record.id} (bundle {bundle.sha256})",
+        agent_source="" if has_agent else _agent_here(bundle),
+        agent_command=None,
+        data_dir=None,
+        sandbox="auto",
+        image=None,
+        runtime=None,
+        retain=False,
+        runs_per_gpu=1,
+        knowledge=None,
+        model=_model_of(bundle),
+    )
 
 
-def model_of(bundle: Bundle) -> dict[str, Any]:
-    """Models and budget of the bundle's group. Its endpoint, keys, tools and prices are not taken from a stranger."""
+def _model_of(bundle: Bundle) -> ModelFacts | None:
+    """Models and budget of the bundle's group, at nobody's endpoint."""
     requested = bundle.group.record.model
-    models, budget = (requested.models, requested.budget) if requested else ([], None)
-    if not all(_MODEL.fullmatch(model) for model in models):
+    if requested is None:
+        return None
+    if not all(_MODEL.fullmatch(model) for model in requested.models):
         raise PrerequisiteError(f"{bundle.path}: the models of its group have names that no model has")
-    return {"models": models, "budget": budget and shown(budget)}
+    budget = requested.budget and shown(requested.budget)
+    return ModelFacts(provider="", endpoint="", models=requested.models, budget=budget)
 
 
 def differences(bundle: Bundle, here: GroupRecord) -> list[str]:

@@ -76,8 +76,6 @@ def _run(verb: str, *arguments: str) -> None:
         if verb == "prepare" and any(word.startswith("--jobs") for word in arguments):
             # The server starts up in parallel with this process.
             import_module("mlebench.core.workers").start_server("mlebench.data.preload")
-        if verb == "run" and arguments[:1] == ("exec",):
-            verb, arguments = "run exec", arguments[1:]
         running = import_module("mlebench.cli.running")
         module = import_module(f"mlebench.cli.{verb.translate(_TO_MODULE)}")
         running.run_verb(module.command, verb, [*arguments])  # not `list(…)`: `list` may be a module here

@@ -1,5 +1,7 @@
 """mlebench demo"""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from mlebench.agents import Agent
     from mlebench.records.run_groups import Group
     from mlebench.registry import Registry
-    from mlebench.sandbox import Sandbox
 
 AGENTS = ("dummy", "baseline")
 
@@ -68,43 +69,36 @@ def _agents() -> "list[Agent]":
     return [agent for agent in agents if not venv_fault(agent)]
 
 
-def _run(agent: "Agent", registry: "Registry", sandbox: "Sandbox") -> "Group":
+def _run(agent: "Agent", registry: "Registry", sandbox: str) -> "Group":
     from mlebench.cli.live import live_view
-    from mlebench.records.group import Requested
-    from mlebench.records.run_groups import Group, unfinished
-    from mlebench.run.group import finish
-    from mlebench.run.local import LocalExecutor
+    from mlebench.run import Progress, Request, run
     from mlebench.run.machine import cpu_count
-    from mlebench.run.plan import Request, plan
 
-    say(f"Running the agent {agent.name} in the sandbox {sandbox.name}")
-    workers = min(2, cpu_count())
+    class Live(Progress):
+        def watch(self, group: "Group") -> AbstractContextManager[Callable[[], None]]:
+            return live_view(group)
+
+    say(f"Running the agent {agent.name} in the sandbox {sandbox}")
     request = Request(
-        agent=agent,
-        agent_source=agent.spec,
+        agent=agent.name,
         competitions=COMPETITIONS,
-        registry=registry,
-        runs_dir=paths.default_runs_dir(registry.get_data_dir()),
+        data_dir=registry.get_data_dir(),
         sandbox=sandbox,
-        workers=workers,
-        requested=Requested(seconds=300),
+        workers=min(2, cpu_count()),
+        time_limit=300,
     )
-    group = plan(request)
-    with live_view(group) as tick:
-        LocalExecutor(group.paths, workers).run(unfinished(group), tick)
-    finish(Group.read(group.paths.root))
-    return group
+    return run(request, Live())
 
 
-def _sandbox() -> "Sandbox":
+def _sandbox() -> str:
     from mlebench.core.errors import PrerequisiteError
-    from mlebench.sandbox import best_sandbox, sandbox_named
+    from mlebench.sandbox import best_sandbox
 
     try:
-        return best_sandbox()
+        return best_sandbox().name
     except PrerequisiteError as error:
         say(f"{error}. That will do for this demo, whose agents are harmless.")
-        return sandbox_named("process")
+        return "process"
 
 
 def _write_pages(groups: "list[Group]", registry: "Registry", folder: Path) -> Path:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from mlebench.cli.checks import show_checks
+from mlebench.cli.executor_options import executor_options
 from mlebench.cli.options import data_dir_option, registry_at, runs_dir_at, runs_dir_option
 from mlebench.cli.output import print_table
-from mlebench.cli.placing import placement_of, placement_options
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.os_errors import explanation
@@ -34,21 +34,23 @@ class Finding(NamedTuple):
 
 @click.command()
 @click.option("--kaggle", is_flag=True, help="Also ask Kaggle about every competition: rules and download size.")
-@placement_options
+@executor_options
 @runs_dir_option
 @click.option("--look", type=click.Path(path_type=Path), hidden=True)  # passed when doctor runs on a node
 @data_dir_option
-def command(kaggle: bool, data_dir: Path | None, runs_dir: Path | None, look: Path | None, **placing: Any) -> None:
+def command(kaggle: bool, data_dir: Path | None, runs_dir: Path | None, look: Path | None, **executor: Any) -> None:
     """Check this machine: Python, disk, data, Kaggle login, sandboxes. Each line says what to do.
 
     With `--executor slurm` or `ray`, a small job checks each node instead, up to eight nodes.
     """
+    from mlebench.run.schedulers import placement_of
+
     if look:
         from mlebench.run.nodes import look as look_around
 
         look_around(look)
         return
-    placement = placement_of(**placing)
+    placement = placement_of(**executor)
     if placement.is_remote:
         shared = runs_dir_at(runs_dir, data_dir)
         print_table(["", "what", "found", "what to do"], list(_nodes(placement, shared.absolute())))

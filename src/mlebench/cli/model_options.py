@@ -1,13 +1,17 @@
 """The options of `mlebench run` that say which model a run may use."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from mlebench.gateway.access import PROVIDERS
+
 if TYPE_CHECKING:
-    from mlebench.gateway.access import ModelAccess
+    from mlebench.records.group import ModelFacts
+    from mlebench.run.request import ModelRequest
 
 _ENDPOINT: dict[str, Any] = {"metavar": "URL"}
 _KEY: dict[str, Any] = {
@@ -26,7 +30,7 @@ _OPTIONS = (
     click.option("--endpoint", **_ENDPOINT, help="The model's address. Default: its provider's."),
     click.option(
         "--provider",
-        type=click.Choice(["openai", "anthropic"]),
+        type=click.Choice(PROVIDERS),
         help="Whose API it speaks. Default: depends on endpoint and model.",
     ),
     click.option("--key-env", **_KEY),
@@ -74,24 +78,17 @@ def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def model_access(options: dict[str, Any], named_by_agent: str | None) -> "ModelAccess | None":
-    """What runs may use, with `--network model`; `like` is the access of the group to repeat."""
-    from mlebench.gateway.access import plan_access
-    from mlebench.gateway.prices import price_of, read_prices
+def model_request(options: dict[str, Any], earlier: "ModelFacts | None" = None) -> "ModelRequest | None":
+    """The requested access to models: an earlier group's, with the changes that the options make; None without any."""
+    from mlebench.gateway.prices import read_prices
+    from mlebench.run.request import ModelRequest
 
-    like: dict[str, Any] = options.get("like_model") or {}
-    if options["network"] != "model":
-        if any(options[name] for name in NAMES):
-            raise click.UsageError("--model and the options that go with it need `--network model`")
+    changes = {name: options[name] for name in NAMES if options[name]}
+    if "prices" in changes:
+        changes["prices"] = read_prices(changes["prices"])
+    if not changes:
         return None
-    table = read_prices()
-    table |= {model: price_of(entry, model) for model, entry in like.get("prices", {}).items()}
-    if options["prices"]:
-        table |= read_prices(options["prices"])
-    models: Sequence[str] = options["models"] or like.get("models", ()) or ([named_by_agent] if named_by_agent else [])
-    return plan_access(
-        models,
-        table,
-        **{name: options[name] or like.get(name) for name in ("provider", "endpoint", "key_env", "budget")},
-        **{name: options[name] or like.get(name, ()) for name in ("tools", "fields")},
-    )
+    request = ModelRequest.like(earlier) if earlier else ModelRequest()
+    if earlier and "prices" in changes:
+        changes["prices"] = {**request.prices, **changes["prices"]}
+    return replace(request, **changes)

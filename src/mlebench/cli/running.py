@@ -10,7 +10,7 @@ import click
 
 from mlebench.cli.codes import FAILED, USAGE
 from mlebench.cli.output import say, without_braces
-from mlebench.core.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
+from mlebench.core.errors import PrerequisiteError, RequestError, UnknownCompetitionError, UnknownSplitError
 
 
 class _ToStderr(logging.StreamHandler[Any]):
@@ -50,7 +50,7 @@ def run_verb(command: click.Command, verb: str, arguments: list[str]) -> None:
         sys.exit(error.exit_code)
     except PrerequisiteError as error:
         click.echo(f"Error: {error}", err=True)
-        sys.exit(USAGE if isinstance(error, UnknownCompetitionError | UnknownSplitError) else FAILED)
+        sys.exit(USAGE if isinstance(error, RequestError | UnknownCompetitionError | UnknownSplitError) else FAILED)
 
 
 def _show(error: click.ClickException) -> None:

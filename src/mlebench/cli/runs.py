@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mlebench.cli.executor_options import executor_options
 from mlebench.cli.groups import VerbGroup, refuse_json_before
 from mlebench.cli.options import Places, json_option, output_option, places_options
 from mlebench.cli.output import duration_text, print_json, print_table, say, size_text, write_output
-from mlebench.cli.placing import placement_of, placement_options
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import LFS_POINTER, is_lfs_pointer
 from mlebench.core.untrusted import UntrustedFileError, open_untrusted, plain
@@ -86,18 +86,18 @@ def show(places: Places, run: str, as_json: bool, as_story: bool, lines: int | N
 
 @command.command()
 @click.argument("group")
-@placement_options
+@executor_options
 @places_options
 @click.pass_obj
 def cancel(places: Places, group: str, **options: Any) -> None:
     """Cancel a group: its runs in progress end, and none is started until `mlebench run --resume GROUP`."""
     from mlebench.records.run_groups import counts, find_group, require_ours
     from mlebench.run.group import cancel as cancel_group
-    from mlebench.run.schedulers import is_reachable, scheduler_for
+    from mlebench.run.schedulers import is_reachable, placement_of, scheduler_for
 
     found = find_group(group, *places.runs_dirs)
     require_ours(found)
-    placement = placement_of(**options, group=found)
+    placement = placement_of(**options, recorded=found.record.executor)
     cancel_group(found)  # first: commands that watch the group must not submit again what its scheduler drops
     if is_reachable(placement):
         count = scheduler_for(found, placement, found.record.workers or 1).cancel()

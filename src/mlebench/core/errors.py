@@ -4,6 +4,7 @@ Exception
 ├── InvalidSubmissionError     the agent: its submission cannot be graded
 ├── ValueError
 │   └── PrerequisiteError      the person at the keyboard: one line says what to do, no traceback is shown
+│       ├── RequestError           a request contradicts itself or leaves out what it needs
 │       ├── UnknownCompetitionError
 │       ├── UnknownSplitError
 │       ├── ConfigError            a competition's config.yaml is broken; names file and key
@@ -24,6 +25,10 @@ class InvalidSubmissionError(Exception):
 
 class PrerequisiteError(ValueError):
     """Something outside this program must be fixed before the command can work."""
+
+
+class RequestError(PrerequisiteError):
+    """A request contradicts itself, names what does not exist or leaves out what it needs."""
 
 
 class UnknownCompetitionError(PrerequisiteError):

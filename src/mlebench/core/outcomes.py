@@ -17,6 +17,14 @@ FINISHED, AGENT_ERROR, TIMEOUT, OUT_OF_MEMORY, OVER_DISK, MODEL_UNAVAILABLE, INF
 # These say nothing about the agent: the run counts as missing, and repeating it is not a re-roll.
 NOT_THE_AGENTS_FAULT = (MODEL_UNAVAILABLE, INFRA_ERROR, CANCELLED)
 
+# What `--retry` may name. Repeating a run because of how it ended, rather than because of the machine, is a re-roll: it
+# is counted, and standings show it.
+RETRIES = {
+    "infra": NOT_THE_AGENTS_FAULT,
+    "failed": (AGENT_ERROR, OUT_OF_MEMORY, OVER_DISK),
+    "timeout": (TIMEOUT,),
+}
+
 # How a submission was judged (`status` in a report).
 GRADED, INVALID, MISSING = "graded", "invalid", "missing"
 NOT_PREPARED, GRADER_ERROR, LIMIT = "not_prepared", "grader_error", "limit"

@@ -8,7 +8,8 @@ from msgspec import Meta
 
 from mlebench.records.base import Count, Name, Number, Record, Seconds, Text, Time
 
-LOCAL = "local"
+LOCAL, SLURM, RAY = EXECUTORS = ("local", "slurm", "ray")
+NETWORKS = ("none", "model", "full")
 Network = Literal["none", "model", "full", "unknown"]
 
 

@@ -12,9 +12,9 @@ KEYS = ("mem_limit", "shm_size", "nano_cpus", "cpus", "gpus", "runtime")
 
 
 class ContainerConfig(NamedTuple):
-    requested: Requested
-    gpus: list[str] | None  # None: it does not say
-    runtime: str | None
+    requested: Requested = Requested()
+    gpus: list[str] | None = None  # None: it does not say
+    runtime: str | None = None
 
 
 def read_container_config(path: Path) -> ContainerConfig:

@@ -8,11 +8,10 @@ several executors, or a person with `mlebench run exec`, may work on one group.
 import hashlib
 import logging
 import math
-import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -24,10 +23,10 @@ from mlebench.records.group import Limits
 from mlebench.records.run_groups import Group, read_run
 from mlebench.run.attempts import SUBMISSIONS, failed_nodes
 from mlebench.run.hosts import stop_line, stopped_hosts
+from mlebench.run.signals import on_stop_signal
 
 logger = logging.getLogger(__name__)
 
-NAMES = ("local", "slurm", "ray")
 GRACE = 1800.0  # seconds that a job gets beyond the agent's limit: to set up, to collect, to grade
 OVERHEAD = 2 << 30  # bytes that a job gets beyond the agent's limit: for the runner, the validator and the grader
 FIRST_LOOK, RAREST_LOOK = 1.0, 15.0  # seconds between two questions to a scheduler
@@ -97,7 +96,7 @@ def job_name(group: Group) -> str:
     return "mlebench-" + hashlib.sha256(f"{group.record.id} {group.record.created_at}".encode()).hexdigest()[:12]
 
 
-class Attended:
+class SchedulerExecutor:
     """Submits what is left of a group and watches until it has ended. Ctrl-C detaches: the scheduler continues."""
 
     def __init__(self, scheduler: Scheduler, group: GroupPaths):
@@ -115,7 +114,7 @@ class Attended:
     def run(self, folders: Sequence[Path], tick: Callable[[], None] = lambda: None) -> None:
         """Work until every run has ended or was submitted often enough, or until interrupted or cancelled."""
         self._waiting = dict.fromkeys(folders)
-        with self._signals():
+        with on_stop_signal(self._interrupt):
             while self._waiting and not self.interrupts:
                 if self._group.cancelled.exists():
                     self._cancel()
@@ -202,14 +201,5 @@ class Attended:
             tick()
             time.sleep(TICK)
 
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        def interrupt(*_: object) -> None:
-            self.interrupts += 1
-
-        before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def _interrupt(self) -> None:
+        self.interrupts += 1

@@ -9,16 +9,7 @@ from mlebench.core import leases, paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import is_temporary, remove_temporaries, write_whole
 from mlebench.core.os_errors import reason_of
-from mlebench.core.outcomes import (
-    AGENT_ERROR,
-    FINISHED,
-    INFRA_ERROR,
-    MODEL_UNAVAILABLE,
-    NOT_THE_AGENTS_FAULT,
-    OUT_OF_MEMORY,
-    OVER_DISK,
-    TIMEOUT,
-)
+from mlebench.core.outcomes import FINISHED, INFRA_ERROR, MODEL_UNAVAILABLE, RETRIES
 from mlebench.grade import aggregate_reports
 from mlebench.records import now, write
 from mlebench.records.run import PRESENT
@@ -31,16 +22,8 @@ from mlebench.run.plan import write_metadata
 from mlebench.run.publish import set_aside
 from mlebench.scoring import CompetitionReport
 
-# What `--retry` may name. Repeating a run because of how it ended, rather than because of the machine, is a second
-# throw of the dice: it is counted, and standings show it.
-RETRIES = {
-    "infra": NOT_THE_AGENTS_FAULT,
-    "failed": (AGENT_ERROR, OUT_OF_MEMORY, OVER_DISK),
-    "timeout": (TIMEOUT,),
-}
 
-
-def retry(group: Group, kinds: Iterable[str]) -> int:
+def retry_runs(group: Group, kinds: Iterable[str]) -> int:
     """Set runs that ended in these ways back to planned; return how many."""
     again = [(run, kind) for kind in kinds for run in group.runs() if run.record.ended in RETRIES[kind]]
     if again:

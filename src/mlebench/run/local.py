@@ -25,6 +25,7 @@ from mlebench.run.attempts import SUBMISSIONS, failed_before_start
 from mlebench.run.execute import MAY_BE_RETRIED, NOT_STORED, PARENT_VARIABLE, abandon, unstored_result
 from mlebench.run.gpus import HOLDERS_VARIABLE, Choice, Held, take
 from mlebench.run.hosts import stop_line, stopped_hosts, this_host
+from mlebench.run.signals import on_stop_signal
 
 logger = logging.getLogger(__name__)
 
@@ -75,26 +76,26 @@ class LocalExecutor:
     def run(self, folders: Sequence[Path], tick: Callable[[], None] = lambda: None) -> None:
         """Work until every run is final, or until interrupted or cancelled. `tick` is called a few times a second."""
         self._pending = deque(_Job(folder) for folder in folders)
-        before = signal.signal(signal.SIGINT, self._interrupt)
-        term = signal.signal(signal.SIGTERM, self._interrupt)
         try:
-            while self._pending or self._workers:
-                if not self.is_cancelled and self._group.cancelled.exists():
-                    self.is_cancelled = True
-                    self._interrupt()
-                if self.interrupts:
-                    self._pending.clear()
-                    self._pass_on()
-                self._start_some()
-                self._wait()
-                tick()
+            with on_stop_signal(self._interrupt):
+                while self._pending or self._workers:
+                    if not self.is_cancelled and self._group.cancelled.exists():
+                        self.is_cancelled = True
+                        self._interrupt()
+                    if self.interrupts:
+                        self._pending.clear()
+                        self._pass_on()
+                    self._start_some()
+                    self._wait()
+                    tick()
         finally:
-            signal.signal(signal.SIGINT, before)
-            signal.signal(signal.SIGTERM, term)
-            os.close(self._our_end)
+            os.close(self._our_end)  # which ends the workers that are left if `tick` has failed
             os.close(self._leash)
+            for worker in self._workers:
+                worker.process.wait()
+                os.close(worker.pidfd)
 
-    def _interrupt(self, *_: object) -> None:
+    def _interrupt(self) -> None:
         """The first interrupt ends runs cleanly, the second at once."""
         self.interrupts += 1
         self._pass_on()

@@ -11,7 +11,7 @@ from mlebench.grade.row import Unjudged
 from mlebench.grade.worker import Workers
 from mlebench.records import now, write
 from mlebench.records.run_groups import Group, Run
-from mlebench.records.snapshots import SnapshotScore, SnapshotScores
+from mlebench.records.snapshots import SnapshotScore, SnapshotScores, read_snapshot_scores
 from mlebench.run.regrade import held, job_of, require_ended
 from mlebench.scoring import CompetitionReport
 
@@ -45,3 +45,13 @@ def grade_snapshots(
 def _point(path: Path, outcome: CompetitionReport | Unjudged) -> SnapshotScore:
     report = outcome._asdict() if isinstance(outcome, Unjudged) else outcome.to_dict()
     return msgspec.convert(report | {"seconds": float(path.stem)}, SnapshotScore)
+
+
+def score_over_time(run: Run) -> list[SnapshotScore]:
+    """Scores of the submissions that were kept during a run, earliest first; those of its group are graded if need be.
+
+    Raises PrerequisiteError if runs of the group have not ended.
+    """
+    if read_snapshot_scores(run) is None:
+        grade_snapshots(Group.read(run.paths.group.root))
+    return read_snapshot_scores(run) or []

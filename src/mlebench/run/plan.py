@@ -3,14 +3,14 @@
 import json
 import os
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from mlebench.agents import Agent, venv_fault
+from mlebench.agents import Agent, load_agent, venv_fault
+from mlebench.agents.spec import COMMAND
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import write_whole
@@ -21,63 +21,100 @@ from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.door import refuse_other_secrets
 from mlebench.records import now, write
 from mlebench.records.base import from_dict
-from mlebench.records.group import GroupRecord, Limits, Network, Placement, Requested
+from mlebench.records.group import GroupRecord, Limits, Placement, Requested
 from mlebench.records.run import RunRecord
 from mlebench.records.run_groups import Group
 from mlebench.registry import Registry
 from mlebench.run import knowledge, machine
+from mlebench.run.container_config import ContainerConfig, read_container_config
 from mlebench.run.executors import Resources
-from mlebench.run.gpus import Choice, refuse_crowd
+from mlebench.run.gpus import Choice, choose, refuse_crowd
 from mlebench.run.images import image_facts
-from mlebench.run.schedulers import refusal
-from mlebench.sandbox import Sandbox
+from mlebench.run.request import AUTO, ModelRequest, Request
+from mlebench.run.schedulers import gpus_per_run, placement_of, refusal
+from mlebench.sandbox import Sandbox, best_sandbox, sandbox_named
 from mlebench.sandbox.base import Task
 
 ACCEPT_PRIVILEGED = "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS"
 
 
 @dataclass(frozen=True)
-class Request:
-    """The run group that `mlebench run` asks for."""
+class Plan:
+    """A request with everything looked up that it names."""
 
+    request: Request
     agent: Agent
-    agent_source: str
-    competitions: Sequence[str]
     registry: Registry
+    competitions: tuple[str, ...]
     runs_dir: Path
     sandbox: Sandbox
-    auto_sandbox: bool = False  # this machine's best one, because none was requested
-    agent_command: str | None = None
-    seeds: int = 1
-    workers: int = 1
-    requested: Requested = Requested()  # limits
-    network: Network = "none"
-    model: ModelAccess | None = None  # for the network `model`
-    obfuscate: bool = False
-    knowledge: Path | None = None
-    retain: bool = False
-    image: str | None = None
-    runtime: str | None = None
-    like: str | None = None
-    placement: Placement = Placement()
-    gpus: Choice = field(default_factory=Choice)  # if a scheduler assigns them, only how many
+    requested: Requested  # limits and sandbox, without what the machine decides
+    limits: Limits
+    runtime: str | None  # of containers
+    model: ModelAccess | None  # for the network `model`
+    placement: Placement
+    gpus: Choice  # if a scheduler assigns them, only how many
 
 
-def plan(request: Request) -> Group:
+def make_plan(request: Request) -> Plan:
+    """Look up what a request names. Raises PrerequisiteError for what does not exist or cannot go together."""
+    registry = Registry(request.data_dir or paths.default_data_dir(twin=request.twin))
+    for id in request.competitions:
+        registry.competition_dir(id)
+    agent = load_agent(request.agent or COMMAND, request.agent_command, request.agent_options)
+    placement = placement_of(request.executor, request.slurm_options, request.ray_address)
+    config = read_container_config(request.container_config) if request.container_config else ContainerConfig()
+    gpus = request.gpus or (None if config.gpus is None else ",".join(config.gpus) or "none")
+    sandbox = _sandbox(request.sandbox, agent, placement)
+    own = {"seconds": request.time_limit, "memory": request.memory, "cpus": request.cpus, "shm": request.shm}
+    requested = msgspec.structs.replace(
+        config.requested,
+        **{limit: value for limit, value in own.items() if value is not None},
+        sandbox=None if request.sandbox == AUTO else sandbox.name,
+    )
+    runs_dir = (request.runs_dir or paths.default_runs_dir(registry.get_data_dir())).absolute()
+    model = (request.model or ModelRequest()).access(agent.model) if request.network == "model" else None
+    return Plan(
+        request,
+        agent,
+        registry,
+        tuple(dict.fromkeys(request.competitions)),
+        runs_dir,
+        sandbox,
+        requested,
+        machine.limits_for(requested, request.workers, runs_dir, elsewhere=placement.is_remote),
+        config.runtime or request.runtime,
+        model,
+        placement,
+        _gpus("none" if agent.host_only else gpus, request, placement),
+    )
+
+
+def _gpus(text: str | None, request: Request, placement: Placement) -> Choice:
+    if placement.is_remote:
+        return Choice((), gpus_per_run(text, request.runs_per_gpu))
+    return choose(text, request.workers, request.runs_per_gpu)
+
+
+def _sandbox(name: str, agent: Agent, placement: Placement) -> Sandbox:
+    if agent.host_only:
+        return sandbox_named("process")
+    if name == AUTO and placement.is_remote:
+        return sandbox_named("bubblewrap")  # the most common on nodes, which may have others than this machine
+    return best_sandbox() if name == AUTO else sandbox_named(name)
+
+
+def write_plan(plan: Plan) -> Group:
     """Write the group and its runs. Raises now, in one line, for anything that would make every run fail."""
-    _refuse(request)
-    remote = request.placement.is_remote
-    limits = machine.limits_for(request.requested, request.workers, request.runs_dir, elsewhere=remote)
-    if remote and (fault := refusal(request.placement, Resources.of(limits, request.gpus.share))):
-        raise PrerequisiteError(f"these runs could never start: {fault}")
-    name = f"{paths.timestamp()}_run-group_{request.agent.folder.name}"
+    _refuse(plan)
+    name = f"{paths.timestamp()}_run-group_{plan.agent.folder.name}"
     try:
-        request.runs_dir.mkdir(parents=True, exist_ok=True)
+        plan.runs_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise PrerequisiteError(f"cannot create {request.runs_dir}: {reason_of(error)}") from error
-    root = _new_folder(request.runs_dir, name)
+        raise PrerequisiteError(f"cannot create {plan.runs_dir}: {reason_of(error)}") from error
+    root = _new_folder(plan.runs_dir, name)
     where = paths.GroupPaths(root)
-    record = _group_record(request, root.name, limits)
+    record = _group_record(plan, root.name)
     try:
         from_dict(record.to_dict(), GroupRecord, "this run group")
     except PrerequisiteError:
@@ -89,42 +126,38 @@ def plan(request: Request) -> Group:
     return Group(where, record)
 
 
-def _group_record(request: Request, id: str, limits: Limits) -> GroupRecord:
+def _group_record(plan: Plan, id: str) -> GroupRecord:
+    request, agent = plan.request, plan.agent
     return GroupRecord(
         id=id,
         created_at=now(),
-        agent=request.agent.facts(),
-        agent_source=request.agent_source,
+        agent=agent.facts(),
+        agent_source=agent.spec,
         agent_command=request.agent_command,
-        agent_options=dict(request.agent.options),
-        competitions=list(request.competitions),
+        agent_options=dict(agent.options),
+        competitions=list(plan.competitions),
         seeds=request.seeds,
-        data_dir=str(request.registry.get_data_dir()),
-        profile=request.registry.profile,
-        twin=holds_twins(request.registry.get_data_dir()),
-        sandbox="host" if request.agent.host_only else request.sandbox.name,
+        data_dir=str(plan.registry.get_data_dir()),
+        profile=plan.registry.profile,
+        twin=holds_twins(plan.registry.get_data_dir()),
+        sandbox="host" if agent.host_only else plan.sandbox.name,
         image=request.image,
-        runtime=request.runtime,
-        limits=limits,
-        requested=_requested(request),
-        gpus_per_run=request.gpus.share,
-        runs_per_gpu=request.gpus.runs_per_gpu,
+        runtime=plan.runtime,
+        limits=plan.limits,
+        requested=plan.requested,
+        gpus_per_run=plan.gpus.share,
+        runs_per_gpu=plan.gpus.runs_per_gpu,
         network=request.network,
-        model=request.model.facts() if request.model else None,
-        obfuscate=request.obfuscate or request.agent.obfuscate,
+        model=plan.model.facts() if plan.model else None,
+        obfuscate=request.obfuscate or agent.obfuscate,
         knowledge=None if request.knowledge is None else str(request.knowledge.absolute()),
         knowledge_sha256=None if request.knowledge is None else knowledge.identity(request.knowledge),
         retain=request.retain,
         workers=request.workers,
         machine=machine.describe(),
-        like=request.like,
-        executor=request.placement,
+        like=request.origin,
+        executor=plan.placement,
     )
-
-
-def _requested(request: Request) -> Requested:
-    """What does not depend on the machine, among the conditions that may."""
-    return msgspec.structs.replace(request.requested, sandbox=None if request.auto_sandbox else request.sandbox.name)
 
 
 def _write_runs(where: paths.GroupPaths, record: GroupRecord) -> None:
@@ -162,16 +195,17 @@ def _new_folder(runs_dir: Path, name: str) -> Path:
     raise PrerequisiteError(f"{runs_dir} already holds a thousand groups from this second")
 
 
-def _refuse(request: Request) -> None:
-    agent = request.agent
-    if not request.competitions:
-        raise PrerequisiteError("there is no competition to run on: name one with -c, --split or --list")
+def _refuse(plan: Plan) -> None:
+    request, agent = plan.request, plan.agent
     if agent.needs_network and request.network == "none" and not agent.host_only:
         raise PrerequisiteError(
             f"agent {agent.name} declares a model or secrets, but would have no network: "
             f"give it `--network model` or `--network full`"
         )
-    _refuse_network(request)
+    if request.network == "model":
+        refuse_other_secrets(agent.secrets.items())
+    elif request.network == "full":
+        agent.environment(os.environ)
     if agent.privileged and os.environ.get(ACCEPT_PRIVILEGED, "").lower() not in ("true", "1", "t"):
         raise PrerequisiteError(
             f"agent {agent.name} wants a privileged container, from which the host can be reached: "
@@ -179,33 +213,25 @@ def _refuse(request: Request) -> None:
         )
     if fault := venv_fault(agent):
         raise PrerequisiteError(f"agent {agent.name} is {fault}")
-    refuse_crowd(request.gpus, request.workers)
-    if request.runtime and request.sandbox.name != "docker":
-        raise PrerequisiteError(f"the runtime {request.runtime} of --container-config is for --sandbox docker only")
-    here = not (agent.host_only or request.placement.is_remote)  # a node reports for itself what it cannot do
-    if here and (fault := request.sandbox.fault(_sketch(request))):
-        raise PrerequisiteError(f"the sandbox {request.sandbox.name} cannot be used: {fault}")
-    _refuse_unprepared(request.registry, request.competitions)
+    refuse_crowd(plan.gpus, request.workers)
+    if plan.runtime and plan.sandbox.name != "docker":
+        raise PrerequisiteError(f"the runtime {plan.runtime} of --container-config is for --sandbox docker only")
+    here = not (agent.host_only or plan.placement.is_remote)  # a node reports for itself what it cannot do
+    if here and (fault := plan.sandbox.fault(_sketch(plan))):
+        raise PrerequisiteError(f"the sandbox {plan.sandbox.name} cannot be used: {fault}")
+    _refuse_unprepared(plan.registry, plan.competitions)
     if request.knowledge is not None:
-        forbidden = (request.registry.get_data_dir(), request.runs_dir)
-        knowledge.refuse(request.knowledge, forbidden, map(request.registry.get_competition, request.competitions))
+        forbidden = (plan.registry.get_data_dir(), plan.runs_dir)
+        knowledge.refuse(request.knowledge, forbidden, map(plan.registry.get_competition, plan.competitions))
+    if plan.placement.is_remote and (fault := refusal(plan.placement, Resources.of(plan.limits, plan.gpus.share))):
+        raise PrerequisiteError(f"these runs could never start: {fault}")
 
 
-def _refuse_network(request: Request) -> None:
-    """Refuse runs that would lack a model or a secret."""
-    if request.network == "model":
-        if request.model is None:
-            raise PrerequisiteError("`--network model` needs a model: name it with --model")
-        refuse_other_secrets(request.agent.secrets.items())
-    elif request.network == "full":
-        request.agent.environment(os.environ)
-
-
-def _sketch(request: Request) -> Task:
+def _sketch(plan: Plan) -> Task:
     """As much of the runs' tasks as a sandbox needs to check whether it can run them."""
-    agent = request.agent
-    asked = {"network": request.network, "privileged": agent.privileged, "runtime": request.runtime}
-    return Task("", (), Path(), Limits(seconds=0), gpus=request.gpus.pool, **asked, **image_facts(agent, request.image))
+    agent, request = plan.agent, plan.request
+    own = {"network": request.network, "privileged": agent.privileged, "runtime": plan.runtime}
+    return Task("", (), Path(), Limits(seconds=0), gpus=plan.gpus.pool, **own, **image_facts(agent, request.image))
 
 
 def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
@@ -222,22 +248,3 @@ def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
             f"{len(lacking)} of the competitions are not prepared in {registry.get_data_dir()} ({some}): "
             f"run `{command}`{' and so on' if len(lacking) > 5 else ''}.{twin_elsewhere(lacking)}"
         )
-
-
-def as_request_facts(record: GroupRecord) -> dict[str, Any]:
-    """The request that a group was planned from, for `--like`."""
-    kept = (
-        "agent_source",
-        "agent_command",
-        "agent_options",
-        "competitions",
-        "seeds",
-        "sandbox",
-        "image",
-        "runtime",
-        "network",
-        "obfuscate",
-        "runs_per_gpu",
-    )
-    more = ("knowledge", "knowledge_sha256", "retain", "workers", "limits", "profile")
-    return {name: getattr(record, name) for name in (*kept, *more)}

@@ -1,16 +1,67 @@
-"""Which scheduler gets a group's runs."""
+"""Who places a group's runs: this machine, or a scheduler."""
 
-from mlebench.core.errors import PrerequisiteError
-from mlebench.records.group import Placement
+import re
+from collections.abc import Mapping
+
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError, RequestError
+from mlebench.core.settings import read_setting
+from mlebench.records.group import RAY, SLURM, Placement
 from mlebench.records.run_groups import Group
 from mlebench.run import ray_cluster, slurm
 from mlebench.run.executors import Resources, Scheduler
 
 
+def placement_of(
+    executor: str | None, slurm_options: Mapping[str, str], ray_address: str | None, recorded: Placement | None = None
+) -> Placement:
+    """The placement that is requested, now or when a group was planned.
+
+    Raises RequestError for options of another executor.
+    """
+    name = executor or (recorded or Placement()).name
+    if slurm_options and name != SLURM:
+        raise RequestError("--slurm-option needs --executor slurm")
+    if ray_address and name != RAY:
+        raise RequestError("--ray-address needs --executor ray")
+    earlier = recorded.options if recorded and recorded.name == name else None
+    if name == SLURM:
+        for option in slurm_options:
+            if not re.fullmatch("[a-z][a-z-]*", option):
+                raise RequestError(f"--slurm-option {option}: write NAME=VALUE, as in partition=gpu")
+        return Placement(name=name, options={**(_slurm_settings() if earlier is None else earlier), **slurm_options})
+    return Placement(name=name, options={"address": ray_address} if ray_address else earlier or {})
+
+
+def _slurm_settings() -> dict[str, str]:
+    """The sbatch options under `slurm` in the settings; one without a value is a flag."""
+    options = read_setting(paths.config_file(), "slurm") or {}
+    return {str(name): "" if value in (None, True) else str(value) for name, value in options.items()}
+
+
+def gpus_per_run(text: str | None, runs_per_gpu: int) -> int:
+    """The number of GPUs to ask for: a scheduler chooses the devices itself, and gives each to one run."""
+    refuse_sharing(runs_per_gpu)
+    if text in (None, "none"):
+        return 0
+    if not text.isdigit():
+        raise PrerequisiteError(
+            f"--gpus {text}: with Slurm and Ray, give the number of GPUs for each run, as in --gpus 1"
+        )
+    return int(text)
+
+
+def refuse_sharing(runs_per_gpu: int) -> None:
+    if runs_per_gpu > 1:
+        raise PrerequisiteError(
+            f"--runs-per-gpu {runs_per_gpu}: Slurm and Ray give each GPU to one run; leave it out, or run without them"
+        )
+
+
 def scheduler_for(group: Group, placement: Placement, workers: int) -> Scheduler:
-    if placement.name == "slurm":
+    if placement.name == SLURM:
         return slurm.Slurm(group, workers, placement.options)
-    if placement.name == "ray":
+    if placement.name == RAY:
         return ray_cluster.Ray(group, workers, placement.options.get("address"))
     raise PrerequisiteError(f"runs of this group are placed by {placement.name!r}, not by a scheduler")
 
@@ -21,12 +72,12 @@ def is_reachable(placement: Placement) -> bool:
 
 
 def _is_our_own_ray(placement: Placement) -> bool:
-    return placement.name == "ray" and ray_cluster.is_ours(placement.options.get("address"))
+    return placement.name == RAY and ray_cluster.is_ours(placement.options.get("address"))
 
 
 def refusal(placement: Placement, need: Resources) -> str | None:
     """Why runs that need this much could never start, where that is known before they are submitted."""
-    if placement.name == "slurm":
+    if placement.name == SLURM:
         return slurm.refusal(need, placement.options)
     if _is_our_own_ray(placement):  # another one may grow
         return ray_cluster.too_large(ray_cluster.connect(None), need)

@@ -1,10 +1,25 @@
 """Signals that tell a runner to stop, and who sent them: in a plain process, the agent could have."""
 
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextmanager
+def on_stop_signal(act: Callable[[], None]) -> Iterator[None]:
+    """Call `act` for each of these signals. Outside the main thread, Python allows no handlers: none is set there."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, lambda *_: act()) for number in STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

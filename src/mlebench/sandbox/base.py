@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 from mlebench.records.group import Limits
 
-NETWORKS = ("none", "model", "full")
 HOME = "/home"
 DOORS = "/run/mlebench"  # where doors' sockets are inside a sandbox
 REACH = "/tmp"  # noqa: S108 where root, in a mount namespace of its own, makes sources reachable for another user
