@@ -11,8 +11,7 @@ from sandboxes import SMALL, make_task, require, run_task
 from traps import run_as
 
 from mlebench.sandbox import cpus
-from mlebench.sandbox.base import Bind
-from mlebench.sandbox.bubblewrap import interpreter
+from mlebench.sandbox.base import Bind, interpreter
 from mlebench.sandbox.cpus import Cpus, as_list, as_mask, write_sys
 
 USERS = [None, 65534] if os.geteuid() == 0 else [None]  # only root can become another user

@@ -27,8 +27,7 @@ from sandboxes import (
 from traps import run_as
 
 from mlebench.sandbox import sandbox_named
-from mlebench.sandbox.base import Launch, Task
-from mlebench.sandbox.bubblewrap import give
+from mlebench.sandbox.base import Launch, Task, give
 from mlebench.sandbox.cgroups import Cgroup
 from mlebench.sandbox.keeper import Keeper, Spec
 from mlebench.sandbox.session import Session, _spec

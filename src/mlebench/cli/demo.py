@@ -92,13 +92,13 @@ def _run(agent: "Agent", registry: "Registry", sandbox: str) -> "Group":
 
 def _sandbox() -> str:
     from mlebench.core.errors import PrerequisiteError
-    from mlebench.sandbox import best_sandbox
+    from mlebench.sandbox import UNISOLATED, best_sandbox
 
     try:
         return best_sandbox().name
     except PrerequisiteError as error:
         say(f"{error}. That will do for this demo, whose agents are harmless.")
-        return "process"
+        return UNISOLATED.name
 
 
 def _write_pages(groups: "list[Group]", registry: "Registry", folder: Path) -> Path:

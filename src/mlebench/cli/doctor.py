@@ -76,6 +76,7 @@ def command(kaggle: bool, data_dir: Path | None, runs_dir: Path | None, look: Pa
 
 def _nodes(placement: "Placement", shared: Path) -> Iterator[Finding]:
     from mlebench.run.nodes import ask_nodes
+    from mlebench.sandbox import ON_NODES
 
     for node, facts in ask_nodes(placement, shared).items():
         if facts is None:
@@ -88,7 +89,7 @@ def _nodes(placement: "Placement", shared: Path) -> Iterator[Finding]:
             "ok" if works else "bad",
             f"{node}: sandboxes",
             ", ".join(works) or "none works",
-            "" if works else str(facts["sandboxes"]["bubblewrap"]),
+            "" if works else str(facts["sandboxes"][ON_NODES.name]),
         )
         kept = ", ".join(facts["limits"])
         yield Finding(
@@ -197,10 +198,12 @@ def _kaggle() -> Iterator[Finding]:
 
 
 def _sandboxes() -> Iterator[Finding]:
-    from mlebench.sandbox import sandbox_named
+    from mlebench.sandbox import BACKENDS
 
-    for name in ("docker", "podman", "bubblewrap"):
-        fault = sandbox_named(name).fault()
+    for name, backend in BACKENDS.items():
+        if not backend.is_isolated:
+            continue
+        fault = backend().fault()
         yield Finding("note" if fault else "ok", name, "does not work here" if fault else "works", fault or "")
 
 

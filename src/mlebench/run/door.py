@@ -21,9 +21,8 @@ from mlebench.core.workers import thread_variables
 from mlebench.records.group import Limits
 from mlebench.registry import Competition
 from mlebench.run.signals import stop_signals_blocked
-from mlebench.sandbox import sandbox_named
-from mlebench.sandbox.base import HOME, Bind, Sandbox, Task
-from mlebench.sandbox.bubblewrap import interpreter_prefixes
+from mlebench.sandbox import helper_sandboxes
+from mlebench.sandbox.base import HOME, Bind, Task, interpreter_prefixes
 from mlebench.sandbox.collect import remove_tree
 from mlebench.sandbox.session import Session
 
@@ -62,8 +61,7 @@ class ValidatorDoor:
         self._session: Session | None = None
         self._starts = 0
         self._has_filled_disk = False
-        bubblewrap = sandbox_named("bubblewrap")
-        self.sandbox: Sandbox = bubblewrap if bubblewrap.fault() is None else sandbox_named("process")
+        self.sandbox = next(sandbox for sandbox in helper_sandboxes() if sandbox.fault() is None)
 
     def __enter__(self) -> "ValidatorDoor":
         self._server.bind(str(self.socket))
@@ -149,10 +147,10 @@ class ValidatorDoor:
         remove_tree(work)
         (work / "home").mkdir(parents=True)
         (work / "tmp").mkdir()
-        isolated = self.sandbox.name != "process"
-        home, public = (HOME, "/public") if isolated else (str(work / "home"), str(self._public))
-        command = [sys.executable, "-P", "-m", "mlebench", "validate", "--serve", "--unix", f"{home}/v.sock"]
-        command += ["--public", public, "--competition-id", self._competition.id]
+        public = Bind(self._public, "/public")
+        command = [sys.executable, "-P", "-m", "mlebench", "validate", "--serve"]
+        command += ["--unix", f"{self.sandbox.home(work)}/v.sock", "--public", self.sandbox.path_of(public)]
+        command += ["--competition-id", self._competition.id]
         command += ["--memory", str(min(MEMORY, total_memory() // 3))]  # in there, no control group can be seen
         external = [str(path) for path in paths.competition_path()]
         task = Task(
@@ -167,13 +165,13 @@ class ValidatorDoor:
                 disk=self._disk,
                 inodes=10_000,
             ),
-            binds=(Bind(self._public, "/public"), *(Bind(path, str(path)) for path in (*_own_python(), *_own_code()))),
+            binds=(public, *(Bind(path, str(path)) for path in (*_own_python(), *_own_code()))),
             hidden=self._hidden,
             own_cpus=False,
             env={
                 "PATH": "/usr/bin:/bin",
-                "HOME": home,
-                "TMPDIR": "/tmp" if isolated else str(work / "tmp"),  # noqa: S108
+                "HOME": HOME,
+                "TMPDIR": "/tmp",  # noqa: S108 its own
                 "LANG": "C.UTF-8",
                 "PYTHONPATH": os.pathsep.join(_search_path()),
                 paths.COMPETITION_PATH_VARIABLE: os.pathsep.join(external),
@@ -185,8 +183,8 @@ class ValidatorDoor:
 
 def remove_door(token: str) -> None:
     """Remove what is left of a door that was open when its runner was killed."""
-    for name in ("bubblewrap", "process"):
-        sandbox_named(name).remove_leftovers(token)
+    for sandbox in helper_sandboxes():
+        sandbox.remove_leftovers(token)
     for folder in Path(tempfile.gettempdir()).glob(paths.door_prefix(token) + "*"):
         remove_tree(folder)
 

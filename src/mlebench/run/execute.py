@@ -63,7 +63,7 @@ from mlebench.run.model import open_model, unsealed_by, with_outage
 from mlebench.run.publish import gather, is_published, make_room, publish, read_result, settle, stage, tidy, unstage
 from mlebench.run.signals import STOP_SIGNALS, next_sender, stop_signals_blocked
 from mlebench.run.snapshots import Snapshots
-from mlebench.sandbox import Sandbox, sandbox_named
+from mlebench.sandbox import UNISOLATED, Sandbox, sandbox_named
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.collect import Room, remove_tree
 from mlebench.sandbox.keeper import SETUP
@@ -238,7 +238,7 @@ class _Execution:
         knowledge.require_unchanged(record)
         competition = Registry(record.data_dir, record.profile).get_competition(self.run.record.competition)
         require_prepared(competition)
-        return agent, competition, sandbox_named("process" if agent.host_only else record.sandbox)
+        return agent, competition, UNISOLATED() if agent.host_only else sandbox_named(record.sandbox)
 
     def _begin(self) -> None:
         attempt = Attempt(
@@ -339,8 +339,8 @@ class _Execution:
 
     def _sandboxed(self, agent: Agent, competition: Competition, sandbox: Sandbox) -> int:
         token = self.lease.token
-        port, model_port = _free_ports() if sandbox.name == "process" else (None, MODEL_PORT)
-        task = make_task(self.group, self.run, agent, competition, token, self.gpus, port)
+        port, model_port = (None, MODEL_PORT) if sandbox.is_isolated else _free_ports()
+        task = make_task(self.group, self.run, agent, competition, sandbox, token, self.gpus, port)
         if fault := sandbox.fault(task):
             raise SandboxError(f"the sandbox {sandbox.name} cannot be used on this host: {fault}")
         public = task.binds[0].source
@@ -448,7 +448,7 @@ class _Execution:
     def _stop(self, *, known: bool) -> None:
         """Stop the agent. If an agent that is not isolated may be behind it, the attempt counts as lost."""
         self.stopping = True
-        if not known and self.group.record.sandbox == "process":
+        if not known and not sandbox_named(self.group.record.sandbox).is_isolated:
             self._stopped_by = LOST
 
     def _heed_group(self, begun: float) -> None:

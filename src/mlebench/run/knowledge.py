@@ -15,7 +15,7 @@ from mlebench.core.os_errors import reason_of
 from mlebench.core.untrusted import kind_of
 from mlebench.records.group import GroupRecord
 from mlebench.registry import Competition
-from mlebench.sandbox.bubblewrap import hidden_paths
+from mlebench.sandbox.base import hidden_paths
 
 MOST_READ = 1 << 30  # bytes; beyond, only names and sizes count, since a corpus may be as large as a disk
 

@@ -17,9 +17,8 @@ from mlebench.records.run_groups import Group, Run, limits_of
 from mlebench.registry import Competition
 from mlebench.run.gpus import Held
 from mlebench.run.images import image_facts
-from mlebench.sandbox.base import HOME, Bind, Task
-from mlebench.sandbox.bubblewrap import hidden_paths, interpreter_prefixes
-from mlebench.sandbox.docker import search_path
+from mlebench.sandbox import Sandbox
+from mlebench.sandbox.base import HOME, Bind, Task, hidden_paths, interpreter_prefixes
 
 VALIDATOR = "validator"  # the door
 VALIDATOR_PORTS = (5000, 5001, 5005)  # where existing agents look for it
@@ -31,31 +30,31 @@ CONDA = "/opt/conda"
 
 @dataclass(frozen=True)
 class Place:
-    """Where the agent sees its folders: below /home, unless the sandbox has no file system of its own."""
+    """Where the agent sees its folders."""
 
     home: str
     data: str
 
-    @classmethod
-    def of(cls, sandbox: str, work: Path, public: Path) -> "Place":
-        return cls(str(work / "home"), str(public)) if sandbox == "process" else cls(HOME, f"{HOME}/data")
-
 
 def make_task(
-    group: Group, run: Run, agent: Agent, competition: Competition, token: str, gpus: Held, port: int | None
+    group: Group,
+    run: Run,
+    agent: Agent,
+    competition: Competition,
+    sandbox: Sandbox,
+    token: str,
+    gpus: Held,
+    port: int | None,
 ) -> Task:
     """Fill the folders of a run and say how to start it."""
     work = group.paths.work(token)
     _make_folders(work)
     public = _public(group, work, competition)
     _require_readable(public)
-    place = Place.of(group.record.sandbox, work, public)
+    data = Bind(public, f"{HOME}/data")
+    place = Place(sandbox.home(work), sandbox.path_of(data))
     _write_texts(work / "home", group, place)
     agent.copy_to(work / "home" / "agent")
-    if group.record.sandbox == "process":
-        (work / "home" / "data").symlink_to(public)
-        if group.record.knowledge:
-            (work / "home" / KNOWLEDGE).symlink_to(group.record.knowledge)
     venv = venv_of(agent)
     ports = (port,) if port else VALIDATOR_PORTS
     return Task(
@@ -63,8 +62,8 @@ def make_task(
         command=agent.command(f"{place.home}/agent"),
         work=work,
         limits=limits_of(group),
-        binds=(Bind(public, f"{HOME}/data"), *_knowledge(group), *_python(venv), *_conda(group, venv)),
-        env=_environment(group, run, agent, place, venv, ports[0]),
+        binds=(data, *_knowledge(group), *_python(venv), *_conda(sandbox, venv)),
+        env=_environment(group, run, agent, sandbox, place, venv, ports[0]),
         ports=dict.fromkeys(ports, VALIDATOR),
         network=group.record.network,
         gpus=gpus.names,
@@ -136,9 +135,14 @@ def _python(venv: Path | None) -> list[Bind]:
     return [Bind(folder, str(folder)) for folder in dict.fromkeys([base_python(venv), venv])]
 
 
-def _conda(group: Group, venv: Path | None) -> list[Bind]:
-    """Stand-ins for conda's programs, which our images already have."""
-    if group.record.sandbox != "bubblewrap":
+def _needs_conda(sandbox: Sandbox) -> bool:
+    """Whether agents need stand-ins for conda's programs, which our images have and which cannot be put on a host."""
+    return sandbox.is_isolated and not sandbox.runs_images
+
+
+def _conda(sandbox: Sandbox, venv: Path | None) -> list[Bind]:
+    """Stand-ins for conda's programs."""
+    if not _needs_conda(sandbox):
         return []
     source = environment_dir() / "conda"
     binds = [Bind(file, f"{CONDA}/{file.relative_to(source)}") for file in sorted(source.rglob("*")) if file.is_file()]
@@ -149,8 +153,12 @@ def _conda(group: Group, venv: Path | None) -> list[Bind]:
     return [bind for bind in binds if Path(bind.target).is_file() and bind.source.name != "python"]
 
 
-def _environment(group: Group, run: Run, agent: Agent, place: Place, venv: Path | None, port: int) -> dict[str, str]:
-    search = [*([f"{venv}/bin"] if venv else []), *_search_path(group, agent)]
+def _environment(
+    group: Group, run: Run, agent: Agent, sandbox: Sandbox, place: Place, venv: Path | None, port: int
+) -> dict[str, str]:
+    search = [f"{venv}/bin"] if venv else []
+    search += sandbox.search_path(image_facts(agent, group.record.image)["image"])
+    search += [f"{CONDA}/bin"] if _needs_conda(sandbox) else []
     obfuscated = group.record.obfuscate
     return {
         **_agents_own(group, agent),
@@ -190,10 +198,3 @@ def with_doors(task: Task, agent: Agent, validator: Path, model: ModelDoor | Non
         ports=task.ports | {model_port: MODEL},
         env=task.env | model.variables(model_port, agent.secrets),
     )
-
-
-def _search_path(group: Group, agent: Agent) -> list[str]:
-    if group.record.sandbox in ("docker", "podman"):
-        return search_path(group.record.sandbox, image_facts(agent, group.record.image)["image"])
-    conda = [f"{CONDA}/bin"] if group.record.sandbox == "bubblewrap" else []
-    return ["/usr/local/bin", "/usr/bin", "/bin", *conda]

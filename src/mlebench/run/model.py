@@ -15,6 +15,7 @@ from mlebench.gateway.outage import Outage
 from mlebench.records.group import GroupRecord, ModelFacts
 from mlebench.records.run import RunRecord
 from mlebench.records.usage import ModelUsage, read_usage
+from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.session import Outcome
 
@@ -53,9 +54,10 @@ def unsealed_by(record: GroupRecord) -> list[str]:
     """What weakens the seal of a group's runs, in words; nothing if they are sealed."""
     if record.sandbox == "host":
         return ["the agent sees the answers"]
+    sandbox = sandbox_named(record.sandbox)
     opened = record.model or ModelFacts(provider="", endpoint="", models=[])
     return [
-        *(["the sandbox is a plain process"] if record.sandbox == "process" else []),
+        *([] if sandbox.is_isolated else [f"the sandbox is {sandbox.noun}"]),
         *(["the network is open"] if record.network == "full" else []),
         *(["the container is privileged"] if record.agent.privileged else []),
         *(f"the provider may use {tool}" for tool in opened.tools),

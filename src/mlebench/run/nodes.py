@@ -20,7 +20,7 @@ from mlebench.core.files import write_whole
 from mlebench.records.group import Placement
 from mlebench.run.executors import SchedulerError
 from mlebench.run.machine import gpus
-from mlebench.sandbox import sandbox_named
+from mlebench.sandbox import BACKENDS
 from mlebench.sandbox.cgroups import Cgroup
 
 MOST = 8  # nodes to ask
@@ -34,7 +34,7 @@ def look(target: Path) -> None:
     facts: Facts = {
         "host": socket.gethostname(),
         "mlebench": __version__,
-        "sandboxes": {name: sandbox_named(name).fault() for name in ("docker", "podman", "bubblewrap")},
+        "sandboxes": {name: backend().fault() for name, backend in BACKENDS.items() if backend.is_isolated},
         "limits": _limits(),
         "gpus": [f"{gpu.index}: {gpu.name}" for gpu in gpus()],
         "venvs": [venv.name for venv, _ in venvs.installed() if not venvs.installed_fault(venv)],

@@ -32,7 +32,7 @@ from mlebench.run.gpus import Choice, choose, refuse_crowd
 from mlebench.run.images import image_facts
 from mlebench.run.request import AUTO, ModelRequest, Request
 from mlebench.run.schedulers import gpus_per_run, placement_of, refusal
-from mlebench.sandbox import Sandbox, best_sandbox, sandbox_named
+from mlebench.sandbox import ON_NODES, UNISOLATED, Sandbox, best_sandbox, sandbox_named
 from mlebench.sandbox.base import Task
 
 ACCEPT_PRIVILEGED = "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS"
@@ -98,9 +98,9 @@ def _gpus(text: str | None, request: Request, placement: Placement) -> Choice:
 
 def _sandbox(name: str, agent: Agent, placement: Placement) -> Sandbox:
     if agent.host_only:
-        return sandbox_named("process")
+        return UNISOLATED()
     if name == AUTO and placement.is_remote:
-        return sandbox_named("bubblewrap")  # the most common on nodes, which may have others than this machine
+        return ON_NODES()
     return best_sandbox() if name == AUTO else sandbox_named(name)
 
 
@@ -214,7 +214,7 @@ def _refuse(plan: Plan) -> None:
     if fault := venv_fault(agent):
         raise PrerequisiteError(f"agent {agent.name} is {fault}")
     refuse_crowd(plan.gpus, request.workers)
-    if plan.runtime and plan.sandbox.name != "docker":
+    if plan.runtime and not plan.sandbox.takes_runtimes:
         raise PrerequisiteError(f"the runtime {plan.runtime} of --container-config is for --sandbox docker only")
     here = not (agent.host_only or plan.placement.is_remote)  # a node reports for itself what it cannot do
     if here and (fault := plan.sandbox.fault(_sketch(plan))):

@@ -4,17 +4,23 @@ A backend only says *how* a task is started and stopped (`Launch`). Starting it,
 its processes is the job of the keeper (`keeper.py`), whatever the backend.
 """
 
+import os
+import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
+from mlebench.core import paths
 from mlebench.records.group import Limits
 
 HOME = "/home"
 DOORS = "/run/mlebench"  # where doors' sockets are inside a sandbox
 REACH = "/tmp"  # noqa: S108 where root, in a mount namespace of its own, makes sources reachable for another user
 RELAY = Path(__file__).with_name("relay.py")
+FIRST_UID = 1_600_000_000  # root runs a task as this user plus its process id: nobody else on this host
+INNER_UID = 1000
 
 
 @dataclass(frozen=True)
@@ -97,21 +103,79 @@ class Launch:
     status: int | None = None  # a descriptor on which the program reports the task's `exit-code`, in JSON
 
 
-class Sandbox(Protocol):
-    """A backend."""
+class Sandbox(ABC):
+    """A backend, and all that is asked about one."""
 
-    name: str
+    name: ClassVar[str]
+    noun: ClassVar[str] = "a sandbox"  # for messages
+    is_isolated: ClassVar[bool] = True  # False: its tasks see the host's files, network and processes
+    runs_images: ClassVar[bool] = False  # False: its tasks have this machine's programs
+    takes_runtimes: ClassVar[bool] = False  # whether an image can be run by another runtime than the engine's default
 
+    @abstractmethod
     def fault(self, task: Task | None = None) -> str | None:
         """Why it cannot be used here, or for this task, and what to do about it; None if it can."""
-        ...
 
-    def launch(self, task: Task) -> Launch: ...
+    @abstractmethod
+    def launch(self, task: Task) -> Launch:
+        """How the keeper starts a task. May write to the task's folder."""
 
-    def conditions(self, task: Task) -> dict[str, Any]:
-        """The fields of `RunConditions` that describe it: version, image and so on. Called before the launch."""
-        ...
-
+    @abstractmethod
     def remove_leftovers(self, name: str) -> None:
         """End and remove what a task of that name may have left after a kill."""
-        ...
+
+    def conditions(self, task: Task) -> dict[str, Any]:  # noqa: ARG002
+        """The fields of `RunConditions` that describe it: version, image and so on. Called before the launch."""
+        return {}
+
+    def home(self, work: Path) -> str:  # noqa: ARG002
+        """Where a task sees the folder home/ of its working folder."""
+        return HOME
+
+    def path_of(self, bind: Bind) -> str:
+        """Where a task sees a file or folder of the host."""
+        return bind.target
+
+    def search_path(self, image: str | None) -> list[str]:  # noqa: ARG002
+        """The folders that programs are in."""
+        return ["/usr/local/bin", "/usr/bin", "/bin"]
+
+
+def hidden_paths() -> list[Path]:
+    """Where the benchmark itself is: its code, programs, data and competitions. No sandbox shows any of it."""
+    package = paths.module_dir()
+    beside = package.parent
+    programs = {Path(sys.executable).parent, Path(sys.prefix, "bin"), Path(sys.base_prefix, "bin")}
+    return [
+        package,
+        beside / "environment",
+        *beside.glob("mlebench-*.dist-info"),
+        *beside.glob("__editable__*mlebench*"),
+        *(folder / "mlebench" for folder in programs),
+        paths.cache_dir(),
+        paths.default_data_dir(),
+        *paths.competition_path(),
+    ]
+
+
+def interpreter_prefixes(prefix: Path) -> list[Path]:
+    """Where a Python installation is: both the path it is known by and the one that resolves to."""
+    return list(dict.fromkeys([prefix, prefix.resolve()]))
+
+
+def interpreter() -> str:
+    """The Python that runs the relay: the one behind this program's environment."""
+    return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+
+
+def give(folder: Path, uid: int) -> None:
+    """Give the writable folders to the user the sandbox runs as: all of them, or an agent could not submit."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for top in ("home", "tmp"):
+        for where, _, names in os.walk(folder / top, onerror=fail):
+            os.chown(where, uid, uid)
+            for name in names:
+                os.chown(Path(where, name), uid, uid, follow_symlinks=False)

@@ -12,14 +12,27 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mlebench.core import paths
-from mlebench.sandbox.base import DOORS, HOME, REACH, RELAY, Launch, Task, masks
+from mlebench.sandbox import cgroups
+from mlebench.sandbox.base import (
+    DOORS,
+    FIRST_UID,
+    HOME,
+    INNER_UID,
+    REACH,
+    RELAY,
+    Launch,
+    Sandbox,
+    Task,
+    give,
+    hidden_paths,
+    interpreter,
+    interpreter_prefixes,
+    masks,
+)
 from mlebench.sandbox.relay import system_call_filter
 
 TUN = "/dev/net/tun"
 STATUS, ARGUMENTS, FILTER = 100, 101, 102  # descriptors; arguments on the command line would show host paths in /proc
-FIRST_UID = 1_600_000_000  # root becomes this user plus its process id
-INNER_UID = 1000
 SYS = "sys"  # below the task's folder: what it sees as /sys
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # fmt: off
@@ -44,7 +57,7 @@ REMEDY = (
 )
 
 
-class Bubblewrap:
+class Bubblewrap(Sandbox):
     name = "bubblewrap"
 
     def fault(self, task: Task | None = None) -> str | None:
@@ -89,8 +102,6 @@ class Bubblewrap:
 
     def remove_leftovers(self, name: str) -> None:
         """Only the control group outlives the keeper."""
-        from mlebench.sandbox import cgroups
-
         cgroups.remove_leftovers(name)
 
 
@@ -151,28 +162,6 @@ def _system(binds: _Binds) -> _System:
     return _System(arguments, shown)
 
 
-def interpreter_prefixes(prefix: Path) -> list[Path]:
-    """Where a Python installation is: both the path it is known by and the one that resolves to."""
-    return list(dict.fromkeys([prefix, prefix.resolve()]))
-
-
-def hidden_paths() -> list[Path]:
-    """Where the benchmark itself is: its code, programs, data and competitions. No sandbox shows any of it."""
-    package = paths.module_dir()
-    beside = package.parent
-    programs = {Path(sys.executable).parent, Path(sys.prefix, "bin"), Path(sys.base_prefix, "bin")}
-    return [
-        package,
-        beside / "environment",
-        *beside.glob("mlebench-*.dist-info"),
-        *beside.glob("__editable__*mlebench*"),
-        *(folder / "mlebench" for folder in programs),
-        paths.cache_dir(),
-        paths.default_data_dir(),
-        *paths.competition_path(),
-    ]
-
-
 def _devices(task: Task) -> list[str]:
     hidden = [word for path in KEY_LISTS if Path(path).exists() for word in ("--ro-bind", "/dev/null", path)]
     arguments = ["--proc", "/proc", *hidden, "--dev", "/dev", "--size", str(task.limits.shm), "--tmpfs", "/dev/shm"]  # noqa: S108
@@ -216,30 +205,12 @@ def _inner(task: Task) -> list[str]:
     return [interpreter(), "-I", "-S", f"{DOORS}/{RELAY.name}", *ports, "--", *task.command]
 
 
-def interpreter() -> str:
-    """The Python that runs the relay: the one behind this program's environment."""
-    return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-
-
 def _network(task: Task) -> list[str]:
     """With `full`, a separate network stack, which cannot reach the host's loopback."""
     if task.network != "full":
         return []
     none = ["-t", "none", "-u", "none", "-T", "none", "-U", "none"]
     return ["pasta", "--quiet", "--config-net", "--no-map-gw", *none, "--"]
-
-
-def give(folder: Path, uid: int) -> None:
-    """Give the writable folders to the user the sandbox runs as: all of them, or an agent could not submit."""
-
-    def fail(error: OSError) -> None:
-        raise error
-
-    for top in ("home", "tmp"):
-        for where, _, names in os.walk(folder / top, onerror=fail):
-            os.chown(where, uid, uid)
-            for name in names:
-                os.chown(Path(where, name), uid, uid, follow_symlinks=False)
 
 
 def _network_fault() -> str | None:

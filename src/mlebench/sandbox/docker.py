@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.core.errors import SandboxError
-from mlebench.sandbox.base import DOORS, HOME, RELAY, Launch, Task, masks
-from mlebench.sandbox.bubblewrap import FIRST_UID, INNER_UID, give
+from mlebench.sandbox.base import DOORS, FIRST_UID, HOME, INNER_UID, RELAY, Launch, Sandbox, Task, give, masks
 from mlebench.sandbox.relay import LEASH
 
 IMAGE = "mlebench-env"
@@ -35,8 +34,10 @@ for entry in os.scandir("{HOME}"):
 """
 
 
-class Docker:
+class Docker(Sandbox):
     name = "docker"  # also the name of the program
+    runs_images = True
+    takes_runtimes = True
     nothing = "type=tmpfs"
 
     def fault(self, task: Task | None = None) -> str | None:
@@ -92,15 +93,18 @@ class Docker:
         for one in (f"{PREFIX}{name}", f"{PREFIX}{name}-home"):  # not together: podman fails if one is missing
             ask(self.name, "rm", "--force", "--volumes", one)
 
+    def search_path(self, image: str | None) -> list[str]:
+        facts = image_of(self.name, image or IMAGE)
+        variables = dict(text.split("=", 1) for text in (facts["Config"]["Env"] if facts else None) or [])
+        return variables.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(":")
+
     def _image_fault(self, task: Task | None) -> str | None:
         image = task.image if task and task.image else IMAGE
         own = task.own_image if task else None
         facts = image_of(self.name, image)
         build = f"`{own.build if own else 'mlebench image build'}`"
-        if facts is None and self.name != "docker":
-            return f"{self.name} has no image {image}: load it with `{self.name} load`, or name one with --image"
         if facts is None:
-            return f"there is no image {image}: build it with {build}, or name one with --image"
+            return self.missing_image(image, build)
         if own and own.identity and (facts["Config"]["Labels"] or {}).get(IDENTITY) != own.identity:
             return f"the image {image} was not built from the agent's folder as it is now: build it with {build}"
         return None
@@ -132,6 +136,9 @@ class Docker:
     def engine_fault(self) -> str | None:
         return _engine_fault()
 
+    def missing_image(self, image: str, build: str) -> str:
+        return f"there is no image {image}: build it with {build}, or name one with --image"
+
     def version(self) -> str:
         return _engine_version()
 
@@ -149,13 +156,6 @@ def image_id(name: str) -> str | None:
     """The id of a docker image; None if there is none of that name."""
     facts = image_of("docker", name)
     return None if facts is None else facts["Id"]
-
-
-def search_path(engine: str, image: str | None) -> list[str]:
-    """The search path for programs in an image."""
-    facts = image_of(engine, image or IMAGE)
-    variables = dict(text.split("=", 1) for text in (facts["Config"]["Env"] if facts else None) or [])
-    return variables.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(":")
 
 
 def _run(task: Task, name: str, user: int) -> list[str]:

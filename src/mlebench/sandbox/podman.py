@@ -17,6 +17,7 @@ MOST = 1 << 15  # open files, and processes per user; a task's processes are lim
 
 class Podman(Docker):
     name = "podman"
+    takes_runtimes = False
     nothing = "type=tmpfs,notmpcopyup"  # by default, it copies what should be hidden into the mask
 
     def launch(self, task: Task) -> Launch:
@@ -31,6 +32,9 @@ class Podman(Docker):
 
     def engine_fault(self) -> str | None:
         return _fault()
+
+    def missing_image(self, image: str, build: str) -> str:  # noqa: ARG002 only docker builds images
+        return f"podman has no image {image}: load it with `podman load`, or name one with --image"
 
     def version(self) -> str:
         return str(_facts().get("version", {}).get("Version", ""))

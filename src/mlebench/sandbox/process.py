@@ -4,26 +4,34 @@ import contextlib
 import os
 import signal
 import time
-from typing import Any
+from pathlib import Path
 
 from mlebench.sandbox import cgroups, usage
-from mlebench.sandbox.base import Launch, Task
-from mlebench.sandbox.bubblewrap import interpreter
+from mlebench.sandbox.base import HOME, RELAY, Bind, Launch, Sandbox, Task, interpreter
 
 
-class Process:
+class Process(Sandbox):
     name = "process"
+    noun = "a plain process"
+    is_isolated = False
 
     def fault(self, task: Task | None = None) -> str | None:
         if task and task.privileged:
             return "a plain process has no privileged mode; use --sandbox docker"
         return None
 
+    def home(self, work: Path) -> str:
+        return str(work / "home")
+
+    def path_of(self, bind: Bind) -> str:
+        return str(bind.source)
+
     def launch(self, task: Task) -> Launch:
         """Paths below /home are below the task's own folder instead; the environment says where that is."""
+        for bind in task.binds:
+            if bind.target != str(bind.source) and Path(bind.target).is_relative_to(HOME):
+                (task.home / Path(bind.target).relative_to(HOME)).symlink_to(bind.source)
         ports = [f"{port}={task.doors[door]}" for port, door in task.ports.items()]
-        from mlebench.sandbox.base import RELAY
-
         relay = [interpreter(), "-I", "-S", str(RELAY), *ports, "--"] if ports else []
         kept = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
         inherited = {name: os.environ[name] for name in kept if name in os.environ}
@@ -33,9 +41,6 @@ class Process:
             env={**inherited, **task.env, **_own_gpus(task), **own},
             writable=(str(task.work),),
         )
-
-    def conditions(self, task: Task) -> dict[str, Any]:  # noqa: ARG002
-        return {}
 
     def remove_leftovers(self, name: str) -> None:
         cgroups.remove_leftovers(name)
