@@ -4,9 +4,11 @@ import errno
 import io
 import json
 import os
+import shlex
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -654,7 +656,7 @@ def test_a_damaged_end_that_somebody_removes_lets_the_agent_start_again(ended_ag
 def test_the_longest_detail_fits_into_the_room_for_an_outcome(tmp_path: Path) -> None:
     """Whatever an agent printed last: one that does not fit would look damaged."""
     ending = keeper.Ending(detail="\N{GRINNING FACE}" * 9999, cause="infra_error")
-    recording = cast("Any", SimpleNamespace(ending=ending, _outcome=keeper._reserve(str(paths.outcome(tmp_path)))))
+    recording = cast("Any", SimpleNamespace(ending=ending, _outcome=keeper._reserve(paths.outcome(tmp_path))))
     keeper.Keeper._record(recording)
     os.close(recording._outcome)
     recorded = session.read_outcome(tmp_path)
@@ -679,12 +681,14 @@ def test_a_keeper_that_has_no_room_to_start_is_no_start_of_the_agent(
     titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _plan(COMMAND, PROGRAM, titanic, tmp_path / "runs")
-    make_spec = session._spec
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nulimit -f 0\nexec {shlex.quote(sys.executable)} "$@"\n')
+    python.chmod(0o755)
     with monkeypatch.context() as patch:
-        patch.setattr(session, "_spec", lambda *arguments: make_spec(*arguments) | {"outcome": "/dev/full"})
+        patch.setattr(sys, "executable", str(python))
         assert execute(run.paths.root) == MAY_BE_RETRIED
     record = Run.read(run.paths.root).record
-    assert "the keeper died: OSError: [Errno 28]" in str(record.attempts[0].detail)
+    assert "the keeper died: OSError: [Errno 27]" in str(record.attempts[0].detail)
     assert (record.attempts[0].ended, record.starts) == ("infra_error", 0)
     assert execute(run.paths.root) == FINAL
     _check(run.paths.root, attempts=["infra_error", "finished"])

@@ -29,8 +29,8 @@ from traps import run_as
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Launch, Task, give
 from mlebench.sandbox.cgroups import Cgroup
-from mlebench.sandbox.keeper import Keeper, Spec
-from mlebench.sandbox.session import Session, _spec
+from mlebench.sandbox.keeper import Keeper
+from mlebench.sandbox.session import Session
 
 
 @pytest.fixture(params=each(*ALL))
@@ -46,6 +46,12 @@ def sandbox(request: pytest.FixtureRequest) -> str:
 def test_a_program_that_ends_by_itself(sandbox: str, tmp_path: Path, command: str, ended: str) -> None:
     outcome, _ = run_task(sandbox, make_task(tmp_path, command))
     assert outcome.ended == ended
+
+
+def test_words_that_are_not_unicode_reach_a_program(sandbox: str, tmp_path: Path) -> None:
+    task = replace(make_task(tmp_path, ""), command=("printf", "%s", os.fsdecode(b"\xffa")))
+    run_task(sandbox, task)
+    assert (task.work / "run.log").read_bytes() == b"\xffa"
 
 
 def test_the_clock_runs_outside(sandbox: str, tmp_path: Path) -> None:
@@ -265,8 +271,7 @@ def test_without_a_control_group_the_record_says_that_memory_is_not_limited(
     """Files in memory are not counted, so watching processes is no limit."""
     monkeypatch.setattr(Cgroup, "create", lambda *_: None)
     task = make_task(tmp_path, "true", replace(SMALL, cpus=None))
-    spec = Spec(**_spec(task, sandbox_named("process").launch(task)))
-    keeper = Keeper(spec)
+    keeper = Keeper(task, sandbox_named("process").launch(task))
     keeper.log.finish()
     assert keeper.ending.kept["memory"].startswith("not limited")
 

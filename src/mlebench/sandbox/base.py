@@ -1,9 +1,10 @@
 """What a sandbox is asked to do, what it can promise, and how it ended: the same words for every backend.
 
 A backend only says *how* a task is started and stopped (`Launch`). Starting it, enforcing its limits and ending all of
-its processes is the job of the keeper (`keeper.py`), whatever the backend.
+its processes is the job of the keeper (`keeper.py`), whatever the backend. The keeper gets both, as they are.
 """
 
+import json
 import os
 import sys
 from abc import ABC, abstractmethod
@@ -11,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
+
+import msgspec
 
 from mlebench.core import paths
 from mlebench.records.group import Limits
@@ -21,6 +24,7 @@ REACH = "/tmp"  # noqa: S108 where root, in a mount namespace of its own, makes 
 RELAY = Path(__file__).with_name("relay.py")
 FIRST_UID = 1_600_000_000  # root runs a task as this user plus its process id: nobody else on this host
 INNER_UID = 1000
+SILENCE = 30.0  # seconds: less than a lease takes to expire, so that a hung runner does not keep its sandbox
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,16 @@ class Launch:
     cgroup: bool = True  # whether our own control group, not the started program, sets limits
     sys: str | None = None  # the folder that the task will see as /sys
     status: int | None = None  # a descriptor on which the program reports the task's `exit-code`, in JSON
+
+
+def encode_job(task: Task, launch: Launch) -> bytes:
+    """The line of JSON that a keeper gets. msgspec cannot write it: names of files need not be Unicode."""
+    return json.dumps(msgspec.to_builtins((task, launch), str_keys=True, enc_hook=str)).encode() + b"\n"
+
+
+def decode_job(line: bytes) -> tuple[Task, Launch]:
+    """What `encode_job` made the line of."""
+    return msgspec.convert(json.loads(line), tuple[Task, Launch], str_keys=True, dec_hook=lambda kind, text: kind(text))
 
 
 class Sandbox(ABC):

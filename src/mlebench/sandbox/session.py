@@ -18,10 +18,9 @@ from mlebench.core.errors import SandboxError, StorageError
 from mlebench.core.outcomes import AGENT_ERROR, FINISHED, INFRA_ERROR, OUT_OF_MEMORY, OVER_DISK, RUN_OUTCOMES
 from mlebench.core.processes import is_stopped
 from mlebench.records.run import ResourceUse
-from mlebench.sandbox.base import Launch, Task
+from mlebench.sandbox.base import SILENCE, Launch, Task, encode_job
 from mlebench.sandbox.shared_disk import THIS_RUN
 
-SILENCE = 30.0  # seconds: less than a lease takes to expire, so that a hung runner does not keep its sandbox
 LONGEST_PAUSE = 5.0  # seconds between two heartbeats
 
 
@@ -71,7 +70,7 @@ class Session:
         except BaseException:
             self._conclude()  # the keeper ends, because nothing was asked for
             raise
-        self._write((json.dumps(_spec(task, launch)) + "\n").encode())
+        self._write(encode_job(task, launch))
 
     @property
     def _output(self) -> int:
@@ -189,40 +188,3 @@ def _verdict(code: int, oom_kills: int, disk_filled_by: str | None) -> tuple[str
         return AGENT_ERROR, detail
     cause = OVER_DISK if disk_filled_by == THIS_RUN else INFRA_ERROR
     return cause, f"{detail} on a disk that {disk_filled_by} had filled"
-
-
-def _spec(task: Task, launch: Launch) -> dict[str, Any]:
-    limits = task.limits
-    return {
-        "name": task.name,
-        "argv": list(launch.argv),
-        "env": launch.env,
-        "log": str(task.work / paths.RUN_LOG),
-        "outcome": str(paths.outcome(task.work)),
-        "disk_note": str(paths.disk_note(task.work)),
-        "disk_notes": paths.disk_notes(task.work),
-        "seconds": limits.seconds,
-        "log_limit": limits.log,
-        "silence": SILENCE,
-        "files": {str(number): content.decode("utf-8", "surrogateescape") for number, content in launch.files.items()},
-        "uid": launch.uid,
-        "mounts": [list(mount) for mount in launch.mounts],
-        "stop": [list(command) for command in launch.stop],
-        "clean": [list(command) for command in launch.clean],
-        "peek": list(launch.peek),
-        "oom": list(launch.oom),
-        "ended": list(launch.ended),
-        "first_process": list(launch.first_process),
-        "leash": launch.leash,
-        "writable": list(launch.writable),
-        "memory": limits.memory,
-        "cpus": limits.cpus,
-        "processes": limits.processes,
-        "disk": limits.disk,
-        "inodes": limits.inodes,
-        "cgroup": launch.cgroup,
-        "sys": launch.sys,
-        "own_cpus": task.own_cpus,
-        "status": launch.status,
-        "held": list(task.held),
-    }
