@@ -15,11 +15,11 @@ import mlebench.engine.placing.plan
 from mlebench.cli.prepare import command as prepare_command
 from mlebench.cli.verify import command as verify_command
 from mlebench.core.errors import NotPreparedError, PrerequisiteError
-from mlebench.data.changes import changes, code_hash, command_to_prepare_again
 from mlebench.data.open_runs import mark_open, unmark_open
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import require_prepared
+from mlebench.data.verification import changes, code_hash, command_to_prepare_again
 from mlebench.registry import Competition, Registry
 
 ID = "spaceship-titanic"

@@ -35,7 +35,6 @@ kaggle_env._env_to_endpoint.update(dict.fromkeys(kaggle_env._env_to_endpoint, ur
 
 import mlebench.data.kaggle as kaggle
 import mlebench.data.pipeline as pipeline
-import mlebench.data.provenance as provenance
 import mlebench.engine.archives.zip_tree as archives
 import mlebench.engine.reading as reading
 from mlebench.engine.progress import Progress

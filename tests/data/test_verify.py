@@ -15,7 +15,7 @@ import pytest
 from told import Told
 
 from mlebench.core.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError
-from mlebench.data import comparison, manifest, verification
+from mlebench.data import manifest, verification
 from mlebench.data.manifest import recorded_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
@@ -99,11 +99,11 @@ def test_every_kind_of_change_is_named(competition: Competition) -> None:
     assert "5 bytes" in faults[f"public/train/{images[1].name}"]
 
 
-@pytest.mark.parametrize("most_returned", [comparison.MOST_RETURNED, 0])
+@pytest.mark.parametrize("most_returned", [verification.MOST_RETURNED, 0])
 def test_several_processes_find_what_one_does(
     linked: Competition, monkeypatch: pytest.MonkeyPatch, most_returned: int
 ) -> None:
-    monkeypatch.setattr(comparison, "MOST_RETURNED", most_returned)
+    monkeypatch.setattr(verification, "MOST_RETURNED", most_returned)
     monkeypatch.setattr(manifest, "PART", 1)
     assert len(manifest.spans(linked.paths.prepared, 3)) == 3
     assert verify(linked, processes=3) == []

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from told import Told
 
-from mlebench.data.identity import with_checksums
+from mlebench.data.manifest import with_checksums
 from mlebench.engine import parquet, progress, reading, row_order, tables
 from mlebench.engine.archives import read_7z, zip_tree
 from mlebench.engine.csv import blocks

@@ -33,8 +33,7 @@ from mlebench.data.kaggle_api import (
     rules_page,
     with_retries,
 )
-from mlebench.data.provenance import record_download
-from mlebench.data.sources import LocalSource, describe_raw, missing_beside_archive
+from mlebench.data.sources import LocalSource, describe_raw, missing_beside_archive, record_download
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.records.data import DataSource
 from mlebench.registry import Competition

@@ -22,12 +22,17 @@ from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import remove_temporaries
 from mlebench.core.leases import held
-from mlebench.data.changes import ORIGINAL, OURS, code_hash
+from mlebench.core.os_errors import disk_errors
 from mlebench.data.diagnosis import blame
-from mlebench.data.faults import disk_errors
 from mlebench.data.gold import measure_gold
-from mlebench.data.identity import Entry, Files, is_table, with_checksums
-from mlebench.data.manifest import files_in, joined, library_versions, write_manifest
+from mlebench.data.manifest import (
+    Entry,
+    files_in,
+    joined,
+    library_versions,
+    with_checksums,
+    write_manifest,
+)
 from mlebench.data.modes import restore_modes
 from mlebench.data.open_runs import refuse_while_open
 from mlebench.data.sources import (
@@ -41,7 +46,15 @@ from mlebench.data.sources import (
     unpack,
 )
 from mlebench.data.state import claim_data_dir, is_prepared, preparation_fault, read_manifest_head
-from mlebench.data.verification import check_archive, check_prepared, check_sample_score, overwrite
+from mlebench.data.verification import (
+    ORIGINAL,
+    OURS,
+    check_archive,
+    check_prepared,
+    check_sample_score,
+    code_hash,
+    overwrite,
+)
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.engine.trees import MODE
 from mlebench.registry import Competition
@@ -112,25 +125,17 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
     known = check and raw.is_file() and check_archive(competition, raw, watch)
     with blame(competition, trusted=known or source.twin):
         entries = _stage(competition, source, raw, options, watch)
-    tables: Files = {}
-    entries = _collecting_tables(with_checksums(where.staging, entries, watch), tables)
+    entries = with_checksums(where.staging, entries, watch)
     description = ORIGINAL if options.original_description else OURS
     code = code_hash(competition, twin=source.twin)
     watch.tell("grading gold")
     gold = measure_gold(competition, where.staging)
-    write_manifest(competition, where.staging, source.describe(raw), entries, description, code, watch, gold)
+    tables = write_manifest(competition, where.staging, source.describe(raw), entries, description, code, watch, gold)
     if options.overwrite_checksums:
         overwrite(competition, raw, tables)
     if check:
         check_prepared(competition, tables)
         check_sample_score(competition, watch)
-
-
-def _collecting_tables(entries: Iterable[Entry], tables: Files) -> Iterator[Entry]:
-    for name, facts in entries:
-        if is_table(name):
-            tables[name] = facts
-        yield name, facts
 
 
 def _refuse_to_replace(competition: Competition) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mlebench.core.errors import PrerequisiteError
+from mlebench.core.os_errors import disk_errors
 from mlebench.core.paths import CompetitionPaths
-from mlebench.data.faults import disk_errors
 from mlebench.data.kaggle import KaggleSource, preflight, raw_data_present
 from mlebench.data.kaggle_api import connect
 from mlebench.data.pipeline import Options

@@ -8,7 +8,7 @@ from pathlib import Path
 from mlebench.core import paths
 from mlebench.core.errors import NotPreparedError, PrerequisiteError
 from mlebench.core.files import write_whole
-from mlebench.data.faults import disk_errors
+from mlebench.core.os_errors import disk_errors
 from mlebench.data.manifest import read_head
 from mlebench.records.data import Manifest
 from mlebench.registry import Competition

@@ -1,39 +1,61 @@
-"""Compares prepared files and archives with the published checksums."""
+"""Compares prepared files with the manifest, and files and archives with the published checksums.
+
+`verify` checks every file; with millions of them, several processes compare them with their list. `changes` is quick:
+`prepare` keeps data that is already prepared, and warns when it would now make something different.
+"""
 
 import errno
+import hashlib
 import logging
 import math
+import os
+import signal
 import zlib
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache, partial
+from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mlebench.core import paths
 from mlebench.core.errors import InvalidSubmissionError, PrerequisiteError
 from mlebench.core.files import remove_temporaries, write_whole
 from mlebench.core.leases import PATIENCE, acquire
+from mlebench.core.os_errors import disk_errors
 from mlebench.core.paths import MANIFEST, MANIFEST_FILES, moved
-from mlebench.data.comparison import Pair, doubtful, doubtful_files
-from mlebench.data.faults import disk_errors
-from mlebench.data.identity import PARQUET, SIDES, Entry, Files
 from mlebench.data.manifest import (
+    PARQUET,
+    SIDES,
+    Entry,
+    Files,
+    Span,
     UnreadableListError,
     files_in,
     joined,
     read_head,
     recorded_files,
     rewrite_manifest,
+    spans,
     write_manifest,
 )
 from mlebench.data.modes import let_owners_write, restore_modes
 from mlebench.data.open_runs import refuse_while_open
-from mlebench.data.provenance import archive_md5
-from mlebench.data.state import holds_twins, require_prepared
+from mlebench.data.sources import archive_md5
+from mlebench.data.state import command_to_prepare, holds_twins, read_manifest_head, require_prepared
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.records.data import DataSource, Manifest
 from mlebench.registry import Competition
 
 logger = logging.getLogger(__name__)
+
+Pair = tuple[str, dict[str, Any] | None, dict[str, Any] | None]  # a file's name, what is recorded and what is there
+
+OURS, ORIGINAL = "ours", "original"  # descriptions
+MOST_FILES = 10_000  # up to this many, checking each takes no time
+MOST_PARTS = 4  # each reads the folders at its bounds, which may hold most of the files
+MOST_RETURNED = 10_000  # files of a part; more are compared here, one after the other, to save memory
 
 
 def check_archive(competition: Competition, archive: Path, progress: Progress = SILENT) -> bool:
@@ -399,4 +421,113 @@ class _Comparison:
                 if _crc32(self._prepared / name) == recorded["crc32"]
                 else "does not have the checksum in the archive"
             )
+        return None
+
+
+def doubtful_files(prepared: Path, kept: frozenset[str], processes: int) -> Iterator[Pair]:
+    """Compare the files with their list, and return the `doubtful` ones."""
+    parts = spans(prepared, min(processes, MOST_PARTS))
+    if len(parts) == 1:
+        yield from _in_part(prepared, kept, parts[0])
+        return
+    context = get_context("spawn")  # a fork of a process with threads may hang
+    # Ctrl-C reaches all processes: these end at once, and without a traceback each.
+    with ProcessPoolExecutor(len(parts), context, signal.signal, (signal.SIGINT, signal.SIG_DFL)) as pool:
+        work = partial(_few_in_part, prepared, kept, MOST_RETURNED)
+        for part, some in zip(parts, pool.map(work, parts), strict=True):
+            yield from _in_part(prepared, kept, part) if some is None else some
+
+
+def _in_part(prepared: Path, kept: frozenset[str], part: Span) -> Iterator[Pair]:
+    return doubtful(joined(recorded_files(prepared, part), files_in(prepared, part)), kept)
+
+
+def _few_in_part(prepared: Path, kept: frozenset[str], most: int, part: Span) -> list[Pair] | None:
+    some = list(islice(_in_part(prepared, kept, part), most + 1))
+    return some if len(some) <= most else None
+
+
+def doubtful(pairs: Iterable[Pair], kept: frozenset[str]) -> Iterator[Pair]:
+    """Leave out files that size and time say are right, except those to be kept."""
+    for pair in pairs:
+        name, recorded, found = pair
+        if not (recorded and found and _are_alike(recorded, found)) or name in kept:
+            yield pair
+
+
+def _are_alike(recorded: dict[str, Any], found: dict[str, Any]) -> bool:
+    return (
+        found["size"] == recorded["size"]
+        and "fault" not in found
+        and (recorded["mtime_ns"] == found["mtime_ns"] if "mtime_ns" in recorded else "md5" not in recorded)
+    )
+
+
+def code_hash(competition: Competition, *, twin: bool) -> str:
+    """A hash of the competition's own code that decides what is prepared."""
+    others = {f"{profile}.py" for profile in paths.PROFILES if profile != competition.profile}
+    left_out = {"grade.py", *others, *(() if twin else (paths.TWIN,))}
+    digest = hashlib.sha256()
+    for path in sorted(competition.folder.rglob("*.py")):
+        if path.name not in left_out:
+            digest.update(f"{path.relative_to(competition.folder)}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def changes(competition: Competition) -> list[str]:
+    """What would be different if our data were prepared now, each in a few words."""
+    where = competition.paths
+    with disk_errors(where.root, where.root):
+        head = read_manifest_head(competition)
+        if head is None:
+            return []
+        twin = head.source.kind == "twin"
+        found = []
+        if head.code not in (None, code_hash(competition, twin=twin)):
+            found.append("the competition's code has changed since")
+        if head.description == OURS and _has_another_description(competition):
+            found.append(f"{paths.DESCRIPTION} is not the competition's description")
+        if head.files <= MOST_FILES and (count := _other_files(competition)):
+            found.append(f"{count} of {head.files} files are missing or have another size")
+    return found
+
+
+def command_to_prepare_again(competition: Competition) -> str:
+    """What to type to make the same kind of data again with the current code."""
+    head = read_manifest_head(competition)
+    return command_to_prepare(competition, "--force", *(_options_used(competition.paths, head) if head else ()))
+
+
+def _options_used(where: paths.CompetitionPaths, head: Manifest) -> list[str]:
+    again = ["--description original"] if head.description == ORIGINAL else []
+    if head.source.kind == "local" and not (where.raw.is_dir() or where.archive.is_file()):
+        again.append("--from PATH_OF_RAW_DATA")  # it lies elsewhere, and may have moved
+    if head.source.kind == "twin":
+        usual = {"seed": 0, "size": 1.0}
+        again += [
+            f"--{name} {value:g}" for name in usual if (value := getattr(head.source, name)) not in (None, usual[name])
+        ]
+    return again
+
+
+def _has_another_description(competition: Competition) -> bool:
+    try:
+        return (competition.public_dir / paths.DESCRIPTION).read_bytes() != competition.description.encode("utf-8")
+    except FileNotFoundError:
+        return False  # counted among the files
+
+
+def _other_files(competition: Competition) -> int:
+    prepared = competition.paths.prepared
+    try:
+        return sum(_size(f"{prepared}/{name}") != facts["size"] for name, facts in recorded_files(prepared))
+    except UnreadableListError:
+        return 0  # `verify` says that it cannot be read
+
+
+def _size(path: str) -> int | None:
+    try:
+        return os.stat(path).st_size
+    except (FileNotFoundError, NotADirectoryError):
         return None
