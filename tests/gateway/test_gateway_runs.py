@@ -32,7 +32,7 @@ from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
 from mlebench.run.execute import FINAL, execute
-from mlebench.run.regrade import regrade
+from mlebench.run.regrade import grade_group
 from mlebench.sandbox import sandbox_named
 from mlebench.web.history import timeline
 
@@ -170,7 +170,7 @@ def test_a_run_whose_model_never_answered_says_why_and_can_be_repeated(
         inputs.add(named)
         (scope,) = make_standings(inputs).entries[0].scopes[:1]
         assert (scope.missing, scope.figures["submitted"]) == (1, None), named
-    assert regrade(group)["competition_reports"][0]["status"] == "model_unavailable"
+    assert grade_group(group)["competition_reports"][0]["status"] == "model_unavailable"
     assert only(Group.read(group.paths.root)).record.report is None, "not by grading the group either"
 
     refused = mlebench("run", "--resume", root, "--retry", "infra", code=1)

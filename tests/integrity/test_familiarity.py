@@ -46,7 +46,7 @@ from mlebench.integrity.familiarity.probes import (
     probes_of,
     sentences_of,
 )
-from mlebench.integrity.familiarity.survey import Asking, Familiarity, Survey
+from mlebench.integrity.familiarity.study import Familiarity, FamiliarityStudy, StudyOptions
 from mlebench.registry import Competition, Registry
 
 KNOWN, UNKNOWN = "aerial-cactus-identification", "leaf-classification"
@@ -81,8 +81,8 @@ def model_at(server: Endpoint, folder: Path, **options: Any) -> Model:
 
 
 def survey(model: Model, texts: Path, registry: Registry, *ids: str, samples: int = 12) -> list[Familiarity]:
-    asked = Survey(Asking(texts=texts, samples=samples, model=model))
-    return [asked.look_at(registry.get_competition(id)) for id in ids or (KNOWN, UNKNOWN)]
+    asked = FamiliarityStudy(StudyOptions(texts=texts, samples=samples, model=model))
+    return [asked.measure(registry.get_competition(id)) for id in ids or (KNOWN, UNKNOWN)]
 
 
 # Deadlines

@@ -320,7 +320,7 @@ def test_a_run_that_cannot_be_written_to_is_only_shown(mlebench: Mlebench, left:
     assert subject.group
     done = mlebench("inspect", "--runs-dir", str(tmp_path / "runs"), "rules", subject.group.paths.root.name)
     assert "violation: calls-a-grader" in done.stdout
-    assert "The findings are shown but not kept" in done.stderr
+    assert "The findings are shown but not stored" in done.stderr
 
 
 def test_findings_are_written_and_shown(mlebench: Mlebench, left: Left, tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_in_a_line(
     for tool in ("failures", "plagiarism", "rules"):
         out, err = call("inspect", tool, theirs)
         assert out
-        assert "not kept" in err.splitlines()[-1]
+        assert "not stored" in err.splitlines()[-1]
         assert "Traceback" not in err
     assert not list(theirs.rglob("findings"))
 

@@ -102,17 +102,12 @@ def _sandbox() -> str:
 
 
 def _write_pages(groups: "list[Group]", registry: "Registry", folder: Path) -> Path:
-    from mlebench.records.run_groups import Group
-    from mlebench.report.inputs import Inputs
-    from mlebench.report.make import make_standings
-    from mlebench.web.site import Board, Site
-    from mlebench.web.write import write_pages
+    from mlebench.report import make_standings
+    from mlebench.web import write_pages
 
-    inputs = Inputs(folder)
-    for group in groups:
-        inputs.add_group(Group.read(group.paths.root))
-    site = Site([Board.of(make_standings(inputs))], inputs.groups, registry)
-    return write_pages(site, folder, lambda names: track(names, "pages".format))
+    return write_pages(
+        make_standings(groups), groups, folder, registry=registry, track=lambda names: track(names, "pages".format)
+    )
 
 
 def _print(groups: "list[Group]") -> None:
