@@ -68,7 +68,7 @@ def make_task(folder: Path, command: str, limits: Limits = SMALL, **options: obj
 
 
 def wait_for_end(session: Session, seconds: float = 120, *, wanted: bool = True) -> Outcome:
-    """How a task ends; fail if it does not. `wanted`: tell the keeper meanwhile that the task should go on."""
+    """How a task ends; fail if it does not. `wanted`: tell the supervisor meanwhile that the task should go on."""
 
     def poll() -> Outcome | None:
         if wanted:

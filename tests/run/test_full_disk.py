@@ -43,7 +43,7 @@ from mlebench.run.execute import FINAL, MAY_BE_RETRIED, NOT_STORED, abandon, exe
 from mlebench.run.full_disk import charged_for_uploads
 from mlebench.run.publish import unstage
 from mlebench.run.snapshots import Snapshots
-from mlebench.sandbox import collect, keeper, session
+from mlebench.sandbox import collect, session, supervisor
 from mlebench.sandbox.session import Outcome, Session
 
 PROGRAM = f"{SUBMIT}; echo hello; mkdir -p $LOGS_DIR/more; date >$LOGS_DIR/more/when"
@@ -249,7 +249,7 @@ def test_a_lease_is_renewed_on_a_full_disk(tmp_path: Path) -> None:
 def test_copying_a_large_submission_does_not_silence_the_runner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The copy takes as long as the runner needs for several heartbeats: a keeper ends the run without these."""
+    """The copy takes as long as the runner needs for several heartbeats: a supervisor ends the run without these."""
     task = cast("Any", SimpleNamespace(work=tmp_path, home=tmp_path / "home"))
     submission = tmp_path / "home" / "submission" / "submission.csv"
     submission.parent.mkdir(parents=True)
@@ -451,7 +451,7 @@ def test_an_agent_whose_uploads_filled_the_disk_is_over_it() -> None:
     assert (charged.ended, charged.used.disk_filled_by) == ("over_disk", "this run")
     finished = charged_for_uploads(replace(failed, ended="finished", exit_code=0))
     assert (finished.ended, finished.used.disk_filled_by) == ("finished", "this run")
-    died = replace(failed, exit_code=None, detail="the keeper died")
+    died = replace(failed, exit_code=None, detail="the supervisor died")
     assert charged_for_uploads(died).ended == "infra_error"
 
 
@@ -618,7 +618,7 @@ def test_a_recorded_end_that_cannot_be_read_now_starts_no_agent(
 def test_a_recorded_end_that_is_damaged_starts_no_agent(
     ended_agent: Run, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A keeper writes it only when the agent has ended, so somebody has to say what is to become of the run."""
+    """A supervisor writes it only when the agent has ended, so somebody has to say what is to become of the run."""
     folder = ended_agent.paths.root
     work = unstored_result(Run.read(folder))
     assert work
@@ -655,13 +655,13 @@ def test_a_damaged_end_that_somebody_removes_lets_the_agent_start_again(ended_ag
 
 def test_the_longest_detail_fits_into_the_room_for_an_outcome(tmp_path: Path) -> None:
     """Whatever an agent printed last: one that does not fit would look damaged."""
-    ending = keeper.Ending(detail="\N{GRINNING FACE}" * 9999, cause="infra_error")
-    recording = cast("Any", SimpleNamespace(ending=ending, _outcome=keeper._reserve(paths.outcome(tmp_path))))
-    keeper.Keeper._record(recording)
+    ending = supervisor.Ending(detail="\N{GRINNING FACE}" * 9999, cause="infra_error")
+    recording = cast("Any", SimpleNamespace(ending=ending, _outcome=supervisor._reserve(paths.outcome(tmp_path))))
+    supervisor.Supervisor._record(recording)
     os.close(recording._outcome)
     recorded = session.read_outcome(tmp_path)
     assert recorded
-    assert recorded.detail == "\N{GRINNING FACE}" * keeper.LONGEST_DETAIL
+    assert recorded.detail == "\N{GRINNING FACE}" * supervisor.LONGEST_DETAIL
 
 
 def test_a_runner_that_is_killed_while_it_stores_an_interrupted_result_keeps_the_log(
@@ -677,7 +677,7 @@ def test_a_runner_that_is_killed_while_it_stores_an_interrupted_result_keeps_the
     _check(folder)
 
 
-def test_a_keeper_that_has_no_room_to_start_is_no_start_of_the_agent(
+def test_a_supervisor_that_has_no_room_to_start_is_no_start_of_the_agent(
     titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _plan(COMMAND, PROGRAM, titanic, tmp_path / "runs")
@@ -688,15 +688,15 @@ def test_a_keeper_that_has_no_room_to_start_is_no_start_of_the_agent(
         patch.setattr(sys, "executable", str(python))
         assert execute(run.paths.root) == MAY_BE_RETRIED
     record = Run.read(run.paths.root).record
-    assert "the keeper died: OSError: [Errno 27]" in str(record.attempts[0].detail)
+    assert "the supervisor died: OSError: [Errno 27]" in str(record.attempts[0].detail)
     assert (record.attempts[0].ended, record.starts) == ("infra_error", 0)
     assert execute(run.paths.root) == FINAL
     _check(run.paths.root, attempts=["infra_error", "finished"])
 
 
-def test_an_outcome_that_a_killed_keeper_had_recorded_counts(ended_agent: Run) -> None:
+def test_an_outcome_that_a_killed_supervisor_had_recorded_counts(ended_agent: Run) -> None:
     work = unstored_result(Run.read(ended_agent.paths.root))
     assert work
     ended = object.__new__(Session)
-    ended._work, ended._ended, ended._keeper = work, None, subprocess.Popen(["true"])
+    ended._work, ended._ended, ended._supervisor = work, None, subprocess.Popen(["true"])
     assert ended._conclude().ended == "finished"

@@ -103,7 +103,7 @@ def test_no_two_runs_of_two_runners_have_one_gpu(machine: Machine, runner: Any, 
 
 @pytest.mark.parametrize(
     ("sandbox", "victims"),
-    [("process", ["runner"]), ("process", ["runner", "exec"]), ("bubblewrap", ["runner", "exec", "keeper"])],
+    [("process", ["runner"]), ("process", ["runner", "exec"]), ("bubblewrap", ["runner", "exec", "supervisor"])],
 )
 def test_a_killed_runner_frees_its_gpu(
     machine: Machine, runner: Any, tmp_path: Path, sandbox: str, victims: list[str]
@@ -112,19 +112,19 @@ def test_a_killed_runner_frees_its_gpu(
     first = runner("one", f"{SUBMIT}; sleep 1000", "--gpus", "0", sandbox=sandbox)
     wait_until(lambda: machine.held() == [machine.gpus[0]], "the first runner holds its GPU")
     (owner,) = wait_until(lambda: processes(f"\0exec\0{tmp_path / 'one'}"), "`run exec` has started")
-    keeper = "mlebench.sandbox.keeper"
-    wait_until(lambda: set(processes(keeper)) & descendants(owner), "the keeper has started")
-    pids = {"runner": [first.pid], "exec": [owner], "keeper": set(processes(keeper)) & descendants(owner)}
+    supervisor = "mlebench.sandbox.supervisor"
+    wait_until(lambda: set(processes(supervisor)) & descendants(owner), "the supervisor has started")
+    pids = {"runner": [first.pid], "exec": [owner], "supervisor": set(processes(supervisor)) & descendants(owner)}
     with (tmp_path / "said").open("w") as said:
         second = runner("other", SUBMIT, "--gpus", "0", sandbox=sandbox, stderr=said)
     wait_until(lambda: "Waiting" in (tmp_path / "said").read_text(), "the second runner says that it waits")
     assert [run.record.state for run in _group(tmp_path / "other").runs()] == ["planned"]
-    _send(signal.SIGSTOP, pids["keeper"])
+    _send(signal.SIGSTOP, pids["supervisor"])
     _send(signal.SIGKILL, [pid for victim in victims for pid in pids[victim]])
-    if "keeper" not in victims:
+    if "supervisor" not in victims:
         wait_until_gone(f"\0{tmp_path / 'one'}\0")  # the runner
         assert machine.held() == [machine.gpus[0]], "the agent is still there"
-        _send(signal.SIGCONT, pids["keeper"])
+        _send(signal.SIGCONT, pids["supervisor"])
     assert second.wait(200) == 0
     (run,) = _group(tmp_path / "other").runs()
     assert run.record.ended == "finished"

@@ -111,8 +111,8 @@ def test_a_stop_while_a_sandbox_is_set_up_is_not_a_failure(
     assert ended == ["cancelled", "cancelled"]
 
 
-# In a plain process, the runner is above the keeper, and that above the relay, the agent's parent.
-RUNNER = "above() { awk '{print $4}' /proc/$1/stat; }; keeper=$(above $PPID); runner=$(above $keeper)"
+# In a plain process, the runner is above the supervisor, and that above the relay, the agent's parent.
+RUNNER = "above() { awk '{print $4}' /proc/$1/stat; }; supervisor=$(above $PPID); runner=$(above $supervisor)"
 
 
 def test_an_agent_cannot_stop_its_runner(run: Runner) -> None:
@@ -131,7 +131,7 @@ def test_signals_of_which_nobody_knows_the_sender_start_an_agent_three_times(run
     assert [attempt.interrupted_by for attempt in ended.record.attempts] == ["lost"] * LOST_STARTS
 
 
-def test_a_keeper_that_an_agent_stops_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
+def test_a_supervisor_that_an_agent_stops_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
     """Otherwise no limit would hold, and the clock would stand still."""
     monkeypatch.setattr(session, "SILENCE", 2.0)
     task = make_task(tmp_path, f"kill -STOP $PPID; sleep {mark}", replace(SMALL, seconds=1))

@@ -297,7 +297,7 @@ def test_a_dead_run_is_not_blamed_and_its_neighbours_neither(fake_disk: FakeDisk
     fake_disk.free = Space(0, 900)
     assert fake_disk.judge(runs)["a"] == "this run"
     (note,) = fake_disk.folder.glob("runs/*/.work/a/disk.json")
-    os.utime(note, (0, 0))  # its keeper was killed long ago, and nobody has removed its folder
+    os.utime(note, (0, 0))  # its supervisor was killed long ago, and nobody has removed its folder
     assert fake_disk.judge({name: runs[name] for name in "bc"}) == {"b": "others", "c": "others"}
 
 

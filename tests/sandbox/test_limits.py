@@ -29,8 +29,8 @@ from traps import run_as
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Launch, Task, give
 from mlebench.sandbox.cgroups import Cgroup
-from mlebench.sandbox.keeper import Keeper
 from mlebench.sandbox.session import Session
+from mlebench.sandbox.supervisor import Supervisor
 
 
 @pytest.fixture(params=each(*ALL))
@@ -162,13 +162,13 @@ def test_a_sandbox_ends_with_its_runner(sandbox: str, tmp_path: Path) -> None:
     mark = long_sleep()
     task = make_task(tmp_path, f"sleep {mark}")
     session = Session(task, sandbox_named(sandbox).launch(task))
-    session.stop()  # what the keeper sees when the runner dies: the end of its input
+    session.stop()  # what the supervisor sees when the runner dies: the end of its input
     assert wait_for_end(session, wanted=False).ended == "cancelled"
     wait_until_gone(mark, 100)
 
 
 @pytest.mark.parametrize("name", each(*ISOLATING))
-def test_a_sandbox_ends_with_its_killed_keeper(name: str, tmp_path: Path) -> None:
+def test_a_sandbox_ends_with_its_killed_supervisor(name: str, tmp_path: Path) -> None:
     """Nothing cleans up here: the runner was killed too. One of the programs tries to keep the relay's input open."""
     require(name)
     mark = long_sleep()
@@ -271,9 +271,9 @@ def test_without_a_control_group_the_record_says_that_memory_is_not_limited(
     """Files in memory are not counted, so watching processes is no limit."""
     monkeypatch.setattr(Cgroup, "create", lambda *_: None)
     task = make_task(tmp_path, "true", replace(SMALL, cpus=None))
-    keeper = Keeper(task, sandbox_named("process").launch(task))
-    keeper.log.finish()
-    assert keeper.ending.kept["memory"].startswith("not limited")
+    supervisor = Supervisor(task, sandbox_named("process").launch(task))
+    supervisor.log.finish()
+    assert supervisor.ending.kept["memory"].startswith("not limited")
 
 
 @pytest.mark.parametrize("name", each(*ISOLATING))

@@ -139,13 +139,13 @@ class Lease:
                 while not done.wait(RENEWAL):
                     self.renew()
 
-        keeper = threading.Thread(target=keep, daemon=True)
-        keeper.start()
+        renewer = threading.Thread(target=keep, daemon=True)
+        renewer.start()
         try:
             yield
         finally:
             done.set()
-            keeper.join()
+            renewer.join()
 
     def release(self) -> None:
         """Give the lease up, whatever the disk says; a lost one already belongs to another process.

@@ -66,8 +66,8 @@ from mlebench.run.snapshots import Snapshots
 from mlebench.sandbox import UNISOLATED, Sandbox, sandbox_named
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.collect import Room, remove_tree
-from mlebench.sandbox.keeper import SETUP
 from mlebench.sandbox.session import Outcome, Session, read_outcome
+from mlebench.sandbox.supervisor import SETUP
 from mlebench.sandbox.usage import descendants
 
 logger = logging.getLogger(__name__)
@@ -267,15 +267,15 @@ class _Execution:
     def _has_open_attempt(self) -> bool:
         return bool(self.run.record.attempts) and self._attempt.is_open
 
-    def _note_start(self, keeper_pid: int | None, conditions: RunConditions) -> None:
+    def _note_start(self, supervisor_pid: int | None, conditions: RunConditions) -> None:
         """Record that an agent is about to be started, with all that is needed to publish its result if we are killed.
 
-        If we are, the next runner waits for the keeper, which ends the sandbox.
+        If we are, the next runner waits for the supervisor, which ends the sandbox.
         """
-        keeper = None
-        if keeper_pid is not None:
-            keeper = replace(Process.current(), pid=keeper_pid, started=process_start(keeper_pid) or 0)
-        attempt = msgspec.structs.replace(self._attempt, agent_started_at=now(), keeper=keeper)
+        supervisor = None
+        if supervisor_pid is not None:
+            supervisor = replace(Process.current(), pid=supervisor_pid, started=process_start(supervisor_pid) or 0)
+        attempt = msgspec.structs.replace(self._attempt, agent_started_at=now(), supervisor=supervisor)
         self._update_attempt(attempt, conditions=conditions)
 
     def _close_interrupted(self) -> int | None:
@@ -284,8 +284,8 @@ class _Execution:
         If its agent had ended, publish that; the code says how that went. Otherwise close the attempt.
         """
         token = self._attempt.token
-        if self._attempt.keeper:
-            _await_end(self._attempt.keeper)
+        if self._attempt.supervisor:
+            _await_end(self._attempt.supervisor)
         if self.group.record.sandbox != "host":
             sandbox_named(self.group.record.sandbox).remove_leftovers(token)
             remove_door(token)
@@ -434,13 +434,13 @@ class _Execution:
         self._heed_signals(session.pid)
         return outcome
 
-    def _heed_signals(self, keeper: int) -> None:
+    def _heed_signals(self, supervisor: int) -> None:
         """Stop if a signal says so, but not if it is the agent's. A sender that has ended could have been the agent's.
 
         So could whoever killed our parent.
         """
         while (sender := next_sender()) is not None:
-            if sender in descendants(keeper):
+            if sender in descendants(supervisor):
                 logger.warning("%s: a signal from the agent (process %d) is ignored", self.run.paths.root.name, sender)
             else:
                 self._stop(known=sender == 0 or process_start(sender) is not None)
@@ -574,12 +574,12 @@ def _data_is_unchanged(competition: Competition) -> bool | None:
     return None if read_manifest_head(competition) is None else not verify(competition)
 
 
-def _await_end(keeper: Process) -> None:
-    """Wait for a keeper, which ends its sandbox once its runner has ended; one on another host has had time to."""
+def _await_end(supervisor: Process) -> None:
+    """Wait for a supervisor, which ends its sandbox once its runner has ended; one on another host has had time to."""
     deadline = time.monotonic() + 30
-    while keeper.is_here and keeper.is_alive:
+    while supervisor.is_here and supervisor.is_alive:
         if time.monotonic() > deadline:
-            raise SandboxError(f"the sandbox of an earlier attempt is still running: process {keeper.pid}")
+            raise SandboxError(f"the sandbox of an earlier attempt is still running: process {supervisor.pid}")
         time.sleep(0.02)
 
 

@@ -2,7 +2,7 @@
 
 Holding a GPU means having a unix socket open that is bound to an abstract name made from the GPU's UUID. The kernel
 gives a name to one socket at a time, and frees it when the last process that has the socket open has ended, however it
-ended. So there is no file that another user could own, replace or leave behind. `run exec` and the keeper of its
+ended. So there is no file that another user could own, replace or leave behind. `run exec` and the supervisor of its
 sandbox both have the socket. Where several runs share a GPU, each holds one of its slots in the same way.
 """
 

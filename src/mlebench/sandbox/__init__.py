@@ -1,4 +1,4 @@
-"""Where agents run: each backend is one class in one module, and the keeper enforces limits for all.
+"""Where agents run: each backend is one class in one module, and the supervisor enforces limits for all.
 
 What differs between backends is said by the attributes of `Sandbox`: nothing asks for the name of one.
 """

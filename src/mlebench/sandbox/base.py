@@ -1,7 +1,8 @@
 """What a sandbox is asked to do, what it can promise, and how it ended: the same words for every backend.
 
 A backend only says *how* a task is started and stopped (`Launch`). Starting it, enforcing its limits and ending all of
-its processes is the job of the keeper (`keeper.py`), whatever the backend. The keeper gets both, as they are.
+its processes is the job of the supervisor (`supervisor.py`), whatever the backend. The supervisor gets both, as they
+are.
 """
 
 import json
@@ -60,7 +61,7 @@ class Task:
     ports: dict[int, str] = field(default_factory=dict)  # port on the sandbox's loopback: the door it leads to
     network: str = "none"
     gpus: tuple[str, ...] = ()
-    held: tuple[int, ...] = ()  # descriptors that the keeper, and nothing in the sandbox, has open as well
+    held: tuple[int, ...] = ()  # descriptors that the supervisor, and nothing in the sandbox, has open as well
     own_cpus: bool = True  # whether it gets CPUs that no other task gets, as long as there are some; helpers do not
     image: str | None = None
     own_image: OwnImage | None = None
@@ -87,7 +88,7 @@ def masks(hidden: Iterable[Path], shown: Iterable[tuple[Path, str]]) -> dict[str
 
 @dataclass(frozen=True)
 class Launch:
-    """How the keeper starts a task, and stops it if ending its processes is not enough."""
+    """How the supervisor starts a task, and stops it if ending its processes is not enough."""
 
     argv: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict)
@@ -100,7 +101,7 @@ class Launch:
     oom: tuple[str, ...] = ()  # a command that prints `true` if the kernel killed processes that ran out of memory
     ended: tuple[str, ...] = ()  # a command that prints the task's exit code if it has ended, not just the client here
     first_process: tuple[str, ...] = ()  # a command that prints the process id of the relay, if it is no child of ours
-    leash: bool = False  # whether the program finds a pipe as its input that closes when the keeper ends
+    leash: bool = False  # whether the program finds a pipe as its input that closes when the supervisor ends
     writable: tuple[str, ...] = ()  # folders whose size is limited
     cgroup: bool = True  # whether our own control group, not the started program, sets limits
     sys: str | None = None  # the folder that the task will see as /sys
@@ -108,7 +109,7 @@ class Launch:
 
 
 def encode_job(task: Task, launch: Launch) -> bytes:
-    """The line of JSON that a keeper gets. msgspec cannot write it: names of files need not be Unicode."""
+    """The line of JSON that a supervisor gets. msgspec cannot write it: names of files need not be Unicode."""
     return json.dumps(msgspec.to_builtins((task, launch), str_keys=True, enc_hook=str)).encode() + b"\n"
 
 
@@ -132,7 +133,7 @@ class Sandbox(ABC):
 
     @abstractmethod
     def launch(self, task: Task) -> Launch:
-        """How the keeper starts a task. May write to the task's folder."""
+        """How the supervisor starts a task. May write to the task's folder."""
 
     @abstractmethod
     def remove_leftovers(self, name: str) -> None:

@@ -101,7 +101,7 @@ class Bubblewrap(Sandbox):
         return {"version": _version(), "rootless": os.geteuid() != 0}
 
     def remove_leftovers(self, name: str) -> None:
-        """Only the control group outlives the keeper."""
+        """Only the control group outlives the supervisor."""
         cgroups.remove_leftovers(name)
 
 

@@ -131,7 +131,7 @@ class Cgroup:
 
 
 def remove_leftovers(name: str) -> None:
-    """End and remove the groups of that task, and of its helpers, that a killed keeper left behind."""
+    """End and remove the groups of that task, and of its helpers, that a killed supervisor left behind."""
     own, unified = _own_folders()
     parents = {*own.values(), *(_upwards(own["memory"]) if unified else ())}
     for folder in {folder for parent in parents for folder in parent.glob(f"{PREFIX}{name}*")}:

@@ -1,7 +1,8 @@
-"""The CPUs of a sandbox: which it gets, and what it sees of them in /sys. Used by the keeper: standard library only.
+"""The CPUs of a sandbox: which it gets, and what it sees of them in /sys. Used by the supervisor: standard library
+only.
 
 Holding a CPU means having a unix socket open that is bound to an abstract name made from its number, as with GPUs: the
-kernel frees the name when the keeper ends, however it ends.
+kernel frees the name when the supervisor ends, however it ends.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""What a sandbox prints, kept up to a limit. Part of the keeper: standard library only."""
+"""What a sandbox prints, kept up to a limit. Part of the supervisor: standard library only."""
 
 import contextlib
 import os

@@ -146,7 +146,7 @@ def pump(source: socket.socket, target: socket.socket) -> None:
 
 
 def watch_leash() -> None:
-    """End when our input does: its other end is the keeper's, on the host. We are the container's first process, so
+    """End when our input does: its other end is the supervisor's, on the host. We are the container's first process, so
     everything in it ends with us. The program cannot keep our input open, because it may not look into this process.
     """
 

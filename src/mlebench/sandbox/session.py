@@ -1,4 +1,4 @@
-"""A running task: the runner's end of the keeper."""
+"""A running task: the runner's end of the supervisor."""
 
 import contextlib
 import json
@@ -40,13 +40,13 @@ class Outcome:
 class Session:
     """Starts a task and keeps it running as long as `beat` says that it is still wanted.
 
-    `before_start` gets the keeper's process id, and can record it, before the keeper starts anything.
+    `before_start` gets the supervisor's process id, and can record it, before the supervisor starts anything.
     """
 
     def __init__(self, task: Task, launch: Launch, before_start: Callable[[int], None] | None = None):
         try:
-            self._keeper = subprocess.Popen(
-                [sys.executable, "-P", "-m", "mlebench.sandbox.keeper"],
+            self._supervisor = subprocess.Popen(
+                [sys.executable, "-P", "-m", "mlebench.sandbox.supervisor"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -54,12 +54,12 @@ class Session:
                 start_new_session=True,  # Ctrl-C at a terminal is the runner's business
             )
         except OSError as error:
-            raise SandboxError(f"the keeper cannot be started: {error}") from error
+            raise SandboxError(f"the supervisor cannot be started: {error}") from error
         os.set_blocking(self._output, False)
         self._work = task.work
         self._lines = bytearray()
         self.kept: dict[str, str] = {}
-        self.pid = self._keeper.pid
+        self.pid = self._supervisor.pid
         self._last_beat, self._stopped = time.monotonic(), 0.0
         self._is_starting = False
         self._ended: dict[str, Any] | None = None
@@ -68,22 +68,23 @@ class Session:
             if before_start:
                 before_start(self.pid)
         except BaseException:
-            self._conclude()  # the keeper ends, because nothing was asked for
+            self._conclude()  # the supervisor ends, because nothing was asked for
             raise
         self._write(encode_job(task, launch))
 
     @property
     def _output(self) -> int:
-        if self._keeper.stdout is None:
-            raise SandboxError("the keeper has no output")
-        return self._keeper.stdout.fileno()
+        if self._supervisor.stdout is None:
+            raise SandboxError("the supervisor has no output")
+        return self._supervisor.stdout.fileno()
 
     def descriptor(self) -> int:
         """Becomes readable when something has happened."""
         return self._output
 
     def beat(self) -> None:
-        """Say that the task is still wanted. A keeper that stays stopped enforces no limit, not even time: end it."""
+        """Say that the task is still wanted. A supervisor that stays stopped enforces no limit, not even time: end
+        it."""
         self._write(b".")
         if self._stopped > SILENCE:
             return
@@ -91,13 +92,13 @@ class Session:
         # A long pause says nothing: the whole job was suspended, and its processes continue one after the other.
         self._stopped = self._stopped + min(pause, LONGEST_PAUSE) if is_stopped(self.pid) else 0.0
         if self._stopped > SILENCE:
-            self._keeper.kill()
+            self._supervisor.kill()
 
     def stop(self) -> None:
         """End the task; it counts as cancelled."""
-        if self._keeper.stdin:
+        if self._supervisor.stdin:
             with contextlib.suppress(OSError):
-                self._keeper.stdin.close()
+                self._supervisor.stdin.close()
 
     def poll(self) -> Outcome | None:
         """How it ended; None while it is running."""
@@ -114,49 +115,49 @@ class Session:
                 self.kept, self._is_starting = event["kept"], True
             else:
                 self._ended = event
-        if self._ended is None and self._keeper.poll() is None:
+        if self._ended is None and self._supervisor.poll() is None:
             return None
         self._outcome = self._conclude()
         return self._outcome
 
     def _conclude(self) -> Outcome:
         self.stop()
-        errors = self._keeper.stderr.read() if self._keeper.stderr else b""
-        self._keeper.wait()
+        errors = self._supervisor.stderr.read() if self._supervisor.stderr else b""
+        self._supervisor.wait()
         ended = self._ended
         recorded = read_outcome(self._work) if ended is None else None
-        for stream in (self._keeper.stdout, self._keeper.stderr):
+        for stream in (self._supervisor.stdout, self._supervisor.stderr):
             if stream:
                 stream.close()
         if recorded:
-            return recorded  # the keeper was killed just after it had recorded this
+            return recorded  # the supervisor was killed just after it had recorded this
         if ended is None:
             lines = errors.decode(errors="replace").strip().splitlines()
             if self._stopped > SILENCE:
                 lines = [f"somebody had stopped it for more than {SILENCE:g} s"]
-            detail = f"the keeper died{f': {lines[-1]}' if lines else ''}"
+            detail = f"the supervisor died{f': {lines[-1]}' if lines else ''}"
             return Outcome(INFRA_ERROR, detail, None, 0.0, agent_started=self._is_starting)
         return _outcome_of(ended)
 
     def _write(self, data: bytes) -> None:
-        if self._keeper.stdin:
+        if self._supervisor.stdin:
             with contextlib.suppress(OSError, ValueError):
-                self._keeper.stdin.write(data)
-                self._keeper.stdin.flush()
+                self._supervisor.stdin.write(data)
+                self._supervisor.stdin.flush()
 
 
 def read_outcome(work: Path) -> Outcome | None:
-    """How the task of a working folder ended, as its keeper recorded it; None if it did not get that far.
+    """How the task of a working folder ended, as its supervisor recorded it; None if it did not get that far.
 
-    A record that the disk does not show now is an OSError, and one that is damaged a StorageError: a keeper writes it
-    only when the agent has ended.
+    A record that the disk does not show now is an OSError, and one that is damaged a StorageError: a supervisor writes
+    it only when the agent has ended.
     """
     file = paths.outcome(work)
     try:
         content = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if not content.strip():  # what the keeper reserved before the start
+    if not content.strip():  # what the supervisor reserved before the start
         return None
     try:
         return _outcome_of(json.loads(content))
@@ -168,7 +169,7 @@ def read_outcome(work: Path) -> Outcome | None:
 
 
 def _outcome_of(ended: dict[str, Any]) -> Outcome:
-    """The keeper's `Ending` in the words of a run's record."""
+    """The supervisor's `Ending` in the words of a run's record."""
     names = ("cause", "detail", "exit_code", "seconds", "kept", "agent_started")
     cause, detail, code, seconds, kept, agent_started = (ended.pop(name) for name in names)
     if cause not in (None, *RUN_OUTCOMES):

@@ -125,12 +125,12 @@ class GroupPaths:
 
 
 def outcome(work: Path) -> Path:
-    """How an attempt's agent ended: written by the keeper, even if the runner is gone or the disk is full."""
+    """How an attempt's agent ended: written by the supervisor, even if the runner is gone or the disk is full."""
     return work / "outcome.json"
 
 
 def disk_note(work: Path) -> Path:
-    """What an attempt's agent has written to the disk so far, for the keepers of runs on the same disk."""
+    """What an attempt's agent has written to the disk so far, for the supervisors of runs on the same disk."""
     return work / "disk.json"
 
 

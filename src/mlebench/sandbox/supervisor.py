@@ -1,8 +1,8 @@
-"""The keeper: starts a sandbox, enforces its limits, and ends all its processes, whatever happens to the runner.
+"""The supervisor: starts a sandbox, enforces its limits, and ends all its processes, whatever happens to the runner.
 
 A separate program of few modules, so that it starts quickly and outlives a killed runner for as long as it takes to
 clean up. Its standard input carries a line of JSON (`encode_job`), then a byte now and then. When no more come, or
-the stream ends, the sandbox is ended. On standard output the keeper says, in a line of JSON each, that it
+the stream ends, the sandbox is ended. On standard output the supervisor says, in a line of JSON each, that it
 starts the sandbox, and how it ended. How it ended also goes into a file, for which room is reserved before the start:
 an agent that has ended is never started again, even if the runner is gone by then or the disk is full.
 """
@@ -67,7 +67,7 @@ class Ending:
     log_dropped: int = 0
 
 
-class Keeper:
+class Supervisor:
     def __init__(self, task: Task, launch: Launch):
         self.task, self.limits, self.launch = task, task.limits, launch
         self.ending = Ending()
@@ -358,7 +358,7 @@ def _bound_processes(uid: int | None, processes: int) -> None:
 
 
 def _leave_ours() -> None:
-    """Do not pass on the keeper's ignored signals, nor the keys of the user who runs the benchmark."""
+    """Do not pass on the supervisor's ignored signals, nor the keys of the user who runs the benchmark."""
     for ignored in IGNORED:
         signal.signal(ignored, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the runner's thread that started us may have blocked some
@@ -428,7 +428,7 @@ def main() -> None:
     task, launch = decode_job(_first_line(0))
     for descriptor in task.held:
         os.set_inheritable(descriptor, False)
-    ending = Keeper(task, launch).run()
+    ending = Supervisor(task, launch).run()
     _say({"event": "ended", **asdict(ending)})
 
 
