@@ -67,7 +67,7 @@ class LocalExecutor:
         self._workers: list[_Worker] = []
         self._pending: deque[_Job] = deque()
         # Its other end stays open exactly as long as this process lives.
-        self._leash, self._our_end = os.pipe()
+        self._parent_pipe, self._our_end = os.pipe()
         self._leases = leases.Observer()
         self.interrupts = 0
         self.is_cancelled = False  # by `runs cancel`
@@ -90,7 +90,7 @@ class LocalExecutor:
                     tick()
         finally:
             os.close(self._our_end)  # which ends the workers that are left if `tick` has failed
-            os.close(self._leash)
+            os.close(self._parent_pipe)
             for worker in self._workers:
                 worker.process.wait()
                 os.close(worker.pidfd)
@@ -143,7 +143,7 @@ class LocalExecutor:
 
     def _start(self, job: _Job, gpus: Held) -> None:
         command = [sys.executable, "-P", "-m", "mlebench", "run", "exec", str(job.folder)]
-        env = {**os.environ, PARENT_VARIABLE: str(self._leash)}
+        env = {**os.environ, PARENT_VARIABLE: str(self._parent_pipe)}
         if gpus.names:
             command += ["--gpus", ",".join(gpus.names)]
             env[HOLDERS_VARIABLE] = ",".join(map(str, gpus.descriptors))
@@ -154,7 +154,7 @@ class LocalExecutor:
                 stdout=log,
                 stderr=log,
                 env=env,
-                pass_fds=[self._leash, *gpus.descriptors],
+                pass_fds=[self._parent_pipe, *gpus.descriptors],
                 start_new_session=True,  # Ctrl-C reaches only us, and we pass it on
             )
         self._workers.append(_Worker(job, process, os.pidfd_open(process.pid)))

@@ -1,4 +1,5 @@
-"""Ray: an actor for each run, which holds its CPUs, GPUs and memory and starts `run exec` on a leash.
+"""Ray: an actor for each run, which holds its CPUs, GPUs and memory and starts `run exec` with a pipe that closes with
+it.
 
 The actors are detached and named after the group and the run, so they outlive this program and can be found by name.
 Ray never restarts them: attempts are counted in the runs' folders.
@@ -98,7 +99,8 @@ class Ray:
 
 
 class Runner:
-    """Does one run, on a node, in an actor. When the actor is killed, the run ends: by its leash, or killed by Ray."""
+    """Does one run, on a node, in an actor. When the actor is killed, the run ends: by its parent pipe, or killed by
+    Ray."""
 
     def __init__(self, folder: str):
         import ray  # pyright: ignore[reportMissingImports] it is an extra
@@ -107,15 +109,15 @@ class Runner:
         name = next(_name(node) for node in _alive(ray) if node["NodeID"] == context.get_node_id())
         gpus = ",".join(str(number) for number in ray.get_gpu_ids())
         command = [sys.executable, "-P", "-m", "mlebench", "run", "exec", folder, "--gpus", gpus]
-        leash, _our_end = os.pipe()  # the other end is open as long as this process lives
+        parent_pipe, _our_end = os.pipe()  # the other end is open as long as this process lives
         with RunPaths(Path(folder)).runner_log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, PARENT_VARIABLE: str(leash), NODE_VARIABLE: name},
-                pass_fds=[leash],
+                env={**os.environ, PARENT_VARIABLE: str(parent_pipe), NODE_VARIABLE: name},
+                pass_fds=[parent_pipe],
                 start_new_session=True,
             )
         end = partial(ray.kill, context.current_actor)

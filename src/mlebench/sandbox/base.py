@@ -101,7 +101,7 @@ class Launch:
     oom: tuple[str, ...] = ()  # a command that prints `true` if the kernel killed processes that ran out of memory
     ended: tuple[str, ...] = ()  # a command that prints the task's exit code if it has ended, not just the client here
     first_process: tuple[str, ...] = ()  # a command that prints the process id of the relay, if it is no child of ours
-    leash: bool = False  # whether the program finds a pipe as its input that closes when the supervisor ends
+    parent_pipe: bool = False  # whether the program finds a pipe as its input that closes when the supervisor ends
     writable: tuple[str, ...] = ()  # folders whose size is limited
     cgroup: bool = True  # whether our own control group, not the started program, sets limits
     sys: str | None = None  # the folder that the task will see as /sys

@@ -10,7 +10,7 @@ from typing import Any
 
 from mlebench.core.errors import SandboxError
 from mlebench.sandbox.base import DOORS, FIRST_UID, HOME, INNER_UID, RELAY, Launch, Sandbox, Task, give, masks
-from mlebench.sandbox.relay import LEASH
+from mlebench.sandbox.relay import PARENT_PIPE
 
 IMAGE = "mlebench-env"
 PREFIX = "mlebench-"
@@ -73,7 +73,7 @@ class Docker(Sandbox):
             clean=() if task.retain else ((self.name, "rm", "--force", "--volumes", name),),
             ended=(self.name, "inspect", "--format", EXIT_CODE, name),
             first_process=(self.name, "inspect", "--format", "{{.State.Pid}}", name),
-            leash=True,
+            parent_pipe=True,
             writable=(str(task.home), str(task.work / "tmp")),
             cgroup=False,
         )
@@ -208,7 +208,7 @@ def through_relay(task: Task, *options: str) -> list[str]:
     """The program, behind the relay. The relay comes from this host, so any image with Python will do."""
     ports = [f"{port}={DOORS}/{door}.sock" for port, door in task.ports.items()]
     image = task.image or IMAGE
-    relay = ["-I", "-S", f"{DOORS}/{RELAY.name}", LEASH, *options, *ports, "--"]
+    relay = ["-I", "-S", f"{DOORS}/{RELAY.name}", PARENT_PIPE, *options, *ports, "--"]
     return ["--entrypoint", "python3", image, *relay, *task.command]
 
 

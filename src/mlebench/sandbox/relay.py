@@ -1,6 +1,6 @@
 """The inside of a door: listens on the sandbox's own loopback and passes bytes on to a socket that leads out.
 
-Usage: relay.py [--leash] [--no-user-namespaces] [PORT=SOCKET ...] -- PROGRAM ...
+Usage: relay.py [--parent-pipe] [--no-user-namespaces] [PORT=SOCKET ...] -- PROGRAM ...
 
 Runs before the agent's program and ends with its exit code. It is the first process of every sandbox that isolates:
 everything else in it is the agent's. Standard library only: it is the one file of the benchmark that a sandbox holds.
@@ -45,7 +45,7 @@ AF_VSOCK = 40
 CLONE_NEWUSER = 0x10000000
 IO_URING_SETUP = 425  # on every machine
 NO_USER_NAMESPACES = "--no-user-namespaces"
-LEASH = "--leash"
+PARENT_PIPE = "--parent-pipe"
 CUT = 137  # as if killed; the exit code of our client on the host is another
 
 
@@ -145,7 +145,7 @@ def pump(source: socket.socket, target: socket.socket) -> None:
         target.shutdown(socket.SHUT_WR)
 
 
-def watch_leash() -> None:
+def watch_parent_pipe() -> None:
     """End when our input does: its other end is the supervisor's, on the host. We are the container's first process, so
     everything in it ends with us. The program cannot keep our input open, because it may not look into this process.
     """
@@ -164,8 +164,8 @@ def main(arguments: list[str]) -> int:
     forbid(namespaces=NO_USER_NAMESPACES in options)  # first: a thread without the filter could be traced
     if os.getpid() == 1:
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # nobody may trace us or look into this process
-    if LEASH in options:
-        watch_leash()
+    if PARENT_PIPE in options:
+        watch_parent_pipe()
     for door in (word for word in options if not word.startswith("--")):
         port, path = door.split("=", 1)
         serve(int(port), path)

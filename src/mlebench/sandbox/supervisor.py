@@ -81,7 +81,9 @@ class Supervisor:
         self._next_look = 0.0
         self.cpus = self._choose_cpus()
         # Nobody else has the other end.
-        self._child_input, self._leash = os.pipe() if launch.leash else (os.open(os.devnull, os.O_RDONLY), None)
+        self._child_input, self._parent_pipe = (
+            os.pipe() if launch.parent_pipe else (os.open(os.devnull, os.O_RDONLY), None)
+        )
         self.output, self._child_output = os.pipe()
         self.status, self._child_status = os.pipe()  # closed when the program runs, unless it reports there
         self.started = self.heard = time.monotonic()
