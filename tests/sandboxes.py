@@ -72,7 +72,7 @@ def wait_for_end(session: Session, seconds: float = 120, *, wanted: bool = True)
 
     def poll() -> Outcome | None:
         if wanted:
-            session.beat()
+            session.heartbeat()
         return session.poll()
 
     return wait_until(poll, "the sandbox has ended", seconds)

@@ -269,7 +269,7 @@ def test_copying_a_large_submission_does_not_silence_the_runner(
         def poll(self) -> str | None:
             return "ended" if list((tmp_path / "snapshots").glob("*.csv")) else None
 
-        def beat(self) -> None:
+        def heartbeat(self) -> None:
             if copying.is_set():
                 beats.release()
 
@@ -282,7 +282,7 @@ def test_copying_a_large_submission_does_not_silence_the_runner(
     monkeypatch.setattr(collect, "_copy", slow_copy)
     silent, other = os.pipe()
     lease = leases.acquire(tmp_path / "leases")
-    door = SimpleNamespace(beat=lambda: None)
+    door = SimpleNamespace(heartbeat=lambda: None)
     execution_ = cast("Any", SimpleNamespace(stopping=False, lease=lease, _heed_signals=lambda _: None))
     assert execution._Execution._watch(
         execution_, cast("Any", FakeSession()), cast("Any", door), None, Snapshots(task, now())
@@ -468,7 +468,7 @@ def test_a_validator_whose_uploads_take_too_much_is_ended_and_remembered(titanic
                 upload.sendall(head + b"1,2\n" * 2_000_000)  # of the 10 MB that it may take
 
         def has_filled_disk() -> bool:
-            door.beat()
+            door.heartbeat()
             return door.has_filled_disk
 
         wait_until(has_filled_disk, "the validator has been ended")

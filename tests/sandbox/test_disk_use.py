@@ -206,7 +206,7 @@ def test_of_runs_that_fill_a_disk_together_one_ends(small_disk: Path) -> None:
 
     def have_written() -> bool:
         for session in (small, *(session for session, _ in begun)):
-            session.beat()
+            session.heartbeat()
         return all((home / "x").exists() and (home / "x").stat().st_size == 18 * MB for home in homes)
 
     wait_until(have_written, "each of the runs has written nearly a third", 120)
@@ -215,7 +215,7 @@ def test_of_runs_that_fill_a_disk_together_one_ends(small_disk: Path) -> None:
 
     def ended() -> list[int]:
         for session in (small, *(session for session, _ in begun)):
-            session.beat()
+            session.heartbeat()
         assert small.poll() is None, "it wrote nothing"
         return [number for number, (session, _) in enumerate(begun) if session.poll()]
 

@@ -216,7 +216,7 @@ def _begun(name: str, folder: Path, command: str) -> tuple[Session, Task]:
     deadline = time.monotonic() + 120
     while not (log.is_file() and "begun" in log.read_text()):
         assert time.monotonic() < deadline, "the task has not begun after 120 s"
-        session.beat()
+        session.heartbeat()
         assert session.poll() is None, log.read_text()
         time.sleep(0.02)
     return session, task

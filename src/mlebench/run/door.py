@@ -83,10 +83,10 @@ class ValidatorDoor:
                     time.sleep(0.01)
         remove_tree(self.folder)
 
-    def beat(self) -> None:
+    def heartbeat(self) -> None:
         session = self._session  # another thread may replace it
         if session:
-            session.beat()
+            session.heartbeat()
 
     @property
     def has_filled_disk(self) -> bool:

@@ -401,7 +401,7 @@ class _Execution:
         poll = select.poll()
         for descriptor in (session.descriptor(), *([parent] if parent is not None else [])):
             poll.register(descriptor, select.POLLIN | select.POLLHUP)
-        begun, beaten = time.monotonic(), 0.0
+        begun, last_heartbeat = time.monotonic(), 0.0
         snapshots.start()
         try:
             while (outcome := session.poll()) is None:
@@ -414,10 +414,10 @@ class _Execution:
                 self._heed_signals(session.pid)
                 if self.stopping or (model and model.has_died):
                     session.stop()
-                if time.monotonic() - beaten > 1:
-                    beaten = time.monotonic()
-                    session.beat()
-                    door.beat()
+                if time.monotonic() - last_heartbeat > 1:
+                    last_heartbeat = time.monotonic()
+                    session.heartbeat()
+                    door.heartbeat()
                 if self.lease.is_due:
                     self.lease.renew()
                     self._heed_group(begun)

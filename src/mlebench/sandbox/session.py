@@ -38,7 +38,7 @@ class Outcome:
 
 
 class Session:
-    """Starts a task and keeps it running as long as `beat` says that it is still wanted.
+    """Starts a task and keeps it running as long as `heartbeat` says that it is still wanted.
 
     `before_start` gets the supervisor's process id, and can record it, before the supervisor starts anything.
     """
@@ -60,7 +60,7 @@ class Session:
         self._lines = bytearray()
         self.kept: dict[str, str] = {}
         self.pid = self._supervisor.pid
-        self._last_beat, self._stopped = time.monotonic(), 0.0
+        self._last_heartbeat, self._stopped = time.monotonic(), 0.0
         self._is_starting = False
         self._ended: dict[str, Any] | None = None
         self._outcome: Outcome | None = None
@@ -82,13 +82,13 @@ class Session:
         """Becomes readable when something has happened."""
         return self._output
 
-    def beat(self) -> None:
+    def heartbeat(self) -> None:
         """Say that the task is still wanted. A supervisor that stays stopped enforces no limit, not even time: end
         it."""
         self._write(b".")
         if self._stopped > SILENCE:
             return
-        pause, self._last_beat = time.monotonic() - self._last_beat, time.monotonic()
+        pause, self._last_heartbeat = time.monotonic() - self._last_heartbeat, time.monotonic()
         # A long pause says nothing: the whole job was suspended, and its processes continue one after the other.
         self._stopped = self._stopped + min(pause, LONGEST_PAUSE) if is_stopped(self.pid) else 0.0
         if self._stopped > SILENCE:
