@@ -97,7 +97,7 @@ class Launch:
     mounts: tuple[tuple[str, str], ...] = ()  # what root first binds below REACH, for that user to reach
     stop: tuple[tuple[str, ...], ...] = ()  # commands that end what is not a child of ours
     clean: tuple[tuple[str, ...], ...] = ()  # commands that then remove what is left of it
-    peek: tuple[str, ...] = ()  # a command that fails when the sandbox is dead though its client lives
+    health_check: tuple[str, ...] = ()  # a command that fails when the sandbox is dead though its client lives
     oom: tuple[str, ...] = ()  # a command that prints `true` if the kernel killed processes that ran out of memory
     ended: tuple[str, ...] = ()  # a command that prints the task's exit code if it has ended, not just the client here
     first_process: tuple[str, ...] = ()  # a command that prints the process id of the relay, if it is no child of ours

@@ -68,7 +68,7 @@ class Docker(Sandbox):
             # On the command line, any user of the host could read them.
             files={VARIABLES: variables.encode()},
             stop=((self.name, "kill", name),),
-            peek=(self.name, "top", name),
+            health_check=(self.name, "top", name),
             oom=(self.name, "inspect", "--format", "{{.State.OOMKilled}}", name),
             clean=() if task.retain else ((self.name, "rm", "--force", "--volumes", name),),
             ended=(self.name, "inspect", "--format", EXIT_CODE, name),

@@ -34,8 +34,8 @@ from mlebench.sandbox.output import Log
 from mlebench.sandbox.shared_disk import FRESH, Notes, Shortage
 
 TICK = 0.25
-PEEK = 5.0  # seconds between checks whether a sandbox is alive
-DEAF, DEAF_AT_START = 3, 24  # failed checks; on a busy machine, a container is slow to start
+HEALTH_CHECK_PAUSE = 5.0  # seconds between checks whether a sandbox is alive
+MOST_FAILED_CHECKS, MOST_FAILED_AT_START = 3, 24  # failed checks; on a busy machine, a container is slow to start
 LOOK_AGAIN = 2.0  # seconds between measurements on a full disk, if they are quick; time for other runs to measure, too
 FAILED = b"failed: "
 DRAIN = 5.0  # seconds for output to end once every process is dead
@@ -87,7 +87,7 @@ class Supervisor:
         self.output, self._child_output = os.pipe()
         self.status, self._child_status = os.pipe()  # closed when the program runs, unless it reports there
         self.started = self.heard = time.monotonic()
-        self._peeked, self._deaf, self._patience = self.started, 0, DEAF_AT_START
+        self._last_health_check, self._failed_checks, self._most_failed_checks = self.started, 0, MOST_FAILED_AT_START
         self.pid = self._first_process = 0
 
     def _make_cgroup(self) -> Cgroup | None:
@@ -188,13 +188,13 @@ class Supervisor:
             self._stop("out_of_memory", f"more than {limits.memory} bytes of memory were in use")
         elif launch.cgroup and not (self.cgroup and "pids" in self.cgroup.kept) and self._over_processes():
             self._stop("agent_error", f"more than {limits.processes} processes were started")
-        elif launch.peek and now - self._peeked > PEEK:
-            self._peeked = now
-            if _call(launch.peek).returncode == 0:
-                self._deaf, self._patience = 0, DEAF
+        elif launch.health_check and now - self._last_health_check > HEALTH_CHECK_PAUSE:
+            self._last_health_check = now
+            if _call(launch.health_check).returncode == 0:
+                self._failed_checks, self._most_failed_checks = 0, MOST_FAILED_CHECKS
             else:
-                self._deaf += 1
-            if self._deaf == self._patience:
+                self._failed_checks += 1
+            if self._failed_checks == self._most_failed_checks:
                 self._stop("infra_error", "the sandbox has died")
 
     def _is_disk_full(self) -> bool:
