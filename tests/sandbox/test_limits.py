@@ -27,7 +27,7 @@ from sandboxes import (
 from traps import run_as
 
 from mlebench.sandbox import sandbox_named
-from mlebench.sandbox.base import Launch, Task, give
+from mlebench.sandbox.base import Launch, Task, chown_tree
 from mlebench.sandbox.cgroups import Cgroup
 from mlebench.sandbox.session import Session
 from mlebench.sandbox.supervisor import Supervisor
@@ -245,7 +245,7 @@ def test_folders_are_given_to_the_agent_or_the_fault_is_ours(tmp_path: Path, mon
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", fail_below_home)
         with pytest.raises(OSError, match="Too many open files"):
-            give(task.work, 65534)
+            chown_tree(task.work, 65534)
 
 
 def test_a_clients_success_does_not_count_without_its_containers(tmp_path: Path) -> None:
@@ -253,7 +253,9 @@ def test_a_clients_success_does_not_count_without_its_containers(tmp_path: Path)
     task = make_task(tmp_path, "true")
     outcomes = []
     for code, says in (("0", "0"), ("0", ""), ("0", "137"), ("7", "7"), ("7", "0")):
-        session = Session(task, Launch(argv=("bash", "-c", f"exit {code}"), ended=("echo", says), cgroup=False))
+        session = Session(
+            task, Launch(argv=("bash", "-c", f"exit {code}"), exit_code_query=("echo", says), cgroup=False)
+        )
         outcomes.append(wait_for_end(session).ended)
     assert outcomes == ["finished", "infra_error", "infra_error", "agent_error", "infra_error"]
 

@@ -21,7 +21,7 @@ from mlebench.records.group import Limits
 
 HOME = "/home"
 DOORS = "/run/mlebench"  # where doors' sockets are inside a sandbox
-REACH = "/tmp"  # noqa: S108 where root, in a mount namespace of its own, makes sources reachable for another user
+BIND_ROOT = "/tmp"  # noqa: S108 where root, in a mount namespace of its own, makes sources reachable for another user
 RELAY = Path(__file__).with_name("relay.py")
 FIRST_UID = 1_600_000_000  # root runs a task as this user plus its process id: nobody else on this host
 INNER_UID = 1000
@@ -75,7 +75,7 @@ class Task:
         return self.work / "home"
 
 
-def masks(hidden: Iterable[Path], shown: Iterable[tuple[Path, str]]) -> dict[str, bool]:
+def paths_to_hide(hidden: Iterable[Path], shown: Iterable[tuple[Path, str]]) -> dict[str, bool]:
     """Where hidden paths would be visible, below what is shown and under any name; True for folders."""
     places: dict[str, bool] = {}
     trees = [(source.resolve(), Path(target)) for source, target in shown]
@@ -94,13 +94,15 @@ class Launch:
     env: dict[str, str] = field(default_factory=dict)
     files: dict[int, bytes] = field(default_factory=dict)  # descriptors that the program finds open, with content
     uid: int | None = None  # the user to become, if not the current one
-    mounts: tuple[tuple[str, str], ...] = ()  # what root first binds below REACH, for that user to reach
-    stop: tuple[tuple[str, ...], ...] = ()  # commands that end what is not a child of ours
-    clean: tuple[tuple[str, ...], ...] = ()  # commands that then remove what is left of it
-    health_check: tuple[str, ...] = ()  # a command that fails when the sandbox is dead though its client lives
-    oom: tuple[str, ...] = ()  # a command that prints `true` if the kernel killed processes that ran out of memory
-    ended: tuple[str, ...] = ()  # a command that prints the task's exit code if it has ended, not just the client here
-    first_process: tuple[str, ...] = ()  # a command that prints the process id of the relay, if it is no child of ours
+    mounts: tuple[tuple[str, str], ...] = ()  # what root first binds below BIND_ROOT, for that user to reach
+    # Commands of an engine, for what is no child of ours:
+    stop_commands: tuple[tuple[str, ...], ...] = ()  # end it
+    cleanup_commands: tuple[tuple[str, ...], ...] = ()  # then remove what is left of it
+    health_check: tuple[str, ...] = ()  # fails when the sandbox is dead though its client lives
+    oom_query: tuple[str, ...] = ()  # prints `true` if the kernel killed processes that ran out of memory
+    exit_code_query: tuple[str, ...] = ()  # prints the task's exit code if it has ended, not just the client here
+    pid_query: tuple[str, ...] = ()  # prints the process id of the relay
+
     parent_pipe: bool = False  # whether the program finds a pipe as its input that closes when the supervisor ends
     writable: tuple[str, ...] = ()  # folders whose size is limited
     cgroup: bool = True  # whether our own control group, not the started program, sets limits
@@ -183,7 +185,7 @@ def interpreter() -> str:
     return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 
 
-def give(folder: Path, uid: int) -> None:
+def chown_tree(folder: Path, uid: int) -> None:
     """Give the writable folders to the user the sandbox runs as: all of them, or an agent could not submit."""
 
     def fail(error: OSError) -> None:

@@ -14,20 +14,20 @@ from typing import Any, NamedTuple
 
 from mlebench.sandbox import cgroups
 from mlebench.sandbox.base import (
+    BIND_ROOT,
     DOORS,
     FIRST_UID,
     HOME,
     INNER_UID,
-    REACH,
     RELAY,
     Launch,
     Sandbox,
     Task,
-    give,
+    chown_tree,
     hidden_paths,
     interpreter,
     interpreter_prefixes,
-    masks,
+    paths_to_hide,
 )
 from mlebench.sandbox.relay import system_call_filter
 
@@ -79,7 +79,7 @@ class Bubblewrap(Sandbox):
         arguments = [*_namespaces(task), *system.arguments, *_devices(task), *_task(task, binds, system.shown)]
         uid = FIRST_UID + os.getpid() if root else None
         if uid is not None:
-            give(task.work, uid)
+            chown_tree(task.work, uid)
         files = {ARGUMENTS: "".join(f"{word}\0" for word in arguments).encode("utf-8", "surrogateescape")}
         options = ["--json-status-fd", str(STATUS), "--args", str(ARGUMENTS)]
         # The relay installs it, too. This one is there before any Python runs.
@@ -115,7 +115,7 @@ class _Binds:
     def __call__(self, source: Path | str) -> str:
         if not self._reach:
             return str(source)
-        target = f"{REACH}/{len(self.mounts)}"
+        target = f"{BIND_ROOT}/{len(self.mounts)}"
         self.mounts.append((str(source), target))
         return target
 
@@ -176,7 +176,7 @@ def _task(task: Task, binds: _Binds, system: list[Path]) -> list[str]:
     # Not a link: something may have to be mounted below it.
     arguments += ["--bind", binds(task.work / "tmp"), "/var/tmp"]  # noqa: S108
     shown = [*((path, str(path)) for path in system), *((bind.source, bind.target) for bind in task.binds)]
-    masked = masks((*hidden_paths(), *task.hidden), shown)
+    masked = paths_to_hide((*hidden_paths(), *task.hidden), shown)
     mounts = [(place, ["--tmpfs"] if folder else ["--ro-bind", "/dev/null"]) for place, folder in masked.items()]
     mounts += [(bind.target, ["--bind" if bind.writable else "--ro-bind", binds(bind.source)]) for bind in task.binds]
     # Deeper mounts come later, so only an explicit bind can uncover something hidden.

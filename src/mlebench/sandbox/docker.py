@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.core.errors import SandboxError
-from mlebench.sandbox.base import DOORS, FIRST_UID, HOME, INNER_UID, RELAY, Launch, Sandbox, Task, give, masks
+from mlebench.sandbox.base import (
+    DOORS,
+    FIRST_UID,
+    HOME,
+    INNER_UID,
+    RELAY,
+    Launch,
+    Sandbox,
+    Task,
+    chown_tree,
+    paths_to_hide,
+)
 from mlebench.sandbox.relay import PARENT_PIPE
 
 IMAGE = "mlebench-env"
@@ -53,7 +64,7 @@ class Docker(Sandbox):
         user = os.geteuid()
         if user == 0:
             user = INNER_UID if task.runtime == SYSBOX else FIRST_UID + os.getpid()
-            give(task.work, user)
+            chown_tree(task.work, user)
         if task.own_image:
             self._fill_home(task, user)
         name = f"{PREFIX}{task.name}"
@@ -67,12 +78,12 @@ class Docker(Sandbox):
             env=dict(os.environ),  # for the client, on the host
             # On the command line, any user of the host could read them.
             files={VARIABLES: variables.encode()},
-            stop=((self.name, "kill", name),),
+            stop_commands=((self.name, "kill", name),),
             health_check=(self.name, "top", name),
-            oom=(self.name, "inspect", "--format", "{{.State.OOMKilled}}", name),
-            clean=() if task.retain else ((self.name, "rm", "--force", "--volumes", name),),
-            ended=(self.name, "inspect", "--format", EXIT_CODE, name),
-            first_process=(self.name, "inspect", "--format", "{{.State.Pid}}", name),
+            oom_query=(self.name, "inspect", "--format", "{{.State.OOMKilled}}", name),
+            cleanup_commands=() if task.retain else ((self.name, "rm", "--force", "--volumes", name),),
+            exit_code_query=(self.name, "inspect", "--format", EXIT_CODE, name),
+            pid_query=(self.name, "inspect", "--format", "{{.State.Pid}}", name),
             parent_pipe=True,
             writable=(str(task.home), str(task.work / "tmp")),
             cgroup=False,
@@ -112,7 +123,7 @@ class Docker(Sandbox):
     def _masks(self, task: Task) -> list[str]:
         """Cover hidden paths with nothing. The cover has the mode of what it hides, so it must be read-only."""
         arguments = []
-        for place, folder in masks(task.hidden, [(bind.source, bind.target) for bind in task.binds]).items():
+        for place, folder in paths_to_hide(task.hidden, [(bind.source, bind.target) for bind in task.binds]).items():
             hide = self.nothing if folder else "type=bind,source=/dev/null"
             arguments += ["--mount", f'{hide},ro,"target={place}"']
         return arguments

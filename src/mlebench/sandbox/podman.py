@@ -24,7 +24,7 @@ class Podman(Docker):
         """Podman's monitor reports lack of memory only by a file `oom` in the folder it was started in."""
         launch = super().launch(task)
         say = f"[ -e {shlex.quote(str(task.work / 'oom'))} ] && echo true"
-        return replace(launch, argv=("env", f"--chdir={task.work}", *launch.argv), oom=("sh", "-c", say))
+        return replace(launch, argv=("env", f"--chdir={task.work}", *launch.argv), oom_query=("sh", "-c", say))
 
     def program(self, task: Task) -> list[str]:
         """Podman's own filter of system calls lets agents make user namespaces, in which they have every capability."""

@@ -27,7 +27,7 @@ from typing import Any
 from mlebench.core import paths
 from mlebench.records.group import Limits
 from mlebench.sandbox import usage
-from mlebench.sandbox.base import REACH, RELAY, SILENCE, Launch, Task, decode_job
+from mlebench.sandbox.base import BIND_ROOT, RELAY, SILENCE, Launch, Task, decode_job
 from mlebench.sandbox.cgroups import Cgroup
 from mlebench.sandbox.cpus import Cpus, write_sys
 from mlebench.sandbox.output import Log
@@ -227,8 +227,8 @@ class Supervisor:
 
     def _container_process(self) -> int:
         """The relay in a container, which is the engine's child; 0 before it has started, or on another machine."""
-        if not self._first_process and self.launch.first_process:
-            answer = _call(self.launch.first_process).stdout.strip()
+        if not self._first_process and self.launch.pid_query:
+            answer = _call(self.launch.pid_query).stdout.strip()
             with contextlib.suppress(OSError, ValueError):
                 pid = int(answer)
                 if RELAY.name.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
@@ -247,21 +247,22 @@ class Supervisor:
         ending.seconds = time.monotonic() - self.started
         if not ending.cause and (shortage := self.disk.shortage(self._pids)):
             ending.disk_filled_by = shortage.by
-        told = _call(self.launch.ended).stdout.strip() if self.launch.ended and not ending.cause else None
-        for command in self.launch.stop:
+        query = self.launch.exit_code_query
+        code = _call(query).stdout.strip() if query and not ending.cause else None
+        for command in self.launch.stop_commands:
             _call(command)
         ending.exit_code = self._kill()
         if self._shortage and (shortage := self.disk.shortage_after_end(self._shortage)).is_own:
             ending.cause, ending.detail, ending.disk_filled_by = "over_disk", str(shortage), shortage.by
-        ending.oom_kills = self.cgroup.oom_kills() if self.cgroup else int(_says_true(self.launch.oom))
-        for command in self.launch.clean:
+        ending.oom_kills = self.cgroup.oom_kills() if self.cgroup else int(_says_true(self.launch.oom_query))
+        for command in self.launch.cleanup_commands:
             _call(command)
         deadline = time.monotonic() + DRAIN
         while self.log.take(self.output) and time.monotonic() < deadline:
             select.select([self.output], [], [], TICK)
         ending.log_dropped = self.log.finish()
         # The kernel may also have killed the program that would report the end.
-        if not ending.cause and not ending.oom_kills and (fault := self._start_fault(told)):
+        if not ending.cause and not ending.oom_kills and (fault := self._start_fault(code)):
             ending.cause, ending.detail = "infra_error", fault
             ending.agent_started = ending.seconds > SETUP
         ending.disk = self.disk.used
@@ -381,7 +382,7 @@ def _mount(mounts: Sequence[tuple[str, str]]) -> None:
     check(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount")
     # Sources are opened first: some may be below the folder that targets are mounted on.
     sources = [os.open(source, os.O_PATH) for source, _ in mounts]
-    check(libc.mount(b"tmpfs", os.fsencode(REACH), b"tmpfs", 0, b"mode=0755,size=1m"), REACH)
+    check(libc.mount(b"tmpfs", os.fsencode(BIND_ROOT), b"tmpfs", 0, b"mode=0755,size=1m"), BIND_ROOT)
     for source, (name, target) in zip(sources, mounts, strict=True):
         if stat.S_ISDIR(os.fstat(source).st_mode):
             Path(target).mkdir(0o755)
