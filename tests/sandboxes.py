@@ -112,7 +112,7 @@ def wait_until_gone(mark: str, seconds: float = 60) -> None:
 
 
 def leftovers() -> Iterator[str]:
-    """What sandboxes of this program may leave behind: control groups, containers, folders of doors."""
+    """What sandboxes of this program may leave behind: control groups, containers, folders of proxies."""
     for folder, names, _ in os.walk("/sys/fs/cgroup"):  # unlike glob, it tolerates groups that end meanwhile
         yield from (f"{folder}/{name}" for name in names if name.startswith("mlebench-"))
     yield from map(str, Path("/tmp").glob("mlebench-*-*"))

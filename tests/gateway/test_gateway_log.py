@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 from endpoints import Endpoint, access_to
 
-from mlebench.gateway.door import ModelDoor
 from mlebench.gateway.process import MESSAGES, BoundedStream
+from mlebench.gateway.proxy import GatewayProxy
 
 
 def test_an_agent_cannot_fill_the_log(server: Endpoint, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Each malformed request is worth a message of uvicorn."""
     (tmp_path / "logs").mkdir()
     most = 2 * MESSAGES // len("gateway: Invalid HTTP request received.")
-    with ModelDoor("token", access_to(server), tmp_path, 100) as door:
+    with GatewayProxy("token", access_to(server), tmp_path, 100) as proxy:
         for _ in range(most):
             with socket.socket(socket.AF_UNIX) as connection:
-                connection.connect(str(door.socket))
+                connection.connect(str(proxy.socket))
                 connection.sendall(b"nonsense\r\n\r\n")
                 connection.recv(100)
-        assert not door.has_died
+        assert not proxy.has_died
     told = capfd.readouterr().err
     assert 0.9 * MESSAGES < len(told) < 1.1 * MESSAGES
     assert told.endswith("further messages are left out\n")

@@ -128,7 +128,7 @@ def test_an_agent_calls_a_model_and_never_sees_the_key(
     story = mlebench("runs", "--runs-dir", str(tmp_path / "runs"), "show", run.record.run_id).stdout
     assert "2, 1 refused" in story
     assert "200 input, 80 cached, 40 output" in story
-    assert doors_of(run) == []
+    assert proxies_of(run) == []
 
 
 def test_an_exhausted_budget_is_recorded(go: Runner, server: Endpoint) -> None:
@@ -333,7 +333,7 @@ def test_a_killed_runner_leaves_no_gateway_and_its_calls_are_kept(
     assert (killed.seconds or 0) > 0
     assert [call["answer"]["text"] for call in calls_of(run.paths.attempt(1))] == ["wait"]
     assert (finished.ended, usage_of(run).calls) == ("finished", 1)
-    assert doors_of(run) == []
+    assert proxies_of(run) == []
 
 
 def _gateways(mark: str) -> list[int]:
@@ -345,8 +345,8 @@ def _gateways(mark: str) -> list[int]:
     return found
 
 
-def doors_of(run: Run) -> list[Path]:
-    """What is left of its doors."""
+def proxies_of(run: Run) -> list[Path]:
+    """What is left of its proxies."""
     tokens = [attempt.token for attempt in run.record.attempts]
     return [path for token in tokens for path in Path(tempfile.gettempdir()).glob(f"mlebench-{token}-*")]
 
@@ -383,7 +383,7 @@ def variables_of(run: Run) -> dict[str, str]:
     return dict(line.split("=", 1) for line in run.paths.log.read_text().splitlines() if "=" in line)
 
 
-def test_an_agents_secrets_become_the_runs_token_and_the_doors_address(go: Runner, tmp_path: Path) -> None:
+def test_an_agents_secrets_become_the_runs_token_and_the_address_of_the_proxy(go: Runner, tmp_path: Path) -> None:
     agent = agent_with(
         tmp_path,
         GEMINI_API_KEY="${{ secrets.GEMINI_API_KEY }}",

@@ -38,11 +38,11 @@ from mlebench.registry import Competition
 from mlebench.run import execute as execution
 from mlebench.run import group as groups
 from mlebench.run.attempts import LOST_STARTS
-from mlebench.run.door import ValidatorDoor
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, NOT_STORED, abandon, execute, unstored_result
 from mlebench.run.full_disk import charged_for_uploads
 from mlebench.run.publish import unstage
 from mlebench.run.snapshots import Snapshots
+from mlebench.run.validator_proxy import ValidatorProxy
 from mlebench.sandbox import collect, session, supervisor
 from mlebench.sandbox.session import Outcome, Session
 
@@ -282,10 +282,10 @@ def test_copying_a_large_submission_does_not_silence_the_runner(
     monkeypatch.setattr(collect, "_copy", slow_copy)
     silent, other = os.pipe()
     lease = leases.acquire(tmp_path / "leases")
-    door = SimpleNamespace(heartbeat=lambda: None)
+    proxy = SimpleNamespace(heartbeat=lambda: None)
     execution_ = cast("Any", SimpleNamespace(stopping=False, lease=lease, _heed_signals=lambda _: None))
     assert execution._Execution._watch(
-        execution_, cast("Any", FakeSession()), cast("Any", door), None, Snapshots(task, now())
+        execution_, cast("Any", FakeSession()), cast("Any", proxy), None, Snapshots(task, now())
     )
     for descriptor in (silent, other):
         os.close(descriptor)
@@ -438,7 +438,7 @@ def test_uploads_to_the_validator_give_no_second_start(
         return replace(outcome, ended="infra_error", used=ResourceUse(disk_filled_by="others"))
 
     monkeypatch.setattr(execution._Execution, "_watch", fail_on_a_full_disk)
-    monkeypatch.setattr(ValidatorDoor, "has_filled_disk", True)
+    monkeypatch.setattr(ValidatorProxy, "has_filled_disk", True)
     assert execute(run.paths.root) == FINAL
     record = Run.read(run.paths.root).record
     assert (record.ended, record.starts, record.report and record.report.status) == ("over_disk", 1, "graded")
@@ -460,16 +460,16 @@ def test_a_validator_whose_uploads_take_too_much_is_ended_and_remembered(titanic
     head += b"content-length: 99999999\r\n\r\n--B\r\n"
     head += b"content-disposition: form-data; name=file; filename=a.csv\r\n\r\n"
     token = uuid4().hex
-    with ValidatorDoor(token, titanic, titanic.public_dir, disk=40 << 20) as door, ExitStack() as stack:
+    with ValidatorProxy(token, titanic, titanic.public_dir, disk=40 << 20) as proxy, ExitStack() as stack:
         for _ in range(3):
             upload = stack.enter_context(socket.socket(socket.AF_UNIX))
-            upload.connect(str(door.socket))
+            upload.connect(str(proxy.socket))
             with suppress(OSError):  # it was ended meanwhile
                 upload.sendall(head + b"1,2\n" * 2_000_000)  # of the 10 MB that it may take
 
         def has_filled_disk() -> bool:
-            door.heartbeat()
-            return door.has_filled_disk
+            proxy.heartbeat()
+            return proxy.has_filled_disk
 
         wait_until(has_filled_disk, "the validator has been ended")
 

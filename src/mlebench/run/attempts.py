@@ -1,7 +1,7 @@
 """How many attempts a run has, and what one may see of those before it. This is decided only here.
 
 An attempt sees nothing of an earlier one. It has its own lease and token, and with them a new working folder, a new
-sandbox and a new door. What the earlier one left is moved to `attempts/<n>/`, which no sandbox shows. Agents always
+sandbox and a new proxy. What the earlier one left is moved to `attempts/<n>/`, which no sandbox shows. Agents always
 start from the beginning.
 
 An agent that was started twice may have had two chances, so every start is counted (`starts` in run.json, and in

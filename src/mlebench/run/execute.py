@@ -36,7 +36,7 @@ from mlebench.core.outcomes import (
 from mlebench.core.processes import Process, process_start
 from mlebench.data.open_runs import mark_open, unmark_open
 from mlebench.data.state import data_identity, read_manifest_head, require_prepared, source_kind
-from mlebench.gateway.door import ModelDoor
+from mlebench.gateway.proxy import GatewayProxy
 from mlebench.records import now
 from mlebench.records.conditions import run_conditions
 from mlebench.records.run import NONE, PLANNED, PRESENT, RUNNING, Attempt, RunConditions
@@ -54,15 +54,15 @@ from mlebench.run.attempts import (
     scheduler_job,
 )
 from mlebench.run.crash import with_last_words
-from mlebench.run.door import ValidatorDoor, remove_door
 from mlebench.run.full_disk import DiskFilledError, charged_for_uploads, has_filled_disk, require_disk_was_not_filled
 from mlebench.run.gpus import Held
 from mlebench.run.grading import grade_run
-from mlebench.run.layout import MODEL_PORT, make_task, with_doors
+from mlebench.run.layout import MODEL_PORT, make_task, with_proxies
 from mlebench.run.model import open_model, unsealed_by, with_outage
 from mlebench.run.publish import gather, is_published, make_room, publish, read_result, settle, stage, tidy, unstage
 from mlebench.run.signals import STOP_SIGNALS, next_sender, stop_signals_blocked
 from mlebench.run.snapshots import Snapshots
+from mlebench.run.validator_proxy import ValidatorProxy, remove_proxy
 from mlebench.sandbox import UNISOLATED, Sandbox, sandbox_named
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.collect import Room, remove_tree
@@ -288,7 +288,7 @@ class _Execution:
             _await_end(self._attempt.supervisor)
         if self.group.record.sandbox != "host":
             sandbox_named(self.group.record.sandbox).remove_leftovers(token)
-            remove_door(token)
+            remove_proxy(token)
         work = self.group.paths.work(token)
         for staged in self.run.paths.root.glob(f"{self.run.paths.result.name}.*"):  # of any runner that was killed
             unstage(staged, work)
@@ -345,19 +345,19 @@ class _Execution:
             raise SandboxError(f"the sandbox {sandbox.name} cannot be used on this host: {fault}")
         public = task.binds[0].source
         with (
-            ValidatorDoor(token, competition, public, task.hidden, task.limits.disk) as door,
+            ValidatorProxy(token, competition, public, task.hidden, task.limits.disk) as proxy,
             open_model(self.group.record, task) as model,
         ):
-            task = with_doors(task, agent, door.socket, model, model_port)
-            conditions = self._conditions(competition, sandbox, task, door)
+            task = with_proxies(task, agent, proxy.socket, model, model_port)
+            conditions = self._conditions(competition, sandbox, task, proxy)
             with self.lease.renewed():  # an image may have much to copy
                 launch = sandbox.launch(task)
             session = Session(task, launch, lambda pid: self._note_start(pid, conditions))
             with stop_signals_blocked():
-                outcome = self._watch(session, door, model, Snapshots(task, self._attempt.agent_started_at or now()))
+                outcome = self._watch(session, proxy, model, Snapshots(task, self._attempt.agent_started_at or now()))
             if model and model.has_died and outcome.ended in (CANCELLED, AGENT_ERROR):
                 outcome = replace(outcome, ended=INFRA_ERROR, detail="the gateway to the model died")
-            if door.has_filled_disk:
+            if proxy.has_filled_disk:
                 outcome = charged_for_uploads(outcome)
         if outcome.ended in (AGENT_ERROR, INFRA_ERROR) and self._was_told_to_stop():
             return self._stopped(sandbox, outcome)
@@ -396,7 +396,9 @@ class _Execution:
         self._host_works()
         return self._publish(competition, outcome, conditions, work)
 
-    def _watch(self, session: Session, door: ValidatorDoor, model: ModelDoor | None, snapshots: Snapshots) -> Outcome:
+    def _watch(
+        self, session: Session, proxy: ValidatorProxy, model: GatewayProxy | None, snapshots: Snapshots
+    ) -> Outcome:
         parent = _parent_pipe()
         poll = select.poll()
         for descriptor in (session.descriptor(), *([parent] if parent is not None else [])):
@@ -417,7 +419,7 @@ class _Execution:
                 if time.monotonic() - last_heartbeat > 1:
                     last_heartbeat = time.monotonic()
                     session.heartbeat()
-                    door.heartbeat()
+                    proxy.heartbeat()
                 if self.lease.is_due:
                     self.lease.renew()
                     self._heed_group(begun)
@@ -463,7 +465,9 @@ class _Execution:
             hosts.note_start(self.group.paths)
         self._has_noted_start = True
 
-    def _conditions(self, competition: Competition, sandbox: Sandbox, task: Task, door: ValidatorDoor) -> RunConditions:
+    def _conditions(
+        self, competition: Competition, sandbox: Sandbox, task: Task, proxy: ValidatorProxy
+    ) -> RunConditions:
         """What the run actually gets, for its record."""
         record = self.group.record
         unsealed = unsealed_by(record)
@@ -480,7 +484,7 @@ class _Execution:
             source=source_kind(competition),
             **run_conditions(record),
             machine=None if here == record.machine else here,
-            validator=door.sandbox.name,
+            validator=proxy.sandbox.name,
         )
 
     def _publish(self, competition: Competition, outcome: Outcome, conditions: RunConditions, work: Path) -> int:

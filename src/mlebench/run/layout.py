@@ -12,7 +12,7 @@ from mlebench.agents import Agent, base_python, venv_of
 from mlebench.agents.folders import environment_dir
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
-from mlebench.gateway.door import ModelDoor
+from mlebench.gateway.proxy import GatewayProxy
 from mlebench.records.run_groups import Group, Run, limits_of
 from mlebench.registry import Competition
 from mlebench.run.gpus import Held
@@ -20,9 +20,9 @@ from mlebench.run.images import image_facts
 from mlebench.sandbox import Sandbox
 from mlebench.sandbox.base import HOME, Bind, Task, hidden_paths, interpreter_prefixes
 
-VALIDATOR = "validator"  # the door
+VALIDATOR = "validator"  # the proxy
 VALIDATOR_PORTS = (5000, 5001, 5005)  # where existing agents look for it
-MODEL = "model"  # the other door
+MODEL = "model"  # the other proxy
 MODEL_PORT = 4000
 KNOWLEDGE = "knowledge"
 CONDA = "/opt/conda"
@@ -183,18 +183,18 @@ def _environment(
 def _agents_own(group: Group, agent: Agent) -> Mapping[str, str]:
     """The variables that the agent's folder asks for. Secrets enter only with an open network."""
     if group.record.network == "model":
-        return agent.env  # the stand-ins for its secrets come with the door
+        return agent.env  # the stand-ins for its secrets come with the proxy
     return agent.environment(os.environ if group.record.network == "full" else {})
 
 
-def with_doors(task: Task, agent: Agent, validator: Path, model: ModelDoor | None, model_port: int) -> Task:
-    """The task with the doors that its ports lead to."""
-    task = replace(task, doors={VALIDATOR: validator})
+def with_proxies(task: Task, agent: Agent, validator: Path, model: GatewayProxy | None, model_port: int) -> Task:
+    """The task with the proxies that its ports lead to."""
+    task = replace(task, proxies={VALIDATOR: validator})
     if model is None:
         return task
     return replace(
         task,
-        doors=task.doors | {MODEL: model.socket},
+        proxies=task.proxies | {MODEL: model.socket},
         ports=task.ports | {model_port: MODEL},
         env=task.env | model.variables(model_port, agent.secrets),
     )

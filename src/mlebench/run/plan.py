@@ -18,7 +18,7 @@ from mlebench.core.os_errors import reason_of
 from mlebench.data.modes import restore_modes
 from mlebench.data.state import command_to_prepare, holds_twins, preparation_fault, require_prepared, twin_elsewhere
 from mlebench.gateway.access import ModelAccess
-from mlebench.gateway.door import refuse_other_secrets
+from mlebench.gateway.proxy import refuse_other_secrets
 from mlebench.records import now, write
 from mlebench.records.base import from_dict
 from mlebench.records.group import GroupRecord, Limits, Placement, Requested

@@ -20,7 +20,7 @@ from mlebench.core import paths
 from mlebench.records.group import Limits
 
 HOME = "/home"
-DOORS = "/run/mlebench"  # where doors' sockets are inside a sandbox
+PROXIES = "/run/mlebench"  # where proxies' sockets are inside a sandbox
 BIND_ROOT = "/tmp"  # noqa: S108 where root, in a mount namespace of its own, makes sources reachable for another user
 RELAY = Path(__file__).with_name("relay.py")
 FIRST_UID = 1_600_000_000  # root runs a task as this user plus its process id: nobody else on this host
@@ -57,8 +57,8 @@ class Task:
     limits: Limits
     binds: tuple[Bind, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
-    doors: dict[str, Path] = field(default_factory=dict)  # name of a door: its socket on the host
-    ports: dict[int, str] = field(default_factory=dict)  # port on the sandbox's loopback: the door it leads to
+    proxies: dict[str, Path] = field(default_factory=dict)  # name of a proxy: its socket on the host
+    ports: dict[int, str] = field(default_factory=dict)  # port on the sandbox's loopback: the proxy it leads to
     network: str = "none"
     gpus: tuple[str, ...] = ()
     held: tuple[int, ...] = ()  # descriptors that the supervisor, and nothing in the sandbox, has open as well

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from mlebench.sandbox import cgroups
 from mlebench.sandbox.base import (
     BIND_ROOT,
-    DOORS,
     FIRST_UID,
     HOME,
     INNER_UID,
+    PROXIES,
     RELAY,
     Launch,
     Sandbox,
@@ -182,9 +182,9 @@ def _task(task: Task, binds: _Binds, system: list[Path]) -> list[str]:
     # Deeper mounts come later, so only an explicit bind can uncover something hidden.
     for target, how in sorted(mounts, key=lambda mount: len(Path(mount[0]).parts)):
         arguments += [*how, target]
-    arguments += ["--ro-bind", binds(RELAY), f"{DOORS}/{RELAY.name}"]
-    for door, socket in task.doors.items():
-        arguments += ["--ro-bind", binds(socket), f"{DOORS}/{door}.sock"]
+    arguments += ["--ro-bind", binds(RELAY), f"{PROXIES}/{RELAY.name}"]
+    for proxy, socket in task.proxies.items():
+        arguments += ["--ro-bind", binds(socket), f"{PROXIES}/{proxy}.sock"]
     arguments += ["--ro-bind", binds(task.work / SYS), "/sys"]
     etc = {"passwd": PASSWD, "group": GROUP, "hosts": HOSTS}
     for name, text in etc.items():
@@ -200,9 +200,9 @@ def _task(task: Task, binds: _Binds, system: list[Path]) -> list[str]:
 
 
 def _inner(task: Task) -> list[str]:
-    """The program, behind the relay that opens its doors. A program could trace bubblewrap's own first process."""
-    ports = [f"{port}={DOORS}/{door}.sock" for port, door in task.ports.items()]
-    return [interpreter(), "-I", "-S", f"{DOORS}/{RELAY.name}", *ports, "--", *task.command]
+    """The program, behind the relay that opens its proxies. A program could trace bubblewrap's own first process."""
+    ports = [f"{port}={PROXIES}/{proxy}.sock" for port, proxy in task.ports.items()]
+    return [interpreter(), "-I", "-S", f"{PROXIES}/{RELAY.name}", *ports, "--", *task.command]
 
 
 def _network(task: Task) -> list[str]:

@@ -10,10 +10,10 @@ from typing import Any
 
 from mlebench.core.errors import SandboxError
 from mlebench.sandbox.base import (
-    DOORS,
     FIRST_UID,
     HOME,
     INNER_UID,
+    PROXIES,
     RELAY,
     Launch,
     Sandbox,
@@ -30,7 +30,7 @@ IDENTITY = "mlebench.agent"  # the label of an agent's image that identifies the
 SYSBOX = "sysbox-runc"  # its containers have 65536 users
 EXIT_CODE = '{{if or (eq .State.Status "exited") (eq .State.Status "stopped")}}{{.State.ExitCode}}{{end}}'
 FILL_SECONDS = 1800
-FILLED = f"{DOORS}/home"
+FILLED = f"{PROXIES}/home"
 # Runs in the task's image. Files that we put there take precedence over the image's.
 FILL = f"""
 import os, shutil
@@ -198,8 +198,8 @@ def _seal(task: Task) -> list[str]:
 def _binds(task: Task) -> list[str]:
     binds = [(task.home, HOME, True), (task.work / "tmp", "/tmp", True), (task.work / "tmp", "/var/tmp", True)]  # noqa: S108
     binds += [*_open_root(task), *((bind.source, bind.target, bind.writable) for bind in task.binds)]
-    binds += [(socket, f"{DOORS}/{door}.sock", False) for door, socket in task.doors.items()]
-    binds.append((RELAY, f"{DOORS}/{RELAY.name}", False))
+    binds += [(socket, f"{PROXIES}/{proxy}.sock", False) for proxy, socket in task.proxies.items()]
+    binds.append((RELAY, f"{PROXIES}/{RELAY.name}", False))
     arguments = []
     for source, target, writable in binds:
         text = f'type=bind,"source={source}","target={target}"'
@@ -217,9 +217,9 @@ def _open_root(task: Task) -> list[tuple[Path, str, bool]]:
 
 def through_relay(task: Task, *options: str) -> list[str]:
     """The program, behind the relay. The relay comes from this host, so any image with Python will do."""
-    ports = [f"{port}={DOORS}/{door}.sock" for port, door in task.ports.items()]
+    ports = [f"{port}={PROXIES}/{proxy}.sock" for port, proxy in task.ports.items()]
     image = task.image or IMAGE
-    relay = ["-I", "-S", f"{DOORS}/{RELAY.name}", PARENT_PIPE, *options, *ports, "--"]
+    relay = ["-I", "-S", f"{PROXIES}/{RELAY.name}", PARENT_PIPE, *options, *ports, "--"]
     return ["--entrypoint", "python3", image, *relay, *task.command]
 
 

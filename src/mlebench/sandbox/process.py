@@ -31,7 +31,7 @@ class Process(Sandbox):
         for bind in task.binds:
             if bind.target != str(bind.source) and Path(bind.target).is_relative_to(HOME):
                 (task.home / Path(bind.target).relative_to(HOME)).symlink_to(bind.source)
-        ports = [f"{port}={task.doors[door]}" for port, door in task.ports.items()]
+        ports = [f"{port}={task.proxies[proxy]}" for port, proxy in task.ports.items()]
         relay = [interpreter(), "-I", "-S", str(RELAY), *ports, "--"] if ports else []
         kept = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
         inherited = {name: os.environ[name] for name in kept if name in os.environ}

@@ -1,4 +1,4 @@
-"""The inside of a door: listens on the sandbox's own loopback and passes bytes on to a socket that leads out.
+"""The inside of a proxy: listens on the sandbox's own loopback and passes bytes on to a socket that leads out.
 
 Usage: relay.py [--parent-pipe] [--no-user-namespaces] [PORT=SOCKET ...] -- PROGRAM ...
 
@@ -127,11 +127,11 @@ def carry_apart(client: socket.socket, path: str) -> None:
 def carry(client: socket.socket, path: str) -> None:
     """Pass bytes on in both directions until both have ended."""
     try:
-        with client, socket.socket(socket.AF_UNIX) as door, contextlib.suppress(OSError):
-            door.connect(path)
-            back = threading.Thread(target=pump, args=(door, client), daemon=True)
+        with client, socket.socket(socket.AF_UNIX) as proxy, contextlib.suppress(OSError):
+            proxy.connect(path)
+            back = threading.Thread(target=pump, args=(proxy, client), daemon=True)
             back.start()
-            pump(client, door)
+            pump(client, proxy)
             back.join()
     finally:
         AT_ONCE.release()
@@ -166,8 +166,8 @@ def main(arguments: list[str]) -> int:
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # nobody may trace us or look into this process
     if PARENT_PIPE in options:
         watch_parent_pipe()
-    for door in (word for word in options if not word.startswith("--")):
-        port, path = door.split("=", 1)
+    for proxy in (word for word in options if not word.startswith("--")):
+        port, path = proxy.split("=", 1)
         serve(int(port), path)
     # In a process group of its own, so that signals to its group do not reach us; `process_group` needs Python 3.11.
     program = subprocess.Popen(arguments[end + 1 :], stdin=subprocess.DEVNULL, preexec_fn=os.setpgrp)  # noqa: S603

@@ -113,7 +113,6 @@ from mlebench.core.paths.runs import bundle_verdict as bundle_verdict
 from mlebench.core.paths.runs import default_runs_dir as default_runs_dir
 from mlebench.core.paths.runs import disk_note as disk_note
 from mlebench.core.paths.runs import disk_notes as disk_notes
-from mlebench.core.paths.runs import door_prefix as door_prefix
 from mlebench.core.paths.runs import experiments_table as experiments_table
 from mlebench.core.paths.runs import grading_report as grading_report
 from mlebench.core.paths.runs import is_grading_report as is_grading_report
@@ -121,6 +120,7 @@ from mlebench.core.paths.runs import model_calls as model_calls
 from mlebench.core.paths.runs import outcome as outcome
 from mlebench.core.paths.runs import own_validation as own_validation
 from mlebench.core.paths.runs import pages_dir as pages_dir
+from mlebench.core.paths.runs import proxy_prefix as proxy_prefix
 from mlebench.core.paths.runs import time_in as time_in
 from mlebench.core.paths.runs import timestamp as timestamp
 from mlebench.core.paths.runs import trajectory as trajectory

@@ -155,8 +155,8 @@ def trajectory(logs: Path) -> Path:
     return logs / "trajectory.jsonl"
 
 
-def door_prefix(token: str) -> str:
-    """The prefix of the folders that hold an attempt's doors."""
+def proxy_prefix(token: str) -> str:
+    """The prefix of the folders that hold an attempt's proxies."""
     return f"{SCRATCH}{token}-"
 
 

@@ -1,4 +1,4 @@
-"""The validator's door: a socket bound into the agent's sandbox, with the validator's own sandbox behind it.
+"""The validator's proxy: a socket bound into the agent's sandbox, with the validator's own sandbox behind it.
 
 The validator parses what a hostile agent sends. So it runs where only public files and this package are visible, with
 no network and its own limits. It is started at the first connection. What passes through is bounded.
@@ -36,8 +36,8 @@ SHARE_OF_DISK = 4  # at most this part of what the agent may write: it must be s
 STARTS = 50  # how often a validator that dies is restarted
 
 
-class ValidatorDoor:
-    """A context manager: the door is open inside it, and leaves nothing behind."""
+class ValidatorProxy:
+    """A context manager: the proxy is open inside it, and leaves nothing behind."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class ValidatorDoor:
         self._public = public
         self._hidden = hidden
         # Short, local and private: a socket's path has at most 108 bytes, and shared disks cannot hold one.
-        self.folder = Path(tempfile.mkdtemp(prefix=paths.door_prefix(token)))
-        self.socket = self.folder / "door.sock"
+        self.folder = Path(tempfile.mkdtemp(prefix=paths.proxy_prefix(token)))
+        self.socket = self.folder / "proxy.sock"
         self._server = socket.socket(socket.AF_UNIX)
         self._room = threading.BoundedSemaphore(AT_ONCE)
         self._lock = threading.Lock()
@@ -63,7 +63,7 @@ class ValidatorDoor:
         self._has_filled_disk = False
         self.sandbox = next(sandbox for sandbox in helper_sandboxes() if sandbox.fault() is None)
 
-    def __enter__(self) -> "ValidatorDoor":
+    def __enter__(self) -> "ValidatorProxy":
         self._server.bind(str(self.socket))
         self.socket.chmod(0o666)
         self._server.listen(AT_ONCE)
@@ -181,11 +181,11 @@ class ValidatorDoor:
         return Session(task, self.sandbox.launch(task))
 
 
-def remove_door(token: str) -> None:
-    """Remove what is left of a door that was open when its runner was killed."""
+def remove_proxy(token: str) -> None:
+    """Remove what is left of a proxy that was open when its runner was killed."""
     for sandbox in helper_sandboxes():
         sandbox.remove_leftovers(token)
-    for folder in Path(tempfile.gettempdir()).glob(paths.door_prefix(token) + "*"):
+    for folder in Path(tempfile.gettempdir()).glob(paths.proxy_prefix(token) + "*"):
         remove_tree(folder)
 
 
