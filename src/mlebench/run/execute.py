@@ -55,7 +55,7 @@ from mlebench.run.attempts import (
 )
 from mlebench.run.crash import with_last_words
 from mlebench.run.full_disk import DiskFilledError, charged_for_uploads, has_filled_disk, require_disk_was_not_filled
-from mlebench.run.gpus import Held
+from mlebench.run.gpus import GpuLease
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import MODEL_PORT, make_task, with_proxies
 from mlebench.run.model import open_model, unsealed_by, with_outage
@@ -78,7 +78,7 @@ PARENT_VARIABLE = "MLEBENCH_PARENT_FD"  # a pipe that closes when the process th
 STARTER = "starter"  # to watch our parent process instead
 
 
-def execute(folder: Path, gpus: Held | None = None) -> int:
+def execute(folder: Path, gpus: GpuLease | None = None) -> int:
     """Do a run. The exit code says whether its state is final."""
     run = Run.read(folder)
     if run.record.is_final:
@@ -88,7 +88,7 @@ def execute(folder: Path, gpus: Held | None = None) -> int:
         return MAY_BE_RETRIED
     try:
         with _failures_of_host(run):
-            return _execute(run, gpus or Held())
+            return _execute(run, gpus or GpuLease())
     except (LeaseLostError, SandboxError) as error:
         logger.warning("%s: %s", folder.name, error)
         return MAY_BE_RETRIED
@@ -126,7 +126,7 @@ def _failures_of_host(run: Run) -> Iterator[None]:
         raise
 
 
-def _execute(run: Run, gpus: Held) -> int:
+def _execute(run: Run, gpus: GpuLease) -> int:
     lease = leases.acquire(run.paths.leases)
     if lease is None:
         logger.info("%s is being worked on by another process", run.paths.root.name)
@@ -143,7 +143,7 @@ def abandon(folder: Path, reason: str) -> bool:
     if lease is None:
         return False
     try:
-        _Execution(Run.read(folder), lease, Held()).abandon(reason)
+        _Execution(Run.read(folder), lease, GpuLease()).abandon(reason)
     except (LeaseLostError, SandboxError, StorageError):
         return False
     finally:
@@ -171,7 +171,7 @@ def _has_ended(outcome: Outcome | None) -> TypeGuard[Outcome]:
 class _Execution:
     """One attempt at a run, by the holder of its lease."""
 
-    def __init__(self, run: Run, lease: Lease, gpus: Held):
+    def __init__(self, run: Run, lease: Lease, gpus: GpuLease):
         self.run = run
         self.lease = lease
         self.gpus = gpus

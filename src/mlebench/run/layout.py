@@ -15,7 +15,7 @@ from mlebench.core.errors import PrerequisiteError
 from mlebench.gateway.proxy import GatewayProxy
 from mlebench.records.run_groups import Group, Run, limits_of
 from mlebench.registry import Competition
-from mlebench.run.gpus import Held
+from mlebench.run.gpus import GpuLease
 from mlebench.run.images import image_facts
 from mlebench.sandbox import Sandbox
 from mlebench.sandbox.base import HOME, Bind, Task, hidden_paths, interpreter_prefixes
@@ -43,7 +43,7 @@ def make_task(
     competition: Competition,
     sandbox: Sandbox,
     token: str,
-    gpus: Held,
+    gpus: GpuLease,
     port: int | None,
 ) -> Task:
     """Fill the folders of a run and say how to start it."""
@@ -67,7 +67,7 @@ def make_task(
         ports=dict.fromkeys(ports, VALIDATOR),
         network=group.record.network,
         gpus=gpus.names,
-        held=gpus.descriptors,
+        held_descriptors=gpus.descriptors,
         **image_facts(agent, group.record.image),
         runtime=group.record.runtime,
         privileged=agent.privileged,

@@ -23,7 +23,7 @@ from mlebench.core.paths import GroupPaths, RunPaths
 from mlebench.records.run_groups import Run, read_run
 from mlebench.run.attempts import SUBMISSIONS, failed_before_start
 from mlebench.run.execute import MAY_BE_RETRIED, NOT_STORED, PARENT_VARIABLE, abandon, unstored_result
-from mlebench.run.gpus import HOLDERS_VARIABLE, Choice, Held, take
+from mlebench.run.gpus import HOLDERS_VARIABLE, GpuLease, GpuPool, take
 from mlebench.run.hosts import stop_line, stopped_hosts, this_host
 from mlebench.run.signals import on_stop_signal
 
@@ -59,10 +59,10 @@ class _Worker:
 class LocalExecutor:
     """Does a group's runs, `workers` at a time, each with GPUs that no other run on this machine has."""
 
-    def __init__(self, group: GroupPaths, workers: int, gpus: Choice | None = None):
+    def __init__(self, group: GroupPaths, workers: int, gpus: GpuPool | None = None):
         self._group = group
         self._most = workers
-        self._gpus = gpus or Choice()
+        self._gpus = gpus or GpuPool()
         self._said_waiting = False
         self._workers: list[_Worker] = []
         self._pending: deque[_Job] = deque()
@@ -137,11 +137,11 @@ class LocalExecutor:
 
     def _say_waiting(self) -> None:
         if not self._said_waiting:
-            share, names = self._gpus.share, ", ".join(self._gpus.pool)
+            share, names = self._gpus.share, ", ".join(self._gpus.names)
             logger.info("Waiting for %d of the GPUs %s: other runs on this machine hold them", share, names)
         self._said_waiting = True
 
-    def _start(self, job: _Job, gpus: Held) -> None:
+    def _start(self, job: _Job, gpus: GpuLease) -> None:
         command = [sys.executable, "-P", "-m", "mlebench", "run", "exec", str(job.folder)]
         env = {**os.environ, PARENT_VARIABLE: str(self._parent_pipe)}
         if gpus.names:

@@ -28,7 +28,7 @@ from mlebench.registry import Registry
 from mlebench.run import knowledge, machine
 from mlebench.run.container_config import ContainerConfig, read_container_config
 from mlebench.run.executors import Resources
-from mlebench.run.gpus import Choice, choose, refuse_crowd
+from mlebench.run.gpus import GpuPool, choose, refuse_crowd
 from mlebench.run.images import image_facts
 from mlebench.run.request import AUTO, ModelRequest, Request
 from mlebench.run.schedulers import gpus_per_run, placement_of, refusal
@@ -53,7 +53,7 @@ class Plan:
     runtime: str | None  # of containers
     model: ModelAccess | None  # for the network `model`
     placement: Placement
-    gpus: Choice  # if a scheduler assigns them, only how many
+    gpus: GpuPool  # if a scheduler assigns them, only how many
 
 
 def make_plan(request: Request) -> Plan:
@@ -90,9 +90,9 @@ def make_plan(request: Request) -> Plan:
     )
 
 
-def _gpus(text: str | None, request: Request, placement: Placement) -> Choice:
+def _gpus(text: str | None, request: Request, placement: Placement) -> GpuPool:
     if placement.is_remote:
-        return Choice((), gpus_per_run(text, request.runs_per_gpu))
+        return GpuPool((), gpus_per_run(text, request.runs_per_gpu))
     return choose(text, request.workers, request.runs_per_gpu)
 
 
@@ -231,7 +231,7 @@ def _sketch(plan: Plan) -> Task:
     """As much of the runs' tasks as a sandbox needs to check whether it can run them."""
     agent, request = plan.agent, plan.request
     own = {"network": request.network, "privileged": agent.privileged, "runtime": plan.runtime}
-    return Task("", (), Path(), Limits(seconds=0), gpus=plan.gpus.pool, **own, **image_facts(agent, request.image))
+    return Task("", (), Path(), Limits(seconds=0), gpus=plan.gpus.names, **own, **image_facts(agent, request.image))
 
 
 def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:

@@ -16,7 +16,7 @@ from mlebench.records.group import Placement
 from mlebench.records.run_groups import Group, require_ours, unfinished
 from mlebench.registry import Competition
 from mlebench.run.executors import SchedulerExecutor
-from mlebench.run.gpus import Choice, choose_again
+from mlebench.run.gpus import GpuPool, choose_again
 from mlebench.run.group import finish, finished_report, reopen, retry_runs, to_do
 from mlebench.run.local import LocalExecutor
 from mlebench.run.model import require_model
@@ -100,19 +100,19 @@ def resume(
     placement = placement_of(executor, slurm_options or {}, ray_address, record.executor)
     if placement.is_remote:
         refuse_sharing(record.runs_per_gpu)
-        choice = Choice()
+        pool = GpuPool()
     else:
-        choice = choose_again(gpus, workers, record.gpus_per_run or 0, record.runs_per_gpu)
+        pool = choose_again(gpus, workers, record.gpus_per_run or 0, record.runs_per_gpu)
     if record.model and (count := to_do(group, kinds)):
         require_model(ModelAccess.from_facts(record.model), count, elsewhere=placement.is_remote)
     reopen(group, only_here=not placement.is_remote)
     progress.started(group)
     if kinds:
         logger.info("Runs to repeat: %d", retry_runs(group, kinds))
-    return _do_runs(Group.read(group.paths.root), workers, choice, placement, progress)
+    return _do_runs(Group.read(group.paths.root), workers, pool, placement, progress)
 
 
-def _do_runs(group: Group, workers: int, gpus: Choice, placement: Placement, progress: Progress) -> Group:
+def _do_runs(group: Group, workers: int, gpus: GpuPool, placement: Placement, progress: Progress) -> Group:
     if finished_report(group, list(group.runs())):
         return group
     if placement.is_remote:

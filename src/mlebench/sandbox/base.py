@@ -61,7 +61,7 @@ class Task:
     ports: dict[int, str] = field(default_factory=dict)  # port on the sandbox's loopback: the proxy it leads to
     network: str = "none"
     gpus: tuple[str, ...] = ()
-    held: tuple[int, ...] = ()  # descriptors that the supervisor, and nothing in the sandbox, has open as well
+    held_descriptors: tuple[int, ...] = ()  # the supervisor has them open, too, and nothing in the sandbox has
     own_cpus: bool = True  # whether it gets CPUs that no other task gets, as long as there are some; helpers do not
     image: str | None = None
     own_image: OwnImage | None = None

@@ -50,7 +50,7 @@ class Session:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                pass_fds=task.held,
+                pass_fds=task.held_descriptors,
                 start_new_session=True,  # Ctrl-C at a terminal is the runner's business
             )
         except OSError as error:

@@ -429,7 +429,7 @@ def main() -> None:
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)  # the runner decides, through standard input
     task, launch = decode_job(_first_line(0))
-    for descriptor in task.held:
+    for descriptor in task.held_descriptors:
         os.set_inheritable(descriptor, False)
     ending = Supervisor(task, launch).run()
     _say({"event": "ended", **asdict(ending)})
