@@ -561,7 +561,7 @@ def test_a_result_that_is_damaged_costs_nothing_else(ended_agent: Run, content: 
     """The runner was killed just after it had published the result, and a failing disk has lost its record."""
     folder = ended_agent.paths.root
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execution._Execution, "_settle", lambda *_: (_ for _ in ()).throw(KilledError))
+        patch.setattr(execution._Execution, "_finalize", lambda *_: (_ for _ in ()).throw(KilledError))
         with pytest.raises(KilledError):
             execute(folder)
     result = ended_agent.paths.result

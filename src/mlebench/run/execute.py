@@ -59,7 +59,17 @@ from mlebench.run.gpus import GpuLease
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import MODEL_PORT, make_task, with_proxies
 from mlebench.run.model import open_model, unsealed_by, with_outage
-from mlebench.run.publish import gather, is_published, make_room, publish, read_result, settle, stage, tidy, unstage
+from mlebench.run.publish import (
+    archive_leftovers,
+    collect_outputs,
+    finalize,
+    is_published,
+    make_room,
+    publish,
+    read_result,
+    stage,
+    unstage,
+)
 from mlebench.run.signals import STOP_SIGNALS, next_sender, stop_signals_blocked
 from mlebench.run.snapshots import Snapshots
 from mlebench.run.validator_proxy import ValidatorProxy, remove_proxy
@@ -181,7 +191,7 @@ class _Execution:
         self._has_noted_start = False
 
     def go(self) -> int:
-        if self._is_settled():
+        if self._is_finalized():
             return FINAL
         if self._has_open_attempt and (code := self._close_interrupted()) is not None:
             return code
@@ -189,7 +199,7 @@ class _Execution:
             return self._give_up(f"given up: {self._attempt.detail}")
         limits = limits_of(self.group)
         require_free_space(self.group.paths.root, limits.disk, limits.inodes)
-        tidy(self.run)
+        archive_leftovers(self.run)
         try:
             agent, competition, sandbox = self._load()
         except PrerequisiteError as error:  # this node cannot do it; another may
@@ -207,7 +217,7 @@ class _Execution:
                 return self._stopped(sandbox) if self._was_told_to_stop() else self._failed(str(error))
 
     def abandon(self, reason: str) -> None:
-        if self._is_settled():
+        if self._is_finalized():
             return
         if work := unstored_result(self.run):
             raise StorageError(f"the agent has ended; what it left is kept in {work}")
@@ -215,18 +225,18 @@ class _Execution:
             self._close_interrupted()
         self._give_up(reason)
 
-    def _is_settled(self) -> bool:
+    def _is_finalized(self) -> bool:
         """Whether nothing is left to do; if a runner was killed after publishing, finish its work now."""
         if is_published(self.run) and self.run.record.state != PLANNED:
-            self._settle()
+            self._finalize()
         return self.run.record.is_final
 
-    def _settle(self) -> None:
+    def _finalize(self) -> None:
         """End a run whose result is published; nothing looks for the traces of its attempt after that."""
         read_result(self.run)  # it may be damaged: then the working folder is still needed
         if attempt := self.run.record.last_attempt:
             self._remove_traces(attempt.token)
-        self.run = settle(self.run)
+        self.run = finalize(self.run)
 
     def _load(self) -> tuple[Agent, Competition, Sandbox]:
         record = self.group.record
@@ -323,7 +333,7 @@ class _Execution:
         )
         if work.is_dir():
             paths.outcome(work).unlink(missing_ok=True)  # it does not count, even if we are killed now
-            gather(work, self.run.paths.attempt(len(self.run.record.attempts)))
+            collect_outputs(work, self.run.paths.attempt(len(self.run.record.attempts)))
         self._remove_traces(token)
         self._update_attempt(attempt, state=PLANNED)
 
@@ -504,7 +514,7 @@ class _Execution:
             if isinstance(error, PrerequisiteError):
                 raise StorageError(f"the submission cannot be graded now: {error}") from error
             raise
-        self._settle()
+        self._finalize()
         return FINAL
 
     def _stage_and_publish(
@@ -513,7 +523,7 @@ class _Execution:
         usage = read_usage(work)
         outcome = with_outage(with_last_words(outcome, work), self.group.record, work)
         needed = f"{paths.SUBMISSION}.csv" if has_filled_disk(outcome) else None
-        collected = gather(work, staged, Room(needed=needed))
+        collected = collect_outputs(work, staged, Room(needed=needed))
         submission = staged / paths.SUBMISSION / f"{paths.SUBMISSION}.csv"
         present = submission.is_file()
         counts = outcome.ended != MODEL_UNAVAILABLE
@@ -553,7 +563,7 @@ class _Execution:
         """Publish that a run failed through no fault of the agent."""
         end = {"ended": INFRA_ERROR, "detail": reason, "ended_at": now()}
         publish(self.run, stage(self.run, self.lease), self.lease, state="ended", submission=NONE, **end)
-        self._settle()
+        self._finalize()
         return FINAL
 
     @contextlib.contextmanager
