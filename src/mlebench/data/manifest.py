@@ -268,7 +268,7 @@ def _files_below(prepared: Path, name: str, span: Span) -> Iterator[Entry]:
         os.close(here)
 
 
-def joined(
+def merge_join(
     recorded: Iterator[Entry], found: Iterator[Entry]
 ) -> Iterator[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
     """Joins two lists sorted by name: what is recorded, and what is there."""

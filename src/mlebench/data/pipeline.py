@@ -23,13 +23,13 @@ from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import remove_temporaries
 from mlebench.core.leases import held
 from mlebench.core.os_errors import disk_errors
-from mlebench.data.diagnosis import blame
+from mlebench.data.diagnosis import explain_prepare_failure
 from mlebench.data.gold import measure_gold
 from mlebench.data.manifest import (
     Entry,
     files_in,
-    joined,
     library_versions,
+    merge_join,
     with_checksums,
     write_manifest,
 )
@@ -123,7 +123,7 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
         raise PrerequisiteError(fault)
     check = options.verify and not source.twin and not options.overwrite_checksums
     known = check and raw.is_file() and check_archive(competition, raw, watch)
-    with blame(competition, trusted=known or source.twin):
+    with explain_prepare_failure(competition, trusted=known or source.twin):
         entries = _stage(competition, source, raw, options, watch)
     entries = with_checksums(where.staging, entries, watch)
     description = ORIGINAL if options.original_description else OURS
@@ -229,7 +229,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
 
 def _remove_leftovers(staging: Path, entries: Iterable[Entry]) -> None:
     """Remove what an earlier attempt left and this one did not make."""
-    pairs = joined(iter(entries), files_in(staging))
+    pairs = merge_join(iter(entries), files_in(staging))
     for name in [name for name, made, _ in pairs if made is None]:
         (staging / name).unlink()
 

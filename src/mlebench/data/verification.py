@@ -33,7 +33,7 @@ from mlebench.data.manifest import (
     Span,
     UnreadableListError,
     files_in,
-    joined,
+    merge_join,
     read_head,
     recorded_files,
     rewrite_manifest,
@@ -352,14 +352,14 @@ class _Comparison:
 
     def _pairs(self, processes: int) -> Iterator[Pair]:
         """The files that need a closer look, of up to millions."""
-        kept = frozenset(self._published)
+        always_check = frozenset(self._published)
         if self.on_record and not self._deep:
-            return doubtful_files(self._prepared, kept, processes)
+            return suspect_files(self._prepared, always_check, processes)
         found = files_in(self._prepared)
         if self.on_record:
-            return joined(recorded_files(self._prepared), found)
+            return merge_join(recorded_files(self._prepared), found)
         pairs = ((name, facts, facts) for name, facts in found)
-        return pairs if self._deep else doubtful(pairs, kept)
+        return pairs if self._deep else suspects(pairs, always_check)
 
     def _differences(
         self, name: str, recorded: dict[str, Any] | None, found: dict[str, Any] | None, figures: Figures | None
@@ -424,34 +424,34 @@ class _Comparison:
         return None
 
 
-def doubtful_files(prepared: Path, kept: frozenset[str], processes: int) -> Iterator[Pair]:
-    """Compare the files with their list, and return the `doubtful` ones."""
+def suspect_files(prepared: Path, always_check: frozenset[str], processes: int) -> Iterator[Pair]:
+    """Compare the files with their list, and return the `suspects`."""
     parts = spans(prepared, min(processes, MOST_PARTS))
     if len(parts) == 1:
-        yield from _in_part(prepared, kept, parts[0])
+        yield from _in_part(prepared, always_check, parts[0])
         return
     context = get_context("spawn")  # a fork of a process with threads may hang
     # Ctrl-C reaches all processes: these end at once, and without a traceback each.
     with ProcessPoolExecutor(len(parts), context, signal.signal, (signal.SIGINT, signal.SIG_DFL)) as pool:
-        work = partial(_few_in_part, prepared, kept, MOST_RETURNED)
+        work = partial(_few_in_part, prepared, always_check, MOST_RETURNED)
         for part, some in zip(parts, pool.map(work, parts), strict=True):
-            yield from _in_part(prepared, kept, part) if some is None else some
+            yield from _in_part(prepared, always_check, part) if some is None else some
 
 
-def _in_part(prepared: Path, kept: frozenset[str], part: Span) -> Iterator[Pair]:
-    return doubtful(joined(recorded_files(prepared, part), files_in(prepared, part)), kept)
+def _in_part(prepared: Path, always_check: frozenset[str], part: Span) -> Iterator[Pair]:
+    return suspects(merge_join(recorded_files(prepared, part), files_in(prepared, part)), always_check)
 
 
-def _few_in_part(prepared: Path, kept: frozenset[str], most: int, part: Span) -> list[Pair] | None:
-    some = list(islice(_in_part(prepared, kept, part), most + 1))
+def _few_in_part(prepared: Path, always_check: frozenset[str], most: int, part: Span) -> list[Pair] | None:
+    some = list(islice(_in_part(prepared, always_check, part), most + 1))
     return some if len(some) <= most else None
 
 
-def doubtful(pairs: Iterable[Pair], kept: frozenset[str]) -> Iterator[Pair]:
-    """Leave out files that size and time say are right, except those to be kept."""
+def suspects(pairs: Iterable[Pair], always_check: frozenset[str]) -> Iterator[Pair]:
+    """Leave out files that size and time say are right, except those that are always checked."""
     for pair in pairs:
         name, recorded, found = pair
-        if not (recorded and found and _are_alike(recorded, found)) or name in kept:
+        if not (recorded and found and _are_alike(recorded, found)) or name in always_check:
             yield pair
 
 
