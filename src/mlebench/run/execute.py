@@ -9,7 +9,6 @@ import contextlib
 import logging
 import os
 import select
-import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -70,7 +69,14 @@ from mlebench.run.publish import (
     stage,
     unstage,
 )
-from mlebench.run.signals import STOP_SIGNALS, next_sender, stop_signals_blocked
+from mlebench.run.signals import (
+    PARENT_VARIABLE,
+    STARTER,
+    next_sender,
+    on_stop_signal,
+    parent_pipe,
+    stop_signals_blocked,
+)
 from mlebench.run.snapshots import Snapshots
 from mlebench.run.validator_proxy import ValidatorProxy, remove_proxy
 from mlebench.sandbox import UNISOLATED, Sandbox, sandbox_named
@@ -84,8 +90,6 @@ logger = logging.getLogger(__name__)
 
 FINAL, MAY_BE_RETRIED, CANNOT_WORK, NOT_STORED = 0, 75, 2, 74  # exit codes
 TICK = 0.2
-PARENT_VARIABLE = "MLEBENCH_PARENT_FD"  # a pipe that closes when the process that started us ends, or
-STARTER = "starter"  # to watch our parent process instead
 
 
 def execute(folder: Path, gpus: GpuLease | None = None) -> int:
@@ -208,7 +212,8 @@ class _Execution:
         self._begin()
         # While a run is open, every grade for its competition says so, to the person grading and to later readers.
         mark_open(competition, self.run.paths.root, self.lease.token)
-        with self._signals():
+        # SIGTERM and Ctrl-C end the attempt cleanly: what it has is kept, and it can be repeated.
+        with on_stop_signal(lambda: setattr(self, "stopping", True)):
             try:
                 if agent.host_only:
                     return self._host_only(agent, competition)
@@ -409,7 +414,7 @@ class _Execution:
     def _watch(
         self, session: Session, proxy: ValidatorProxy, model: GatewayProxy | None, snapshots: Snapshots
     ) -> Outcome:
-        parent = _parent_pipe()
+        parent = parent_pipe()
         poll = select.poll()
         for descriptor in (session.descriptor(), *([parent] if parent is not None else [])):
             poll.register(descriptor, select.POLLIN | select.POLLHUP)
@@ -566,20 +571,6 @@ class _Execution:
         self._finalize()
         return FINAL
 
-    @contextlib.contextmanager
-    def _signals(self) -> Iterator[None]:
-        """SIGTERM and Ctrl-C end the attempt cleanly: what it has is kept, and it can be repeated."""
-
-        def stop(*_: object) -> None:
-            self.stopping = True
-
-        before = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
 
 def _data_is_unchanged(competition: Competition) -> bool | None:
     """Whether prepared data is still what was recorded; None if nothing was."""
@@ -595,13 +586,6 @@ def _await_end(supervisor: Process) -> None:
         if time.monotonic() > deadline:
             raise SandboxError(f"the sandbox of an earlier attempt is still running: process {supervisor.pid}")
         time.sleep(0.02)
-
-
-def _parent_pipe() -> int | None:
-    number = os.environ.get(PARENT_VARIABLE)
-    if number == STARTER:
-        return os.pidfd_open(os.getppid())
-    return int(number) if number else None
 
 
 def _free_ports() -> tuple[int, int]:

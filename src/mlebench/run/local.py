@@ -22,10 +22,10 @@ from mlebench.core import leases
 from mlebench.core.paths import GroupPaths, RunPaths
 from mlebench.records.run_groups import Run, read_run
 from mlebench.run.attempts import SUBMISSIONS, failed_before_start
-from mlebench.run.execute import MAY_BE_RETRIED, NOT_STORED, PARENT_VARIABLE, abandon, unstored_result
+from mlebench.run.execute import MAY_BE_RETRIED, NOT_STORED, abandon, unstored_result
 from mlebench.run.gpus import HOLDERS_VARIABLE, GpuLease, GpuPool, take
 from mlebench.run.hosts import stop_line, stopped_hosts, this_host
-from mlebench.run.signals import on_stop_signal
+from mlebench.run.signals import PARENT_VARIABLE, on_stop_signal
 
 logger = logging.getLogger(__name__)
 

@@ -19,9 +19,9 @@ from typing import Any
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.paths import RunPaths
 from mlebench.records.run_groups import Group, limits_of
-from mlebench.run.execute import PARENT_VARIABLE
 from mlebench.run.executors import Job, Resources, SchedulerError, job_name
 from mlebench.run.hosts import NODE_VARIABLE
+from mlebench.run.signals import PARENT_VARIABLE
 
 NAMESPACE = "mlebench"
 PATIENCE = 10.0  # seconds for an actor to answer

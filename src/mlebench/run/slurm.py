@@ -20,9 +20,9 @@ from typing import ClassVar
 from mlebench.core.files import write_whole
 from mlebench.core.paths import RunPaths
 from mlebench.records.run_groups import Group, limits_of
-from mlebench.run.execute import PARENT_VARIABLE, STARTER
 from mlebench.run.executors import Job, Resources, SchedulerError, job_name
 from mlebench.run.hosts import JOB_LOG_VARIABLE, NODE_VARIABLE
+from mlebench.run.signals import PARENT_VARIABLE, STARTER
 
 OURS = ("array", "job-name", "parsable", "wait", "wrap", "test-only", "chdir")  # options that users may not set
 NO_SUCH_NODE = "node configuration is not available"  # in Slurm's words
