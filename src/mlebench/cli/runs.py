@@ -93,15 +93,15 @@ def cancel(places: Places, group: str, **options: Any) -> None:
     """Cancel a group: its runs in progress end, and none is started until `mlebench run --resume GROUP`."""
     from mlebench.records.run_groups import counts, find_group, require_ours
     from mlebench.run.group import cancel as cancel_group
-    from mlebench.run.schedulers import is_reachable, placement_of, scheduler_for
+    from mlebench.run.schedulers import choose_executor, is_reachable, scheduler_for
 
     found = find_group(group, *places.runs_dirs)
     require_ours(found)
-    placement = placement_of(**options, recorded=found.record.executor)
+    executor_config = choose_executor(**options, recorded=found.record.executor)
     cancel_group(found)  # first: commands that watch the group must not submit again what its scheduler drops
-    if is_reachable(placement):
-        count = scheduler_for(found, placement, found.record.workers or 1).cancel()
-        what = f"Cancelled {count} runs at {placement.name}."
+    if is_reachable(executor_config):
+        count = scheduler_for(found, executor_config, found.record.workers or 1).cancel()
+        what = f"Cancelled {count} runs at {executor_config.name}."
     else:
         what = f"Cancelled: {counts(found)['running']} runs in progress end within seconds."
     say(f"{what} `mlebench run --resume {found.paths.root}` continues them.")

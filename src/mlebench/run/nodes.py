@@ -17,7 +17,7 @@ from mlebench.agents import venvs
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import write_whole
-from mlebench.records.group import Placement
+from mlebench.records.group import ExecutorConfig
 from mlebench.run.executors import SchedulerError
 from mlebench.run.machine import gpus
 from mlebench.sandbox import BACKENDS
@@ -90,11 +90,15 @@ def _ahead_of_disk(folder: Path) -> float:
         probe.unlink()
 
 
-def ask_nodes(placement: Placement, shared: Path) -> dict[str, Facts | None]:
+def ask_nodes(executor_config: ExecutorConfig, shared: Path) -> dict[str, Facts | None]:
     """What each node says about itself; None if it does not answer in time."""
     with _scratch(shared) as folder:
         own = _ahead_of_disk(folder)
-        found = _through_slurm(placement, folder) if placement.name == "slurm" else _through_ray(placement, folder)
+        found = (
+            _through_slurm(executor_config, folder)
+            if executor_config.name == "slurm"
+            else _through_ray(executor_config, folder)
+        )
         for facts in filter(None, found.values()):
             facts["ahead"] = round(facts["ahead"] - own, 1)  # of this host
         return found
@@ -114,19 +118,19 @@ def _command(target: Path) -> list[str]:
     return [sys.executable, "-P", "-m", "mlebench", "doctor", "--look", str(target)]
 
 
-def _through_slurm(placement: Placement, folder: Path) -> dict[str, Facts | None]:
+def _through_slurm(executor_config: ExecutorConfig, folder: Path) -> dict[str, Facts | None]:
     from mlebench.run.slurm import nodes, submit_to
 
-    names = nodes(placement.options)[:MOST]
+    names = nodes(executor_config.options)[:MOST]
     for name in names:
-        submit_to(name, folder.name, _command(folder / name), placement.options, folder / f"{name}.log")
+        submit_to(name, folder.name, _command(folder / name), executor_config.options, folder / f"{name}.log")
     return _gather(folder, names)
 
 
-def _through_ray(placement: Placement, folder: Path) -> dict[str, Facts | None]:
+def _through_ray(executor_config: ExecutorConfig, folder: Path) -> dict[str, Facts | None]:
     from mlebench.run.ray_cluster import submit_to_nodes
 
-    return _gather(folder, submit_to_nodes(_command, folder, placement.options.get("address"), MOST))
+    return _gather(folder, submit_to_nodes(_command, folder, executor_config.options.get("address"), MOST))
 
 
 def _gather(folder: Path, names: list[str]) -> dict[str, Facts | None]:

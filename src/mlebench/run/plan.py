@@ -21,7 +21,7 @@ from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.proxy import refuse_other_secrets
 from mlebench.records import now, write
 from mlebench.records.base import from_dict
-from mlebench.records.group import GroupRecord, Limits, Placement, Requested
+from mlebench.records.group import ExecutorConfig, GroupRecord, Limits, Requested
 from mlebench.records.run import RunRecord
 from mlebench.records.run_groups import Group
 from mlebench.registry import Registry
@@ -31,7 +31,7 @@ from mlebench.run.executors import Resources
 from mlebench.run.gpus import GpuPool, choose, refuse_crowd
 from mlebench.run.images import image_facts
 from mlebench.run.request import AUTO, ModelRequest, Request
-from mlebench.run.schedulers import gpus_per_run, placement_of, refusal
+from mlebench.run.schedulers import choose_executor, gpus_per_run, refusal
 from mlebench.sandbox import ON_NODES, UNISOLATED, Sandbox, best_sandbox, sandbox_named
 from mlebench.sandbox.base import Task
 
@@ -52,7 +52,7 @@ class Plan:
     limits: Limits
     runtime: str | None  # of containers
     model: ModelAccess | None  # for the network `model`
-    placement: Placement
+    executor: ExecutorConfig
     gpus: GpuPool  # if a scheduler assigns them, only how many
 
 
@@ -62,10 +62,10 @@ def make_plan(request: Request) -> Plan:
     for id in request.competitions:
         registry.competition_dir(id)
     agent = load_agent(request.agent or COMMAND, request.agent_command, request.agent_options)
-    placement = placement_of(request.executor, request.slurm_options, request.ray_address)
+    executor_config = choose_executor(request.executor, request.slurm_options, request.ray_address)
     config = read_container_config(request.container_config) if request.container_config else ContainerConfig()
     gpus = request.gpus or (None if config.gpus is None else ",".join(config.gpus) or "none")
-    sandbox = _sandbox(request.sandbox, agent, placement)
+    sandbox = _sandbox(request.sandbox, agent, executor_config)
     own = {"seconds": request.time_limit, "memory": request.memory, "cpus": request.cpus, "shm": request.shm}
     requested = msgspec.structs.replace(
         config.requested,
@@ -82,24 +82,24 @@ def make_plan(request: Request) -> Plan:
         runs_dir,
         sandbox,
         requested,
-        machine.limits_for(requested, request.workers, runs_dir, elsewhere=placement.is_remote),
+        machine.limits_for(requested, request.workers, runs_dir, elsewhere=executor_config.is_remote),
         config.runtime or request.runtime,
         model,
-        placement,
-        _gpus("none" if agent.host_only else gpus, request, placement),
+        executor_config,
+        _gpus("none" if agent.host_only else gpus, request, executor_config),
     )
 
 
-def _gpus(text: str | None, request: Request, placement: Placement) -> GpuPool:
-    if placement.is_remote:
+def _gpus(text: str | None, request: Request, executor_config: ExecutorConfig) -> GpuPool:
+    if executor_config.is_remote:
         return GpuPool((), gpus_per_run(text, request.runs_per_gpu))
     return choose(text, request.workers, request.runs_per_gpu)
 
 
-def _sandbox(name: str, agent: Agent, placement: Placement) -> Sandbox:
+def _sandbox(name: str, agent: Agent, executor_config: ExecutorConfig) -> Sandbox:
     if agent.host_only:
         return UNISOLATED()
-    if name == AUTO and placement.is_remote:
+    if name == AUTO and executor_config.is_remote:
         return ON_NODES()
     return best_sandbox() if name == AUTO else sandbox_named(name)
 
@@ -156,7 +156,7 @@ def _group_record(plan: Plan, id: str) -> GroupRecord:
         workers=request.workers,
         machine=machine.describe(),
         like=request.origin,
-        executor=plan.placement,
+        executor=plan.executor,
     )
 
 
@@ -216,14 +216,14 @@ def _refuse(plan: Plan) -> None:
     refuse_crowd(plan.gpus, request.workers)
     if plan.runtime and not plan.sandbox.takes_runtimes:
         raise PrerequisiteError(f"the runtime {plan.runtime} of --container-config is for --sandbox docker only")
-    here = not (agent.host_only or plan.placement.is_remote)  # a node reports for itself what it cannot do
+    here = not (agent.host_only or plan.executor.is_remote)  # a node reports for itself what it cannot do
     if here and (fault := plan.sandbox.fault(_sketch(plan))):
         raise PrerequisiteError(f"the sandbox {plan.sandbox.name} cannot be used: {fault}")
     _refuse_unprepared(plan.registry, plan.competitions)
     if request.knowledge is not None:
         forbidden = (plan.registry.get_data_dir(), plan.runs_dir)
         knowledge.refuse(request.knowledge, forbidden, map(plan.registry.get_competition, plan.competitions))
-    if plan.placement.is_remote and (fault := refusal(plan.placement, Resources.of(plan.limits, plan.gpus.share))):
+    if plan.executor.is_remote and (fault := refusal(plan.executor, Resources.of(plan.limits, plan.gpus.share))):
         raise PrerequisiteError(f"these runs could never start: {fault}")
 
 
