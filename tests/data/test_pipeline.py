@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from folders import contents
 from told import Told
 
-import mlebench.engine.placing.plan
+import mlebench.engine.output.plan
 import mlebench.engine.reading
 import mlebench.engine.trees
 from mlebench.core.errors import NotPreparedError, PrerequisiteError
@@ -29,7 +29,7 @@ from mlebench.data import is_dataset_prepared, pipeline
 from mlebench.data.manifest import recorded_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import LocalSource, PathSource, Source, TwinSource
-from mlebench.engine.placing.plan import FolderPlan
+from mlebench.engine.output.plan import FolderPlan
 from mlebench.engine.progress import SILENT_STAGE, Progress, Stage
 from mlebench.engine.tables import Writable
 from mlebench.grade import grade_csv
@@ -209,7 +209,7 @@ def test_a_full_or_read_only_disk_is_reported_in_one_line(
     def fail(self: object, data: bytes) -> NoReturn:
         raise OSError(code, "no")
 
-    monkeypatch.setattr(mlebench.engine.placing.plan._HashingStream, "write", fail)
+    monkeypatch.setattr(mlebench.engine.output.plan._HashingStream, "write", fail)
     with pytest.raises(PrerequisiteError, match=words) as caught:
         prepare(competition, options=Options(verify=False))
     assert len(str(caught.value).splitlines()) == 1

@@ -40,7 +40,7 @@ import mlebench.engine.reading as reading
 from mlebench.engine.progress import Progress
 import mlebench.kit.files as files
 from mlebench.kit.files import Raw
-from mlebench.engine.placing.plan import FolderPlan
+from mlebench.engine.output.plan import FolderPlan
 from mlebench.registry import Registry
 
 kaggle.CHUNK = 1 << 14

@@ -20,8 +20,8 @@ from mlebench.data.manifest import with_checksums
 from mlebench.engine import parquet, progress, reading, row_order, tables
 from mlebench.engine.archives import read_7z, zip_tree
 from mlebench.engine.csv import blocks
-from mlebench.engine.placing import placements
-from mlebench.engine.placing.plan import SAMPLED, Sizes
+from mlebench.engine.output import placements
+from mlebench.engine.output.plan import SAMPLED, Sizes
 from mlebench.engine.records import jsonlines
 from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile
 from mlebench.kit import Output, Raw, Table, open_raw

@@ -190,7 +190,7 @@ def test_an_error_while_a_table_is_written_leaves_no_scratch(
         raise DiskFullError
 
     with monkeypatch.context() as patch:
-        patch.setattr("mlebench.engine.placing.plan._HashingStream.write", fail)
+        patch.setattr("mlebench.engine.output.plan._HashingStream.write", fail)
         with pytest.raises(DiskFullError):
             _prepare(source, public)
     assert [path for path in public.parent.iterdir() if path.name not in ("public", "private")] == [], "no scratch left"
