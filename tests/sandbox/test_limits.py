@@ -76,7 +76,7 @@ def test_a_program_killed_for_its_memory_before_it_reported_its_end(tmp_path: Pa
     hog = ("python3", "-c", "import time; x = bytearray(900_000_000); time.sleep(100)")
     session = Session(task, replace(sandbox_named("bubblewrap").launch(task), argv=hog))
     outcome = wait_for_end(session)
-    if not outcome.kept["memory"].startswith("cgroup"):
+    if not outcome.enforced_by["memory"].startswith("cgroup"):
         pytest.skip("there is no control group")
     assert outcome.ended == "out_of_memory"
 
@@ -264,7 +264,7 @@ def test_the_record_says_what_enforces_each_limit(sandbox: str, tmp_path: Path) 
     task = make_task(tmp_path, "true")
     session = Session(task, sandbox_named(sandbox).launch(task))
     wait_for_end(session)
-    assert session.kept.keys() == {"time", "disk", "memory", "cpu", "pids"}
+    assert session.enforced_by.keys() == {"time", "disk", "memory", "cpu", "pids"}
 
 
 def test_without_a_control_group_the_record_says_that_memory_is_not_limited(

@@ -536,7 +536,7 @@ class _Execution:
         require_disk_was_not_filled(outcome, report)
         conditions = msgspec.structs.replace(
             conditions,
-            kept=outcome.kept,
+            kept=outcome.enforced_by,
             used=outcome.used,
             collected=collected.to_record(),
             data_unchanged=None if conditions.sealed else _data_is_unchanged(competition),

@@ -50,7 +50,7 @@ def _limits() -> list[str]:
     if group is None:
         return []
     group.remove()
-    return sorted(group.kept)
+    return sorted(group.enforced_by)
 
 
 def _disk_faults(folder: Path) -> list[str]:

@@ -21,7 +21,7 @@ class Cgroup:
 
     folders: dict[str, Path]
     unified: bool
-    kept: dict[str, str] = field(default_factory=dict)  # limit: what enforces it
+    enforced_by: dict[str, str] = field(default_factory=dict)  # limit: what enforces it
 
     @classmethod
     def create(cls, name: str, memory: int | None, cpus: float | None, processes: int) -> "Cgroup | None":
@@ -44,7 +44,7 @@ class Cgroup:
             }
         for controller, settings in wanted.items():
             group._set(controller, settings)
-        if not group.kept:
+        if not group.enforced_by:
             group.remove()
             return None
         return group
@@ -60,7 +60,7 @@ class Cgroup:
                     (folder / file).write_text(str(value), encoding="ascii")
                     done.append(file)
         if settings[0][0] in done:  # the limit itself
-            self.kept[controller] = "cgroup v2" if self.unified else "cgroup v1"
+            self.enforced_by[controller] = "cgroup v2" if self.unified else "cgroup v1"
 
     def join(self) -> None:
         """Put the calling process, and what it starts from now on, into the group."""

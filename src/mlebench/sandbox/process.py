@@ -33,8 +33,8 @@ class Process(Sandbox):
                 (task.home / Path(bind.target).relative_to(HOME)).symlink_to(bind.source)
         ports = [f"{port}={task.proxies[proxy]}" for port, proxy in task.ports.items()]
         relay = [interpreter(), "-I", "-S", str(RELAY), *ports, "--"] if ports else []
-        kept = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
-        inherited = {name: os.environ[name] for name in kept if name in os.environ}
+        inherited_names = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
+        inherited = {name: os.environ[name] for name in inherited_names if name in os.environ}
         own = {"HOME": str(task.home), "TMPDIR": str(task.work / "tmp"), usage.TASK_VARIABLE: task.name}
         return Launch(
             argv=(*relay, *task.command),

@@ -33,7 +33,7 @@ class Outcome:
     exit_code: int | None
     seconds: float
     used: ResourceUse = ResourceUse()
-    kept: dict[str, str] = field(default_factory=dict)  # what enforced each limit
+    enforced_by: dict[str, str] = field(default_factory=dict)  # what enforced each limit
     agent_started: bool = True  # False: the sandbox failed before it could start the program
 
 
@@ -58,7 +58,7 @@ class Session:
         os.set_blocking(self._output, False)
         self._work = task.work
         self._lines = bytearray()
-        self.kept: dict[str, str] = {}
+        self.enforced_by: dict[str, str] = {}
         self.pid = self._supervisor.pid
         self._last_heartbeat, self._stopped = time.monotonic(), 0.0
         self._is_starting = False
@@ -112,7 +112,7 @@ class Session:
             self._lines = bytearray(rest)
             event = json.loads(line)
             if event.pop("event") == "starting":
-                self.kept, self._is_starting = event["kept"], True
+                self.enforced_by, self._is_starting = event["kept"], True
             else:
                 self._ended = event
         if self._ended is None and self._supervisor.poll() is None:
@@ -171,12 +171,12 @@ def read_outcome(work: Path) -> Outcome | None:
 def _outcome_of(ended: dict[str, Any]) -> Outcome:
     """The supervisor's `Ending` in the words of a run's record."""
     names = ("cause", "detail", "exit_code", "seconds", "kept", "agent_started")
-    cause, detail, code, seconds, kept, agent_started = (ended.pop(name) for name in names)
+    cause, detail, code, seconds, enforced_by, agent_started = (ended.pop(name) for name in names)
     if cause not in (None, *RUN_OUTCOMES):
         raise ValueError(f"{cause!r} is no way for a run to end")
     if cause is None:
         cause, detail = _verdict(code, ended["oom_kills"], ended.get("disk_filled_by"))
-    return Outcome(cause, detail, code, seconds, msgspec.convert(ended, ResourceUse), kept, agent_started)
+    return Outcome(cause, detail, code, seconds, msgspec.convert(ended, ResourceUse), enforced_by, agent_started)
 
 
 def _verdict(code: int, oom_kills: int, disk_filled_by: str | None) -> tuple[str, str | None]:

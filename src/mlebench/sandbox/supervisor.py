@@ -57,7 +57,7 @@ class Ending:
     detail: str | None = None
     exit_code: int | None = None
     agent_started: bool = True
-    kept: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)  # what enforced each limit
     seconds: float = 0.0
     oom_kills: int = 0
     memory_peak: int | None = None
@@ -73,7 +73,7 @@ class Supervisor:
         self.ending = Ending()
         self._outcome = _reserve(paths.outcome(task.work))
         self.cgroup = self._make_cgroup()
-        self.ending.kept = self._kept()
+        self.ending.kept = self._enforced_by()
         self.log = Log(task.work / paths.RUN_LOG, task.limits.log)
         notes = partial(Notes, str(paths.disk_note(task.work)), paths.disk_notes(task.work))
         self.disk = usage.DiskWatch(launch.writable, str(task.work), notes)
@@ -98,24 +98,24 @@ class Supervisor:
     def _choose_cpus(self) -> Cpus | None:
         if not self.launch.cgroup:
             return None
-        enforced = bool(self.cgroup and "cpu" in self.cgroup.kept)
+        enforced = bool(self.cgroup and "cpu" in self.cgroup.enforced_by)
         cpus = Cpus.choose(self.limits.cpus, enforced=enforced, exclusive=self.task.own_cpus)
         if self.launch.sys:
             write_sys(Path(self.launch.sys), cpus.numbers, self.limits.cpus, self.limits.memory)
         return cpus
 
-    def _kept(self) -> dict[str, str]:
+    def _enforced_by(self) -> dict[str, str]:
         """What enforces each limit; one that is only watched can be exceeded for a moment."""
-        kept = {"time": "clock", "disk": "watched"}
+        enforced_by = {"time": "clock", "disk": "watched"}
         if not self.launch.cgroup:
-            return kept | dict.fromkeys(("memory", "cpu", "pids"), "the sandbox")
-        ours = self.cgroup.kept if self.cgroup else {}
-        otherwise = {
+            return enforced_by | dict.fromkeys(("memory", "cpu", "pids"), "the sandbox")
+        enforced = self.cgroup.enforced_by if self.cgroup else {}
+        watched = {
             "memory": "not limited: that of processes is watched, files in memory are not",
             "cpu": "affinity, not enforced",
             "pids": "watched, not enforced",
         }
-        return kept | otherwise | ours
+        return enforced_by | watched | enforced
 
     def run(self) -> Ending:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -184,9 +184,9 @@ class Supervisor:
             self._stop("cancelled", "the runner does not answer")
         elif self._is_disk_full():
             pass
-        elif launch.cgroup and not (self.cgroup and "memory" in self.cgroup.kept) and self._over_memory():
+        elif launch.cgroup and not (self.cgroup and "memory" in self.cgroup.enforced_by) and self._over_memory():
             self._stop("out_of_memory", f"more than {limits.memory} bytes of memory were in use")
-        elif launch.cgroup and not (self.cgroup and "pids" in self.cgroup.kept) and self._over_processes():
+        elif launch.cgroup and not (self.cgroup and "pids" in self.cgroup.enforced_by) and self._over_processes():
             self._stop("agent_error", f"more than {limits.processes} processes were started")
         elif launch.health_check and now - self._last_health_check > HEALTH_CHECK_PAUSE:
             self._last_health_check = now
@@ -347,7 +347,7 @@ def _limit(launch: Launch, limits: Limits, cgroup: Cgroup | None, cpus: list[int
         resource.setrlimit(resource.RLIMIT_FSIZE, (limits.disk, limits.disk))
     if cpus:
         os.sched_setaffinity(0, cpus)
-    if launch.cgroup and not (cgroup and "pids" in cgroup.kept):
+    if launch.cgroup and not (cgroup and "pids" in cgroup.enforced_by):
         _bound_processes(launch.uid, limits.processes)
 
 
