@@ -152,8 +152,8 @@ def spans(prepared: Path, most: int) -> list[Span]:
                 start = stream.tell()
                 bounds.append((json.loads(stream.readline())[0], start))
         bounds.append((WHOLE.beyond, WHOLE.end))
-        found = [Span(first, beyond, start, end) for (first, start), (beyond, end) in pairwise(bounds)]
-        return found if all(part.first < part.beyond for part in found) else [WHOLE]
+        parts = [Span(first, beyond, start, end) for (first, start), (beyond, end) in pairwise(bounds)]
+        return parts if all(part.first < part.beyond for part in parts) else [WHOLE]
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
         return [WHOLE]  # reading it will tell what is wrong
 
@@ -218,9 +218,9 @@ def library_versions() -> dict[str, str]:
 def _lines(entries: Iterable[Entry]) -> Iterator[str]:
     """Print many in two calls and split them where no text can be: this takes half the time of printing one by one."""
     entries = iter(entries)
-    while some := list(islice(entries, LINES)):
-        keys = json.dumps([name for name, _ in some], separators=(",\n", ": "))[1:-1].split(",\n")
-        facts = json.dumps([facts for _, facts in some])[2:-2].split("}, {")
+    while batch := list(islice(entries, LINES)):
+        keys = json.dumps([name for name, _ in batch], separators=(",\n", ": "))[1:-1].split(",\n")
+        facts = json.dumps([facts for _, facts in batch])[2:-2].split("}, {")
         yield "".join(f"[{key}, {{{fact}}}]\n" for key, fact in zip(keys, facts, strict=True))
 
 
@@ -236,13 +236,13 @@ def files_in(prepared: Path, span: Span = WHOLE) -> Iterator[Entry]:
 def _files_below(prepared: Path, name: str, span: Span) -> Iterator[Entry]:
     """Files are examined relative to their open folder: with millions of files, resolving long paths is slow."""
     try:
-        here = os.open(f"{prepared}/{name}", os.O_RDONLY | os.O_DIRECTORY)
+        descriptor = os.open(f"{prepared}/{name}", os.O_RDONLY | os.O_DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):  # a folder that we may not read must not count as empty
         return
     try:
-        with os.scandir(here) as entries:
+        with os.scandir(descriptor) as entries:
             # With a trailing slash, a folder sorts where its files belong among all names.
-            names = (f"{one.name}/" if one.is_dir(follow_symlinks=False) else one.name for one in entries)
+            names = (f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name for entry in entries)
             if span is not WHOLE:
                 names = (child for child in names if span.covers(f"{name}/{child}"))
             children = sorted(names)
@@ -253,7 +253,7 @@ def _files_below(prepared: Path, name: str, span: Span) -> Iterator[Entry]:
                 yield from _files_below(prepared, below[:-1], span if has_bound else WHOLE)
                 continue
             try:
-                status = os.stat(child, dir_fd=here)
+                status = os.stat(child, dir_fd=descriptor)
             except OSError as error:  # usually a broken symbolic link
                 fault = f"cannot be read ({error.strerror})"
                 yield f"{name}/{child}", {"size": 0, "mtime_ns": 0, "fault": fault}
@@ -265,24 +265,24 @@ def _files_below(prepared: Path, name: str, span: Span) -> Iterator[Entry]:
                 facts["fault"] = "is not a file"
             yield f"{name}/{child}", facts
     finally:
-        os.close(here)
+        os.close(descriptor)
 
 
 def merge_join(
-    recorded: Iterator[Entry], found: Iterator[Entry]
+    recorded: Iterator[Entry], actual: Iterator[Entry]
 ) -> Iterator[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
     """Joins two lists sorted by name: what is recorded, and what is there."""
-    here, there = next(recorded, None), next(found, None)
-    while here or there:
-        if here and there and here[0] == there[0]:
-            yield here[0], here[1], there[1]
-            here, there = next(recorded, None), next(found, None)
-        elif here and (not there or here[0] < there[0]):
-            yield here[0], here[1], None
-            here = next(recorded, None)
-        elif there:
-            yield there[0], None, there[1]
-            there = next(found, None)
+    left, right = next(recorded, None), next(actual, None)
+    while left or right:
+        if left and right and left[0] == right[0]:
+            yield left[0], left[1], right[1]
+            left, right = next(recorded, None), next(actual, None)
+        elif left and (not right or left[0] < right[0]):
+            yield left[0], left[1], None
+            left = next(recorded, None)
+        elif right:
+            yield right[0], None, right[1]
+            right = next(actual, None)
 
 
 def with_checksums(folder: Path, entries: Iterable[Entry], progress: Progress = SILENT) -> Iterator[Entry]:

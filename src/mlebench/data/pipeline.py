@@ -223,8 +223,8 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
         _remove_leftovers(where.staging, entries)
     described = _write_description(competition, folders[0], options)
     _check_complete(competition)
-    others = (entry for entry in entries if entry[0] != described[0])
-    return merge(others, [described], key=itemgetter(0))
+    remaining = (entry for entry in entries if entry[0] != described[0])
+    return merge(remaining, [described], key=itemgetter(0))
 
 
 def _remove_leftovers(staging: Path, entries: Iterable[Entry]) -> None:

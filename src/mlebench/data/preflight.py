@@ -171,15 +171,15 @@ def _look_inside(raw: Path, archives: list[str]) -> tuple[list[tuple[str, int]],
     for name in archives:
         path = raw / name
         if is_zip(path):
-            found = list(_sizes(path).items())
+            members = list(_sizes(path).items())
         elif lists_its_files(path):
-            found = [(file.name, file.size) for file in packed_files(path, str(path))]
+            members = [(file.name, file.size) for file in packed_files(path, str(path))]
         else:
-            found = []
+            members = []
             files.append((name, path.stat().st_size))
             unknown.append(name)
-        files += found
-        unknown += [f"{name}/{inner}" for inner, _ in found if inner.endswith(ARCHIVES)]
+        files += members
+        unknown += [f"{name}/{inner}" for inner, _ in members if inner.endswith(ARCHIVES)]
     return files, unknown
 
 

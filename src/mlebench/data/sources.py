@@ -45,13 +45,13 @@ class LocalSource:
 
     def fetch(self, competition: Competition, progress: Progress = SILENT) -> Path:  # noqa: ARG002
         where = competition.paths
-        found = choose_raw(where.raw, where.archive)
-        if found is None:
+        raw = choose_raw(where.raw, where.archive)
+        if raw is None:
             raise PrerequisiteError(
                 f"there is no raw data of {competition.id}: put Kaggle's archive at {where.archive}, "
                 f"or try synthetic data with `{competition.prepare_command} --twin`"
             )
-        return found
+        return raw
 
     def describe(self, raw: Path) -> DataSource:
         return describe_raw(raw)
@@ -68,20 +68,20 @@ class PathSource:
         if self.path.is_file():
             return self.path.absolute()
         own = CompetitionPaths(self.path, competition.id)
-        here = CompetitionPaths(self.path.parent, self.path.name)
-        found = (
+        beside = CompetitionPaths(self.path.parent, self.path.name)
+        raw = (
             choose_raw(own.raw, own.archive)
             or choose_raw(None if _is_root(own) else own.root, self.path / own.archive.name)
-            or (choose_raw(here.raw, None) if _is_root(here) else None)
+            or (choose_raw(beside.raw, None) if _is_root(beside) else None)
         )
-        if found is None and not _is_root(here) and self.path.is_dir() and not _holds_many(self.path):
-            found = choose_raw(self.path, None)
-        if found is None:
+        if raw is None and not _is_root(beside) and self.path.is_dir() and not _holds_many(self.path):
+            raw = choose_raw(self.path, None)
+        if raw is None:
             raise PrerequisiteError(
                 f"there is no raw data of {competition.id} in {self.path}: it should hold {competition.id}.zip, "
                 f"a folder {competition.id}, or the raw files themselves"
             )
-        return found.absolute()
+        return raw.absolute()
 
     def describe(self, raw: Path) -> DataSource:
         return describe_raw(raw)
@@ -145,7 +145,7 @@ def describe_raw(raw: Path) -> DataSource:
 def missing_beside_archive(competition: Competition, *places: Path) -> str | None:
     """What to do about required files that Kaggle does not have, if one is missing from all of the places."""
     for name, origin in competition.beside_archive.items():
-        if not any((place / name).is_file() for place in places):
+        if not any((folder / name).is_file() for folder in places):
             return f"{name} is not in Kaggle's archive: get it from {origin}, and put it unchanged into {places[0]}"
     return None
 

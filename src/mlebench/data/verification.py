@@ -105,13 +105,13 @@ def check_sample_score(competition: Competition, progress: Progress = SILENT) ->
     try:
         score = competition.grader.score(read_frame(sample), read_frame(answers))
     except InvalidSubmissionError as error:
-        found = f"cannot be graded ({error}); it scores {expected}"
+        fault = f"cannot be graded ({error}); it scores {expected}"
     else:
         if math.isclose(score, expected, abs_tol=1e-5) or (math.isnan(score) and math.isnan(expected)):
             return
-        found = f"scores {score}, not {expected} as"
+        fault = f"scores {score}, not {expected} as"
     raise PrerequisiteError(
-        f"{competition.id}: the sample submission {found} on the published data. "
+        f"{competition.id}: the sample submission {fault} on the published data. "
         f"This is a different dataset; --skip-verification keeps it."
     )
 
@@ -344,8 +344,8 @@ class _Comparison:
     def differences(self, processes: int = 1) -> list[Difference]:
         unseen = dict(self._published)
         differences: list[Difference] = []
-        for name, recorded, here in self._pairs(processes):
-            differences += self._differences(name, recorded, here, unseen.pop(name, None))
+        for name, recorded, actual in self._pairs(processes):
+            differences += self._differences(name, recorded, actual, unseen.pop(name, None))
         for name, figures in unseen.items():
             differences += self._differences(name, None, None, figures)
         return sorted(differences, key=lambda difference: difference.file)
@@ -355,52 +355,54 @@ class _Comparison:
         always_check = frozenset(self._published)
         if self.on_record and not self._deep:
             return suspect_files(self._prepared, always_check, processes)
-        found = files_in(self._prepared)
+        files = files_in(self._prepared)
         if self.on_record:
-            return merge_join(recorded_files(self._prepared), found)
-        pairs = ((name, facts, facts) for name, facts in found)
+            return merge_join(recorded_files(self._prepared), files)
+        pairs = ((name, facts, facts) for name, facts in files)
         return pairs if self._deep else suspects(pairs, always_check)
 
     def _differences(
-        self, name: str, recorded: dict[str, Any] | None, found: dict[str, Any] | None, figures: Figures | None
+        self, name: str, recorded: dict[str, Any] | None, actual: dict[str, Any] | None, figures: Figures | None
     ) -> list[Difference]:
         try:
-            faults = list(self._faults(name, recorded, found, figures))
+            faults = list(self._faults(name, recorded, actual, figures))
         except OSError as error:
             faults = [f"cannot be read ({error.strerror})"]
         return [Difference(name, fault) for fault in faults]
 
     def _faults(
-        self, name: str, recorded: dict[str, Any] | None, found: dict[str, Any] | None, figures: Figures | None
+        self, name: str, recorded: dict[str, Any] | None, actual: dict[str, Any] | None, figures: Figures | None
     ) -> Iterator[str]:
-        if found is None and recorded is not None:
+        if actual is None and recorded is not None:
             yield "is missing"
-        elif found is not None and "fault" in found:
-            yield found["fault"]
+        elif actual is not None and "fault" in actual:
+            yield actual["fault"]
         else:
-            there = found is not None
-            is_right, unpublished = self._compare_with_published(name, figures, there) if figures else (None, None)
+            exists = actual is not None
+            is_right, unpublished = self._compare_with_published(name, figures, exists) if figures else (None, None)
             if recorded is None:
-                fault = "is not on record" if found else None
+                fault = "is not on record" if actual else None
             else:
-                fault = self._compare(name, recorded, found or {}, is_right)
+                fault = self._compare(name, recorded, actual or {}, is_right)
             yield from (fault for fault in (fault, unpublished) if fault)
 
-    def _compare_with_published(self, name: str, figures: Figures, there: bool) -> tuple[bool | None, str | None]:
+    def _compare_with_published(self, name: str, figures: Figures, exists: bool) -> tuple[bool | None, str | None]:
         """Whether the file is proven to be right or wrong, and what is wrong with it; a parquet file may be neither."""
-        md5 = self._digest(name) if there else None
+        md5 = self._digest(name) if exists else None
         fault = _published_fault(self._prepared / name, figures, md5)
         if fault:
             return False, fault
         return (True if md5 == figures.md5 or figures.content else None), None
 
-    def _compare(self, name: str, recorded: dict[str, Any], found: dict[str, Any], is_right: bool | None) -> str | None:
-        if found["size"] != recorded["size"]:
-            return f"has {found['size']} bytes, not {recorded['size']}"
-        touched = found["mtime_ns"] != recorded.get("mtime_ns", found["mtime_ns"])
+    def _compare(
+        self, name: str, recorded: dict[str, Any], actual: dict[str, Any], is_right: bool | None
+    ) -> str | None:
+        if actual["size"] != recorded["size"]:
+            return f"has {actual['size']} bytes, not {recorded['size']}"
+        touched = actual["mtime_ns"] != recorded.get("mtime_ns", actual["mtime_ns"])
         if fault := self._checksum_fault(name, recorded, touched):
             return fault
-        facts = {"mtime_ns": found["mtime_ns"]} if touched else {}
+        facts = {"mtime_ns": actual["mtime_ns"]} if touched else {}
         if not recorded.keys() & {"md5", "crc32"}:
             if touched and is_right is False:
                 return None  # the difference from the published file is already reported
@@ -434,8 +436,8 @@ def suspect_files(prepared: Path, always_check: frozenset[str], processes: int) 
     # Ctrl-C reaches all processes: these end at once, and without a traceback each.
     with ProcessPoolExecutor(len(parts), context, signal.signal, (signal.SIGINT, signal.SIG_DFL)) as pool:
         work = partial(_few_in_part, prepared, always_check, MOST_RETURNED)
-        for part, some in zip(parts, pool.map(work, parts), strict=True):
-            yield from _in_part(prepared, always_check, part) if some is None else some
+        for part, pairs in zip(parts, pool.map(work, parts), strict=True):
+            yield from _in_part(prepared, always_check, part) if pairs is None else pairs
 
 
 def _in_part(prepared: Path, always_check: frozenset[str], part: Span) -> Iterator[Pair]:
@@ -443,30 +445,30 @@ def _in_part(prepared: Path, always_check: frozenset[str], part: Span) -> Iterat
 
 
 def _few_in_part(prepared: Path, always_check: frozenset[str], most: int, part: Span) -> list[Pair] | None:
-    some = list(islice(_in_part(prepared, always_check, part), most + 1))
-    return some if len(some) <= most else None
+    pairs = list(islice(_in_part(prepared, always_check, part), most + 1))
+    return pairs if len(pairs) <= most else None
 
 
 def suspects(pairs: Iterable[Pair], always_check: frozenset[str]) -> Iterator[Pair]:
     """Leave out files that size and time say are right, except those that are always checked."""
     for pair in pairs:
-        name, recorded, found = pair
-        if not (recorded and found and _are_alike(recorded, found)) or name in always_check:
+        name, recorded, actual = pair
+        if not (recorded and actual and _are_alike(recorded, actual)) or name in always_check:
             yield pair
 
 
-def _are_alike(recorded: dict[str, Any], found: dict[str, Any]) -> bool:
+def _are_alike(recorded: dict[str, Any], actual: dict[str, Any]) -> bool:
     return (
-        found["size"] == recorded["size"]
-        and "fault" not in found
-        and (recorded["mtime_ns"] == found["mtime_ns"] if "mtime_ns" in recorded else "md5" not in recorded)
+        actual["size"] == recorded["size"]
+        and "fault" not in actual
+        and (recorded["mtime_ns"] == actual["mtime_ns"] if "mtime_ns" in recorded else "md5" not in recorded)
     )
 
 
 def code_hash(competition: Competition, *, twin: bool) -> str:
     """A hash of the competition's own code that decides what is prepared."""
-    others = {f"{profile}.py" for profile in paths.PROFILES if profile != competition.profile}
-    left_out = {"grade.py", *others, *(() if twin else (paths.TWIN,))}
+    other_profiles = {f"{profile}.py" for profile in paths.PROFILES if profile != competition.profile}
+    left_out = {"grade.py", *other_profiles, *(() if twin else (paths.TWIN,))}
     digest = hashlib.sha256()
     for path in sorted(competition.folder.rglob("*.py")):
         if path.name not in left_out:
@@ -483,14 +485,14 @@ def changes(competition: Competition) -> list[str]:
         if head is None:
             return []
         twin = head.source.kind == "twin"
-        found = []
+        reasons = []
         if head.code not in (None, code_hash(competition, twin=twin)):
-            found.append("the competition's code has changed since")
+            reasons.append("the competition's code has changed since")
         if head.description == OURS and _has_another_description(competition):
-            found.append(f"{paths.DESCRIPTION} is not the competition's description")
+            reasons.append(f"{paths.DESCRIPTION} is not the competition's description")
         if head.files <= MOST_FILES and (count := _other_files(competition)):
-            found.append(f"{count} of {head.files} files are missing or have another size")
-    return found
+            reasons.append(f"{count} of {head.files} files are missing or have another size")
+    return reasons
 
 
 def command_to_prepare_again(competition: Competition) -> str:

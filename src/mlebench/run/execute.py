@@ -486,7 +486,7 @@ class _Execution:
         """What the run actually gets, for its record."""
         record = self.group.record
         unsealed = unsealed_by(record)
-        here = machine.describe()
+        this_machine = machine.describe()
         return RunConditions(
             sandbox=sandbox.name,
             **sandbox.conditions(task),
@@ -498,7 +498,7 @@ class _Execution:
             data=data_identity(competition),
             source=source_kind(competition),
             **run_conditions(record),
-            machine=None if here == record.machine else here,
+            machine=None if this_machine == record.machine else this_machine,
             validator=proxy.sandbox.name,
         )
 
@@ -589,8 +589,8 @@ def _await_end(supervisor: Process) -> None:
 
 
 def _free_ports() -> tuple[int, int]:
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
-        return one.getsockname()[1], other.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
+        return first.getsockname()[1], second.getsockname()[1]
 
 
 __all__ = ["CANNOT_WORK", "FINAL", "MAY_BE_RETRIED", "NOT_STORED", "abandon", "execute", "unstored_result"]

@@ -110,15 +110,15 @@ def _gpus(number: int) -> str:
 
 def visible() -> tuple[str, ...]:
     """The GPUs that programs started here may use, as CUDA sees it: it ignores what follows an unknown name."""
-    told = os.environ.get(VISIBLE_VARIABLE)
-    if told is None:
+    variable = os.environ.get(VISIBLE_VARIABLE)
+    if variable is None:
         return tuple(name for name in devices() if name.isdigit())
-    found: list[str] = []
-    for name in map(resolve, told.split(",")):
+    names: list[str] = []
+    for name in map(resolve, variable.split(",")):
         if name is None:
             break
-        found.append(name)
-    return tuple(dict.fromkeys(found))
+        names.append(name)
+    return tuple(dict.fromkeys(names))
 
 
 def resolve(name: str) -> str | None:
@@ -133,16 +133,16 @@ def resolve(name: str) -> str | None:
 @cache
 def devices() -> dict[str, tuple[str, ...]]:
     """This machine's GPUs by index, and MIG devices by UUID, each with its UUID and those of its parts."""
-    found: dict[str, tuple[str, ...]] = {}
+    uuids: dict[str, tuple[str, ...]] = {}
     whole = ""
     for match in filter(None, map(_LINE.match, _listed())):
         index, uuid = match["index"], match["uuid"]
-        found[index or uuid] = (uuid,)
+        uuids[index or uuid] = (uuid,)
         if index:
             whole = index
         else:
-            found[whole] += (uuid,)
-    return found
+            uuids[whole] += (uuid,)
+    return uuids
 
 
 def _listed() -> list[str]:
@@ -155,8 +155,8 @@ def _listed() -> list[str]:
         logger.warning("No GPUs are used: nvidia-smi does not answer (%s)", error)
         return []
     if done.returncode:
-        told = (done.stdout + done.stderr).strip().splitlines() or ["it says nothing"]
-        logger.warning("Only GPUs that nvidia-smi lists are used, and it failed: %s", told[-1])
+        output = (done.stdout + done.stderr).strip().splitlines() or ["it says nothing"]
+        logger.warning("Only GPUs that nvidia-smi lists are used, and it failed: %s", output[-1])
     return done.stdout.splitlines()
 
 
@@ -216,12 +216,12 @@ def _hold(uuid: str, runs_per_gpu: int) -> int | None:
     """
     with _turn(uuid) as is_ours:
         slots = _slots(uuid, runs_per_gpu) if is_ours else ()
-        found = next((bound for slot in slots if (bound := _bind(slot)) is not None), None)
+        descriptor = next((bound for slot in slots if (bound := _bind(slot)) is not None), None)
         sizes = [size for size in range(1, MOST_RUNS_PER_GPU + 1) if size != runs_per_gpu]
-        if found is not None and not all(_is_free(slot) for size in sizes for slot in _slots(uuid, size)):
-            os.close(found)
+        if descriptor is not None and not all(_is_free(slot) for size in sizes for slot in _slots(uuid, size)):
+            os.close(descriptor)
             return None
-        return found
+        return descriptor
 
 
 def _taken_slots(name: str, runs_per_gpu: int) -> int:

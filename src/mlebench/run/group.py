@@ -136,13 +136,13 @@ def submission_lines(group: Group, log: str, code: str) -> list[dict[str, Any]]:
     lines = []
     for run in group.runs():
         root = run.paths.root
-        here = {"logs_path": root / log, "code_path": root / code}
+        folders = {"logs_path": root / log, "code_path": root / code}
         lines.append(
             {
                 "competition_id": run.record.competition,
                 "submission_path": str(run.paths.submission) if run.record.submission == PRESENT else None,
                 "seed": run.record.seed,
-                **{name: str(path) if path.exists() else None for name, path in here.items()},
+                **{name: str(path) if path.exists() else None for name, path in folders.items()},
             }
         )
     return lines

@@ -49,13 +49,13 @@ def gpus() -> tuple[Gpu, ...]:
         done = subprocess.run(query, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return ()
-    found = []
+    listed = []
     for line in done.stdout.splitlines() if done.returncode == 0 else ():
         index, _, rest = line.partition(",")
         name, _, memory = (word.strip() for word in rest.rpartition(","))
         if index.strip().isdigit() and name:  # it also prints faults, of a GPU that has been lost for example
-            found.append(Gpu(index=index.strip(), name=name, memory_mb=int(memory) if memory.isdigit() else None))
-    return tuple(found)
+            listed.append(Gpu(index=index.strip(), name=name, memory_mb=int(memory) if memory.isdigit() else None))
+    return tuple(listed)
 
 
 def describe() -> Machine:

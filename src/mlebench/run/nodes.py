@@ -58,14 +58,14 @@ def _disk_faults(folder: Path) -> list[str]:
     scratch = folder / f"{paths.SCRATCH}{secrets.token_hex(8)}"
     scratch.mkdir()
     try:
-        one, two = scratch / "one", scratch / "two"
-        for place in (one, two):
-            place.mkdir()
-            (place / "file").touch()
+        first, second = scratch / "one", scratch / "two"
+        for trial in (first, second):
+            trial.mkdir()
+            (trial / "file").touch()
         checks: dict[str, Callable[[], object]] = {
-            "lets a folder replace one that holds files": lambda: one.rename(two),
-            "lets a link replace a file": lambda: os.link(one / "file", two / "file"),
-            "creates a file that already exists": lambda: (one / "file").touch(exist_ok=False),
+            "lets a folder replace one that holds files": lambda: first.rename(second),
+            "lets a link replace a file": lambda: os.link(first / "file", second / "file"),
+            "creates a file that already exists": lambda: (first / "file").touch(exist_ok=False),
         }
         return [text for text, act in checks.items() if not _refuses(act)]
     finally:
@@ -94,14 +94,14 @@ def ask_nodes(executor_config: ExecutorConfig, shared: Path) -> dict[str, Facts 
     """What each node says about itself; None if it does not answer in time."""
     with _scratch(shared) as folder:
         own = _ahead_of_disk(folder)
-        found = (
+        answers = (
             _through_slurm(executor_config, folder)
             if executor_config.name == "slurm"
             else _through_ray(executor_config, folder)
         )
-        for facts in filter(None, found.values()):
+        for facts in filter(None, answers.values()):
             facts["ahead"] = round(facts["ahead"] - own, 1)  # of this host
-        return found
+        return answers
 
 
 @contextmanager

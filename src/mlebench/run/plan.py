@@ -66,10 +66,10 @@ def make_plan(request: Request) -> Plan:
     config = read_container_config(request.container_config) if request.container_config else ContainerConfig()
     gpus = request.gpus or (None if config.gpus is None else ",".join(config.gpus) or "none")
     sandbox = _sandbox(request.sandbox, agent, executor_config)
-    own = {"seconds": request.time_limit, "memory": request.memory, "cpus": request.cpus, "shm": request.shm}
+    limits = {"seconds": request.time_limit, "memory": request.memory, "cpus": request.cpus, "shm": request.shm}
     requested = msgspec.structs.replace(
         config.requested,
-        **{limit: value for limit, value in own.items() if value is not None},
+        **{limit: value for limit, value in limits.items() if value is not None},
         sandbox=None if request.sandbox == AUTO else sandbox.name,
     )
     runs_dir = (request.runs_dir or paths.default_runs_dir(registry.get_data_dir())).absolute()
@@ -113,17 +113,17 @@ def write_plan(plan: Plan) -> Group:
     except OSError as error:
         raise PrerequisiteError(f"cannot create {plan.runs_dir}: {reason_of(error)}") from error
     root = _new_folder(plan.runs_dir, name)
-    where = paths.GroupPaths(root)
+    group_paths = paths.GroupPaths(root)
     record = _group_record(plan, root.name)
     try:
         from_dict(record.to_dict(), GroupRecord, "this run group")
     except PrerequisiteError:
         root.rmdir()
         raise
-    _write_runs(where, record)
+    _write_runs(group_paths, record)
     # The group's record comes last: a folder without it is not a group, so nothing counts as planned.
-    write(where.record, record)
-    return Group(where, record)
+    write(group_paths.record, record)
+    return Group(group_paths, record)
 
 
 def _group_record(plan: Plan, id: str) -> GroupRecord:
@@ -160,27 +160,27 @@ def _group_record(plan: Plan, id: str) -> GroupRecord:
     )
 
 
-def _write_runs(where: paths.GroupPaths, record: GroupRecord) -> None:
+def _write_runs(group_paths: paths.GroupPaths, record: GroupRecord) -> None:
     names: list[str] = []
     blank = RunRecord(run_id="", competition="", seed=0, planned_at=now()).to_dict()  # once: there may be thousands
     for seed in range(record.seeds):
         for competition in record.competitions:
             run = {"run_id": str(uuid.uuid4()), "competition": competition, "seed": seed}
-            folder = where.run(competition, run["run_id"])
+            folder = group_paths.run(competition, run["run_id"])
             folder.root.mkdir()
             folder.record.write_text(json.dumps(blank | run, indent=1) + "\n", encoding="utf-8")
             names.append(folder.root.name)
-    write_metadata(where, record, dict.fromkeys(names, False))
+    write_metadata(group_paths, record, dict.fromkeys(names, False))
 
 
-def write_metadata(where: paths.GroupPaths, record: GroupRecord, success: dict[str, bool]) -> None:
+def write_metadata(group_paths: paths.GroupPaths, record: GroupRecord, success: dict[str, bool]) -> None:
     """metadata.json as existing tools read it: the runs, and whether each one finished."""
     data = {
         "run_group": record.id,
         "created_at": record.id.partition("_")[0],
         "runs": {name: {"success": done} for name, done in success.items()},
     }
-    write_whole(where.metadata, json.dumps(data, indent=4))
+    write_whole(group_paths.metadata, json.dumps(data, indent=4))
 
 
 def _new_folder(runs_dir: Path, name: str) -> Path:
@@ -216,8 +216,8 @@ def _refuse(plan: Plan) -> None:
     refuse_crowd(plan.gpus, request.workers)
     if plan.runtime and not plan.sandbox.takes_runtimes:
         raise PrerequisiteError(f"the runtime {plan.runtime} of --container-config is for --sandbox docker only")
-    here = not (agent.host_only or plan.executor.is_remote)  # a node reports for itself what it cannot do
-    if here and (fault := plan.sandbox.fault(_sketch(plan))):
+    is_local = not (agent.host_only or plan.executor.is_remote)  # a node reports for itself what it cannot do
+    if is_local and (fault := plan.sandbox.fault(_sketch(plan))):
         raise PrerequisiteError(f"the sandbox {plan.sandbox.name} cannot be used: {fault}")
     _refuse_unprepared(plan.registry, plan.competitions)
     if request.knowledge is not None:
@@ -242,9 +242,9 @@ def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
     if len(lacking) == 1:
         require_prepared(lacking[0])
     if lacking:
-        some = ", ".join(one.id for one in lacking[:5]) + (" …" if len(lacking) > 5 else "")
-        command = command_to_prepare(lacking[0], *(f"-c {one.id}" for one in lacking[1:5]))
+        names = ", ".join(competition.id for competition in lacking[:5]) + (" …" if len(lacking) > 5 else "")
+        command = command_to_prepare(lacking[0], *(f"-c {competition.id}" for competition in lacking[1:5]))
         raise PrerequisiteError(
-            f"{len(lacking)} of the competitions are not prepared in {registry.get_data_dir()} ({some}): "
+            f"{len(lacking)} of the competitions are not prepared in {registry.get_data_dir()} ({names}): "
             f"run `{command}`{' and so on' if len(lacking) > 5 else ''}.{twin_elsewhere(lacking)}"
         )

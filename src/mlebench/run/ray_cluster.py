@@ -65,8 +65,8 @@ class Ray:
         if not labels:
             return {}
         strategies = self._ray.util.scheduling_strategies
-        others = strategies.NotIn(*(node["NodeID"] for node in nodes))
-        return {"scheduling_strategy": strategies.NodeLabelSchedulingStrategy(hard=dict.fromkeys(labels, others))}
+        other_nodes = strategies.NotIn(*(node["NodeID"] for node in nodes))
+        return {"scheduling_strategy": strategies.NodeLabelSchedulingStrategy(hard=dict.fromkeys(labels, other_nodes))}
 
     def jobs(self) -> dict[Path, Job]:
         reason = self.warning()
@@ -85,10 +85,10 @@ class Ray:
             if folders is None or self._group.paths.root / name.removeprefix(self._prefix) in folders:
                 with suppress(ValueError):  # it has just ended
                     actors.append(self._ray.get_actor(name))
-        told = {actor.stop.remote(): actor for actor in actors}
-        _, silent = self._ray.wait([*told], num_returns=len(told), timeout=PATIENCE) if told else ([], [])
+        stopping = {actor.stop.remote(): actor for actor in actors}
+        _, silent = self._ray.wait([*stopping], num_returns=len(stopping), timeout=PATIENCE) if stopping else ([], [])
         for answer in silent:  # it has not begun
-            self._ray.kill(told[answer])
+            self._ray.kill(stopping[answer])
         return len(actors)
 
     def _names(self) -> list[str]:
@@ -184,9 +184,9 @@ def too_large(ray: Any, need: Resources) -> str | None:
 def submit_to_nodes(command: Callable[[Path], list[str]], folder: Path, address: str | None, most: int) -> list[str]:
     """Start a small task on each node, which writes to a file named after it; return the nodes' names."""
     ray = connect(address)
-    found = {_name(node): node["NodeID"] for node in _alive(ray)[:most]}
-    place = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-    for name, id in found.items():
-        task = ray.remote(subprocess.run).options(num_cpus=0, scheduling_strategy=place(id, soft=False))
+    node_ids = {_name(node): node["NodeID"] for node in _alive(ray)[:most]}
+    strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+    for name, id in node_ids.items():
+        task = ray.remote(subprocess.run).options(num_cpus=0, scheduling_strategy=strategy(id, soft=False))
         task.remote(command(folder / name))
-    return list(found)
+    return list(node_ids)

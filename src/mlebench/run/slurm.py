@@ -107,11 +107,11 @@ class Slurm:
 
     def _write(self, folders: Sequence[Path]) -> Path:
         """The script and, beside it, the list of runs: a name on each line."""
-        place = self._group.paths.slurm
-        place.mkdir(exist_ok=True)
-        number = 1 + max((int(path.stem) for path in place.glob("*.sh")), default=0)
+        scripts = self._group.paths.slurm
+        scripts.mkdir(exist_ok=True)
+        number = 1 + max((int(path.stem) for path in scripts.glob("*.sh")), default=0)
         while True:
-            script = place / f"{number}.sh"
+            script = scripts / f"{number}.sh"
             try:
                 script.touch(exist_ok=False)
                 break
@@ -122,7 +122,7 @@ class Slurm:
         names = {"root": self._group.paths.root, "list": listed, "python": sys.executable}
         names |= {"hosts": self._group.paths.hosts, "log_path": script.with_suffix(".log")}
         quoted = {name: shlex.quote(str(value)) for name, value in names.items()}
-        words = {"log": RunPaths(place).runner_log.name, "parent": PARENT_VARIABLE, "starter": STARTER}
+        words = {"log": RunPaths(scripts).runner_log.name, "parent": PARENT_VARIABLE, "starter": STARTER}
         words |= {"node": NODE_VARIABLE, "job_log": JOB_LOG_VARIABLE}
         write_whole(script, _SCRIPT.format(**quoted, **words))
         return script

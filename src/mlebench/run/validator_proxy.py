@@ -224,8 +224,8 @@ def _connect(path: Path) -> socket.socket:
 def _pump(source: socket.socket, target: socket.socket, deadline: float) -> None:
     passed = 0
     with contextlib.suppress(OSError):
-        while passed < LARGEST and (left := deadline - time.monotonic()) > 0:
-            source.settimeout(min(IDLE, left))
+        while passed < LARGEST and (remaining := deadline - time.monotonic()) > 0:
+            source.settimeout(min(IDLE, remaining))
             data = source.recv(1 << 16)
             if not data:
                 break

@@ -192,7 +192,7 @@ def chown_tree(folder: Path, uid: int) -> None:
         raise error
 
     for top in ("home", "tmp"):
-        for where, _, names in os.walk(folder / top, onerror=fail):
-            os.chown(where, uid, uid)
+        for parent, _, names in os.walk(folder / top, onerror=fail):
+            os.chown(parent, uid, uid)
             for name in names:
-                os.chown(Path(where, name), uid, uid, follow_symlinks=False)
+                os.chown(Path(parent, name), uid, uid, follow_symlinks=False)

@@ -177,7 +177,9 @@ def _task(task: Task, binds: _Binds, system: list[Path]) -> list[str]:
     arguments += ["--bind", binds(task.work / "tmp"), "/var/tmp"]  # noqa: S108
     shown = [*((path, str(path)) for path in system), *((bind.source, bind.target) for bind in task.binds)]
     masked = paths_to_hide((*hidden_paths(), *task.hidden), shown)
-    mounts = [(place, ["--tmpfs"] if folder else ["--ro-bind", "/dev/null"]) for place, folder in masked.items()]
+    mounts = [
+        (hidden_path, ["--tmpfs"] if folder else ["--ro-bind", "/dev/null"]) for hidden_path, folder in masked.items()
+    ]
     mounts += [(bind.target, ["--bind" if bind.writable else "--ro-bind", binds(bind.source)]) for bind in task.binds]
     # Deeper mounts come later, so only an explicit bind can uncover something hidden.
     for target, how in sorted(mounts, key=lambda mount: len(Path(mount[0]).parts)):
@@ -194,8 +196,8 @@ def _task(task: Task, binds: _Binds, system: list[Path]) -> list[str]:
         arguments += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
     for name, value in task.env.items():
         arguments += ["--setenv", name, value]
-    for place in (place for place, folder in masked.items() if folder):
-        arguments += ["--remount-ro", place]
+    for hidden_path in (hidden_path for hidden_path, folder in masked.items() if folder):
+        arguments += ["--remount-ro", hidden_path]
     return [*arguments, "--remount-ro", "/", "--chdir", HOME]
 
 

@@ -68,11 +68,11 @@ class Cgroup:
             (folder / "cgroup.procs").write_text("0", encoding="ascii")
 
     def pids(self) -> set[int]:
-        found: set[int] = set()
+        members: set[int] = set()
         for folder in set(self.folders.values()):
             with contextlib.suppress(OSError):
-                found |= {int(line) for line in (folder / "cgroup.procs").read_text(encoding="ascii").split()}
-        return found - {0}
+                members |= {int(line) for line in (folder / "cgroup.procs").read_text(encoding="ascii").split()}
+        return members - {0}
 
     def kill(self) -> None:
         """End every process of the group, even those that fork as fast as they can."""
@@ -144,10 +144,10 @@ def _places(name: str) -> tuple[dict[str, Path], bool]:
     """New folders for a group of that name, by controller."""
     parents, unified = _own_folders()
     if unified:
-        place = next((place for place in _upwards(parents["memory"]) if delegates(place)), None)
-        if place is None:
+        candidate = next((candidate for candidate in _upwards(parents["memory"]) if delegates(candidate)), None)
+        if candidate is None:
             return {}, True
-        parents = dict.fromkeys(parents, place)
+        parents = dict.fromkeys(parents, candidate)
     folders: dict[str, Path] = {}
     for controller, parent in parents.items():
         folder = parent / f"{PREFIX}{name}"
@@ -185,7 +185,7 @@ def _own_folders() -> tuple[dict[str, Path], bool]:
 
 def _upwards(folder: Path) -> list[Path]:
     """A version 2 group and those above it: one that holds processes, like ours, cannot have limited groups below."""
-    return [place for place in (folder, *folder.parents) if place.is_relative_to(ROOT)]
+    return [parent for parent in (folder, *folder.parents) if parent.is_relative_to(ROOT)]
 
 
 def delegates(folder: Path) -> bool:

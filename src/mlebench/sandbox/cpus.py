@@ -42,8 +42,8 @@ class Cpus:
                 chosen.numbers.append(number)
                 chosen.holders.append(holder)
         start = os.getpid() % len(usable)
-        others = [number for number in (*usable[start:], *usable[:start]) if number not in chosen.numbers]
-        chosen.numbers = sorted([*chosen.numbers, *others[: count - len(chosen.numbers)]])
+        unused = [number for number in (*usable[start:], *usable[:start]) if number not in chosen.numbers]
+        chosen.numbers = sorted([*chosen.numbers, *unused[: count - len(chosen.numbers)]])
         return chosen
 
 
@@ -78,8 +78,8 @@ def write_sys(folder: Path, numbers: list[int], share: float | None, memory: int
     locations = {number: Location.of(number) for number in numbers}
     files = {f"devices/system/cpu/{name}": as_list(numbers) for name in ("online", "possible", "present")}
     for number, (package, core, _) in locations.items():
-        threads = [other for other in numbers if locations[other][:2] == (package, core)]
-        cores = [other for other in numbers if locations[other].package == package]
+        threads = [sibling for sibling in numbers if locations[sibling][:2] == (package, core)]
+        cores = [sibling for sibling in numbers if locations[sibling].package == package]
         topology = {"physical_package_id": str(package), "core_id": str(core)}
         for name, siblings in dict(zip(SIBLINGS, (threads, threads, cores, cores), strict=True)).items():
             topology |= {name: as_mask(siblings), f"{name}_list": as_list(siblings)}

@@ -101,8 +101,8 @@ class Docker(Sandbox):
         }
 
     def remove_leftovers(self, name: str) -> None:
-        for one in (f"{PREFIX}{name}", f"{PREFIX}{name}-home"):  # not together: podman fails if one is missing
-            ask(self.name, "rm", "--force", "--volumes", one)
+        for container in (f"{PREFIX}{name}", f"{PREFIX}{name}-home"):  # not together: podman fails if one is missing
+            ask(self.name, "rm", "--force", "--volumes", container)
 
     def search_path(self, image: str | None) -> list[str]:
         facts = image_of(self.name, image or IMAGE)
@@ -123,9 +123,9 @@ class Docker(Sandbox):
     def _masks(self, task: Task) -> list[str]:
         """Cover hidden paths with nothing. The cover has the mode of what it hides, so it must be read-only."""
         arguments = []
-        for place, folder in paths_to_hide(task.hidden, [(bind.source, bind.target) for bind in task.binds]).items():
+        for target, folder in paths_to_hide(task.hidden, [(bind.source, bind.target) for bind in task.binds]).items():
             hide = self.nothing if folder else "type=bind,source=/dev/null"
-            arguments += ["--mount", f'{hide},ro,"target={place}"']
+            arguments += ["--mount", f'{hide},ro,"target={target}"']
         return arguments
 
     def _fill_home(self, task: Task, user: int) -> None:

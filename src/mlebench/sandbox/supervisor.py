@@ -274,12 +274,12 @@ class Supervisor:
         """Why the task did not finish, if it did not."""
         if engines_code is not None and engines_code != b"%d" % (self.ending.exit_code or 0):
             return f"the sandbox failed: {self.log.last_line()}"
-        told = b""
+        report = b""
         while data := os.read(self.status, 1 << 16):
-            told += data
-        if told.startswith(FAILED):
-            return told.removeprefix(FAILED).decode(errors="replace")
-        if self.launch.status is not None and b'"exit-code"' not in told:
+            report += data
+        if report.startswith(FAILED):
+            return report.removeprefix(FAILED).decode(errors="replace")
+        if self.launch.status is not None and b'"exit-code"' not in report:
             return f"the sandbox could not be set up: {self.log.last_line()}"
         return None
 
@@ -295,8 +295,8 @@ class Supervisor:
         if self.cgroup:
             self.cgroup.kill()
         while True:  # orphans have become our children
-            left = usage.descendants(os.getpid())
-            for pid in left:
+            orphans = usage.descendants(os.getpid())
+            for pid in orphans:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             try:
@@ -374,9 +374,9 @@ def _mount(mounts: Sequence[tuple[str, str]]) -> None:
     """In our own mount namespace, make sources reachable that another user could not reach by their path."""
     libc = ctypes.CDLL(None, use_errno=True)
 
-    def check(result: int, what: str) -> None:
+    def check(result: int, action: str) -> None:
         if result != 0:
-            raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+            raise OSError(ctypes.get_errno(), f"{action}: {os.strerror(ctypes.get_errno())}")
 
     check(libc.unshare(CLONE_NEWNS), "unshare")
     check(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount")
