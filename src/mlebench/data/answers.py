@@ -14,7 +14,7 @@ def load_answers(path_to_answers: Path) -> Any:
 
 
 def answers_for_grader(path: Path) -> Any:
-    """The same, except that records are read while the grader iterates over them."""
+    """Answers whose records are read while the grader iterates over them."""
     if path.suffix == ".csv":
         from mlebench.engine.frames import read_frame
 

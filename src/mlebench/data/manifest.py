@@ -85,7 +85,7 @@ def write_manifest(
 
 
 def rewrite_manifest(prepared: Path, head: Manifest, entries: Iterable[Entry]) -> None:
-    """The same manifest, with more facts about its files; one of the first schema is converted to the current one."""
+    """Write a manifest again with more facts about its files; the first schema is converted to the current one."""
     if head.identity is None:
         tally = _Tally(prepared)
         write_whole(prepared / MANIFEST_FILES, _lines(tally.counted(entries)))
@@ -185,7 +185,7 @@ def _listed(path: Path, span: Span) -> Iterator[Any]:
 
 
 def _checked(entries: Iterable[Any], path: Path, span: Span) -> Iterator[Entry]:
-    """An unsorted list cannot be compared with a folder while it is read."""
+    """Yield entries; raise unless they are sorted, since only a sorted list can be compared while it is read."""
     before = ""
     for entry in entries:
         try:
@@ -216,7 +216,10 @@ def library_versions() -> dict[str, str]:
 
 
 def _lines(entries: Iterable[Entry]) -> Iterator[str]:
-    """Print many in two calls and split them where no text can be: this takes half the time of printing one by one."""
+    """Yield the lines of a list.
+
+    Many are printed in two calls and split where no text can be: it takes half the time.
+    """
     entries = iter(entries)
     while batch := list(islice(entries, LINES)):
         keys = json.dumps([name for name, _ in batch], separators=(",\n", ": "))[1:-1].split(",\n")
@@ -234,7 +237,10 @@ def files_in(prepared: Path, span: Span = WHOLE) -> Iterator[Entry]:
 
 
 def _files_below(prepared: Path, name: str, span: Span) -> Iterator[Entry]:
-    """Files are examined relative to their open folder: with millions of files, resolving long paths is slow."""
+    """Yield the files below a folder, relative to open folders.
+
+    With millions of files, resolving long paths is slow.
+    """
     try:
         descriptor = os.open(f"{prepared}/{name}", os.O_RDONLY | os.O_DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):  # a folder that we may not read must not count as empty
@@ -271,7 +277,7 @@ def _files_below(prepared: Path, name: str, span: Span) -> Iterator[Entry]:
 def merge_join(
     recorded: Iterator[Entry], actual: Iterator[Entry]
 ) -> Iterator[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
-    """Joins two lists sorted by name: what is recorded, and what is there."""
+    """Yield each name of two sorted lists, with what is recorded and what is on disk; None where a list lacks it."""
     left, right = next(recorded, None), next(actual, None)
     while left or right:
         if left and right and left[0] == right[0]:
@@ -302,7 +308,7 @@ def is_table(name: str) -> bool:
 
 
 class ContentIdentity:
-    """The hash in the making; files come in the order of their names."""
+    """Incremental hash of prepared data; files are added in the order of their names."""
 
     def __init__(self, folder: Path):
         self._folder = folder

@@ -144,7 +144,7 @@ def _refuse_to_replace(competition: Competition) -> None:
 
 
 def _publish(competition: Competition, watch: Progress) -> None:
-    """Staging becomes prepared, with the planned files alone: what attempts needed, or left when killed, is removed."""
+    """Rename staging to prepared, with the planned files alone: what attempts needed or left when killed is removed."""
     where = competition.paths
     named = (competition.answers, competition.gold_submission, competition.sample_submission)
     planned = {
@@ -183,7 +183,7 @@ def _is_ready(competition: Competition, source: Source, options: Options) -> boo
 
 
 def _refuse_foreign_leftovers(competition: Competition) -> None:
-    """What another program began to prepare is not ours to remove."""
+    """Raise if another program began to prepare this: that is not ours to remove."""
     where = competition.paths
     if read_manifest_head(competition) is None and any(not path.is_dir() for path in where.prepared.rglob("*")):
         fault = preparation_fault(competition)
@@ -235,7 +235,7 @@ def _remove_leftovers(staging: Path, entries: Iterable[Entry]) -> None:
 
 
 def _unpacked(competition: Competition, archive: Path, options: Options, watch: Progress) -> Path:
-    """The archive as a folder: as raw/ if it is kept, where it must not replace anything."""
+    """Return the archive as a folder: as raw/ if it is kept, where it must not replace anything."""
     where = competition.paths
     if options.keep_raw and where.raw.is_dir() and any(where.raw.iterdir()):
         if choose_raw(where.raw, archive) != where.raw:

@@ -120,7 +120,7 @@ class TwinSource:
         return where.raw
 
     def forget(self, where: CompetitionPaths) -> None:
-        """Make it again the next time it is fetched."""
+        """Have a twin made again the next time it is fetched."""
         if where.twin.exists():
             write_whole(where.twin, "{}\n")
 

@@ -125,7 +125,7 @@ def holds_twins(data_dir: Path) -> bool:
 
 
 def claim_data_dir(data_dir: Path, *, twin: bool) -> None:
-    """A data directory holds twins or real data, never both: refuse the other kind."""
+    """Refuse a data directory that holds the other kind: it has twins or real data, never both."""
     if fault := data_dir_fault(data_dir, twin=twin):
         raise PrerequisiteError(fault)
     if twin and not holds_twins(data_dir):

@@ -59,7 +59,7 @@ MOST_RETURNED = 10_000  # files of a part; more are compared here, one after the
 
 
 def check_archive(competition: Competition, archive: Path, progress: Progress = SILENT) -> bool:
-    """The archive must be the published one; False if none is published."""
+    """Raise unless the archive is the published one; return False if none is published."""
     expected = published(competition).get("zip")
     if expected is None:
         return False
@@ -91,7 +91,7 @@ def check_prepared(competition: Competition, tables: Files) -> None:
 
 
 def check_sample_score(competition: Competition, progress: Progress = SILENT) -> None:
-    """The sample submission must score on real data what it always has; a different dataset is noticed at once."""
+    """Raise unless the sample submission scores on real data what it always has, which a different dataset shows."""
     from mlebench.engine.frames import read_frame
 
     expected = competition.sample_score
@@ -427,7 +427,7 @@ class _Comparison:
 
 
 def suspect_files(prepared: Path, always_check: frozenset[str], processes: int) -> Iterator[Pair]:
-    """Compare the files with their list, and return the `suspects`."""
+    """Compare the files with their list, and yield the `suspects`."""
     parts = spans(prepared, min(processes, MOST_PARTS))
     if len(parts) == 1:
         yield from _in_part(prepared, always_check, parts[0])
@@ -450,7 +450,7 @@ def _few_in_part(prepared: Path, always_check: frozenset[str], most: int, part: 
 
 
 def suspects(pairs: Iterable[Pair], always_check: frozenset[str]) -> Iterator[Pair]:
-    """Leave out files that size and time say are right, except those that are always checked."""
+    """Yield files that size and time do not prove right, and those that are always checked."""
     for pair in pairs:
         name, recorded, actual = pair
         if not (recorded and actual and _are_alike(recorded, actual)) or name in always_check:

@@ -128,7 +128,7 @@ def _reason_to_wait(group: paths.GroupPaths) -> str | None:
 
 @contextlib.contextmanager
 def _failures_of_host(run: Run) -> Iterator[None]:
-    """Whatever goes wrong before an agent has started is held against this host."""
+    """Hold against this host whatever goes wrong before an agent has started."""
     try:
         yield
     except LeaseLostError:

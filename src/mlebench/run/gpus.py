@@ -197,7 +197,7 @@ def assigned(names: Sequence[str]) -> GpuLease:
 
 
 def _add(lease: GpuLease, name: str, runs_per_gpu: int) -> GpuLease | None:
-    """The same and one more GPU; None if other processes have it, or a part of it."""
+    """Return the lease with one more GPU; None if other processes have it, or a part of it."""
     descriptors: list[int] = []
     for uuid in devices()[name]:
         descriptor = _hold(uuid, runs_per_gpu)

@@ -101,7 +101,7 @@ class Bubblewrap(Sandbox):
         return {"version": _version(), "rootless": os.geteuid() != 0}
 
     def remove_leftovers(self, name: str) -> None:
-        """Only the control group outlives the supervisor."""
+        """Remove its control group: nothing else outlives the supervisor."""
         cgroups.remove_leftovers(name)
 
 
@@ -143,7 +143,7 @@ class _System(NamedTuple):
 
 
 def _system(binds: _Binds) -> _System:
-    """The host's programs."""
+    """Arguments that show the host's programs, and which of its folders they show."""
     arguments: list[str] = []
     shown: list[Path] = []
     for name in SYSTEM:
@@ -208,7 +208,7 @@ def _inner(task: Task) -> list[str]:
 
 
 def _network(task: Task) -> list[str]:
-    """With `full`, a separate network stack, which cannot reach the host's loopback."""
+    """The command before bwrap: with `full`, a separate network stack that cannot reach the host's loopback."""
     if task.network != "full":
         return []
     none = ["-t", "none", "-u", "none", "-T", "none", "-U", "none"]

@@ -184,7 +184,7 @@ def _own_folders() -> tuple[dict[str, Path], bool]:
 
 
 def _upwards(folder: Path) -> list[Path]:
-    """A version 2 group and those above it: one that holds processes, like ours, cannot have limited groups below."""
+    """Return a version 2 group and those above it: one that holds processes cannot have limited groups below."""
     return [parent for parent in (folder, *folder.parents) if parent.is_relative_to(ROOT)]
 
 

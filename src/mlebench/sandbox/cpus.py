@@ -28,7 +28,9 @@ class Cpus:
 
     @classmethod
     def choose(cls, share: float | None, *, enforced: bool, exclusive: bool) -> "Cpus":
-        """`enforced`: something else limits the time on all CPUs, so a part of one more does no harm.
+        """Choose CPUs for a share of them.
+
+        `enforced`: something else limits the time on all CPUs, so a part of one more does no harm.
 
         With more sandboxes than CPUs, some share theirs.
         """
@@ -111,7 +113,7 @@ def _read(path: Path, otherwise: int) -> int:
 
 
 def as_list(numbers: Iterable[int]) -> str:
-    """As the kernel writes a set of numbers: `0-3,8`."""
+    """Return a set of numbers as the kernel writes it: `0-3,8`."""
     spans: list[list[int]] = []
     for number in sorted(numbers):
         if spans and spans[-1][1] == number - 1:
@@ -122,7 +124,7 @@ def as_list(numbers: Iterable[int]) -> str:
 
 
 def as_mask(numbers: Iterable[int]) -> str:
-    """The same as bits: words of eight hexadecimal digits, the highest first."""
+    """Return a set of numbers as bits: words of eight hexadecimal digits, the highest first."""
     bits = sum(1 << number for number in set(numbers))
     words = [f"{bits >> shift & 0xFFFFFFFF:08x}" for shift in range(0, max(1, bits.bit_length()), 32)]
     return ",".join(reversed(words))

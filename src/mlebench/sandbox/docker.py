@@ -208,7 +208,7 @@ def _binds(task: Task) -> list[str]:
 
 
 def _open_root(task: Task) -> list[tuple[Path, str, bool]]:
-    """Images close /root to all but root. If a venv's Python is there, an open folder takes its place."""
+    """Bind an open folder at /root if a venv's Python is there: images close /root to all but root."""
     inside = [bind.target.removeprefix("/root/") for bind in task.binds if bind.target.startswith("/root/")]
     for target in inside:
         (task.work / "root" / target).mkdir(parents=True, exist_ok=True)
@@ -216,7 +216,10 @@ def _open_root(task: Task) -> list[tuple[Path, str, bool]]:
 
 
 def through_relay(task: Task, *options: str) -> list[str]:
-    """The program, behind the relay. The relay comes from this host, so any image with Python will do."""
+    """Return the arguments for a program behind the relay.
+
+    The relay comes from this host, so any image with Python will do.
+    """
     ports = [f"{port}={PROXIES}/{proxy}.sock" for port, proxy in task.ports.items()]
     image = task.image or IMAGE
     relay = ["-I", "-S", f"{PROXIES}/{RELAY.name}", PARENT_PIPE, *options, *ports, "--"]

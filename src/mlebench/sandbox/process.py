@@ -27,7 +27,10 @@ class Process(Sandbox):
         return str(bind.source)
 
     def launch(self, task: Task) -> Launch:
-        """Paths below /home are below the task's own folder instead; the environment says where that is."""
+        """Start the program with links in its own folder instead of binds below /home.
+
+        The environment says where it is.
+        """
         for bind in task.binds:
             if bind.target != str(bind.source) and Path(bind.target).is_relative_to(HOME):
                 (task.home / Path(bind.target).relative_to(HOME)).symlink_to(bind.source)
@@ -52,5 +55,5 @@ class Process(Sandbox):
 
 
 def _own_gpus(task: Task) -> dict[str, str]:
-    """Nothing stops it from using others, but CUDA will not do so by itself."""
+    """Return variables that name the task's GPUs; nothing stops it from using others, but CUDA will not by itself."""
     return {"CUDA_VISIBLE_DEVICES": ",".join(task.gpus), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}

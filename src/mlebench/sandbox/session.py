@@ -79,7 +79,7 @@ class Session:
         return self._supervisor.stdout.fileno()
 
     def descriptor(self) -> int:
-        """Becomes readable when something has happened."""
+        """Return a descriptor that becomes readable when something has happened."""
         return self._output
 
     def heartbeat(self) -> None:

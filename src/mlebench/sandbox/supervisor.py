@@ -51,7 +51,7 @@ KEYCTL, KEYCTL_JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1  # the 
 
 @dataclass
 class Ending:
-    """How it ended. `cause` is None if the program ended by itself."""
+    """How a sandbox ended. `cause` is None if the program ended by itself."""
 
     cause: str | None = None
     detail: str | None = None
@@ -142,7 +142,7 @@ class Supervisor:
         return self.ending
 
     def _record(self) -> None:
-        """Write over the blanks that were reserved, which takes no space."""
+        """Record how it ended, over the blanks that were reserved: that takes no space."""
         self.ending.detail = self.ending.detail and self.ending.detail[:LONGEST_DETAIL]
         with contextlib.suppress(OSError):
             os.pwrite(self._outcome, json.dumps(asdict(self.ending)).encode()[:OUTCOME_SIZE], 0)
@@ -352,7 +352,10 @@ def _limit(launch: Launch, limits: Limits, cgroup: Cgroup | None, cpus: list[int
 
 
 def _bound_processes(uid: int | None, processes: int) -> None:
-    """Keep a fork bomb from starving us before we see it; the kernel counts all threads of a user, except root's."""
+    """Limit processes so that a fork bomb cannot starve us before we see it.
+
+    The kernel counts all threads of a user, except root's.
+    """
     user = os.getuid() if uid is None else uid
     bound = usage.count_threads_of(user) + SPARE * processes
     _, most = resource.getrlimit(resource.RLIMIT_NPROC)
@@ -361,7 +364,7 @@ def _bound_processes(uid: int | None, processes: int) -> None:
 
 
 def _leave_ours() -> None:
-    """Do not pass on the supervisor's ignored signals, nor the keys of the user who runs the benchmark."""
+    """Drop the supervisor's ignored signals, and the keys of the user who runs the benchmark."""
     for ignored in IGNORED:
         signal.signal(ignored, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the runner's thread that started us may have blocked some

@@ -153,7 +153,7 @@ class DiskWatch:
         return Space(max(0, seen.bytes + hidden.bytes - start.bytes), max(0, seen.files + hidden.files - start.files))
 
     def shortage_after_end(self, before: Shortage) -> Shortage:
-        """The same once every process has ended: what they had hidden is free now. Some disks take a moment."""
+        """Return the shortage as it is once every process has ended, when what they had hidden is free."""
         visible = self._written(Space(0, 0))
         deadline = time.monotonic() + FREED
         while True:
