@@ -171,6 +171,14 @@ def test_infra_errors_are_retried_and_kept(mlebench: Mlebench, run: Runner, tmp_
     assert "not prepared" in str(after.record.attempts[-1].detail)
 
 
+def test_an_attempts_supervisor_has_the_key_that_earlier_versions_wrote(run: Runner) -> None:
+    (one,) = run(SUBMIT).runs()
+    (attempt,) = json.loads(one.paths.record.read_text())["attempts"]
+    supervisor = one.record.attempts[0].supervisor
+    assert supervisor is not None
+    assert attempt["keeper"]["pid"] == supervisor.pid
+
+
 def test_exec_is_idempotent(mlebench: Mlebench, run: Runner) -> None:
     group = run(SUBMIT)
     (one,) = group.runs()
