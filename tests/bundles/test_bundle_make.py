@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from conftest_run import Mlebench
-from forging import unpack, write_group
 from hypothesis import given
 from hypothesis import strategies as st
+from support.forged_bundles import unpack, write_group
+from support.run_fixtures import Mlebench
 
 from mlebench.bundles import contents, make, signature
 from mlebench.bundles.make import make_bundle

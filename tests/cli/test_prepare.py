@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from waiting import read_terminal
+from support.waiting import read_terminal
 
 from mlebench.cli.prepare import command
 from mlebench.cli.running import run_verb

@@ -16,9 +16,9 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from conftest_run import SUBMIT
-from real import SCRIPT, WHOLE, check_promises, clusters, require, states
-from waiting import wait_until
+from support.live_clusters import SCRIPT, WHOLE, check_promises, clusters, require, states
+from support.run_fixtures import SUBMIT
+from support.waiting import wait_until
 
 from mlebench.core import leases
 from mlebench.core.leases import EXPIRY, Lease, LeaseLostError

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest_run import SUBMIT, Mlebench, Start
-from sandboxes import breakable_bwrap, require
 from support.groups import plan_group
-from waiting import wait_until
+from support.run_fixtures import SUBMIT, Mlebench, Start
+from support.sandboxes import breakable_bwrap, require
+from support.waiting import wait_until
 
 from mlebench.records.group import ExecutorConfig
 from mlebench.records.run_groups import Group
@@ -20,7 +20,7 @@ from mlebench.registry import Competition
 from mlebench.run.executors import SchedulerError
 from mlebench.run.slurm import Slurm, _time_limit
 
-FAKE = Path(__file__).with_name("fake_slurm.py")
+FAKE = Path(__file__).parents[1] / "support" / "fake_slurm.py"
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from waiting import wait_until
+from support.waiting import wait_until
 
 from mlebench.core import memory
 from mlebench.registry import Competition

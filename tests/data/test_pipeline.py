@@ -17,8 +17,8 @@ from typing import NoReturn
 import pytest
 import yaml
 from click.testing import CliRunner
-from folders import contents
-from told import Told
+from support.folders import contents
+from support.progress import RecordingProgress
 
 import mlebench.engine.output.plan
 import mlebench.engine.reading
@@ -281,7 +281,7 @@ def test_resuming_does_not_reread_the_whole_archive(
     (tmp_path / "sums.yaml").write_text(yaml.safe_dump({"zip": mlebench.engine.reading.md5_of(archive)}))
     object.__setattr__(competition, "checksums", tmp_path / "sums.yaml")
     object.__setattr__(competition, "sample_score", None)
-    first, second = Told(), Told()
+    first, second = RecordingProgress(), RecordingProgress()
     monkeypatch.setattr("mlebench.data.pipeline.write_manifest", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         prepare(competition, watch=first)

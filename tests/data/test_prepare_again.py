@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from folders import contents
+from support.folders import contents
 
 import mlebench.engine.output.plan
 from mlebench.cli.prepare import command as prepare_command

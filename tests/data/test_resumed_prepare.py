@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fake_kaggle import TOKEN, FakeKaggle
-from folders import contents
+from support.fake_kaggle import TOKEN, FakeKaggle
+from support.folders import contents
 
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoints import KEY, PRICE, QUICK, TOKEN, Call, Endpoint, Front, NewFront, access_to, front_of
 from hypothesis import example, given
 from hypothesis import strategies as st
-from waiting import wait_until
+from support.endpoints import KEY, PRICE, QUICK, TOKEN, Call, Endpoint, Front, NewFront, access_to, front_of
+from support.waiting import wait_until
 
 from mlebench.gateway.access import Budget, ModelAccess
 from mlebench.gateway.accounting import Ended, Ledger

@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx
 import pytest
-from endpoints import TOKEN, Call, Endpoint, NewFront, access_to, chunk, delta, say_hello
-from waiting import wait_until
+from support.endpoints import TOKEN, Call, Endpoint, NewFront, access_to, chunk, delta, say_hello
+from support.waiting import wait_until
 
 from mlebench.gateway.capacity import BYTE, FullError, Memory, Turns
 from mlebench.gateway.proxy import GatewayProxy

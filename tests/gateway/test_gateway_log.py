@@ -5,7 +5,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from endpoints import Endpoint, access_to
+from support.endpoints import Endpoint, access_to
 
 from mlebench.gateway.process import MESSAGES, BoundedStream
 from mlebench.gateway.proxy import GatewayProxy

@@ -15,12 +15,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from conftest_run import Mlebench, Start, reports_of
-from endpoints import KEY, USAGE, Call, Endpoint, access_to, say_hello
-from sandboxes import ALL, ISOLATING, each, processes, require, wait_until_gone
+from support.endpoints import KEY, USAGE, Call, Endpoint, access_to, say_hello
 from support.groups import plan_group
 from support.records import model_of, report_of, usage_of
-from waiting import wait_until
+from support.run_fixtures import Mlebench, Start, reports_of
+from support.sandboxes import ALL, ISOLATING, processes, require, sandbox_params, wait_until_gone
+from support.waiting import wait_until
 
 from mlebench.cli.live import print_runs
 from mlebench.integrity.failures.categories import classify
@@ -94,7 +94,7 @@ def holding(folder: Path, text: str) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
 
 
-@pytest.mark.parametrize("sandbox", each(*ALL))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ALL))
 def test_an_agent_calls_a_model_and_never_sees_the_key(
     go: Runner, mlebench: Mlebench, server: Endpoint, sandbox: str, tmp_path: Path
 ) -> None:

@@ -9,8 +9,21 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from endpoints import KEY, QUICK, TOKEN, Call, Endpoint, Front, NewFront, access_to, chunk, delta, front_of, say_hello
-from waiting import wait_until
+from support.endpoints import (
+    KEY,
+    QUICK,
+    TOKEN,
+    Call,
+    Endpoint,
+    Front,
+    NewFront,
+    access_to,
+    chunk,
+    delta,
+    front_of,
+    say_hello,
+)
+from support.waiting import wait_until
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.paths import usage_file

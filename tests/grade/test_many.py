@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from competition_folders import add_competition
 from hypothesis import given
 from hypothesis import strategies as st
+from support.competition_folders import add_competition
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.data.open_runs import mark_open

@@ -13,13 +13,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest_run import Mlebench
-from endpoints import KEY, QUICK, Call, Endpoint
-from familiarity_simulation import SHARES, coverage, coverage_of_correlation, coverage_unpaired, guesses
 from hypothesis import given
 from hypothesis import strategies as st
-from knowing_model import LIKELY, UNLIKELY, Knowing, chat, prose, table, telling
 from scipy.stats import spearmanr
+from support.endpoints import KEY, QUICK, Call, Endpoint
+from support.familiarity_simulation import SHARES, coverage, coverage_of_correlation, coverage_unpaired, guesses
+from support.memorizing_model import LIKELY, UNLIKELY, Knowing, chat, prose, table, telling
+from support.run_fixtures import Mlebench
 
 from mlebench.cli.inspect import command
 from mlebench.core import paths

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from bundles.forging import write_group
+from support.forged_bundles import write_group
 from support.records import TIME, write_record
 
 from mlebench.cli import main

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from bundles.forging import write_group
-from conftest_run import SUBMIT, Mlebench
+from support.forged_bundles import write_group
 from support.groups import plan_group
+from support.run_fixtures import SUBMIT, Mlebench
 
 from mlebench.bundles.make import make_bundle
 from mlebench.bundles.reading import read_bundle

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from folders import contents
-from making import report, write_group, write_reports
-from reference_form import GROUP, POINTER, SPEC, write_reference_group
+from support.folders import contents
+from support.grading_reports import report, write_group, write_reports
 from support.records import report_of
+from support.reference_form import GROUP, POINTER, SPEC, write_reference_group
 
 from mlebench.cli import main
 from mlebench.records.run import RunConditions

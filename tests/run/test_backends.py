@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest_run import SUBMIT
 from support.groups import plan_group
+from support.run_fixtures import SUBMIT
 
 from mlebench.cli.run import _say_sandbox
 from mlebench.core.errors import PrerequisiteError

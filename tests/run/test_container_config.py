@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest_run import Mlebench
-from sandboxes import make_task
+from support.run_fixtures import Mlebench
+from support.sandboxes import make_task
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.registry import Competition

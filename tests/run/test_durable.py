@@ -11,9 +11,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest_run import SUBMIT, Start, reports_of
-from sandboxes import each, leftovers, processes, require
-from waiting import wait_until
+from support.run_fixtures import SUBMIT, Start, reports_of
+from support.sandboxes import leftovers, processes, require, sandbox_params
+from support.waiting import wait_until
 
 from mlebench.core.leases import acquire
 from mlebench.records.run_groups import Group, Run
@@ -33,7 +33,7 @@ def test_kill_at_any_time_and_resume(start: Start, titanic: Competition, tmp_pat
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("engine", each("docker", "podman"))
+@pytest.mark.parametrize("engine", sandbox_params("docker", "podman"))
 def test_kill_at_any_time_and_resume_with_containers(
     start: Start, titanic: Competition, tmp_path: Path, engine: str
 ) -> None:

@@ -20,9 +20,9 @@ from typing import Any, cast
 from uuid import uuid4
 
 import pytest
-from conftest_run import SUBMIT, Mlebench, Start
 from support.groups import plan_group
-from waiting import wait_until
+from support.run_fixtures import SUBMIT, Mlebench, Start
+from support.waiting import wait_until
 
 from mlebench.agents.spec import COMMAND
 from mlebench.bundles.make import make_bundle

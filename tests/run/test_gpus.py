@@ -9,9 +9,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from conftest_run import SUBMIT, Mlebench, Start
-from sandboxes import processes, require, wait_until_gone
-from waiting import wait_until
+from support.run_fixtures import SUBMIT, Mlebench, Start
+from support.sandboxes import processes, require, wait_until_gone
+from support.waiting import wait_until
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.records.run_groups import Group

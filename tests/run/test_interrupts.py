@@ -12,9 +12,19 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from conftest_run import SUBMIT, Mlebench, Start
-from sandboxes import ALL, SMALL, each, leftovers, make_task, processes, require, run_task, wait_until_gone
-from waiting import read_terminal, wait_until
+from support.run_fixtures import SUBMIT, Mlebench, Start
+from support.sandboxes import (
+    ALL,
+    SMALL,
+    leftovers,
+    make_task,
+    processes,
+    require,
+    run_task,
+    sandbox_params,
+    wait_until_gone,
+)
+from support.waiting import read_terminal, wait_until
 
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition
@@ -141,7 +151,7 @@ def test_a_supervisor_that_an_agent_stops_is_ended(tmp_path: Path, monkeypatch: 
     wait_until_gone(mark)
 
 
-@pytest.mark.parametrize("sandbox", each(*ALL))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ALL))
 def test_signals_of_an_agent_to_its_own_processes_reach_nobody_else(run: Runner, sandbox: str) -> None:
     require(sandbox)
     group = run(f"trap '' INT TERM HUP; kill -INT 0; kill -TERM 0; kill -HUP 0; {SUBMIT}", sandbox=sandbox)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest_run import SUBMIT, Mlebench, reports_of
-from sandboxes import ALL, ISOLATING, each, leftovers, require
+from support.run_fixtures import SUBMIT, Mlebench, reports_of
+from support.sandboxes import ALL, ISOLATING, leftovers, require, sandbox_params
 
 from mlebench.integrity.failures.categories import classify
 from mlebench.integrity.subjects import of_run
@@ -19,7 +19,7 @@ Runner = Callable[..., Group]
 TRACEBACK = 'Traceback (most recent call last):\n  File "main.py", line 1, in <module>\n'
 
 
-@pytest.mark.parametrize("sandbox", each(*ALL))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ALL))
 def test_a_group_of_runs_is_graded_and_leaves_nothing_behind(run: Runner, titanic: Competition, sandbox: str) -> None:
     require(sandbox)
     group = run(

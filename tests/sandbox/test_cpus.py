@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sandboxes import SMALL, make_task, require, run_task
-from traps import run_as
+from support.sandboxes import SMALL, make_task, require, run_task
+from support.traps import run_as
 
 from mlebench.sandbox import cpus
 from mlebench.sandbox.base import Bind, interpreter

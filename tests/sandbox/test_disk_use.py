@@ -13,9 +13,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from sandboxes import ISOLATING, MB, SMALL, each, make_task, require, run_task, wait_for_end
-from traps import run_as
-from waiting import wait_until
+from support.sandboxes import ISOLATING, MB, SMALL, make_task, require, run_task, sandbox_params, wait_for_end
+from support.traps import run_as
+from support.waiting import wait_until
 
 from mlebench.core import paths
 from mlebench.core.errors import StorageError
@@ -103,7 +103,7 @@ def fill_with_files(folder: Path) -> None:
             (folder / f"empty-{number}").touch()
 
 
-@pytest.mark.parametrize("sandbox", each(*ISOLATING))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ISOLATING))
 @pytest.mark.parametrize("kind", ["open", "mapped"])
 def test_deleted_files_that_are_open_or_mapped_count(tmp_path: Path, sandbox: str, kind: str) -> None:
     require(sandbox)

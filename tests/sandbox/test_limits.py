@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sandboxes import (
+from support.sandboxes import (
     ALL,
     ISOLATING,
     MB,
     SMALL,
-    each,
     long_sleep,
     make_task,
     processes,
     require,
     run_task,
+    sandbox_params,
     wait_for_end,
     wait_until_gone,
 )
-from traps import run_as
+from support.traps import run_as
 
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Launch, Task, chown_tree
@@ -33,7 +33,7 @@ from mlebench.sandbox.session import Session
 from mlebench.sandbox.supervisor import Supervisor
 
 
-@pytest.fixture(params=each(*ALL))
+@pytest.fixture(params=sandbox_params(*ALL))
 def sandbox(request: pytest.FixtureRequest) -> str:
     require(request.param)
     return request.param
@@ -167,7 +167,7 @@ def test_a_sandbox_ends_with_its_runner(sandbox: str, tmp_path: Path) -> None:
     wait_until_gone(mark, 100)
 
 
-@pytest.mark.parametrize("name", each(*ISOLATING))
+@pytest.mark.parametrize("name", sandbox_params(*ISOLATING))
 def test_a_sandbox_ends_with_its_killed_supervisor(name: str, tmp_path: Path) -> None:
     """Nothing cleans up here: the runner was killed too. One of the programs tries to keep the relay's input open."""
     require(name)
@@ -194,7 +194,7 @@ def test_whoever_looks_into_a_tasks_folder_is_not_taken_for_its_process(tmp_path
         visitor.wait()
 
 
-@pytest.mark.parametrize("engine", each("docker", "podman"))
+@pytest.mark.parametrize("engine", sandbox_params("docker", "podman"))
 def test_a_killed_client_is_not_the_agents_fault(engine: str, tmp_path: Path) -> None:
     """The container ends with it, so the engine says that it has ended."""
     require(engine)
@@ -278,7 +278,7 @@ def test_without_a_control_group_the_record_says_that_memory_is_not_limited(
     assert supervisor.ending.kept["memory"].startswith("not limited")
 
 
-@pytest.mark.parametrize("name", each(*ISOLATING))
+@pytest.mark.parametrize("name", sandbox_params(*ISOLATING))
 def test_processes_that_lost_their_parent_do_not_stay_as_zombies(name: str, tmp_path: Path) -> None:
     """Each would count against the limit on processes."""
     require(name)

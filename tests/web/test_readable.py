@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import IN_A_BROWSER
-from conftest_web import COMPETITIONS, Serving, agent, make_runs
-from endpoints import call_of, counted
-from making_site import fill_run, make_group
 from playwright.sync_api import Browser, Page, expect
+from support.browsers import IN_A_BROWSER
+from support.endpoints import call_of, counted
 from support.records import report_of
+from support.sites import fill_run, make_group
+from support.web_fixtures import COMPETITIONS, Serving, agent, make_runs
 
 from mlebench.gateway.prices import Tokens
 from mlebench.records import now, write

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from endpoints import call_of, counted
-from making_site import fill_run, make_group
 from msgspec.structs import asdict, replace
+from support.endpoints import call_of, counted
 from support.records import TIME, report_of, write_record
+from support.sites import fill_run, make_group
 
 from mlebench.core.paths import FINDINGS, GroupPaths, RunPaths, trajectory, usage_file
 from mlebench.core.untrusted import FileMissingError, open_below

@@ -12,12 +12,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from waiting import wait_until
 
 from mlebench.records.group import Limits
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.session import Outcome, Session
+from support.waiting import wait_until
 
 MB = 1 << 20
 # Time is plenty: a machine may be busy, and only a test that fails takes that long.
@@ -26,7 +26,7 @@ ISOLATING = ("bubblewrap", "docker", "podman")
 ALL = (*ISOLATING, "process")
 
 
-def each(*names: str) -> list[Any]:
+def sandbox_params(*names: str) -> list[Any]:
     """Sandboxes as parameters of a test. `make test` leaves podman out: it shares its code with docker."""
     return [pytest.param(name, marks=pytest.mark.full if name == "podman" else ()) for name in names]
 
