@@ -69,8 +69,10 @@ def write_whole(path: Path, text: str | Iterable[str]) -> None:
         with part.open("w", encoding="utf-8") as stream:
             stream.writelines([text] if isinstance(text, str) else text)
         part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    except BaseException:
+        with suppress(OSError):  # what failed first is what the caller has to know
+            part.unlink(missing_ok=True)
+        raise
 
 
 def require_free_space(folder: Path, limit: int | None, files: int | None = None) -> None:
