@@ -58,6 +58,7 @@ class Spec:
     log_limit: int
     silence: float  # how long without a byte before the sandbox is ended
     outcome: str  # the file for how it ended
+    spare_outcome: str  # another, for which no disk is needed
     disk_note: str  # the file for what it has written
     disk_notes: str  # a pattern for those of all runs beside it
     files: dict[str, str] = field(default_factory=dict)
@@ -168,11 +169,20 @@ class Keeper:
         return self.ending
 
     def _record(self) -> None:
-        """Write over the blanks that were reserved, which takes no space."""
+        """Write over the blanks that were reserved, which takes no space.
+
+        Some disks need space all the same, and a disk that fails or was made read-only takes nothing.
+        """
         self.ending.detail = self.ending.detail and self.ending.detail[:LONGEST_DETAIL]
-        with contextlib.suppress(OSError):
-            os.pwrite(self._outcome, json.dumps(asdict(self.ending)).encode()[:OUTCOME_SIZE], 0)
+        content = json.dumps(asdict(self.ending)).encode()[:OUTCOME_SIZE]
+        try:
+            os.pwrite(self._outcome, content, 0)
             os.fsync(self._outcome)
+        except OSError:
+            with contextlib.suppress(OSError):
+                spare = os.open(self.spec.spare_outcome, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+                os.write(spare, content)
+                os.close(spare)
 
     def _watch(self) -> None:
         """Watch until the program has ended, or must be ended."""
