@@ -31,6 +31,7 @@ from mlebench.sandbox.output import Log
 from mlebench.sandbox.shared_disk import FRESH, Notes, Shortage
 
 TICK = 0.25
+LONGEST_TICK = 5.0  # seconds; after more than that, the whole job was suspended
 PEEK = 5.0  # seconds between checks whether a sandbox is alive
 DEAF, DEAF_AT_START = 3, 24  # failed checks; on a busy machine, a container is slow to start
 LOOK_AGAIN = 2.0  # seconds between measurements on a full disk, if they are quick; time for other runs to measure, too
@@ -193,7 +194,10 @@ class Keeper:
         poll.register(child, select.POLLIN)
         try:
             while not self.ending.cause:
+                begun = time.monotonic()
                 ready = dict(poll.poll(TICK * 1000))
+                if (pause := time.monotonic() - begun) > LONGEST_TICK:  # we were stopped, and so was the runner
+                    self.heard += pause
                 if self.output in ready and not self.log.take(self.output):
                     poll.unregister(self.output)
                 if sys.stdin.fileno() in ready:
