@@ -297,6 +297,14 @@ def test_a_file_that_vanishes_while_a_bundle_is_made_is_reported(
         make_bundle(group, tmp_path / "mine.tar.gz")
 
 
+def test_a_bundle_that_is_in_its_place_was_made_whatever_the_disk_does_next(
+    group: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "unlink", lambda *_, **__: (_ for _ in ()).throw(OSError(errno.EIO, "failed")))
+    make_bundle(group, tmp_path / "mine.tar.gz")
+    assert read_bundle(tmp_path / "mine.tar.gz")
+
+
 def test_a_signature_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     signed = subprocess.CompletedProcess([], 0, b"the signature\n" * 1000, b"")
     monkeypatch.setattr(signature, "_ssh_keygen", lambda *_, **__: signed)

@@ -188,7 +188,15 @@ def ended_with(gate: Front, server: Endpoint) -> str:
 
 @pytest.mark.parametrize(
     ("status", "message"),
-    [(404, "not found"), (400, "Invalid value: 'no such model'"), (500, "cannot parse this"), (504, "took too long")],
+    [
+        (401, "Missing Authentication Token"),
+        (403, "Missing Authentication Token"),
+        (403, "this looks like an attack on a payment"),
+        (404, "not found"),
+        (400, "Invalid value: 'no such model'"),
+        (500, "cannot parse this"),
+        (504, "took too long"),
+    ],
 )
 def test_an_agent_cannot_pass_off_a_poor_run_as_one_without_a_model(
     server: Endpoint, front: NewFront, status: int, message: str

@@ -642,6 +642,43 @@ def test_a_recorded_end_that_is_damaged_starts_no_agent(
     _check(folder)
 
 
+def _record_end_elsewhere(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Record the end of an agent as its supervisor does on a disk that takes nothing."""
+    ended = json.loads(paths.outcome(work).read_bytes())
+    paths.outcome(work).write_bytes(b" " * supervisor.OUTCOME_SIZE)
+    with monkeypatch.context() as patch, paths.outcome(work).open("r+b") as file:
+        patch.setattr(os, "pwrite", lambda *_: (_ for _ in ()).throw(OSError(errno.EROFS, "read-only")))
+        task = SimpleNamespace(name=work.name)
+        recording = SimpleNamespace(ending=supervisor.Ending(**ended), task=task, _outcome=file.fileno())
+        supervisor.Supervisor._record(cast("Any", recording))
+
+
+def test_an_end_that_the_disk_did_not_take_starts_no_agent(ended_agent: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was full and writes nothing in place, or failing, or read-only: the runner could not store anything either."""
+    folder = ended_agent.paths.root
+    work = unstored_result(Run.read(folder))
+    assert work
+    _record_end_elsewhere(work, monkeypatch)
+    assert unstored_result(Run.read(folder)) == work
+    with full_after(0):
+        assert execute(folder) == NOT_STORED
+    assert execute(folder) == FINAL
+    _check(folder)
+    assert not paths.spare_outcome(work.name).exists()
+
+
+def test_an_end_that_somebody_else_recorded_is_not_believed(ended_agent: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ended_agent.paths.root
+    work = unstored_result(Run.read(folder))
+    assert work
+    _record_end_elsewhere(work, monkeypatch)
+    with monkeypatch.context() as patch:
+        patch.setattr("mlebench.sandbox.session.os.geteuid", lambda: os.getuid() + 1)
+        assert session.read_outcome(work) is None
+    session.forget_outcome(work)
+    assert session.read_outcome(work) is None
+
+
 def test_a_damaged_end_that_somebody_removes_lets_the_agent_start_again(ended_agent: Run) -> None:
     folder = ended_agent.paths.root
     work = unstored_result(Run.read(folder))

@@ -2,12 +2,14 @@
 
 import errno
 import os
+import select
 import signal
 import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from support.sandboxes import (
@@ -26,7 +28,7 @@ from support.sandboxes import (
 )
 from support.traps import run_as
 
-from mlebench.sandbox import sandbox_named
+from mlebench.sandbox import sandbox_named, supervisor
 from mlebench.sandbox.base import Launch, Task, chown_tree
 from mlebench.sandbox.cgroups import Cgroup
 from mlebench.sandbox.session import Session
@@ -291,3 +293,41 @@ def test_processes_that_lost_their_parent_do_not_stay_as_zombies(name: str, tmp_
 
 def _writable(sandbox: str) -> str:
     return "$HOME" if sandbox == "process" else "/home"
+
+
+class _Silence:
+    """Stands for `select.poll` and a clock: nothing happens for these numbers of seconds, then the program ends."""
+
+    def __init__(self, *pauses: float):
+        self.now, self._pauses = 0.0, list(pauses)
+        self._child = 0
+
+    def register(self, descriptor: int, _: int) -> None:
+        self._child = descriptor
+
+    def poll(self, _: float) -> list[tuple[int, int]]:
+        if not self._pauses:
+            return [(self._child, 1)]
+        self.now += self._pauses.pop(0)
+        return []
+
+
+@pytest.mark.parametrize(
+    ("pauses", "cause"), [([1.0, 100.0, 1.0], None), ([1.0] * 40, "cancelled"), ([100.0, *[1.0] * 40], "cancelled")]
+)
+def test_a_job_that_was_suspended_loses_no_run(
+    monkeypatch: pytest.MonkeyPatch, pauses: list[float], cause: str | None
+) -> None:
+    """As by Slurm: no runner could send anything meanwhile. One that hangs afterwards still has its 30 seconds."""
+    silence = _Silence(*pauses)
+    monkeypatch.setattr(supervisor, "select", SimpleNamespace(poll=lambda: silence, POLLIN=select.POLLIN))
+    monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: silence.now))
+    monkeypatch.setattr(supervisor, "sys", SimpleNamespace(stdin=SimpleNamespace(fileno=lambda: -1)))
+    watching = object.__new__(Supervisor)
+    watching.limits = cast("Any", SimpleNamespace(seconds=1000.0))
+    watching.launch = cast("Any", SimpleNamespace(cgroup=False, health_check=[]))
+    watching.ending, watching.output, watching.pid = supervisor.Ending(), -1, os.getpid()
+    watching.started = watching.heard = 0.0
+    monkeypatch.setattr(watching, "_is_disk_full", lambda: False)
+    watching._watch()
+    assert watching.ending.cause == cause

@@ -13,7 +13,7 @@ from mlebench.bundles.reading import read_bundle
 from mlebench.bundles.secrets import Found, Secrets
 from mlebench.bundles.signature import sign
 from mlebench.core.errors import PrerequisiteError
-from mlebench.core.files import remove_stale_temporaries, temporary_name
+from mlebench.core.files import remove_stale_temporaries, replacing
 from mlebench.core.os_errors import reason_of
 from mlebench.core.paths import MANIFEST, bundle_signature
 from mlebench.core.untrusted import UntrustedFileError
@@ -166,8 +166,7 @@ def make_bundle(
 
 
 def _write(target: Path, manifest: BundleManifest, plan: _Plan) -> None:
-    part = temporary_name(target)
-    try:
+    with replacing(target) as part:
         with part.open("wb") as file:
             writer = Writer(file)
             data = manifest.to_text().encode()
@@ -176,10 +175,7 @@ def _write(target: Path, manifest: BundleManifest, plan: _Plan) -> None:
                 writer.add(member.name, member.size, plan.content(member))
             writer.close()
         read_bundle(part)  # never hand out what others would refuse
-        part.replace(target)
-        remove_stale_temporaries(target)  # as large as the bundle
-    finally:
-        part.unlink(missing_ok=True)
+    remove_stale_temporaries(target)  # as large as the bundle
 
 
 def _refuse(found: list[str]) -> None:

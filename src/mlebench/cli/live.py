@@ -146,7 +146,7 @@ def say_why(group: Group, runs: Iterable[Run]) -> None:
     reasons: dict[str, list[Run]] = {}
     for run in runs:
         if run.fault:
-            say(f"{run.paths.root.name} is damaged: {run.fault}")
+            say(f"{run.paths.root.name} is damaged, and counts as missing until its record is restored: {run.fault}")
         if run.record.ended in UNEXPLAINED:
             reasons.setdefault(plain(run.record.detail or outcome_words(run.record)), []).append(run)
     for reason, failed in sorted(reasons.items(), key=lambda item: -len(item[1]))[:MOST_REASONS]:

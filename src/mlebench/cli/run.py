@@ -357,10 +357,11 @@ def _report(progress: _RunProgress, act: Callable[[], Group]) -> None:
     if report is None:
         for host, reason in stopped_hosts(group.paths).items():
             say(f"{stop_line(host, reason)}. Mend that host; resuming lets it try again.")
-        say(f"{len(unfinished(group))} runs have not ended. `mlebench run --resume {group.paths.root}` continues them.")
+        if left := unfinished(group):
+            say(f"{len(left)} runs have not ended. `mlebench run --resume {group.paths.root}` continues them.")
         sys.exit(FAILED)
     say(f"Grading report: {report}")
-    if _say_ungraded(group, runs) or any(run.record.ended in NOT_THE_AGENTS_FAULT for run in runs):
+    if _say_ungraded(group, runs) or any(run.fault or run.record.ended in NOT_THE_AGENTS_FAULT for run in runs):
         sys.exit(FAILED)
 
 

@@ -82,7 +82,7 @@ from mlebench.run.validator_proxy import ValidatorProxy, remove_proxy
 from mlebench.sandbox import UNISOLATED, Sandbox, sandbox_named
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.collect import Room, remove_tree
-from mlebench.sandbox.session import Outcome, Session, read_outcome
+from mlebench.sandbox.session import Outcome, Session, forget_outcome, read_outcome
 from mlebench.sandbox.supervisor import SETUP
 from mlebench.sandbox.usage import descendants
 
@@ -336,8 +336,8 @@ class _Execution:
             seconds=round(outcome.seconds, 3) if outcome else None,
             agent_started_at=None if outcome and not outcome.agent_started else self._attempt.agent_started_at,
         )
+        forget_outcome(work)  # it does not count, even if we are killed now
         if work.is_dir():
-            paths.outcome(work).unlink(missing_ok=True)  # it does not count, even if we are killed now
             collect_outputs(work, self.run.paths.attempt(len(self.run.record.attempts)))
         self._remove_traces(token)
         self._update_attempt(attempt, state=PLANNED)
@@ -347,6 +347,7 @@ class _Execution:
         record = self.group.record
         with contextlib.suppress(PrerequisiteError):
             unmark_open(Registry(record.data_dir, record.profile).get_competition(self.run.record.competition), token)
+        paths.spare_outcome(token).unlink(missing_ok=True)
         if not record.retain:
             remove_tree(self.group.paths.work(token))
             with contextlib.suppress(OSError):

@@ -34,6 +34,7 @@ from mlebench.sandbox.output import Log
 from mlebench.sandbox.shared_disk import FRESH, Notes, Shortage
 
 TICK = 0.25
+LONGEST_TICK = 5.0  # seconds; after more than that, the whole job was suspended
 HEALTH_CHECK_PAUSE = 5.0  # seconds between checks whether a sandbox is alive
 MOST_FAILED_CHECKS, MOST_FAILED_AT_START = 3, 24  # failed checks; on a busy machine, a container is slow to start
 LOOK_AGAIN = 2.0  # seconds between measurements on a full disk, if they are quick; time for other runs to measure, too
@@ -142,11 +143,20 @@ class Supervisor:
         return self.ending
 
     def _record(self) -> None:
-        """Record how it ended, over the blanks that were reserved: that takes no space."""
+        """Record how it ended, over the blanks that were reserved, which takes no space.
+
+        Some disks need space all the same, and a disk that fails or was made read-only takes nothing.
+        """
         self.ending.detail = self.ending.detail and self.ending.detail[:LONGEST_DETAIL]
-        with contextlib.suppress(OSError):
-            os.pwrite(self._outcome, json.dumps(asdict(self.ending)).encode()[:OUTCOME_SIZE], 0)
+        content = json.dumps(asdict(self.ending)).encode()[:OUTCOME_SIZE]
+        try:
+            os.pwrite(self._outcome, content, 0)
             os.fsync(self._outcome)
+        except OSError:
+            with contextlib.suppress(OSError):
+                spare = os.open(paths.spare_outcome(self.task.name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+                os.write(spare, content)
+                os.close(spare)
 
     def _watch(self) -> None:
         """Watch until the program has ended, or must be ended."""
@@ -157,7 +167,10 @@ class Supervisor:
         poll.register(child, select.POLLIN)
         try:
             while not self.ending.cause:
+                begun = time.monotonic()
                 ready = dict(poll.poll(TICK * 1000))
+                if (pause := time.monotonic() - begun) > LONGEST_TICK:  # we were stopped, and so was the runner
+                    self.heard += pause
                 if self.output in ready and not self.log.take(self.output):
                     poll.unregister(self.output)
                 if sys.stdin.fileno() in ready:

@@ -46,6 +46,8 @@
     ├── attempts/<n>/         what earlier attempts left
     └── findings/             what was found about the run later
 
+/dev/shm/mlebench-<token>.json   how an agent ended, where the disk of its .work/<token>/ took nothing
+
 <runs-dir>/verified-bundles/<sha256>.json   the outcome of verifying a bundle
 
 <cache-dir>/kernels/<id>/<owner>/<name>.ipynb   published notebooks of a competition; scripts end in .py
@@ -121,6 +123,7 @@ from mlebench.core.paths.runs import outcome as outcome
 from mlebench.core.paths.runs import own_validation as own_validation
 from mlebench.core.paths.runs import pages_dir as pages_dir
 from mlebench.core.paths.runs import proxy_prefix as proxy_prefix
+from mlebench.core.paths.runs import spare_outcome as spare_outcome
 from mlebench.core.paths.runs import time_in as time_in
 from mlebench.core.paths.runs import timestamp as timestamp
 from mlebench.core.paths.runs import trajectory as trajectory
