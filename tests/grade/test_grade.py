@@ -38,6 +38,13 @@ def test_gold_sample_and_missing_submissions(titanic: Competition, tmp_path: Pat
         assert (missing.status, missing.gold_threshold, missing.is_lower_better) == ("missing", 0.82066, False)
 
 
+def test_a_submission_that_was_not_named_is_not_called_none(
+    titanic: Competition, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert grade_csv(Path("None"), titanic).reason == "the submission was not named"
+    assert caplog.messages == ["Invalid submission file: the submission was not named"]
+
+
 def test_a_competition_may_be_named_by_its_id(titanic: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEBENCH_DATA_DIR", str(titanic.paths.data_dir))
     for limits in (None, Limits()):

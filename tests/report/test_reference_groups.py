@@ -124,6 +124,13 @@ def test_runs_lists_and_shows_them_as_theirs(theirs: Path, call: Call) -> None:
     assert contents(theirs) == before
 
 
+def test_a_groups_name_is_not_taken_for_the_beginning_of_a_runs(theirs: Path, call: Call) -> None:
+    assert (
+        f"{GROUP} is a run group: `mlebench runs list {GROUP}`"
+        in call("runs", "show", GROUP, "--runs-dir", theirs.parent, code=1)[1]
+    )
+
+
 def test_grade_adds_a_report_where_the_reference_looks_for_it(theirs: Path, call: Call) -> None:
     before = contents(theirs)
     counts, table = call("grade", theirs)

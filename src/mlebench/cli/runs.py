@@ -188,6 +188,8 @@ def _find_run(named: str, *runs_dirs: Path) -> "Run":
     folder = Path(named).absolute()
     if folder.is_dir() and is_group(folder.parent):
         return Run.read(folder) if is_reference_group(folder.parent) else read_run(folder)
+    if any(is_group(folder / named) for folder in (Path(), *runs_dirs)):
+        raise PrerequisiteError(f"{named} is a run group: `mlebench runs list {named}` lists its runs")
     begun = f"{glob.escape(named)}*"
     patterns = (f"*/*_{begun}/run.json", f"*/{begun}/run.json", f"./{begun}/run.json")
     found = {path.parent for folder in runs_dirs for pattern in patterns for path in folder.glob(pattern)}
@@ -195,8 +197,6 @@ def _find_run(named: str, *runs_dirs: Path) -> "Run":
     if len(matches) == 1:
         return Run.read(matches[0])
     if not matches:
-        if any(is_group(folder / named) for folder in (Path(), *runs_dirs)):
-            raise PrerequisiteError(f"{named} is a run group: `mlebench runs list {named}` lists its runs")
         raise PrerequisiteError(
             f"there is no run {named!r}, neither as a path nor in {' or '.join(map(str, runs_dirs))}"
         )

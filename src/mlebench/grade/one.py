@@ -90,6 +90,7 @@ def _verdict(path: Path, competition: Competition, limit: int, interval: bool) -
     except UntrustedFileError as error:
         # A name that is not valid text would break readers of the log.
         shown = str(path).encode("utf-8", "backslashreplace").decode("utf-8")
+        shown = "the submission" if shown == "None" else shown
         logger.warning("Invalid submission file: %s %s", shown, error)
         status = "missing" if isinstance(error, FileMissingError) else "invalid"
         return Verdict(status, reason=f"the submission {error}")
