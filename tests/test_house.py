@@ -35,7 +35,7 @@ ANY = "<any>"  # a module whose name is only known at run time
 FOR_CLIENTS = {"errors", "grade_helpers", "utils", "competitions.utils"}
 # Competitions that turn tables into pandas frames. This list may only shrink.
 TO_PANDAS_USERS: set[str] = set()
-HEAVY = ("pandas", "numpy", "pyarrow", "scipy", "PIL", "rich", "kaggle", "sklearn", "starlette", "uvicorn")
+HEAVY = ("pandas", "numpy", "pyarrow", "scipy", "PIL", "rich", "kaggle", "sklearn", "starlette", "uvicorn", "httpx2")
 
 
 def _modules() -> Iterator[tuple[str, ast.Module, str]]:

@@ -424,3 +424,42 @@ def test_reading_facts_does_not_change_the_working_folder(tmp_path: Path, monkey
     for id in registry.list_competition_ids():
         registry.get_competition(id)
     assert not any(tmp_path.iterdir())
+
+
+OURS = """
+    from mlebench.kit import Output, Raw
+
+
+    def prepare(raw: Raw, public: Output, private: Output) -> None:
+        rows = raw.archive("inner.zip").table("rows.csv")
+        public.write("sample.csv", rows)
+        private.write("answers.csv", rows)
+    """
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+@pytest.mark.parametrize("is_decorated", [True, False])
+def test_a_prepare_for_the_engine_is_adapted_with_and_without_the_decorator(
+    outside: Path, tmp_path: Path, is_named: bool, is_decorated: bool
+) -> None:
+    code = textwrap.dedent(OURS)
+    if is_decorated:
+        code = code.replace("Output, Raw", "Output, Raw, accepts_paths").replace("def prep", "@accepts_paths\ndef prep")
+    (outside / "prepare.py").write_text(code)
+    if not is_named:
+        config = (outside / "config.yaml").read_text()
+        (outside / "config.yaml").write_text(re.sub(r"^preparer:.*\n", "", config, flags=re.MULTILINE))
+    competition = Registry(tmp_path / "data").get_competition(outside.name)
+    _raw_data(competition.raw_dir)
+    assert competition.prepare_for_engine
+    folders = competition.public_dir, competition.private_dir
+    for folder in folders:
+        folder.mkdir(parents=True)
+    competition.prepare_fn(competition.raw_dir, *folders)
+    assert competition.answers.read_text().startswith("id,positive\n-3,0\n")
+
+
+def test_every_competition_of_the_package_lets_clients_call_its_prepare_with_paths() -> None:
+    folders = [Registry().competition_dir(id) for id in Registry().list_competition_ids()]
+    code = {folder.name: (folder / "prepare.py").read_text(encoding="utf-8") for folder in folders}
+    assert not [id for id, text in code.items() if "\n@accepts_paths\ndef prepare(" not in text]

@@ -93,7 +93,8 @@ class Competition:
 class Preparer:
     """`prepare(raw, public, private)` of a competition, for callers that have plain paths.
 
-    A config's `preparer` that is not written for the engine gets the paths themselves.
+    A config's `preparer` gets the paths themselves, unless it is decorated with `accepts_paths` of the kit or its
+    annotation `raw: Raw` says that it is written for the engine.
     """
 
     def __init__(self, config: CompetitionConfig):
@@ -108,7 +109,10 @@ class Preparer:
     @property
     def for_engine(self) -> Callable[..., Any] | None:
         """The function, if it is written for the engine; `run_prepare` of the kit calls it."""
-        return getattr(self.function, "for_engine", None if self._is_named else self.function)
+        function = self.function
+        kind = getattr(function, "__annotations__", {}).get("raw")
+        takes_only_paths = self._is_named and getattr(kind, "__name__", kind) != "Raw"
+        return getattr(function, "for_engine", None if takes_only_paths else function)
 
     def __call__(self, raw: Path, public: Path, private: Path) -> None:
         from mlebench.kit.outputs import run_prepare
@@ -125,7 +129,7 @@ def code_name(id: str) -> str:
 
 
 def _code(config: CompetitionConfig, function: str, named: str | None) -> str:
-    """Where a function of a competition is, as `module:function`; a profile's own module has all of them."""
+    """Where a function of a competition is, as `module:function`; `import_fn` knows what a profile takes from v1."""
     if config.has_own_code:
         return f"{code_name(config.id)}.{config.profile}:{function}"
     return named or f"{code_name(config.id)}.{function}:{function}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from mlebench.core import paths
 from mlebench.core.errors import InvalidSubmissionError, MissingPackageError, PrerequisiteError
 from mlebench.core.files import LFS_POINTER, is_lfs_pointer
 from mlebench.records.report import Report
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 GradeFn = Callable[["pd.DataFrame", Any], float]
 
 
+_MODULES_OF_V1 = {"prepare": "prepare", "grade": "grade", "stand_in": "grade"}
 # What competition folders written for the reference import besides what we install: the extra `reference` has it.
 # fmt: off
 REFERENCE_PACKAGES = {
@@ -35,9 +37,13 @@ REFERENCE_PACKAGES = {
 
 
 def import_fn(fn_import_string: str) -> Callable[..., Any]:
-    """The function that `package.module:function` names."""
+    """The function that `package.module:function` names; what a competition's `v2` does not define is that of v1."""
     module, _, function = fn_import_string.partition(":")
-    return getattr(import_code(module), function)
+    code = import_code(module)
+    package, _, name = module.rpartition(".")
+    if name in paths.PROFILES and function in _MODULES_OF_V1 and not hasattr(code, function):
+        code = import_code(f"{package}.{_MODULES_OF_V1[function]}")
+    return getattr(code, function)
 
 
 def import_code(module: str) -> ModuleType:

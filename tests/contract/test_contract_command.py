@@ -34,7 +34,7 @@ FAULTS = {
     "headings": ("description", "description.md", "## Evaluation", "## Metric", "needs the headings `## Description`"),
     "no function": ("code", "grade.py", "def grade", "def grades", "add the function"),
     "parameters": ("code", "prepare.py", "def prepare(raw: Raw, public", "def prepare(public", "these parameters"),
-    "syntax": ("code", "prepare.py", "def prepare(", "def prepare((", "prepare.py, line 4: SyntaxError"),
+    "syntax": ("code", "prepare.py", "def prepare(", "def prepare((", "prepare.py, line 5: SyntaxError"),
     "random": (
         "twin",
         "twin.py",

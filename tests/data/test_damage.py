@@ -15,12 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from mlebench.competitions import _taking_paths  # applied to what is imported, not to what a test puts there
 from mlebench.core.errors import PrerequisiteError
 from mlebench.data.batch import Outcome, prepare_many
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
-from mlebench.kit import Output, Raw, md5_of, open_raw
+from mlebench.kit import Output, Raw, accepts_paths, md5_of, open_raw
 from mlebench.kit.twins import TwinFolder, seven_zip_bytes, zip_bytes
 from mlebench.registry import Registry
 
@@ -166,7 +165,7 @@ def test_late_damage_is_distinguished_from_a_bug_by_trying_the_twin(
         _ = {"True": 1, "False": 0}[raw.lines("train.csv")[1].rpartition(",")[2]]
         works(raw, public, private)
 
-    monkeypatch.setattr(module, "prepare", _taking_paths(prepare))
+    monkeypatch.setattr(module, "prepare", accepts_paths(prepare))
     assert _prepared(titanic, tmp_path / "a").status == "prepared"
     table = titanic / "train.csv"
     table.write_bytes(table.read_bytes().replace(b"True\n", b"yes\n").replace(b"False\n", b"no\n"))
@@ -188,7 +187,7 @@ def test_a_bug_keeps_its_traceback(
         if error is not NameError or "twin" not in str(raw.file("train.csv").tree.label):
             raise error("typo")
 
-    monkeypatch.setattr("mlebench.competitions.spaceship-titanic.prepare.prepare", _taking_paths(prepare))
+    monkeypatch.setattr("mlebench.competitions.spaceship-titanic.prepare.prepare", accepts_paths(prepare))
     outcome = _prepared(titanic, tmp_path / "data")
     assert outcome.status == "bug"
     assert "Traceback" in outcome.reason
@@ -209,7 +208,7 @@ def test_published_data_is_never_to_blame(titanic: Path, tmp_path: Path, monkeyp
             raise KeyError("an id")
         works(raw, public, private)
 
-    monkeypatch.setattr(module, "prepare", _taking_paths(prepare_only_twins))
+    monkeypatch.setattr(module, "prepare", accepts_paths(prepare_only_twins))
     with pytest.raises(KeyError, match="an id"):
         prepare(competition)
     with pytest.raises(PrerequisiteError, match="works on synthetic data"):

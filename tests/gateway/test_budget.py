@@ -387,7 +387,7 @@ def test_a_call_dropped_between_two_tries_costs_nothing(server: Endpoint) -> Non
             await asyncio.sleep(0.01)
         call.cancel()
         await asyncio.wait({call})
-        upstream.close()
+        await upstream.close()
         assert not exchange.may_cost
 
     asyncio.run(play())

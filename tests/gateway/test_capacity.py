@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from support.endpoints import TOKEN, Call, Endpoint, NewFront, access_to, chunk, delta, say_hello
 from support.waiting import wait_until
@@ -27,9 +27,9 @@ class Process:
         assert proxy._process
         self._proxy, self._pid = proxy, proxy._process.pid
 
-    def post(self, messages: bytes) -> httpx.Response:
-        transport = httpx.HTTPTransport(uds=str(self._proxy.socket))
-        with httpx.Client(transport=transport, timeout=120, headers={"x-api-key": self._proxy.key_of_run}) as client:
+    def post(self, messages: bytes) -> httpx2.Response:
+        transport = httpx2.HTTPTransport(uds=str(self._proxy.socket))
+        with httpx2.Client(transport=transport, timeout=120, headers={"x-api-key": self._proxy.key_of_run}) as client:
             return client.post(f"http://gateway{CHAT}", content=b'{"model": "m", "messages": %b}' % messages)
 
     @property

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-import httpx
+import httpx2
 import pytest
 from support.endpoints import KEY, QUICK, TOKEN, Call, Endpoint, NewFront, chunk, delta, say_hello
 from support.waiting import wait_until
@@ -222,7 +222,7 @@ def test_an_agent_that_leaves_ends_the_call(server: Endpoint, front: NewFront, h
 
 def test_an_endpoint_that_repeats_the_key_does_not_give_it_away(server: Endpoint, front: NewFront) -> None:
     gate = front()
-    told: list[httpx.Response] = []
+    told: list[httpx2.Response] = []
     for behave in (
         lambda call: call.answer({"error": {"message": f"bad key {KEY}"}}, 401),
         lambda call: call.answer({"choices": [], "echo": call.headers["authorization"]}),
@@ -252,7 +252,7 @@ def escaped(text: str) -> str:
 )
 def test_the_key_is_also_hidden_when_json_escapes_it(server: Endpoint, front: NewFront, echo: str) -> None:
     gate = front()
-    told: list[httpx.Response] = []
+    told: list[httpx2.Response] = []
     for status in (200, 401, 500):
         body = f'{{"choices": [], "error": {"null" if status == 200 else echo}, "x": {echo}}}'.encode()
         server.behave = lambda call, body=body, status=status: call.answer(

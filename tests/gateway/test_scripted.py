@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from mlebench.core.errors import PrerequisiteError
@@ -33,16 +33,16 @@ CALL = {"where": ["here", "dänn"]}
 
 class Client:
     def __init__(self, application: Any):
-        self._transport = httpx.ASGITransport(application)
+        self._transport = httpx2.ASGITransport(application)
 
-    def post(self, path: str, **options: Any) -> httpx.Response:
+    def post(self, path: str, **options: Any) -> httpx2.Response:
         return asyncio.run(self._ask("POST", path, options))
 
-    def get(self, path: str) -> httpx.Response:
+    def get(self, path: str) -> httpx2.Response:
         return asyncio.run(self._ask("GET", path, {}))
 
-    async def _ask(self, method: str, path: str, options: Any) -> httpx.Response:
-        async with httpx.AsyncClient(transport=self._transport, base_url="http://here") as client:
+    async def _ask(self, method: str, path: str, options: Any) -> httpx2.Response:
+        async with httpx2.AsyncClient(transport=self._transport, base_url="http://here") as client:
             return await client.request(method, path, **options)
 
 
@@ -64,15 +64,15 @@ def test_a_probe_uses_up_no_answer(client: Callable[..., Client], path: str) -> 
     assert "the first" in endpoint.post(path, json={"model": "m", "messages": [USER], "input": "x"}).text
 
 
-def _chat(client: Client, *messages: Any, **options: Any) -> httpx.Response:
+def _chat(client: Client, *messages: Any, **options: Any) -> httpx2.Response:
     return client.post("/v1/chat/completions", json={"model": "m", "messages": messages or [USER], **options})
 
 
-def _said(response: httpx.Response) -> str:
+def _said(response: httpx2.Response) -> str:
     return response.json()["choices"][0]["message"]["content"]
 
 
-def _events(response: httpx.Response) -> list[Any]:
+def _events(response: httpx2.Response) -> list[Any]:
     assert response.headers["content-type"].startswith("text/event-stream")
     lines = [line.removeprefix("data: ") for line in response.text.splitlines() if line.startswith("data: ")]
     return [line if line == "[DONE]" else json.loads(line) for line in lines]
@@ -258,8 +258,8 @@ def test_the_command_prints_its_url_first_logs_requests_and_cuts_connections(tmp
             request = urllib.request.Request(f"{url}/chat/completions", body)
             with urllib.request.urlopen(request, timeout=120) as answer:
                 assert json.load(answer)["choices"][0]["message"]["content"] == "hello"
-            with pytest.raises(httpx.RemoteProtocolError, match="peer closed connection"):
-                httpx.post(f"{url}/chat/completions", content=body, timeout=120)
+            with pytest.raises(httpx2.RemoteProtocolError, match="peer closed connection"):
+                httpx2.post(f"{url}/chat/completions", content=body, timeout=120)
         finally:
             server.terminate()
             server.wait()

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Protocol
 
-import httpx
+import httpx2
 import msgspec
 
 from mlebench.gateway.access import ModelAccess, plan_access
@@ -47,7 +47,8 @@ class Call(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.endpoint.seen.append(Seen(self.path, dict(self.headers), self.body))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.endpoint.seen.append(Seen(self.path, headers, self.body))
         with contextlib.suppress(OSError):
             self.endpoint.behave(self)
 
@@ -169,9 +170,9 @@ class Front:
     folder: Path
     port: int = 0
     gateway: Gateway | None = None
-    client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=120, verify=False, trust_env=False))
+    client: httpx2.Client = field(default_factory=lambda: httpx2.Client(timeout=120, verify=False, trust_env=False))
 
-    def post(self, path: str = "/v1/chat/completions", token: str = TOKEN, **body: Any) -> httpx.Response:
+    def post(self, path: str = "/v1/chat/completions", token: str = TOKEN, **body: Any) -> httpx2.Response:
         body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]} | body
         headers = {"authorization": f"Bearer {token}"} if path != "/v1/messages" else {"x-api-key": token}
         return self.client.post(f"http://127.0.0.1:{self.port}{path}", json=body, headers=headers)

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from support.waiting import wait_until
 
@@ -65,9 +65,9 @@ class Server:
     def url(self) -> str:
         return self.urls[0]
 
-    def post(self, content: bytes, id: str | None = None, **more: Any) -> httpx.Response:
+    def post(self, content: bytes, id: str | None = None, **more: Any) -> httpx2.Response:
         headers = {"exp-id": id} if id else {}
-        return httpx.post(
+        return httpx2.post(
             f"{self.url}/validate", files={"file": ("submission.csv", content)}, headers=headers, timeout=60, **more
         )
 
@@ -142,14 +142,14 @@ def sample(titanic: Competition) -> bytes:
 def test_health_is_answered_on_every_port(server: Server) -> None:
     assert len(set(server.urls)) == 2
     for url in server.urls:
-        answer = httpx.get(f"{url}/health", timeout=60)
+        answer = httpx2.get(f"{url}/health", timeout=60)
         assert (answer.status_code, answer.json()) == (200, {"status": "running"})
 
 
 def test_ml_master_and_mlevolve_get_what_they_expect(server: Server, sample: bytes, titanic: Competition) -> None:
     for url in server.urls:
         with titanic.sample_submission.open("rb") as file:
-            answer = httpx.post(f"{url}/validate", files={"file": file}, headers={"exp-id": titanic.id}, timeout=60)
+            answer = httpx2.post(f"{url}/validate", files={"file": file}, headers={"exp-id": titanic.id}, timeout=60)
         assert (answer.status_code, answer.json()) == (200, {"is_valid": True, "result": "Submission is valid."})
     answer = server.post(sample.replace(b"Transported", b"Transport"), titanic.id)
     assert (answer.status_code, answer.json()["is_valid"]) == (200, False)
@@ -167,7 +167,7 @@ def test_the_competition_may_be_in_the_query_or_the_environment(
 
 def test_names_of_files_are_ignored(server: Server, sample: bytes, titanic: Competition) -> None:
     for name in ("../../etc/passwd", "x.exe", "\u202e.csv", "a" * 1000):
-        answer = httpx.post(
+        answer = httpx2.post(
             f"{server.url}/validate", files={"file": (name, sample)}, headers={"exp-id": titanic.id}, timeout=60
         )
         assert answer.json()["is_valid"] is True
@@ -200,7 +200,7 @@ def test_an_unknown_competition_is_refused(server: Server, sample: bytes, id: st
 def test_every_error_has_error_and_details(server: Server, sample: bytes, titanic: Competition) -> None:
     validate, header = f"{server.url}/validate", {"exp-id": titanic.id}
     _is_fault(server.post(sample), 400)
-    with httpx.Client(timeout=60) as client:
+    with httpx2.Client(timeout=60) as client:
         _is_fault(client.post(validate, headers=header), 400)
         _is_fault(client.post(validate, headers=header, content=sample), 400)
         _is_fault(client.post(validate, headers=header, data={"file": "text"}), 400)
@@ -258,7 +258,7 @@ def test_connections_beyond_the_limit_are_cut(bounded: Server) -> None:
     finally:
         for client in others:
             client.close()
-    assert httpx.get(f"{bounded.url}/health", timeout=60).status_code == 200
+    assert httpx2.get(f"{bounded.url}/health", timeout=60).status_code == 200
 
 
 def test_uploads_leave_nothing_behind(bounded: Server, scratch: Path, sample: bytes, titanic: Competition) -> None:
@@ -274,7 +274,7 @@ def test_on_a_unix_socket_for_one_competition_only(
     options = ["--public", titanic.public_dir, "--competition-id", titanic.id, "--unix", door]
     server = start(*options)
     assert server.urls == []
-    with httpx.Client(transport=httpx.HTTPTransport(uds=str(door)), base_url="http://door", timeout=60) as client:
+    with httpx2.Client(transport=httpx2.HTTPTransport(uds=str(door)), base_url="http://door", timeout=60) as client:
         assert client.get("/health").json() == {"status": "running"}
         for content in (sample, b"x"):  # no name is different from the others: a run may be obfuscated
             for id in (titanic.id, "a-name-of-its-own", "", "leaf-classification"):
@@ -361,7 +361,7 @@ def test_the_script_in_a_sandbox(server: Server, start: Start, titanic: Competit
     assert "exp-id" in done.stderr
 
 
-def _is_fault(answer: httpx.Response, status: int) -> dict[str, str]:
+def _is_fault(answer: httpx2.Response, status: int) -> dict[str, str]:
     assert answer.status_code == status, answer.text
     body = answer.json()
     assert body.keys() == {"error", "details"}

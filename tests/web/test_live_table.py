@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from endpoints import call_of, counted
-from making_site import make_group
 from rich.console import Console
+from support.endpoints import call_of, counted
+from support.sites import make_group
 
 from mlebench.cli.live import live_table
 from mlebench.core.paths import RUN_LOG, usage_file

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 from support.web_fixtures import Serving
 
@@ -77,7 +77,7 @@ def test_two_names_or_none_are_refused(served: str) -> None:
 
 def test_only_reading(served: str) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
-        assert httpx.request(method, f"{served}/index.html", trust_env=False, timeout=120).status_code == 405
+        assert httpx2.request(method, f"{served}/index.html", trust_env=False, timeout=120).status_code == 405
 
 
 def test_a_page_that_has_not_changed_is_not_sent_again(served: str) -> None:
@@ -154,12 +154,12 @@ def test_a_new_run_appears_with_the_next_request(own_runs: Path) -> None:
     import json
 
     with Serving(own_runs) as address:
-        before = httpx.get(f"{address}/index.json", trust_env=False, timeout=120).json()
+        before = httpx2.get(f"{address}/index.json", trust_env=False, timeout=120).json()
         for path in own_runs.glob("*three/*/run.json"):
             record = json.loads(path.read_bytes())
             done = json.loads(next(own_runs.glob(f"*one/{record['competition']}_*/run.json")).read_bytes())
             path.write_text(json.dumps(done | {"run_id": record["run_id"], "seed": 0}))
-        after = httpx.get(f"{address}/index.json", trust_env=False, timeout=120).json()
+        after = httpx2.get(f"{address}/index.json", trust_env=False, timeout=120).json()
     (entry,) = (entry for entry in before["entries"] if entry["name"] == "three")
     assert entry["going_on"] == entry["planned"] == 1
     (entry,) = (entry for entry in after["entries"] if entry["name"] == "three")
@@ -172,16 +172,16 @@ def test_the_command_says_where_and_ends_with_a_signal(runs: Path) -> None:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
-        assert httpx.get(f"{address}index.html", trust_env=False, timeout=120).status_code == 200
+        assert httpx2.get(f"{address}index.html", trust_env=False, timeout=120).status_code == 200
         process.terminate()
         assert process.wait(120) is not None
 
 
 def test_a_missing_page_is_a_page_for_readers_and_a_line_for_programs(served: str) -> None:
     for path in ("/x.html", "/run/a/b/c.html", "/x", "/files/a/b/c"):
-        answer = httpx.get(f"{served}{path}", headers={"Accept": "text/html"}, trust_env=False, timeout=120)
+        answer = httpx2.get(f"{served}{path}", headers={"Accept": "text/html"}, trust_env=False, timeout=120)
         assert answer.status_code == 404
         assert 'href="/index.html">standings</a>' in answer.text
         assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
-        answer = httpx.get(f"{served}{path}", headers={"Accept": "*/*"}, trust_env=False, timeout=120)
+        answer = httpx2.get(f"{served}{path}", headers={"Accept": "*/*"}, trust_env=False, timeout=120)
         assert (answer.status_code, answer.text) == (404, "There is no such page.\n")

@@ -31,7 +31,7 @@ async def _probe(access: ModelAccess) -> dict[str, Outage]:
             if outage := await _probed(upstream, access, model):
                 outages[model] = outage
     finally:
-        upstream.close()
+        await upstream.close()
     return outages
 
 

@@ -235,7 +235,7 @@ class Gateway:
             call.cancel()
         if self._calls:
             await asyncio.wait(self._calls, timeout=5)
-        self.upstream.close()
+        await self.upstream.close()
         self.trace.close()
         self.write()
 

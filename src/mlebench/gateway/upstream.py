@@ -61,7 +61,7 @@ class Exchange:
     usage: Any = None
     error: str | None = None
     outage: Outage | None = None  # why the last try failed, unless that is the agent's doing
-    is_sent: bool = False  # the endpoint has the whole request, and has not failed it
+    is_sent: bool = False  # the endpoint may have the whole request, and has not failed it
     is_answered: bool = False
     has_started: bool = False
     assembly: Assembly | None = None
@@ -117,8 +117,8 @@ class Upstream:
         self._hide = hiding(key if is_telling(key) else None)
         self.turns = Turns()
 
-    def close(self) -> None:
-        self._client.close()
+    async def close(self) -> None:
+        await self._client.close()
 
     def scrubbed(self, data: bytes) -> bytes:
         """The data without the key, in case the endpoint repeats it."""

@@ -67,7 +67,7 @@ class ModelEndpoint:
         try:
             return await asyncio.gather(*map(call, bodies))
         finally:
-            upstream.close()
+            await upstream.close()
             trace.close()
             self._ledger.write()
 

@@ -26,7 +26,7 @@ from mlebench.kit.checks import (
 )
 from mlebench.kit.files import Raw, RawFile, open_raw
 from mlebench.kit.headers import npy_shape, png_size
-from mlebench.kit.outputs import Output
+from mlebench.kit.outputs import Output, accepts_paths
 from mlebench.kit.rle import Runs, decode_runs, encode_runs, parse_masks, parse_runs
 from mlebench.kit.samples import public_sample, public_sample_bytes, with_both_classes
 from mlebench.kit.splits import split_groups, split_per_class, split_rows
@@ -43,6 +43,7 @@ __all__ = [
     "Runs",
     "Table",
     "TokenSplit",
+    "accepts_paths",
     "align",
     "as_text",
     "as_words",

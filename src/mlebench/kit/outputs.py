@@ -5,6 +5,7 @@ place.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,20 @@ def run_prepare(
             raise
     progress.tell("checking")
     return Prepared(outputs, progress)
+
+
+def accepts_paths(prepare: Callable[[Raw, Output, Output], None]) -> Callable[..., None]:
+    """Decorate a competition's `prepare` so that it takes plain paths as well, as existing clients pass them."""
+
+    @wraps(prepare)
+    def either(raw: Any, public: Any, private: Any) -> None:
+        if isinstance(raw, str | Path):
+            run_prepare(prepare, Path(raw), Path(public), Path(private))
+        else:
+            prepare(raw, public, private)
+
+    vars(either)["for_engine"] = prepare
+    return either
 
 
 def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = SILENT) -> None:

@@ -9,7 +9,7 @@ from mlebench.core.os_errors import explanation
 from mlebench.core.paths import moved
 from mlebench.core.untrusted import LARGEST_SUBMISSION, UntrustedFileError, open_untrusted
 from mlebench.registry import Competition, competition_of
-from mlebench.scoring import import_code
+from mlebench.scoring import import_fn
 from mlebench.validate.reading import has_csv_name, read_table
 
 VALID = "Submission is valid."
@@ -72,17 +72,18 @@ def stand_in(competition: Competition) -> Any:
 
     A competition whose answers look different from its sample submission defines `stand_in(public)` beside `grade`.
     """
-    module = import_code(competition.grader.module)
-    if hasattr(module, "stand_in"):
-        try:
-            return module.stand_in(competition.public_dir)
-        except FileNotFoundError as error:
-            if error.filename and Path(error.filename).is_relative_to(competition.public_dir):
-                raise NotPreparedError(f"{competition.id} is not prepared: there is no {error.filename}") from error
-            raise
-    from mlebench.kit.samples import sample_stand_in
+    try:
+        own = import_fn(f"{competition.grader.module}:stand_in")
+    except AttributeError:
+        from mlebench.kit.samples import sample_stand_in
 
-    return sample_stand_in(competition)
+        return sample_stand_in(competition)
+    try:
+        return own(competition.public_dir)
+    except FileNotFoundError as error:
+        if error.filename and Path(error.filename).is_relative_to(competition.public_dir):
+            raise NotPreparedError(f"{competition.id} is not prepared: there is no {error.filename}") from error
+        raise
 
 
 def over_public(competition: Competition, folder: Path) -> Competition:

@@ -2,7 +2,7 @@ from collections.abc import Collection
 from pathlib import PurePosixPath
 from typing import Any
 
-from mlebench.kit import Output, Raw, Table, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, split_rows
 
 Record = dict[str, Any]
 Tokens = tuple[Collection[str], Collection[str]]  # of train and of test
@@ -12,6 +12,7 @@ FOLDERS = {"jpeg": "images", "bin": "lidar"}
 MAP = "map_raster_palo_alto.png"
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     logs = split_rows([log["token"] for log in _records(raw, "log")], test_size=0.2, seed=0)
     samples = _split_drives(raw, public, logs)

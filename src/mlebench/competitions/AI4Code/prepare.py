@@ -1,8 +1,9 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, Table, renumber
+from mlebench.kit import Output, Raw, Table, accepts_paths, renumber
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     ancestors = raw.table("train_ancestors.csv")
     ancestors = ancestors.take(np.random.RandomState(0).permutation(len(ancestors)))

@@ -1,10 +1,11 @@
 import random
 
-from mlebench.kit import Output, Raw, Table, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, split_rows
 
 ALGORITHMS = ("JMiPOD", "JUNIWARD", "UERD")
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     covers = [file.path.name for file in raw.files("Cover/*.jpg")]
     # As many as the original test set had, out of 75,000.

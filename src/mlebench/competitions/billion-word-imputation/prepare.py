@@ -3,7 +3,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlebench.kit import Output, Pieces, Raw, Table
+from mlebench.kit import Output, Pieces, Raw, Table, accepts_paths
 
 SHARE = 0.01  # of the sentences are for testing
 TRAIN, TEST = "train_v2.txt", "test_v2.txt"
@@ -17,6 +17,7 @@ class HeldOut(NamedTuple):
     cuts: list[list[int]]  # where a sentence begins, where it ends, where the next one begins …
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     text = raw.archive(f"{TRAIN}.zip")
     test = _hold_out(text.line_blocks(TRAIN))

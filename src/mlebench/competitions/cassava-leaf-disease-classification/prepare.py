@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw, is_in, split_rows
+from mlebench.kit import Output, Raw, accepts_paths, is_in, split_rows
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     # TFRecord files are split whole; rows follow the file that holds their picture, which only the records reveal.
     train_files, test_files = split_rows(raw.files("train_tfrecords/*.tfrec"), test_size=0.1, seed=0)

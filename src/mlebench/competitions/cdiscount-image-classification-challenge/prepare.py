@@ -1,11 +1,12 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, split_rows
+from mlebench.kit import Output, Raw, accepts_paths, split_rows
 
 EXAMPLES = 100  # products in the small file to try code on
 A_CATEGORY = 1000010653  # what the sample submission says
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_rows(raw.records("train.bson"), test_size=0.1, seed=0)
     train = train.in_file_order()

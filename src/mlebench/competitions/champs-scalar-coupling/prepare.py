@@ -1,4 +1,4 @@
-from mlebench.kit import Output, Raw, split_groups, unique
+from mlebench.kit import Output, Raw, accepts_paths, split_groups, unique
 
 # Quirk of v1: only the molecules of the train split are public in these, and in the structures too.
 ABOUT_MOLECULES = (
@@ -11,6 +11,7 @@ ABOUT_MOLECULES = (
 )
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     couplings = raw.table("train.csv")
     train, test = split_groups(couplings, "molecule_name", test_size=0.1, seed=0, order="blocks")

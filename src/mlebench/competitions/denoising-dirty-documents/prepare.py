@@ -2,12 +2,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mlebench.kit import Output, Pieces, Raw, RawFile, split_rows
+from mlebench.kit import Output, Pieces, Raw, RawFile, accepts_paths, split_rows
 
 # How the 256 grey values are printed: as shares of white.
 SHARES = [repr(value / 255) for value in range(256)]
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     dirty, clean = raw.archive("train.zip"), raw.archive("train_cleaned.zip")
     _, test = split_rows([file.path.name for file in dirty.files("train/*.png")], test_size=0.2, seed=0)

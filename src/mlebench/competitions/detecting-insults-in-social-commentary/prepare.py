@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw
+from mlebench.kit import Output, Raw, accepts_paths
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     # The labels of the test set were published, so nothing is split. The later verification set is left out.
     gold = raw.table("test_with_solutions.csv").select("Insult", "Date", "Comment")

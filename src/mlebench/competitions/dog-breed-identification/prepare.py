@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw, one_hot, split_rows
+from mlebench.kit import Output, Raw, accepts_paths, one_hot, split_rows
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     labels = raw.table("labels.csv")
     train, test = split_rows(labels, test_size=0.1, seed=0)

@@ -1,8 +1,9 @@
 from itertools import count
 
-from mlebench.kit import Output, Raw, RawFile, Table, split_rows
+from mlebench.kit import Output, Raw, RawFile, Table, accepts_paths, split_rows
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_rows(raw.archive("train.zip").files("train/*.jpg"), test_size=0.1, seed=0)
     answers = Table.from_columns({"id": range(1, len(test) + 1), "label": [int(_kind(file) == "dog") for file in test]})

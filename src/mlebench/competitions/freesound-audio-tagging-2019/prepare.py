@@ -1,8 +1,9 @@
-from mlebench.kit import Output, Raw
+from mlebench.kit import Output, Raw, accepts_paths
 
 META = "FSDKaggle2019.meta"
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     classes = raw.table("sample_submission.csv").columns[1:]
     published = raw.beside_archive(f"{META}.zip").archive(f"{META}.zip")

@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, split_rows, unique
+from mlebench.kit import Output, Raw, accepts_paths, split_rows, unique
 
 QUESTION = (
     "asker_intent_understanding body_critical conversational expect_short_answer fact_seeking "
@@ -15,6 +15,7 @@ ANSWER = (
 TARGETS = [*(f"question_{name}" for name in QUESTION.split()), *(f"answer_{name}" for name in ANSWER.split())]
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     table = raw.table("train.csv")
     train, test = split_rows(np.arange(len(table)), test_size=0.1, seed=0)

@@ -1,12 +1,13 @@
 import random
 
-from mlebench.kit import Output, Raw, Table, encode_runs, npy_shape, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, encode_runs, npy_shape, split_rows
 
 BANDS = [f"band_{number:02d}.npy" for number in range(8, 17)]
 LABELS = ["human_individual_masks.npy", "human_pixel_masks.npy"]
 NPY_HEADER = 1024  # bytes, at most
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     records, validation = raw.json("train_metadata.json"), raw.json("validation_metadata.json")
     train, test = split_rows(records, test_size=len(validation), seed=0)

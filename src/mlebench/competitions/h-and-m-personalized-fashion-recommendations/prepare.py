@@ -1,8 +1,9 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw
+from mlebench.kit import Output, Raw, accepts_paths
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     transactions = raw.table("transactions_train.csv")
     days = transactions["t_dat"]  # such as 2020-09-22: text order is time order

@@ -1,6 +1,7 @@
-from mlebench.kit import ImageCatalogue, Output, Raw
+from mlebench.kit import ImageCatalogue, Output, Raw, accepts_paths
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     # The file is not valid UTF-8.
     sheets = ImageCatalogue.read(raw, "nybg2020/train/metadata.json", encoding="latin-1")

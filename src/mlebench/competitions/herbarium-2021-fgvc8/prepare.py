@@ -1,6 +1,7 @@
-from mlebench.kit import ImageCatalogue, Output, Raw
+from mlebench.kit import ImageCatalogue, Output, Raw, accepts_paths
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     sheets = ImageCatalogue.read(raw, "train/metadata.json")
     train, test = sheets.split(test_size=0.2, seed=0, small_below=5)

@@ -1,8 +1,9 @@
 from collections import Counter
 
-from mlebench.kit import ImageCatalogue, Output, Raw
+from mlebench.kit import ImageCatalogue, Output, Raw, accepts_paths
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     sheets = ImageCatalogue.read(raw, "train_metadata.json", id="image_id")
     train, test = sheets.split(test_size=0.2, seed=0)

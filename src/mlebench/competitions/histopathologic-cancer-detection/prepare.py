@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw, split_groups
+from mlebench.kit import Output, Raw, accepts_paths, split_groups
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     labels = raw.table("train_labels.csv")
     # The original test images have no labels; they only determine the size of the test set.

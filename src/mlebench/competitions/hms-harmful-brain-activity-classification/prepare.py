@@ -1,10 +1,11 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, split_groups, unique
+from mlebench.kit import Output, Raw, accepts_paths, split_groups, unique
 
 VOTES = ("seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote")
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_groups(raw.table("train.csv"), "spectrogram_id", test_size=0.1, seed=0)
     votes = np.column_stack([test[name] for name in VOTES])

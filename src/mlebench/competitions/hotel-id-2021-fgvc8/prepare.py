@@ -1,9 +1,10 @@
-from mlebench.kit import Output, Raw, split_rows
+from mlebench.kit import Output, Raw, accepts_paths, split_rows
 
 IN_TWO_ROWS = "ce27d36c9147cc19.jpg"  # its rows could land on both sides of the split
 SAMPLE = "36363 53586 18807 64314 60181"
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     labels = raw.table("train.csv")
     train, test = split_rows(labels.where(labels["image"] != IN_TWO_ROWS), test_size=0.1, seed=0)

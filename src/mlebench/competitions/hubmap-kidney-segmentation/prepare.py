@@ -1,10 +1,11 @@
-from mlebench.kit import Output, Raw, Table, join_text, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, join_text, split_rows
 
 INFORMATION = "HuBMAP-20-dataset_information.csv"
 # Quirk of v1: {id}.json, which outlines the glomeruli, is public for test slides too.
 FILES = ("{id}.tiff", "{id}.json", "{id}-anatomical-structure.json")
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     slides = raw.table("train.csv")
     train, test = split_rows(slides, train_size=raw.scaled(12), test_size=raw.scaled(3), seed=0)

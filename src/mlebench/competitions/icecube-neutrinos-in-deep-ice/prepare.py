@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw, split_groups, unique
+from mlebench.kit import Output, Raw, accepts_paths, split_groups, unique
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_groups(raw.table("train_meta.parquet"), by="batch_id", test_size=0.1, seed=0)
     test_batches = {f"batch_{number}" for number in unique(test["batch_id"])}

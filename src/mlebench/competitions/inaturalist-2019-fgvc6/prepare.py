@@ -1,8 +1,9 @@
-from mlebench.kit import ImageCatalogue, Output, Raw
+from mlebench.kit import ImageCatalogue, Output, Raw, accepts_paths
 
 A_CATEGORY = 654  # what the sample submission says
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = ImageCatalogue.read(raw, "train2019.json").split(test_size=0.12, seed=0, small_below=5)
     test = test.renamed([f"test2019/{name.rpartition('/')[2]}" for name in test.raw_names])

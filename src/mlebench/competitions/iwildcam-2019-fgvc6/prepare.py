@@ -1,8 +1,9 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, Table, split_groups
+from mlebench.kit import Output, Raw, Table, accepts_paths, split_groups
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     images = raw.archive("train_images.zip")
     # No camera is in both the test set and the training set.

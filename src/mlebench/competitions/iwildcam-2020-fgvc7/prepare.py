@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit import Output, Raw, Table, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, split_rows
 
 TRAIN, TEST = "iwildcam2020_train_annotations.json", "iwildcam2020_test_information.json"
 DETECTIONS = "iwildcam2020_megadetector_results.json"
@@ -14,6 +14,7 @@ NAN = float("nan")
 Record = dict[str, Any]
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     labelled, unlabelled = raw.json(TRAIN), raw.json(TEST)
     images, annotations = _completed(labelled["images"]), _completed(labelled["annotations"])

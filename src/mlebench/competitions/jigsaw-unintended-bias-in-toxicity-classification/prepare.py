@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw
+from mlebench.kit import Output, Raw, accepts_paths
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     # The labels of the private test set were published, so nothing is split.
     comments = raw.table("test_private_expanded.csv").select("id", "comment_text")

@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw, one_hot, split_rows, unique
+from mlebench.kit import Output, Raw, accepts_paths, one_hot, split_rows, unique
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     leaves = raw.archive("train.csv.zip").table("train.csv")
     species = sorted(unique(leaves["species"]))

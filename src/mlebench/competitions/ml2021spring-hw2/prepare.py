@@ -1,10 +1,11 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, Table, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, split_rows
 
 FOLDER = "timit_11/timit_11"
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     frames, labels = raw.array(f"{FOLDER}/train_11.npy"), raw.array(f"{FOLDER}/train_label_11.npy")
     unlabelled = len(raw.array(f"{FOLDER}/test_11.npy"))

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mlebench.kit import Output, Raw, Table, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, split_rows
 
 ESSENTIAL, SUPPLEMENTAL = "mlsp_contest_dataset/essential_data", "mlsp_contest_dataset/supplemental_data"
 PICTURES = ("filtered_spectrograms", "spectrograms", "supervised_segmentation")
@@ -10,6 +10,7 @@ SEGMENT_TABLES = ("histogram_of_segments", "segment_features", "segment_rectangl
 SPECIES = 19
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     dataset = raw.archive("mlsp_contest_dataset.zip")
     folds = dataset.table(f"{ESSENTIAL}/CVfolds_2.txt")

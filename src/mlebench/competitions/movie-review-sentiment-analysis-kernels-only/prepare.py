@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw, split_rows
+from mlebench.kit import Output, Raw, accepts_paths, split_rows
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     phrases = raw.archive("train.tsv.zip").table("train.tsv", sep="\t")
     train, test = split_rows(phrases, test_size=0.3, seed=0)

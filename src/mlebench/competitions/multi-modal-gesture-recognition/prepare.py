@@ -1,7 +1,7 @@
 import random
 from pathlib import PurePosixPath
 
-from mlebench.kit import Output, Raw, Table, is_in
+from mlebench.kit import Output, Raw, Table, accepts_paths, is_in
 
 GESTURES = range(1, 21)
 AS_THEY_ARE = (
@@ -13,6 +13,7 @@ AS_THEY_ARE = (
 )
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     # The last of the training archives is the test set. Its samples are named `Sample00301.zip`; that one is 0301.
     members = [PurePosixPath(name) for name in raw.member_names("training4.tar.gz")]

@@ -1,8 +1,9 @@
-from mlebench.kit import Output, Raw, split_rows
+from mlebench.kit import Output, Raw, accepts_paths, split_rows
 
 COUPONS = "GCP-Coupons-Instructions.rtf"
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     # As many rows as the original test set had, out of 55 million.
     train, test = split_rows(raw.table("train.csv"), test_size=raw.scaled(9914), seed=0)

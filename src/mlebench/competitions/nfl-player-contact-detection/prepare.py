@@ -1,8 +1,9 @@
-from mlebench.kit import Output, Raw, split_groups, unique
+from mlebench.kit import Output, Raw, accepts_paths, split_groups, unique
 
 VIEWS = ("All29", "Endzone", "Sideline")
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_groups(raw.table("train_labels.csv"), "game_play", test_size=0.1, seed=0)
 

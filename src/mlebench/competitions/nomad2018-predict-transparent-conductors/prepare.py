@@ -1,8 +1,9 @@
-from mlebench.kit import Output, Raw, renumber, split_rows
+from mlebench.kit import Output, Raw, accepts_paths, renumber, split_rows
 
 TARGETS = {"formation_energy_ev_natom": 0.1779, "bandgap_energy_ev": 1.8892}  # and what the sample predicts for all
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_rows(raw.archive("train.csv.zip").table("train.csv"), test_size=0.1, seed=0)
     # One folder of the real data holds a second file; the last one, sorted by name, is taken.

@@ -1,8 +1,9 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, Table, join_text, renumber, split_groups, unique
+from mlebench.kit import Output, Raw, Table, accepts_paths, join_text, renumber, split_groups, unique
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_groups(raw.table("train.csv"), "Patient", test_size=0.1, seed=0, order="blocks")
     answers = _every_week(test).assign(Confidence=100)

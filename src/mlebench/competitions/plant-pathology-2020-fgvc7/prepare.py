@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw, Table, join_text, renumber, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, join_text, renumber, split_rows
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_rows(raw.table("train.csv"), test_size=0.1, seed=0)
     train, test = _renamed(raw, public, train, "Train_"), _renamed(raw, public, test, "Test_")

@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw, Table, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, split_rows
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_rows(raw.files("train/*/*.png"), test_size=0.14, seed=0)
     answers = Table.from_columns(

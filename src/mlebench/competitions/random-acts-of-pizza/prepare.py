@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw, Table, encode_json, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, encode_json, split_rows
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     requests, later = raw.json("train.json"), raw.json("test.json")
     train, test = split_rows(requests, test_size=len(later) / (len(requests) + len(later)), seed=0)

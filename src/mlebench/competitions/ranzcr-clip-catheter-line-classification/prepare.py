@@ -1,9 +1,10 @@
-from mlebench.kit import Output, Raw, split_rows
+from mlebench.kit import Output, Raw, accepts_paths, split_rows
 
 # Quirk of v1: the original asked for the first two as well.
 NOT_PREDICTED = ("CVC - Normal", "Swan Ganz Catheter Present", "PatientID")
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_rows(raw.table("train.csv"), test_size=0.1, seed=0)
     sample = test.drop(*NOT_PREDICTED)

@@ -2,13 +2,14 @@ import random
 
 import numpy as np
 
-from mlebench.kit import Output, Raw, Table, is_in, join_text
+from mlebench.kit import Output, Raw, Table, accepts_paths, is_in, join_text
 
 # Quirk of v1: a tenth of everything is for training; it was meant to be the other way round.
 SHARE = 0.1
 LABELS = ("patient_overall", "C1", "C2", "C3", "C4", "C5", "C6", "C7")
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     studies, boxes = raw.table("train.csv"), raw.table("train_bounding_boxes.csv")
     segmented = sorted(file.path.stem for file in raw.files("segmentations/*.nii"))

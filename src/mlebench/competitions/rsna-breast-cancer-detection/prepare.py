@@ -1,8 +1,9 @@
-from mlebench.kit import Output, Raw, join_text, split_groups
+from mlebench.kit import Output, Raw, accepts_paths, join_text, split_groups
 
 NOT_IN_TEST = ("cancer", "biopsy", "invasive", "BIRADS", "density", "difficult_negative_case")
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_groups(raw.table("train.csv"), "patient_id", test_size=0.1, seed=42)
     test = test.assign(prediction_id=join_text(test["patient_id"], "_", test["laterality"]))

@@ -1,10 +1,11 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, Table, is_in, join_text, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, is_in, join_text, split_rows
 
 APPEARANCES = ("negative", "typical", "indeterminate", "atypical")  # in the order of the table's columns
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = (rows.sort_by("id") for rows in split_rows(raw.table("train_study_level.csv"), test_size=0.1, seed=0))
     images = raw.table("train_image_level.csv").sort_by("id")

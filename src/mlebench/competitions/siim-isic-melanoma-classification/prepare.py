@@ -1,8 +1,9 @@
-from mlebench.kit import Output, Raw, is_in
+from mlebench.kit import Output, Raw, accepts_paths, is_in
 
 TEST_FILES = ("train00", "train06")  # of the 16 TFRecord files
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     files = raw.files("tfrecords/train*.tfrec")
     test_files = [file for file in files if file.path.stem.split("-")[0] in TEST_FILES]

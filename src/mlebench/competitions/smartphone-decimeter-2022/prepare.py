@@ -1,8 +1,9 @@
-from mlebench.kit import Output, Raw, RawFile, Table, split_rows
+from mlebench.kit import Output, Raw, RawFile, Table, accepts_paths, split_rows
 
 TRUTH = "ground_truth.csv"
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     drives = sorted({file.path.parts[1] for file in raw.files("train/*/**")})
     _, test_dates = split_rows(sorted(set(map(_date_of, drives))), test_size=0.1, seed=0)

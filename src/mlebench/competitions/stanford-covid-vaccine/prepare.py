@@ -1,10 +1,11 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, Table, join_text, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, join_text, split_rows
 
 TARGETS = ("reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C")
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     records = raw.records("train.json")
     # A tenth of all molecules, chosen from those of good quality.

@@ -1,8 +1,9 @@
 import json
 
-from mlebench.kit import Output, Raw, Table, encode_json, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, encode_json, split_rows
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     later = raw.archive("test.json.7z").json_items("data/processed/test.json")
     fields = list(next(later))  # what may be known about an image, in this order

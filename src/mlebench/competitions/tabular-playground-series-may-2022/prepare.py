@@ -1,8 +1,9 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, split_rows
+from mlebench.kit import Output, Raw, accepts_paths, split_rows
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_rows(raw.table("train.csv"), test_size=raw.scaled(100_000), seed=0)
     # Rows get new ids, train first.

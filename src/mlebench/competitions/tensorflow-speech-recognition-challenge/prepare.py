@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw, Table, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, split_rows
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     clips = raw.archive("train.7z").files("train/audio/**/*.wav")
     clips.sort(key=lambda clip: f"{clip.path.parent.name}_{clip.path.name}")

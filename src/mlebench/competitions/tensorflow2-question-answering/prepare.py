@@ -2,12 +2,13 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.kit import Output, Raw, Table, as_text, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, as_text, split_rows
 
 CHUNK = 1000  # lines; the file is too large for memory, so it was split within each chunk
 SHOWN = ("example_id", "question_text", "document_text", "long_answer_candidates")
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     records = raw.records("simplified-nq-train.jsonl", chunk_lines=CHUNK)
     train, test = _split_within_chunks(records)

@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw, split_tokens
+from mlebench.kit import Output, Raw, accepts_paths, split_tokens
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     tokens = raw.archive("ru_train.csv.zip").table("ru_train.csv")
     train, test, answers, sample = split_tokens(tokens, test_size=0.1, seed=0)

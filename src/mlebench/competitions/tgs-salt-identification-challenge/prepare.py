@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw, split_rows
+from mlebench.kit import Output, Raw, accepts_paths, split_rows
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     data = raw.archive("competition_data.zip")
     train, test = split_rows(data.table("competition_data/train.csv"), test_size=0.25, seed=0)

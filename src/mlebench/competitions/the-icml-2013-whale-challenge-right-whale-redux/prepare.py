@@ -1,10 +1,11 @@
 import re
 
-from mlebench.kit import Output, Raw, RawFile, Table
+from mlebench.kit import Output, Raw, RawFile, Table, accepts_paths
 
 TRAIN_DATES = 2  # of four; the later two are for testing
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     clips = raw.archive("train2.zip").files("train2/*")  # named by date and time, so in chronological order
     early = sorted({_date(clip) for clip in clips})[:TRAIN_DATES]

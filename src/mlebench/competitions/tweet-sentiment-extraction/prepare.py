@@ -1,6 +1,7 @@
-from mlebench.kit import Output, Raw, split_rows
+from mlebench.kit import Output, Raw, accepts_paths, split_rows
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_rows(raw.table("train.csv"), test_size=0.1, seed=0)
 

@@ -2,11 +2,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mlebench.kit import Output, Raw, RawFile, is_in, split_rows, unique
+from mlebench.kit import Output, Raw, RawFile, accepts_paths, is_in, split_rows, unique
 
 DAYS_KEPT = 4  # of a training case; later ones are for testing
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     rows = raw.table("train.csv")
     days = np.array(["_".join(id.split("_", 2)[:2]) for id in rows["id"]], dtype=object)

@@ -1,8 +1,9 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, split_groups
+from mlebench.kit import Output, Raw, accepts_paths, split_groups
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     breaths = raw.table("train.csv")
     sides = split_groups(breaths, "breath_id", test_size=0.1, seed=0, order="blocks")

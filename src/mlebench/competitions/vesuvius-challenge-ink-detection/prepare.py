@@ -1,9 +1,10 @@
-from mlebench.kit import Output, Raw, Table, png_size
+from mlebench.kit import Output, Raw, Table, accepts_paths, png_size
 
 # Files that reveal the ink; in the infrared photograph it is visible to the naked eye.
 SECRET = ("**/inklabels.png", "**/inklabels_rle.csv", "**/ir.png")
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     width, height = png_size(raw.file("train/3/ir.png").head(24))
     ink = raw.table("train/3/inklabels_rle.csv").assign(width=width, height=height, Id="a")

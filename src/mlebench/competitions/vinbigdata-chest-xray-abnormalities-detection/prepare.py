@@ -1,11 +1,12 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, Table, is_in, join_text, split_rows, unique
+from mlebench.kit import Output, Raw, Table, accepts_paths, is_in, join_text, split_rows, unique
 
 NO_FINDING = 14
 CORNERS = ("x_min", "y_min", "x_max", "y_max")
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     boxes = raw.table("train.csv")
     train, test = split_rows(unique(boxes["image_id"]), test_size=0.1, seed=0)

@@ -1,11 +1,12 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, is_in, renumber, split_rows
+from mlebench.kit import Output, Raw, accepts_paths, is_in, renumber, split_rows
 
 SAMPLE = "new_whale w_1287fbc w_98baff9 w_7554f44 w_1eafe46"
 TEST_SHARE = 0.1
 
 
+@accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     labels = raw.table("train.csv")
     in_test = _test_rows(renumber(labels["Id"]))
