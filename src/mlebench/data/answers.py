@@ -38,8 +38,8 @@ class JsonRecords(Sequence[dict[str, Any]]):
     def _all(self) -> list[dict[str, Any]]:
         return list(self)
 
-    def __getitem__(self, place: Any) -> Any:
-        return self._all[place]
+    def __getitem__(self, index: Any) -> Any:
+        return self._all[index]
 
     def __len__(self) -> int:
         with self._path.open(encoding="utf-8") as file:

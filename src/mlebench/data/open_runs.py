@@ -53,12 +53,12 @@ def open_runs(competition: Competition) -> list[str]:
     return [path.name for path in paths if _is_open(path) and not is_temporary(path.name)]
 
 
-def refuse_while_open(competition: Competition, what: str) -> None:
+def refuse_while_open(competition: Competition, action: str) -> None:
     """Raise while a run is open: data that it uses must not change."""
     if open_ := open_runs(competition):
         runs = "a run uses" if len(open_) == 1 else f"{len(open_)} runs use"
         raise PrerequisiteError(
-            f"{competition.id}: {runs} this data, so {what} has to wait: `mlebench runs` shows which "
+            f"{competition.id}: {runs} this data, so {action} has to wait: `mlebench runs` shows which "
             f"(marks of runs are in {competition.paths.runs_open})"
         )
 

@@ -29,7 +29,7 @@ CONDA = "/opt/conda"
 
 
 @dataclass(frozen=True)
-class Place:
+class AgentFolders:
     """Where the agent sees its folders."""
 
     home: str
@@ -52,18 +52,18 @@ def make_task(
     public = _public(group, work, competition)
     _require_readable(public)
     data = Bind(public, f"{HOME}/data")
-    place = Place(sandbox.home(work), sandbox.path_of(data))
-    _write_texts(work / "home", group, place)
+    folders = AgentFolders(sandbox.home(work), sandbox.path_of(data))
+    _write_texts(work / "home", group, folders)
     agent.copy_to(work / "home" / "agent")
     venv = venv_of(agent)
     ports = (port,) if port else VALIDATOR_PORTS
     return Task(
         name=token,
-        command=agent.command(f"{place.home}/agent"),
+        command=agent.command(f"{folders.home}/agent"),
         work=work,
         limits=limits_of(group),
         binds=(data, *_knowledge(group), *_python(venv), *_conda(sandbox, venv)),
-        env=_environment(group, run, agent, sandbox, place, venv, ports[0]),
+        env=_environment(group, run, agent, sandbox, folders, venv, ports[0]),
         ports=dict.fromkeys(ports, VALIDATOR),
         network=group.record.network,
         gpus=gpus.names,
@@ -111,11 +111,11 @@ def neutral_id(group: Group, competition: str) -> str:
     return "task-" + hashlib.sha256(f"{group.record.id}/{competition}".encode()).hexdigest()[:8]
 
 
-def _write_texts(home: Path, group: Group, place: Place) -> None:
+def _write_texts(home: Path, group: Group, folders: AgentFolders) -> None:
     text = (environment_dir() / "instructions.txt").read_text(encoding="utf-8")
     if group.record.knowledge:
         text += f"\nKnowledge\n  {HOME}/{KNOWLEDGE}/            material that you may use, read-only\n"
-    text = text.replace(f"{HOME}/data", place.data).replace(f"{HOME}/", f"{place.home}/")
+    text = text.replace(f"{HOME}/data", folders.data).replace(f"{HOME}/", f"{folders.home}/")
     # The text names no competition, so it is the same for both; existing agents look for either name.
     for name in ("instructions.txt", "instructions_obfuscated.txt"):
         (home / name).write_text(text, encoding="utf-8")
@@ -154,7 +154,7 @@ def _conda(sandbox: Sandbox, venv: Path | None) -> list[Bind]:
 
 
 def _environment(
-    group: Group, run: Run, agent: Agent, sandbox: Sandbox, place: Place, venv: Path | None, port: int
+    group: Group, run: Run, agent: Agent, sandbox: Sandbox, folders: AgentFolders, venv: Path | None, port: int
 ) -> dict[str, str]:
     search = [f"{venv}/bin"] if venv else []
     search += sandbox.search_path(image_facts(agent, group.record.image)["image"])
@@ -163,16 +163,16 @@ def _environment(
     return {
         **_agents_own(group, agent),
         "PATH": ":".join(search),
-        "HOME": place.home,
+        "HOME": folders.home,
         "USER": "nonroot",
         "LANG": "C.UTF-8",
         "COMPETITION_ID": neutral_id(group, run.record.competition) if obfuscated else run.record.competition,
-        "DATA_DIR": place.data,
-        "SUBMISSION_DIR": f"{place.home}/{paths.SUBMISSION}",
-        "LOGS_DIR": f"{place.home}/{paths.LOGS}",
-        "CODE_DIR": f"{place.home}/{paths.CODE}",
-        "AGENT_DIR": f"{place.home}/agent",
-        "INSTRUCTIONS": f"{place.home}/instructions.txt",
+        "DATA_DIR": folders.data,
+        "SUBMISSION_DIR": f"{folders.home}/{paths.SUBMISSION}",
+        "LOGS_DIR": f"{folders.home}/{paths.LOGS}",
+        "CODE_DIR": f"{folders.home}/{paths.CODE}",
+        "AGENT_DIR": f"{folders.home}/agent",
+        "INSTRUCTIONS": f"{folders.home}/instructions.txt",
         "TIME_LIMIT_SECS": f"{limits_of(group).seconds:.0f}",
         "SEED": str(run.record.seed),
         "VALIDATOR_URL": f"http://localhost:{port}/validate",

@@ -239,10 +239,10 @@ def _refuse_ours(options: Mapping[str, str]) -> None:
 
 def _request(need: Resources, options: Mapping[str, str]) -> list[str]:
     """What a job asks for: a user's options take precedence over ours."""
-    wishes = {"cpus-per-task": need.cpus, "mem": f"{need.memory >> 20}M", "time": math.ceil(need.seconds / 60)}
+    defaults = {"cpus-per-task": need.cpus, "mem": f"{need.memory >> 20}M", "time": math.ceil(need.seconds / 60)}
     if need.gpus and not any(name.startswith("gpus") for name in options):
-        wishes["gres"] = f"gpu:{need.gpus}"
-    ours = [f"--{name}={value}" for name, value in wishes.items() if name not in options]
+        defaults["gres"] = f"gpu:{need.gpus}"
+    ours = [f"--{name}={value}" for name, value in defaults.items() if name not in options]
     theirs = [f"--{name}={value}" if value else f"--{name}" for name, value in options.items()]
     return ["--nodes=1", "--ntasks=1", *ours, *theirs]
 
