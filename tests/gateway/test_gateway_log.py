@@ -9,6 +9,7 @@ from support.endpoints import Endpoint, access_to
 
 from mlebench.gateway.process import MESSAGES, BoundedStream
 from mlebench.gateway.proxy import GatewayProxy
+from mlebench.gateway.trace import Trace
 
 
 def test_an_agent_cannot_fill_the_log(server: Endpoint, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -33,3 +34,14 @@ def test_a_bounded_stream_says_once_that_it_is_full() -> None:
     for text in ("12345", "1234567", "more", "more"):
         assert bounded.write(text) == len(text)
     assert stream.getvalue() == "1234512345\ngateway: further messages are left out\n"
+
+
+def test_a_trace_that_the_disk_does_not_take_is_begun_later(tmp_path: Path) -> None:
+    """A gateway that ended because of it would cost the agent its start."""
+    trace, call = Trace(tmp_path / "absent" / "calls.jsonl"), {"request": None, "answer": None}
+    trace.write(call)
+    (tmp_path / "absent").mkdir()
+    trace.write(call)
+    trace.close()
+    assert trace.left_out == 1
+    assert (tmp_path / "absent" / "calls.jsonl").read_text().count("\n") == 1

@@ -667,6 +667,54 @@ def test_an_end_that_the_disk_did_not_take_starts_no_agent(ended_agent: Run, mon
     assert not paths.spare_outcome(work.name).exists()
 
 
+KEEPER_ON_A_READ_ONLY_DISK = """
+import errno, os, sys
+
+if "mlebench.sandbox.keeper" in sys.orig_argv:
+    root, left, ours = os.environ["TEST_ROOT"], int(os.environ["TEST_STEPS"]), set()
+
+    def refusing(name):
+        act = getattr(os, name)
+
+        def step(first, *arguments, **options):
+            global left
+            is_ours = first in ours or (name == "open" and str(first).startswith(root) and arguments[0] & os.O_WRONLY)
+            left -= is_ours
+            if is_ours and left < 0:
+                raise OSError(errno.EROFS, "read-only")
+            result = act(first, *arguments, **options)
+            if is_ours and name == "open":
+                ours.add(result)
+            return result
+
+        setattr(os, name, step)
+
+    for name in ("open", "write", "pwrite", "fsync"):
+        refusing(name)
+"""
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_a_disk_that_takes_nothing_from_any_step_of_the_keeper_on(
+    titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    """Nor can its runner store anything then. An agent that has ended is not started again."""
+    run = _plan(COMMAND, f"{PROGRAM}; echo $$ >> {tmp_path}/ended", titanic, tmp_path / "runs")
+    (tmp_path / "sitecustomize.py").write_text(KEEPER_ON_A_READ_ONLY_DISK)
+    with monkeypatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(tmp_path))
+        patch.setenv("TEST_ROOT", str(tmp_path / "runs"))
+        patch.setenv("TEST_STEPS", str(steps))
+        patch.setattr(
+            execution._Execution, "_stage_and_publish", lambda *_: (_ for _ in ()).throw(StorageError("read-only"))
+        )
+        assert execute(run.paths.root) in (NOT_STORED, MAY_BE_RETRIED)
+    assert execute(run.paths.root) == FINAL
+    record = Run.read(run.paths.root).record
+    assert (record.ended, record.starts, record.report and record.report.status) == ("finished", 1, "graded")
+    assert len((tmp_path / "ended").read_text().split()) == 1
+
+
 def test_an_end_that_somebody_else_recorded_is_not_believed(ended_agent: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = ended_agent.paths.root
     work = unstored_result(Run.read(folder))

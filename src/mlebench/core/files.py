@@ -84,6 +84,15 @@ def write_whole(path: Path, text: str | Iterable[str]) -> None:
         stream.writelines([text] if isinstance(text, str) else text)
 
 
+def rewrite(path: Path, text: str) -> None:
+    """Replace a file or, where a full disk refuses that, write over what is there in one piece; blanks do no harm."""
+    try:
+        write_whole(path, text)
+    except OSError:
+        with path.open("r+b", buffering=0) as file:
+            file.write(text.encode().ljust(path.stat().st_size))
+
+
 def require_free_space(folder: Path, limit: int | None, files: int | None = None) -> None:
     """StorageError if a disk is too full to start an agent that may write `limit` bytes and so many files.
 
