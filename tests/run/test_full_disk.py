@@ -667,10 +667,10 @@ def test_an_end_that_the_disk_did_not_take_starts_no_agent(ended_agent: Run, mon
     assert not paths.spare_outcome(work.name).exists()
 
 
-KEEPER_ON_A_READ_ONLY_DISK = """
+SUPERVISOR_ON_A_READ_ONLY_DISK = """
 import errno, os, sys
 
-if "mlebench.sandbox.keeper" in sys.orig_argv:
+if "mlebench.sandbox.supervisor" in sys.orig_argv:
     root, left, ours = os.environ["TEST_ROOT"], int(os.environ["TEST_STEPS"]), set()
 
     def refusing(name):
@@ -695,12 +695,12 @@ if "mlebench.sandbox.keeper" in sys.orig_argv:
 
 
 @pytest.mark.parametrize("steps", range(8))
-def test_a_disk_that_takes_nothing_from_any_step_of_the_keeper_on(
+def test_a_disk_that_takes_nothing_from_any_step_of_the_supervisor_on(
     titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     """Nor can its runner store anything then. An agent that has ended is not started again."""
     run = _plan(COMMAND, f"{PROGRAM}; echo $$ >> {tmp_path}/ended", titanic, tmp_path / "runs")
-    (tmp_path / "sitecustomize.py").write_text(KEEPER_ON_A_READ_ONLY_DISK)
+    (tmp_path / "sitecustomize.py").write_text(SUPERVISOR_ON_A_READ_ONLY_DISK)
     with monkeypatch.context() as patch:
         patch.setenv("PYTHONPATH", str(tmp_path))
         patch.setenv("TEST_ROOT", str(tmp_path / "runs"))
