@@ -27,6 +27,7 @@ MODEL = "model"  # the other door
 MODEL_PORT = 4000
 KNOWLEDGE = "knowledge"
 CONDA = "/opt/conda"
+PACKED = (".zip", ".7z")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ def make_task(
     _require_readable(public)
     place = Place.of(group.record.sandbox, work, public)
     _write_texts(work / "home", group, place)
+    sample = _plain_sample(competition, work / "home", place)
     agent.copy_to(work / "home" / "agent")
     if group.record.sandbox == "process":
         (work / "home" / "data").symlink_to(public)
@@ -64,7 +66,7 @@ def make_task(
         work=work,
         limits=limits_of(group),
         binds=(Bind(public, f"{HOME}/data"), *_knowledge(group), *_python(venv), *_conda(group, venv)),
-        env=_environment(group, run, agent, place, venv, ports[0]),
+        env=_environment(group, run, agent, place, venv, ports[0]) | {"SAMPLE_SUBMISSION": sample},
         ports=dict.fromkeys(ports, VALIDATOR),
         network=group.record.network,
         gpus=gpus.names,
@@ -123,6 +125,19 @@ def _write_texts(home: Path, group: Group, place: Place) -> None:
     script = home / "validate_submission.sh"
     shutil.copyfile(environment_dir() / "validate_submission.sh", script)
     script.chmod(0o755)
+
+
+def _plain_sample(competition: Competition, home: Path, place: Place) -> str:
+    """Where the agent finds the sample submission: among the public files, or a copy if it is packed there."""
+    path = competition.public_sample or competition.sample_submission
+    is_packed = path.suffix in PACKED
+    if not is_packed and path.is_relative_to(competition.public_dir):
+        return f"{place.data}/{path.relative_to(competition.public_dir)}"
+    from mlebench.kit.samples import public_sample_bytes
+
+    copy = home / (path.stem if is_packed else path.name)
+    copy.write_bytes(public_sample_bytes(competition))
+    return f"{place.home}/{copy.name}"
 
 
 def _knowledge(group: Group) -> list[Bind]:
