@@ -65,7 +65,7 @@ def understand(modules: Any, tmp_path: Path) -> Callable[..., Any]:
         path.write_text(sample)
         return modules.task.understand(
             modules.tables.read_sample(path.read_bytes()),
-            modules.tables.find(tmp_path, path),
+            modules.tables.find(tmp_path, path.name),
             modules.files.Files(tmp_path),
             description,
             modules.metric.from_description(description),

@@ -31,10 +31,6 @@ def bench(modules: dict[str, ModuleType]) -> ModuleType:
     return modules["bench"]
 
 
-def test_both_have_the_same_view_of_the_benchmark() -> None:
-    assert (AIDE / "bench.py").read_bytes() == (OPENHANDS / "bench.py").read_bytes()
-
-
 def test_some_time_is_reserved_for_the_end(bench: ModuleType) -> None:
     assert 94 < bench.Clock(100).left() <= 95
     assert 86_330 < bench.Clock(86_400).left() <= 86_340

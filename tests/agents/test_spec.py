@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -289,14 +290,28 @@ def test_what_enters_a_sandbox_never_imports_mlebench() -> None:
 
 
 def test_a_built_in_agent_may_share_files_of_another(tmp_path: Path) -> None:
-    agent = load_agent("baseline")
-    agent.copy_to(tmp_path)
-    for name in ("sample.py", "seven_zip.py"):
-        assert (tmp_path / name).read_bytes() == (agent.folder.parent / "dummy" / name).read_bytes()
-    assert agent.identity != folders.identity(agent.folder), "they are part of what the agent is"
-    assert agent.identity == folders.identity(tmp_path), "as if they lay in its folder"
-    with pytest.raises(ConfigError, match="shares` is for built-in agents"):
-        agent_with(tmp_path / "other", "shares: [dummy/sample.py]")
+    agent = load_agent("openhands#openhands")
+    (tmp_path / "run").mkdir()
+    agent.copy_to(tmp_path / "run")
+    assert (tmp_path / "run/bench.py").read_bytes() == (agent.folder.parent / "aide/bench.py").read_bytes()
+    assert agent.identity != folders.identity(agent.folder), "it is part of what the agent is"
+    assert agent.identity == folders.identity(tmp_path / "run"), "as if it lay in its folder"
+    for file in ("dummy/no.py", "../spec.py", "spec.py"):
+        with pytest.raises(ConfigError, match="is not a file of a built-in agent"):
+            agent_with(tmp_path / file.replace("/", "-"), f"shares: [{file}]")
+
+
+@pytest.mark.parametrize("has_file", [False, True])
+def test_a_copied_agent_has_the_files_it_shares(tmp_path: Path, has_file: bool) -> None:
+    agent = load_agent("openhands#openhands")
+    shutil.copytree(agent.folder, tmp_path / "openhands")
+    if has_file:
+        shutil.copy(agent.folder.parent / "aide/bench.py", tmp_path / "openhands")
+    copy = load_agent(f"{tmp_path}/openhands#openhands")
+    assert copy.identity == agent.identity
+    (tmp_path / "run").mkdir()
+    copy.copy_to(tmp_path / "run")
+    assert (tmp_path / "run/bench.py").is_file()
 
 
 def test_options_replace_and_add_to_its_arguments(tmp_path: Path) -> None:

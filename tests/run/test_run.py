@@ -11,8 +11,9 @@ from support.sandboxes import ALL, ISOLATING, leftovers, require, sandbox_params
 
 from mlebench.integrity.failures.categories import classify
 from mlebench.integrity.subjects import of_run
+from mlebench.kit import public_sample_bytes
 from mlebench.records.run_groups import Group, limits_of
-from mlebench.registry import Competition
+from mlebench.registry import Competition, Registry
 from mlebench.run.crash import last_words
 
 Runner = Callable[..., Group]
@@ -52,6 +53,17 @@ def test_a_group_of_runs_is_graded_and_leaves_nothing_behind(run: Runner, titani
     assert not (group.paths.root / ".work").exists()
     tokens = [attempt.token for one in runs for attempt in one.record.attempts]
     assert not [left for left in leftovers() if any(token in left for token in tokens)]
+
+
+@pytest.mark.parametrize("sandbox", sandbox_params("process", "bubblewrap"))
+@pytest.mark.parametrize("id", ["statoil-iceberg-classifier-challenge", "invasive-species-monitoring"])
+def test_an_agent_finds_a_packed_sample_unpacked(mlebench: Mlebench, tmp_path: Path, id: str, sandbox: str) -> None:
+    require(sandbox)
+    where = ["--twin", "--data-dir", str(tmp_path / "data"), "--runs-dir", str(tmp_path / "runs")]
+    mlebench("run", "--agent", "dummy", "-c", id, "--sandbox", sandbox, *where)
+    (folder,) = (tmp_path / "runs").iterdir()
+    (run,) = Group.read(folder).runs()
+    assert run.paths.submission.read_bytes() == public_sample_bytes(Registry(tmp_path / "data").get_competition(id))
 
 
 def test_metadata_is_what_existing_tools_read(run: Runner, titanic: Competition) -> None:

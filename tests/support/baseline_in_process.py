@@ -35,13 +35,19 @@ def _inside(data_dir: Path, id: str, home: Path, seconds: float, trials: int) ->
     log = os.open(home / "log", os.O_CREAT | os.O_WRONLY)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    sys.path[:0] = [str(paths.agents_dir() / "baseline"), str(paths.agents_dir() / "dummy")]
+    sys.path.insert(0, str(paths.agents_dir() / "baseline"))
     import main
     import outside
 
+    from mlebench.kit import public_sample_bytes
     from mlebench.validate.check import check_format
 
     competition = Registry(data_dir).get_competition(id)
     outside.validate = lambda content: check_format(io.BytesIO(content), competition)
+    path = competition.public_sample or competition.sample_submission
+    sample = path if path.suffix == ".csv" else home / path.stem
+    if sample != path:
+        sample.write_bytes(public_sample_bytes(competition))
     with threadpool_limits(1):  # other tests run at the same time
-        main.Agent(competition.public_dir, home / "submission", home / "logs", seconds, trials, seed=0).run()
+        public, submission, logs = competition.public_dir, home / "submission", home / "logs"
+        main.Agent(public, sample, submission, logs, seconds, trials, seed=0).run()

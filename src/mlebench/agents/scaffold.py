@@ -9,7 +9,7 @@ from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import make_new_folder
 
-_FILES = ("template/start.sh", "template/agent.py", "dummy/sample.py", "dummy/seven_zip.py")
+_FILES = ("template/start.sh", "template/agent.py")
 _CONFIG = """\
 # An entry for each variant of the agent: `mlebench run --agent FOLDER#ID`. Paths begin with the folder's name.
 {name}:

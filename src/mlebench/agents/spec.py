@@ -62,7 +62,7 @@ class Agent:
     requirements: str | None = None
     python: str | None = None
     needs_model: bool = False
-    shares: tuple[str, ...] = ()  # files of other built-in agents that are placed beside its own when it runs
+    shares: tuple[str, ...] = ()  # files of built-in agents that are placed beside its own when it runs
     host_only: bool = False
 
     @property
@@ -85,7 +85,7 @@ class Agent:
 
     def copy_to(self, agent_dir: Path) -> None:
         """Copy the folder's files; PrerequisiteError if they are no longer those that were loaded."""
-        copied = copy_files(self.folder, agent_dir, _shared(self.shares))
+        copied = copy_files(self.folder, agent_dir, _shared(self.shares, self.folder))
         if _with_command(copied, self.shell_command) != self.identity:
             raise PrerequisiteError(f"{self.folder} has changed since the run was planned")
 
@@ -131,13 +131,14 @@ def load_agent(text: str, command: str | None = None, options: Mapping[str, str]
     keys = Keys(config, entry, f"{id}.")
     keys.only(_KEYS)
     shares = _texts(keys, "shares")
-    if shares and not is_built_in:
-        raise keys.error("shares", "is for built-in agents: copy the files into the folder")
+    for file in shares:
+        if not re.fullmatch(r"\w+/[\w.]+", file) or not (paths.agents_dir() / file).is_file():
+            raise keys.error("shares", f"names {file!r}, which is not a file of a built-in agent")
     return Agent(
         name=id,
         spec=f"{place if is_built_in else folder}#{id}",
         folder=folder,
-        identity=_with_command(identity(folder, _shared(shares)) if shares else files, command),
+        identity=_with_command(identity(folder, _shared(shares, folder)) if shares else files, command),
         shares=shares,
         arguments=_arguments(keys, _valid(options or {}, keys, id)) if command is None else (command,),
         options=dict(options or {}),
@@ -152,8 +153,9 @@ def load_agent(text: str, command: str | None = None, options: Mapping[str, str]
     )
 
 
-def _shared(files: tuple[str, ...]) -> list[Path]:
-    return [paths.agents_dir() / file for file in files]
+def _shared(files: tuple[str, ...], folder: Path) -> list[Path]:
+    """What a folder takes from built-in agents; a copy of one may already have it."""
+    return [path for file in files if not (folder / (path := paths.agents_dir() / file).name).exists()]
 
 
 def _with_command(files: str, command: str | None) -> str:

@@ -130,8 +130,6 @@ def _place(agent: Agent) -> Path:
 def _alone(venv: Path) -> Iterator[Callable[[], None]]:
     """Wait until no other process is making this venv."""
     venv.parent.mkdir(parents=True, exist_ok=True)
-    if paths.venv_lock(venv).is_file():  # left by an earlier version
-        paths.venv_lock(venv).unlink()
     with held(paths.venv_lock(venv)) as require_lock:
         yield require_lock
 

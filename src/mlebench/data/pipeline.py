@@ -314,8 +314,6 @@ def _check_complete(competition: Competition) -> None:
 @contextmanager
 def _locked(where: paths.CompetitionPaths, watch: Progress) -> Iterator[Callable[[], None]]:
     where.root.mkdir(parents=True, exist_ok=True)
-    if where.lock.is_file():  # from an earlier version
-        where.lock.unlink()
 
     def waiting() -> None:
         logger.info("Waiting: another process is preparing %s", where.id)

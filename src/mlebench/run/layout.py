@@ -26,6 +26,7 @@ MODEL = "model"  # the other proxy
 MODEL_PORT = 4000
 KNOWLEDGE = "knowledge"
 CONDA = "/opt/conda"
+PACKED = (".zip", ".7z")
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ def make_task(
     data = Bind(public, f"{HOME}/data")
     folders = AgentFolders(sandbox.home(work), sandbox.path_of(data))
     _write_texts(work / "home", group, folders)
+    sample = _plain_sample(competition, work / "home", folders)
     agent.copy_to(work / "home" / "agent")
     venv = venv_of(agent)
     ports = (port,) if port else VALIDATOR_PORTS
@@ -63,7 +65,7 @@ def make_task(
         work=work,
         limits=limits_of(group),
         binds=(data, *_knowledge(group), *_python(venv), *_conda(sandbox, venv)),
-        env=_environment(group, run, agent, sandbox, folders, venv, ports[0]),
+        env=_environment(group, run, agent, sandbox, folders, venv, ports[0]) | {"SAMPLE_SUBMISSION": sample},
         ports=dict.fromkeys(ports, VALIDATOR),
         network=group.record.network,
         gpus=gpus.names,
@@ -122,6 +124,19 @@ def _write_texts(home: Path, group: Group, folders: AgentFolders) -> None:
     script = home / "validate_submission.sh"
     shutil.copyfile(environment_dir() / "validate_submission.sh", script)
     script.chmod(0o755)
+
+
+def _plain_sample(competition: Competition, home: Path, folders: AgentFolders) -> str:
+    """Where the agent finds the sample submission: among the public files, or a copy if it is packed there."""
+    path = competition.public_sample or competition.sample_submission
+    is_packed = path.suffix in PACKED
+    if not is_packed and path.is_relative_to(competition.public_dir):
+        return f"{folders.data}/{path.relative_to(competition.public_dir)}"
+    from mlebench.kit.samples import public_sample_bytes
+
+    copy = home / (path.stem if is_packed else path.name)
+    copy.write_bytes(public_sample_bytes(competition))
+    return f"{folders.home}/{copy.name}"
 
 
 def _knowledge(group: Group) -> list[Bind]:

@@ -1,6 +1,6 @@
 """What an agent needs from the benchmark: its clock, its model, its texts and its trajectory.
 
-Standard library only. `aide` and `openhands` have the same copy.
+Standard library only. `openhands` shares it.
 """
 
 import json

@@ -14,7 +14,6 @@ import media
 import metric
 import numpy as np
 import pandas as pd
-import sample
 import tables
 import texts
 from contest import KEPT_BACK, Contest
@@ -27,8 +26,8 @@ TIME_FOR_FILES = 0.5
 
 
 class Agent:
-    def __init__(self, data: Path, submission: Path, logs: Path, seconds: float, trials: int, seed: int):
-        self._data, self._seed, self._trials = data, seed, trials
+    def __init__(self, data: Path, sample: Path, submission: Path, logs: Path, seconds: float, trials: int, seed: int):
+        self._data, self._sample, self._seed, self._trials = data, sample, seed, trials
         self._clock = Clock(seconds, float(os.environ.get("TIME_LIMIT_SECS", "inf")))
         self._trajectory = Trajectory(logs)
         self._submission = Submission(submission, self._trajectory)
@@ -45,14 +44,14 @@ class Agent:
             self._trajectory.end(f"keeps what it has submitted: {type(error).__name__}: {error}")
 
     def _work(self) -> None:
-        found = sample.find(self._data)
-        content = sample.read(found)
+        content = self._sample.read_bytes()
         self._submission.begin(content)
-        self._trajectory.thought(f"{found.name} is submitted as it is; now for something better.")
+        self._trajectory.thought(f"{self._sample.name} is submitted as it is; now for something better.")
         description = (self._data / "description.md").read_text(encoding="utf-8", errors="replace")
         files = Files(self._data)
         wanted = metric.from_description(description)
-        task = understand(tables.read_sample(content), tables.find(self._data, found), files, description, wanted)
+        others = tables.find(self._data, self._sample.name)
+        task = understand(tables.read_sample(content), others, files, description, wanted)
         self._trajectory.thought(task.describe())
         if self._fill_texts(task):
             return
@@ -120,7 +119,9 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=0)
     options = parser.parse_args()
     data, submission, logs = (Path(os.environ[f"{name}_DIR"]) for name in ("DATA", "SUBMISSION", "LOGS"))
-    Agent(data, submission, logs, options.seconds, options.trials, int(os.environ.get("SEED", "0"))).run()
+    sample = Path(os.environ["SAMPLE_SUBMISSION"])
+    seed = int(os.environ.get("SEED", "0"))
+    Agent(data, sample, submission, logs, options.seconds, options.trials, seed).run()
 
 
 if __name__ == "__main__":

@@ -49,11 +49,11 @@ def read_sample(content: bytes) -> pd.DataFrame:
     return frame
 
 
-def find(data: Path, leave_out: Path) -> list[Table]:
-    """All tables but the one that is left out. Unreadable files are skipped."""
+def find(data: Path, sample: str) -> list[Table]:
+    """All tables but the sample submission, whose name may have an archive's suffix. Unreadable files are skipped."""
     found: list[Table] = []
     for path in _files(data, DEEPEST):
-        if path == leave_out:
+        if path in (data / sample, data / f"{sample}.zip", data / f"{sample}.7z"):
             continue
         try:
             found += [table for table in _read(path, str(path.relative_to(data))) if len(table.frame)]
