@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from mlebench.core.errors import InvalidSubmissionError, MissingPackageError, PrerequisiteError
+from mlebench.core.authors import author_errors, place_of_function, require_parameters
+from mlebench.core.errors import (
+    CompetitionError,
+    InvalidSubmissionError,
+    MissingCodeError,
+    MissingPackageError,
+    PrerequisiteError,
+)
 from mlebench.core.files import LFS_POINTER, is_lfs_pointer
 from mlebench.records.report import Report
 
@@ -37,7 +44,11 @@ REFERENCE_PACKAGES = {
 def import_fn(fn_import_string: str) -> Callable[..., Any]:
     """The function that `package.module:function` names."""
     module, _, function = fn_import_string.partition(":")
-    return getattr(import_code(module), function)
+    code = import_code(module)
+    try:
+        return getattr(code, function)
+    except AttributeError:
+        raise MissingCodeError(f"{Path(code.__file__ or module).name} has no function `{function}`") from None
 
 
 def import_code(module: str) -> ModuleType:
@@ -45,6 +56,8 @@ def import_code(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
+        if error.name == module:
+            raise MissingCodeError(f"there is no {module.rpartition('.')[2]}.py in the competition's folder") from None
         if (error.name or "").partition(".")[0] not in REFERENCE_PACKAGES:
             raise
         raise MissingPackageError(
@@ -93,10 +106,19 @@ class Grader:
         """The score, to five decimals; InvalidSubmissionError if the submission has none."""
         import numpy as np
 
-        score = self.grade_fn(submission, answers)
-        with np.errstate(over="ignore"):  # rounding makes numpy's largest floats infinite
-            # Python and numpy round ties differently; `round` goes by the kind of float that the metric returns.
-            return float(round(score, 5))
+        with author_errors():
+            grade = self.grade_fn
+            require_parameters(grade, "submission", "answers")
+            score = grade(submission, answers)
+        try:
+            with np.errstate(over="ignore"):  # rounding makes numpy's largest floats infinite
+                # Python and numpy round ties differently; `round` goes by the kind of float that the metric returns.
+                return float(round(score, 5))
+        except TypeError:
+            kind = "nothing" if score is None else f"a {type(score).__name__}"
+            raise CompetitionError(
+                f"`grade` returned {kind}, not a number: return the score", place_of_function(grade)
+            ) from None
 
     def __call__(self, submission: "pd.DataFrame", answers: Any) -> float | None:
         """The score, or None whatever the reason: existing clients rely on that. New code uses `score`."""
@@ -105,6 +127,8 @@ class Grader:
             return self.score(submission, answers)
         except InvalidSubmissionError as error:
             logger.warning("Invalid submission: %s", error)
+        except CompetitionError as error:
+            logger.error("The grader of this competition failed: %s", error)
         except (Exception, SystemExit):
             logger.exception("The grader of this competition failed; this is a fault of the grader")
         return None

@@ -21,7 +21,7 @@ MOST_FILES = 10_000  # up to this many, checking each takes no time
 def code_hash(competition: Competition, *, twin: bool) -> str:
     """A hash of the competition's own code that decides what is prepared."""
     others = {f"{profile}.py" for profile in paths.PROFILES if profile != competition.profile}
-    left_out = {"grade.py", *others, *(() if twin else (paths.TWIN,))}
+    left_out = {paths.GRADE, *others, *(() if twin else (paths.TWIN,))}
     digest = hashlib.sha256()
     for path in sorted(competition.folder.rglob("*.py")):
         if path.name not in left_out:
