@@ -107,12 +107,12 @@ IN_TWIN = {
         "    raw.write_csv(",
         '    raw.write("a", "b")\n    raw.write_csv(',
         "line 11",
-        "takes a bytes as `content`",
+        "takes bytes as `content`",
     ),
     "count": ("raw.count(200", 'raw.count("200"', "line 6", "takes a whole number as `count`"),
     "function": ("def twin", "def twins", "twin.py", "has no function `twin`"),
     "parameters": ("def twin(raw: TwinFolder)", "def twin()", "line 4", "cannot be called as `twin(raw)`"),
-    "columns": ("raw.write_csv(", "raw.write_csv('a.csv', ['x'])\n    raw.write_csv(", "line 11", "takes a Mapping"),
+    "columns": ("raw.write_csv(", "raw.write_csv('a.csv', ['x'])\n    raw.write_csv(", "line 11", "takes a dictionary"),
 }
 IN_CONFIG = {
     "answers": ("private/answers.csv", "private/answer.csv", "config.yaml", "in private/ it wrote answers.csv"),
@@ -127,7 +127,7 @@ IN_GRADE = {
     "id": ('"fish_id"', '"fishid"', "line 8", "the answers have no column 'fishid'; did you mean fish_id?"),
     "target": ('"weight_g"', '"weight"', "line 8", "the answers have no column 'weight'; did you mean weight_g?"),
     "mode": ('values="numbers"', 'values="number"', "line 8", "not the text 'number': did you mean numbers?"),
-    "target's type": ('target="weight_g"', "target=1", "line 8", "takes a text or a Sequence of texts as `target`"),
+    "target's type": ('target="weight_g"', "target=1", "line 8", "takes a text or a list of texts as `target`"),
     "answers forgotten": (
         "submission, answers, id",
         "submission, id",
@@ -230,4 +230,4 @@ def test_a_wrong_call_is_the_authors_even_if_the_twin_does_not_reach_it(
 ) -> None:
     change(folder / "prepare.py", '"train.csv", train', '"train.csv", train if len(train) > 9 else 1')
     error = said("prepare", "-c", folder.name, "--from", str(real_data))
-    assert "prepare.py, line 7: `write` takes a Table as `table`, not a int" in error
+    assert "prepare.py, line 7: `write` takes a Table as `table`, not an int" in error

@@ -29,6 +29,17 @@ _LIBRARIES = ("metrics", "utils", "grade_helpers", "competitions")
 _OF_NAMES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)
 _LONGEST = 300  # characters of an exception's own text
 _ADVICE = {"DataFrame": "`Table.from_pandas(frame)` makes a table of it", "Table": "take a column of it: `table[name]`"}
+_KINDS = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "True or False",
+    "bytes": "bytes",
+    "Sequence": "a list",
+    "Iterable": "a list",
+    "Mapping": "a dictionary",
+    "ndarray": "an array",
+}
 
 
 @contextmanager
@@ -135,7 +146,9 @@ def _refusal(function: str, name: str, value: Any, hint: Any) -> str:
     words = [word for arm in arms if get_origin(arm) is Literal for word in get_args(arm)]
     kinds = [*map(repr, words), *(_name(arm) for arm in arms if get_origin(arm) is not Literal)]
     kind = type(value).__name__
-    shown = f"the text {value!r}"[:_LONGEST] if isinstance(value, str) else "None" if value is None else f"a {kind}"
+    shown = (
+        f"the text {value!r}"[:_LONGEST] if isinstance(value, str) else "None" if value is None else _with_article(kind)
+    )
     hints = [nearest(value, words)] if words and isinstance(value, str) else [_ADVICE[kind]] if kind in _ADVICE else []
     wanted = " or ".join(dict.fromkeys(kinds)) if len(kinds) < 4 else f"one of {', '.join(kinds)}"
     return f"`{function}` takes {wanted} as `{name}`, not {': '.join([shown, *hints])}"
@@ -170,5 +183,8 @@ def _name(hint: Any) -> str:
     """A kind of value, as an author reads it."""
     kind = get_origin(hint) or hint
     of_text = " of texts" if get_args(hint) == (str,) else ""
-    plain = {"str": "a text", "int": "a whole number", "float": "a number", "bool": "True or False"}
-    return plain.get(kind.__name__) or f"a {kind.__name__}{of_text}"
+    return (_KINDS.get(kind.__name__) or _with_article(kind.__name__)) + of_text
+
+
+def _with_article(kind: str) -> str:
+    return f"{'an' if kind[0] in 'AEIOaeiou' else 'a'} {kind}"
