@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -72,15 +72,19 @@ def truth_of_rows(answers: pd.DataFrame, id: str, truth: list[str]) -> dict[str,
     """The truth of each row as a text; of several columns of 0 and 1, the name of the one with the 1."""
     if id not in answers or not {*truth} <= {*answers.columns}:
         return {}
-    values = answers[truth[0]].map(_text) if len(truth) == 1 else answers[truth].apply(_of_columns, axis=1)
-    rows = zip(answers[id].map(str), values, strict=True)
+    if len(truth) == 1:
+        values = map(_text, answers[truth[0]].tolist())
+    else:
+        values = map(_of_columns, answers[truth].to_dict("records"))
+    rows = zip(map(str, answers[id]), values, strict=True)
     return {row: value for row, value in rows if value is not None}
 
 
-def _of_columns(row: "pd.Series[Any]") -> str:
+def _of_columns(row: dict[Hashable, Any]) -> str:
     """The name of the column that alone is 1, if there is one; otherwise all values."""
     ones = [str(name) for name, value in row.items() if value == 1]
-    return ones[0] if len(ones) == 1 and all(value in (0, 1) for value in row) else " ".join(map(str, row))
+    is_class = len(ones) == 1 and all(value in (0, 1) for value in row.values())
+    return ones[0] if is_class else " ".join(map(str, row.values()))
 
 
 def _text(value: object) -> str | None:
