@@ -194,7 +194,8 @@ class Registry:
         close, far = (difflib.get_close_matches(competition_id, ids, n=3, cutoff=cutoff) for cutoff in (0.8, 0.4))
         near = close or far
         hint = f"did you mean {' or '.join(near)}?" if near else "`mlebench list` shows them all"
-        raise UnknownCompetitionError(f"there is no competition {competition_id!r}; {hint}")
+        faults = "".join(f". The search path: {fault}" for fault in self.search_path_faults())
+        raise UnknownCompetitionError(f"there is no competition {competition_id!r}; {hint}{faults}")
 
     def list_competition_ids(self) -> list[str]:
         """All ids in this profile, sorted."""

@@ -11,7 +11,7 @@ from mlebench.cli.codes import FAILED
 from mlebench.cli.options import data_dir_option, profile_option, registry_at
 from mlebench.cli.output import busy, print_json
 from mlebench.cli.quantities import Size
-from mlebench.core.errors import NotPreparedError
+from mlebench.core.errors import CompetitionError, NotPreparedError
 from mlebench.core.untrusted import LARGEST_SUBMISSION
 
 if TYPE_CHECKING:
@@ -116,7 +116,10 @@ def _check(submission: Path, competition: "Competition", limit: int) -> None:
         with busy(f"checking {submission.name}"):
             valid, message = validate_format(submission, competition, limit)
     except CheckFailedError as error:
-        logger.exception("%s", error)
+        if isinstance(error.__cause__, CompetitionError):
+            logger.error("The grader of %s failed: %s", competition.id, error.__cause__)
+        else:
+            logger.exception("%s", error)
         print_json({"error": "The validator failed.", "details": str(error)})
         raise SystemExit(FAILED) from None
     print_json({"is_valid": valid, "result": message})

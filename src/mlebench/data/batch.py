@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 from mlebench.core import paths
-from mlebench.core.errors import PrerequisiteError
+from mlebench.core.errors import CompetitionError, PrerequisiteError
 from mlebench.core.workers import start_server
 from mlebench.data import ensure_leaderboard_exists
 from mlebench.data.kaggle_api import RulesNotAcceptedError
@@ -188,6 +188,8 @@ def _prepare_one(
         return Outcome(id, "already prepared", _reservations(competition, options))
     except RulesNotAcceptedError as error:
         return Outcome(id, "rules not accepted", str(error), error)
+    except CompetitionError as error:
+        return Outcome(id, "failed", f"{id}: {str(error).removeprefix(f'{id}: ')}")
     except PrerequisiteError as error:
         return Outcome(id, "failed", str(error), error)
     except Exception:

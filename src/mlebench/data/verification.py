@@ -468,7 +468,7 @@ def _are_alike(recorded: dict[str, Any], actual: dict[str, Any]) -> bool:
 def code_hash(competition: Competition, *, twin: bool) -> str:
     """A hash of the competition's own code that decides what is prepared."""
     other_profiles = {f"{profile}.py" for profile in paths.PROFILES if profile != competition.profile}
-    left_out = {"grade.py", *other_profiles, *(() if twin else (paths.TWIN,))}
+    left_out = {paths.GRADE, *other_profiles, *(() if twin else (paths.TWIN,))}
     digest = hashlib.sha256()
     for path in sorted(competition.folder.rglob("*.py")):
         if path.name not in left_out:
