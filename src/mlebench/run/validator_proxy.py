@@ -215,7 +215,11 @@ def _connect(path: Path) -> socket.socket:
         if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
             raise ConnectionError("there is no socket")
         server = socket.socket(socket.AF_UNIX)
-        server.connect(f"/proc/self/fd/{descriptor}")
+        try:
+            server.connect(f"/proc/self/fd/{descriptor}")
+        except OSError:
+            server.close()
+            raise
         return server
     finally:
         os.close(descriptor)
