@@ -30,7 +30,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from mlebench.registry import Registry
-from mlebench.validate.apart import CheckLimits
+from mlebench.validate.checker import CheckLimits
 from mlebench.validate.server import Limits, Validator, listening, serve
 import logging
 logging.basicConfig(level=logging.INFO, format="%(message)s")

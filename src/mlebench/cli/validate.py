@@ -135,7 +135,7 @@ def _serve(
     unix: Path | None,
     memory: int | None,
 ) -> None:
-    from mlebench.validate.apart import CheckLimits
+    from mlebench.validate.checker import CheckLimits
     from mlebench.validate.server import LOOPBACK, Limits, Validator, listening, serve
 
     if one_only and not competition:

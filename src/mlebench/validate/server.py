@@ -25,8 +25,9 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from mlebench.core.errors import PrerequisiteError
+from mlebench.core.isolate import Calls
 from mlebench.registry import Competition
-from mlebench.validate.apart import Answer, Checker, CheckLimits, fault
+from mlebench.validate.checker import Answer, CheckLimits, check, fault, prepare_checks
 
 logger = logging.getLogger(__name__)
 
@@ -60,8 +61,7 @@ class Validator:
     ):
         self._known, self._find, self._default, self._only = frozenset(known), find, default, only
         self.limits = limits
-        self.checker = Checker(limits.check)
-        self._turns = asyncio.Semaphore(limits.checks)
+        self.calls = Calls(limits.checks)
 
     async def health(self, _: Request) -> JSONResponse:
         return _response(Answer(200, {"status": "running"}))
@@ -81,8 +81,8 @@ class Validator:
                 competition = self._find(self._chosen(request))
             except _RefusedError as error:
                 return _response(error.answer)
-            async with self._turns:
-                return _response(await self.checker.check(upload.fileno(), competition))
+            answer = self.calls.submit(check, upload.fileno(), competition, self.limits.check)
+            return _response(await asyncio.wrap_future(answer))
 
     def _chosen(self, request: Request) -> str:
         if self._only and self._default:
@@ -163,11 +163,9 @@ def serve(validator: Validator, sockets: list[socket.socket]) -> None:
         server_header=False,
         timeout_graceful_shutdown=1,
     )
-    validator.checker.start()  # it imports while the server gets ready
-    try:
+    prepare_checks()
+    with validator.calls:
         uvicorn.Server(config).run(sockets=sockets)
-    finally:
-        validator.checker.close()
 
 
 def _bounded_protocol(limits: Limits) -> type[H11Protocol]:
