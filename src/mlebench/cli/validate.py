@@ -138,8 +138,9 @@ def _serve(
     unix: Path | None,
     memory: int | None,
 ) -> None:
-    from mlebench.validate.apart import CheckLimits
-    from mlebench.validate.server import LOOPBACK, Limits, Validator, listening, serve
+    from mlebench.core.serve import LOOPBACK, listening
+    from mlebench.validate.checker import CheckLimits
+    from mlebench.validate.server import Limits, Validator, serve
 
     if one_only and not competition:
         raise click.UsageError("--public holds one competition's files: name it with -c")

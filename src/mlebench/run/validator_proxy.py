@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 from mlebench.core import paths
+from mlebench.core.isolate import thread_variables
 from mlebench.core.memory import total_memory
 from mlebench.core.outcomes import OVER_DISK
-from mlebench.core.workers import thread_variables
 from mlebench.records.group import Limits
 from mlebench.registry import Competition
 from mlebench.run.signals import stop_signals_blocked
