@@ -1,4 +1,4 @@
-"""What a gateway leaves beside its counts: messages in runner.log, of which an agent can cause many; a trace; no folder."""
+"""What a gateway leaves: messages in runner.log, of which an agent can cause many; a trace; no folder."""
 
 import io
 import socket
