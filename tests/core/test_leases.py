@@ -20,7 +20,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mlebench.core import files, leases
 from mlebench.core.errors import PrerequisiteError
-from mlebench.core.files import rewrite
 from mlebench.core.leases import EXPIRY, GIVE_UP, Lease, LeaseLostError, acquire, held
 from mlebench.core.processes import Process
 
@@ -297,7 +296,7 @@ class TwoHosts(RuleBasedStateMachine):
         self.numbers: list[int] = []
         self.attentive: set[int] = set()
         self.plan: list[tuple[float, int, str]] = []
-        write = rewrite
+        write = files.rewrite
         for where, name, what in (
             (leases, "rewrite", lambda path, text: self.refuse() if self.disk_is_full else write(path, text)),
             (leases, "_given_up", set()),
