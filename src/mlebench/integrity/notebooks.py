@@ -16,7 +16,7 @@ def cells_of(notebook: Any) -> Iterator[Cell]:
         sheets = notebook.get("worksheets")  # notebooks made before 2015
         cells = [cell for sheet in sheets for cell in sheet["cells"]] if sheets else notebook["cells"]
         for number, cell in enumerate(cells, 1):
-            source = cell.get("source", cell.get("input", ""))
+            source = cell["source"] if "source" in cell else cell["input"]
             text = source if isinstance(source, str) else "".join(map(str, source))
             yield Cell(number, cell["cell_type"] == "code", text)
     except (KeyError, TypeError, AttributeError):
