@@ -15,7 +15,7 @@ from typing import Any
 
 from mlebench.core.errors import ConfigError, UnknownCompetitionError
 from mlebench.core.paths import CONFIG, DESCRIPTION, PRIVATE, PROFILES, PUBLIC
-from mlebench.core.settings import nearest
+from mlebench.core.suggestions import did_you_mean
 
 logger = logging.getLogger(__name__)
 
@@ -194,7 +194,7 @@ class Keys:
         for key in self._values:
             if key in known:
                 continue
-            advice = nearest(str(key), sorted(known))
+            advice = did_you_mean(str(key), sorted(known), cutoff=0.72)
             if not warn:
                 raise self.error(key, f"is not known; {advice}")
             _warn(f"{self.error(key, 'is not known, and ignored')}; {advice}")

@@ -9,6 +9,7 @@ from typing import Any
 from mlebench.config import CompetitionConfig, has_profile, is_prepared, read_description
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
+from mlebench.core.suggestions import did_you_mean
 from mlebench.scoring import Grader, import_fn, lower_is_better, read_leaderboard
 
 SPLIT_ALIASES = {"lite": "low", "all": "split75"}
@@ -188,12 +189,9 @@ class Registry:
             if Path(competition_id).name == competition_id and (root / competition_id / paths.CONFIG).is_file():
                 make_importable(root)
                 return root / competition_id
-        import difflib
-
         ids = self.list_competition_ids()
-        close, far = (difflib.get_close_matches(competition_id, ids, n=3, cutoff=cutoff) for cutoff in (0.8, 0.4))
-        near = close or far
-        hint = f"did you mean {' or '.join(near)}?" if near else "`mlebench list` shows them all"
+        hint = did_you_mean(competition_id, ids, "`mlebench list` shows them all", cutoff=0.4, most=3)
+        hint = did_you_mean(competition_id, ids, hint, cutoff=0.8, most=3)
         faults = "".join(f". The search path: {fault}" for fault in self.search_path_faults())
         raise UnknownCompetitionError(f"there is no competition {competition_id!r}; {hint}{faults}")
 

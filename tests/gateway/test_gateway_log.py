@@ -50,7 +50,7 @@ def test_a_trace_that_the_disk_does_not_take_is_begun_later(tmp_path: Path) -> N
 def test_what_a_plain_process_leaves_beside_the_socket_keeps_no_run_from_ending(
     server: Endpoint, tmp_path: Path
 ) -> None:
-    with ModelDoor("token", access_to(server), tmp_path, 100) as door:
-        (door.folder / "more").mkdir()
-        (door.folder / "more" / "file").touch()
-    assert not door.folder.exists()
+    with GatewayProxy("token", access_to(server), tmp_path, 100) as proxy:
+        (proxy.folder / "more").mkdir()
+        (proxy.folder / "more" / "file").touch()
+    assert not proxy.folder.exists()

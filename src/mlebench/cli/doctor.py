@@ -17,7 +17,8 @@ from mlebench.cli.output import print_table
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.os_errors import explanation
-from mlebench.core.settings import nearest, read_settings
+from mlebench.core.settings import read_settings
+from mlebench.core.suggestions import did_you_mean
 from mlebench.data.state import holds_twins, is_prepared
 from mlebench.registry import Registry
 
@@ -142,7 +143,7 @@ def _variables() -> Iterator[Finding]:
     """Environment variables that look like ours and have no effect."""
     for name in sorted(os.environ):
         if name.startswith(paths.VARIABLE_PREFIX) and name not in paths.VARIABLES:
-            meant = nearest(name, paths.VARIABLES, paths.VARIABLE_PREFIX)
+            meant = did_you_mean(name, paths.VARIABLES, prefix=paths.VARIABLE_PREFIX, cutoff=0.72)
             yield Finding("note", "settings", f"${name} has no effect", meant)
 
 

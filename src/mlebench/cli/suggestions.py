@@ -1,6 +1,8 @@
 """Which command was probably meant. Imports nothing: `mlebench --help` should not wait."""
 
-TYPE_CHECKING = False  # as in `typing`, whose import alone takes a tenth of the time of --help
+from mlebench.core.suggestions import did_you_mean
+
+TYPE_CHECKING = False  # see there
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -24,10 +26,5 @@ ALSO_CALLED = {
 
 def hint(word: str, commands: "Iterable[str]", otherwise: str) -> str:
     """A question that names the nearest command, or what to say if none is near."""
-    import difflib
-
     known = list(commands)
-    if ALSO_CALLED.get(word) in known:
-        return f"did you mean {ALSO_CALLED[word]}?"
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]}?" if near else otherwise
+    return did_you_mean(ALSO_CALLED[word] if ALSO_CALLED.get(word) in known else word, known, otherwise)

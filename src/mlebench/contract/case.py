@@ -14,7 +14,7 @@ from mlebench.contract.fingerprints import fingerprint, raw_index
 from mlebench.contract.submissions import submissions
 from mlebench.core.errors import CompetitionError, InvalidSubmissionError
 from mlebench.core.paths import CONFIG
-from mlebench.core.settings import nearest
+from mlebench.core.suggestions import did_you_mean
 from mlebench.data.answers import load_answers
 from mlebench.registry import Competition
 from mlebench.validate.reading import read_table
@@ -91,4 +91,4 @@ def _require_columns(content: bytes, file: str, facts: Mapping[str, Any]) -> Non
         for name in names:
             if name not in header:
                 fault = f"`submission.{key}` names the column {name!r}, which {file}, does not have"
-                raise CompetitionError(f"{fault}; {nearest(str(name), header)}", CONFIG)
+                raise CompetitionError(f"{fault}; {did_you_mean(str(name), header)}", CONFIG)

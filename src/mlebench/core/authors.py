@@ -20,7 +20,7 @@ from mlebench.core.errors import (
     RawDataError,
     StorageError,
 )
-from mlebench.core.settings import nearest
+from mlebench.core.suggestions import did_you_mean
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -137,7 +137,7 @@ def _declared(function: Callable[..., Any]) -> tuple[Signature, dict[str, Any]]:
 
 def _meant(declared: Signature, kwargs: Mapping[str, Any]) -> str:
     unknown = [name for name in kwargs if name not in declared.parameters]
-    return f"; {nearest(unknown[0], [name for name in declared.parameters if name != 'self'])}" if unknown else ""
+    return f"; {did_you_mean(unknown[0], [name for name in declared.parameters if name != 'self'])}" if unknown else ""
 
 
 def _refusal(function: str, name: str, value: Any, hint: Any) -> str:
@@ -149,7 +149,9 @@ def _refusal(function: str, name: str, value: Any, hint: Any) -> str:
     shown = (
         f"the text {value!r}"[:_LONGEST] if isinstance(value, str) else "None" if value is None else _with_article(kind)
     )
-    hints = [nearest(value, words)] if words and isinstance(value, str) else [_ADVICE[kind]] if kind in _ADVICE else []
+    hints = (
+        [did_you_mean(value, words)] if words and isinstance(value, str) else [_ADVICE[kind]] if kind in _ADVICE else []
+    )
     wanted = " or ".join(dict.fromkeys(kinds)) if len(kinds) < 4 else f"one of {', '.join(kinds)}"
     return f"`{function}` takes {wanted} as `{name}`, not {': '.join([shown, *hints])}"
 

@@ -1,10 +1,10 @@
 """The user's settings for all commands, in a YAML file."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from mlebench.core.errors import PrerequisiteError
+from mlebench.core.suggestions import did_you_mean
 
 KINDS = {"data_dir": str, "competition_path": list, "slurm": dict}
 
@@ -28,16 +28,9 @@ def read_settings(path: Path) -> dict[str, Any]:
         raise PrerequisiteError(f"{path} is not a YAML mapping: it should hold lines such as `data_dir: FOLDER`")
     for key, value in found.items():
         if key not in KINDS:
-            raise PrerequisiteError(f"{path}: there is no setting `{key}`; {nearest(str(key), KINDS)}")
+            raise PrerequisiteError(
+                f"{path}: there is no setting `{key}`; {did_you_mean(str(key), KINDS, cutoff=0.72)}"
+            )
         if value is not None and not isinstance(value, KINDS[key]):
             raise PrerequisiteError(f"{path}: `{key}` must be a {KINDS[key].__name__}, not {value!r}")
     return found
-
-
-def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
-    """A question that names the known one that was probably meant, or a list of all. All begin with the prefix."""
-    import difflib
-
-    rests = {one.removeprefix(prefix): one for one in known}
-    near = difflib.get_close_matches(name.removeprefix(prefix).replace("-", "_"), rests, n=1, cutoff=0.72)
-    return f"did you mean {rests[near[0]]}?" if near else f"choose from {', '.join(rests.values())}"

@@ -4,7 +4,6 @@ The client is imported on the first request, never earlier.
 """
 
 import contextlib
-import email.utils
 import io
 import logging
 import os
@@ -14,13 +13,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
 from mlebench.core.errors import PrerequisiteError
+from mlebench.core.retry_after import seconds_of
 
 logger = logging.getLogger(__name__)
 
@@ -217,16 +216,7 @@ def _pause(error: Any, failures: int) -> float:
     """Seconds to wait: as long as Kaggle asks, otherwise longer each time, with jitter so that clients spread out."""
     backoff = 2.0**failures * random.uniform(0.5, 1.0)
     requested = error.response.headers.get("Retry-After", "") if error.response is not None else ""
-    return min(max(backoff, _seconds(requested)), LONGEST_WAIT)
-
-
-def _seconds(retry_after: str) -> float:
-    if retry_after.isdigit():
-        return float(retry_after)
-    try:
-        return (email.utils.parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds()
-    except (TypeError, ValueError):
-        return 0.0
+    return min(max(backoff, seconds_of(requested) or 0.0), LONGEST_WAIT)
 
 
 def _text(error: Exception) -> str:

@@ -198,7 +198,7 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
         raw = _unpacked(competition, raw, options, watch)
     attempt = {
         "versions": library_versions(),
-        "code": _code_hash(competition),
+        "code": code_hash(competition, twin=source.twin, with_ours=True),  # work by different code is not resumed
         "twin": msgspec.to_builtins(source.describe(raw))
         if source.twin
         else None,  # for real data it does not matter who fetched it
@@ -274,15 +274,6 @@ def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], from_
         (where.staging / side).mkdir(parents=True, exist_ok=True)
     where.attempt.write_text(json.dumps(attempt), encoding="utf-8")
     return resumes
-
-
-def _code_hash(competition: Competition) -> str:
-    """A hash of the code that makes prepared files: work by different code is not resumed."""
-    digest = hashlib.md5(usedforsecurity=False)
-    for folder in (*(paths.module_dir() / name for name in ("engine", "kit", "metrics")), competition.folder):
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def _write_description(competition: Competition, public: Path, options: Options) -> Entry:

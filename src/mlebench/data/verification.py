@@ -463,15 +463,19 @@ def _are_alike(recorded: dict[str, Any], actual: dict[str, Any]) -> bool:
     )
 
 
-def code_hash(competition: Competition, *, twin: bool) -> str:
-    """A hash of the competition's own code that decides what is prepared."""
+def code_hash(competition: Competition, *, twin: bool, with_ours: bool = False) -> str:
+    """Return a hash of the competition's code that decides what is prepared; `with_ours` adds the kit's and engine's."""
     other_profiles = {f"{profile}.py" for profile in paths.PROFILES if profile != competition.profile}
     left_out = {paths.GRADE, *other_profiles, *(() if twin else (paths.TWIN,))}
     digest = hashlib.sha256()
-    for path in sorted(competition.folder.rglob("*.py")):
-        if path.name not in left_out:
-            digest.update(f"{path.relative_to(competition.folder)}\0".encode())
-            digest.update(path.read_bytes())
+    folders = [competition.folder]
+    if with_ours:
+        folders += [paths.module_dir() / name for name in ("engine", "kit", "metrics")]
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            if path.name not in left_out:
+                digest.update(f"{path.relative_to(folder)}\0".encode())
+                digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from mlebench.core.authors import checked
 from mlebench.core.errors import CompetitionError, RawDataError
-from mlebench.core.settings import nearest
+from mlebench.core.suggestions import did_you_mean
 from mlebench.engine.csv.cells import pc
 from mlebench.engine.csv.printing import Style, bytes_of, header_line, join_cells, print_cells
 from mlebench.engine.frames import as_values, make_frame, values_of
@@ -328,7 +328,7 @@ class Table:
         except KeyError:
             is_file = self.definitions == {name: Stored(name) for name in self.source.columns}
             table = self.source.label if self.source.label and is_file else "the table"
-            raise RawDataError(f"{table} has no column {name!r}; {nearest(str(name), self.columns)}") from None
+            raise RawDataError(f"{table} has no column {name!r}; {did_you_mean(str(name), self.columns)}") from None
 
     def _define(self, name: str, value: Any) -> Column:
         if not isinstance(value, list | tuple | np.ndarray | pd.Series):

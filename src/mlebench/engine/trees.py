@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from mlebench.core.errors import CompetitionError, RawDataError
-from mlebench.core.settings import nearest
+from mlebench.core.suggestions import did_you_mean
 
 COPY_BYTES = 1 << 20
 CLONE_BLOCKS = 0x40049409  # Linux' FICLONE: two files that share their blocks until one is changed
@@ -255,7 +255,7 @@ def missing(tree: Tree, name: str) -> RawDataError:
     """The error that a file is not there; it names the file of a similar name, if there is one."""
     folder, slash, last = name.rstrip("/").rpartition("/")
     beside = {neighbour.rpartition("/")[2] for neighbour in tree.glob(f"{folder}{slash}*")}
-    question = f"; {hint}" if (hint := nearest(last, beside)).startswith("did you") else ""
+    question = f"; {hint}" if (hint := did_you_mean(last, beside)).startswith("did you") else ""
     return RawDataError(f"the raw data lacks {name} (looked in {tree.label}){question}")
 
 

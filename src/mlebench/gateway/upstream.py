@@ -6,9 +6,9 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from email.utils import parsedate_to_datetime
 from typing import Any
 
+from mlebench.core.retry_after import seconds_of
 from mlebench.core.secrets import hiding
 from mlebench.core.untrusted import JsonBoundsError
 from mlebench.gateway.access import ModelAccess, upstream_url
@@ -178,7 +178,7 @@ class Upstream:
             try:
                 async with self._client.post(url, content, headers, exchange.note_sent) as answer:
                     exchange.status, exchange.is_sent = answer.status, answer.status == 200
-                    wanted = _retry_after(answer.headers.get("retry-after", ""))
+                    wanted = seconds_of(answer.headers.get("retry-after", ""))
                     exchange.outage = None
                     error = await (self._take(exchange, answer) if answer.status == 200 else self._error_of(answer))
                     if error is None:
@@ -317,14 +317,3 @@ async def _read(answer: Answer, most: int, memory: Share | None = None) -> bytes
         if len(body) > most:
             raise GarbageError(f"it answered with more than {most} bytes")
     return bytes(body)
-
-
-def _retry_after(text: str) -> float | None:
-    try:
-        return max(0.0, float(text))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (ValueError, TypeError):
-        return None

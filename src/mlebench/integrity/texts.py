@@ -12,6 +12,7 @@ from typing import Any
 from mlebench.core.files import is_lfs_pointer
 from mlebench.core.paths import model_calls, trajectory
 from mlebench.core.untrusted import parse_json
+from mlebench.integrity.notebooks import cells_of
 from mlebench.integrity.subjects import Source, Subject
 from mlebench.records.jsonlines import as_json
 from mlebench.records.timeline import lines_in, said
@@ -106,17 +107,10 @@ def _add(texts: Texts, source: Source, kind: str) -> None:
 def _cells(name: str, data: bytes) -> list[Text]:
     """The code of a notebook, cell by cell; nothing if it is broken. Cell outputs are not part of the program."""
     try:
-        cells = parse_json(data)["cells"]
-        return [
-            Text(f"{name}, cell {number}", CODE if cell["cell_type"] == "code" else MESSAGE, _joined(cell["source"]))
-            for number, cell in enumerate(cells, 1)
-        ]
-    except (ValueError, KeyError, TypeError):
+        cells = list(cells_of(parse_json(data)))
+    except ValueError:
         return []
-
-
-def _joined(source: Any) -> str:
-    return source if isinstance(source, str) else "".join(map(str, source))
+    return [Text(f"{name}, cell {cell.number}", CODE if cell.is_code else MESSAGE, cell.source) for cell in cells]
 
 
 def _add_lines(texts: Texts, source: Source, text_of: Any) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from mlebench.core.authors import checked
 from mlebench.core.errors import CompetitionError, InvalidSubmissionError
-from mlebench.core.settings import nearest
+from mlebench.core.suggestions import did_you_mean
 from mlebench.engine.frames import values_of
 
 Values = Literal[
@@ -44,7 +44,9 @@ def _require_answers(answers: pd.DataFrame, names: Sequence[str]) -> None:
     """Refuse answers that lack a column; no submission is to blame for that."""
     for name in names:
         if name not in answers.columns:
-            raise CompetitionError(f"the answers have no column {name!r}; {nearest(name, map(str, answers.columns))}")
+            raise CompetitionError(
+                f"the answers have no column {name!r}; {did_you_mean(name, map(str, answers.columns))}"
+            )
 
 
 @checked

@@ -10,9 +10,7 @@ import errno
 import logging
 import os
 import re
-import shutil
 import socket
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from mlebench.core.errors import PrerequisiteError
+from mlebench.run.machine import nvidia_smi
 
 logger = logging.getLogger(__name__)
 
@@ -147,17 +146,10 @@ def devices() -> dict[str, tuple[str, ...]]:
 
 def _listed() -> list[str]:
     """What nvidia-smi lists. Where it fails, runs would get no GPU, and nobody would know why."""
-    if shutil.which("nvidia-smi") is None:
-        return []
-    try:
-        done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60, check=False)  # noqa: S607
-    except (OSError, subprocess.TimeoutExpired) as error:
-        logger.warning("No GPUs are used: nvidia-smi does not answer (%s)", error)
-        return []
-    if done.returncode:
-        output = (done.stdout + done.stderr).strip().splitlines() or ["it says nothing"]
-        logger.warning("Only GPUs that nvidia-smi lists are used, and it failed: %s", output[-1])
-    return done.stdout.splitlines()
+    lines, fault = nvidia_smi("-L")
+    if fault:
+        logger.warning("Only GPUs that nvidia-smi lists are used, and it failed: %s", fault)
+    return lines
 
 
 def take(pool: GpuPool) -> GpuLease | None:

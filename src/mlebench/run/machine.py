@@ -39,18 +39,30 @@ def _free_disk(folder: Path) -> Space:
     return free_space(next(path for path in (folder, *folder.absolute().parents) if path.exists()))
 
 
+def nvidia_smi(*options: str) -> tuple[list[str], str | None]:
+    """The lines that nvidia-smi prints, and what is wrong with it; nothing where there is none."""
+    if shutil.which("nvidia-smi") is None:
+        return [], None
+    try:
+        done = subprocess.run(  # noqa: S603
+            ["nvidia-smi", *options],  # noqa: S607
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return [], f"it does not answer ({error})"
+    said = (done.stdout + done.stderr).strip().splitlines() or ["it says nothing"]
+    return done.stdout.splitlines(), said[-1] if done.returncode else None
+
+
 @cache
 def gpus() -> tuple[Gpu, ...]:
     """This machine's GPUs: index, name and memory in MB."""
-    if shutil.which("nvidia-smi") is None:
-        return ()
-    query = ["nvidia-smi", "--query-gpu=index,name,memory.total", "--format=csv,noheader,nounits"]
-    try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
+    lines, fault = nvidia_smi("--query-gpu=index,name,memory.total", "--format=csv,noheader,nounits")
     listed = []
-    for line in done.stdout.splitlines() if done.returncode == 0 else ():
+    for line in () if fault else lines:
         index, _, rest = line.partition(",")
         name, _, memory = (word.strip() for word in rest.rpartition(","))
         if index.strip().isdigit() and name:  # it also prints faults, of a GPU that has been lost for example

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from mlebench.core.untrusted import parse_json
+from mlebench.integrity.notebooks import cells_of
 from mlebench.integrity.subjects import Source
 
 PROGRAM, NOTEBOOK = ".py", ".ipynb"
@@ -84,13 +85,8 @@ def _code_cells(data: bytes) -> Iterator[tuple[int, str]]:
         notebook = parse_json(data)
         if _language(notebook) not in (None, "python"):
             raise NoCodeError("is a notebook in a language other than Python")
-        sheets = notebook.get("worksheets")  # notebooks made before 2015
-        cells = [cell for sheet in sheets for cell in sheet["cells"]] if sheets else notebook["cells"]
-        for number, cell in enumerate(cells, 1):
-            if cell["cell_type"] == "code":
-                source = cell["source"] if "source" in cell else cell["input"]
-                yield number, source if isinstance(source, str) else "".join(map(str, source))
-    except (ValueError, KeyError, TypeError, AttributeError):
+        yield from ((cell.number, cell.source) for cell in cells_of(notebook) if cell.is_code)
+    except (ValueError, AttributeError):
         raise NoCodeError("is a broken notebook") from None
 
 
