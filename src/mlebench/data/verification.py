@@ -464,7 +464,7 @@ def _are_alike(recorded: dict[str, Any], actual: dict[str, Any]) -> bool:
 
 
 def code_hash(competition: Competition, *, twin: bool, with_ours: bool = False) -> str:
-    """Return a hash of the competition's code that decides what is prepared; `with_ours` adds the kit's and engine's."""
+    """Return a hash of the competition's code that decides what is prepared; `with_ours` adds that of the kit."""
     other_profiles = {f"{profile}.py" for profile in paths.PROFILES if profile != competition.profile}
     left_out = {paths.GRADE, *other_profiles, *(() if twin else (paths.TWIN,))}
     digest = hashlib.sha256()
